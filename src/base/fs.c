@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "base/fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct rt_error *open_error(const char *path, int errnum)
+{
+	bool gone = errnum == ENOENT || errnum == ESRCH || errnum == ENOTDIR;
+
+	return rt_error_errno(gone ? RT_E_NOT_FOUND : RT_E_UNREADABLE, errnum, "cannot read %s", path);
+}
+
+struct rt_error *rt_fs_read(int dirfd, const char *path, size_t max, char **ret, size_t *ret_size)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+	_cleanup_free_ char *buf = NULL;
+	size_t len = 0, cap = 0;
+
+	if (fd < 0)
+		return open_error(path, errno);
+	for (;;) {
+		ssize_t n;
+
+		if (len + 1 >= cap) {
+			size_t want = cap ? cap * 2 : 4096;
+			char *bigger = realloc(buf, want);
+
+			if (!bigger)
+				return rt_error_nomem();
+			buf = bigger;
+			cap = want;
+		}
+		n = read(fd, buf + len, cap - len - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return open_error(path, errno);
+		if (!n)
+			break;
+		len += (size_t)n;
+		if (len > max)
+			return rt_error_new(RT_E_LIMIT, "%s is longer than %zu bytes", path, max);
+	}
+	buf[len] = 0;
+	*ret = rt_take(buf);
+	if (ret_size)
+		*ret_size = len;
+	return NULL;
+}
+
+struct rt_error *rt_fs_open_file(int dirfd, const char *path, bool nofollow, int *ret)
+{
+	/* O_NONBLOCK: a fifo in the file's place must not hang us */
+	_cleanup_close_ int fd =
+		openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (nofollow ? O_NOFOLLOW : 0));
+	struct stat st;
+
+	if (fd < 0)
+		return open_error(path, errno);
+	if (fstat(fd, &st) < 0)
+		return open_error(path, errno);
+	if (!S_ISREG(st.st_mode))
+		return rt_error_new(RT_E_UNREADABLE, "%s is not a regular file", path);
+	*ret = rt_take_fd(&fd);
+	return NULL;
+}
+
+struct rt_error *rt_fs_map(int fd, const char *name, struct rt_bytes *ret)
+{
+	struct stat st;
+	void *p;
+
+	if (fstat(fd, &st) < 0)
+		return open_error(name, errno);
+	if (!st.st_size) {
+		*ret = rt_bytes_make(NULL, 0);
+		return NULL;
+	}
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return rt_error_errno(RT_E_UNREADABLE, errno, "cannot map %s", name);
+	*ret = rt_bytes_make(p, (size_t)st.st_size);
+	return NULL;
+}
+
+void rt_fs_unmap(struct rt_bytes bytes)
+{
+	if (bytes.size)
+		munmap((void *)(uintptr_t)bytes.data, bytes.size);
+}
+
+bool rt_parse_u64(const char *text, size_t len, unsigned base, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (!len)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+		unsigned digit = 99;
+
+		if (c >= '0' && c <= '9')
+			digit = (unsigned)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			digit = (unsigned)(c - 'a') + 10;
+		else if (c >= 'A' && c <= 'F')
+			digit = (unsigned)(c - 'A') + 10;
+		if (digit >= base || v > (UINT64_MAX - digit) / base)
+			return false;
+		v = v * base + digit;
+	}
+	*ret = v;
+	return true;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Every look at /proc, /sys and the file system starts from a directory fd, so
+ * that a test can hand in a tree of its own, and so that a path that a user
+ * could swap is opened once and then only used through its fd.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+/*
+ * Whole contents of path below dirfd (AT_FDCWD: as given), at most max bytes
+ * (RT_E_LIMIT when longer), NUL-terminated for convenience. *ret is owned by
+ * the caller; ret_size may be NULL. RT_E_NOT_FOUND for ENOENT/ESRCH, else RT_E_UNREADABLE.
+ */
+RT_CHECK struct rt_error *rt_fs_read(int dirfd, const char *path, size_t max, char **ret, size_t *ret_size);
+
+/*
+ * Opens an existing regular file for reading, without following a symbolic link
+ * in its last part when nofollow is set. Refuses other kinds of file. *ret is
+ * an O_CLOEXEC fd that the caller closes.
+ */
+RT_CHECK struct rt_error *rt_fs_open_file(int dirfd, const char *path, bool nofollow, int *ret);
+
+/* Read-only private mapping of a whole file; rt_fs_unmap() ends it. Empty files give size 0. */
+RT_CHECK struct rt_error *rt_fs_map(int fd, const char *name, struct rt_bytes *ret);
+void rt_fs_unmap(struct rt_bytes bytes);
+
+/* One unsigned number in text[0, len), base 10 or 16, nothing else around it. false: not one, or too big. */
+bool rt_parse_u64(const char *text, size_t len, unsigned base, uint64_t *ret);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "base/vec.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* data is the address of a typed pointer: memcpy keeps that free of aliasing trouble. */
+bool rt_vec_reserve_(void *data, size_t *cap, size_t n, size_t size)
+{
+	void *old, *new;
+
+	if (n <= *cap)
+		return true;
+	if (n > SIZE_MAX / size)
+		return false;
+	memcpy(&old, data, sizeof(old));
+	new = realloc(old, n * size);
+	if (!new)
+		return false;
+	memcpy(data, &new, sizeof(new));
+	*cap = n;
+	return true;
+}
+
+void *rt_vec_add_(void *data, size_t *len, size_t *cap, size_t size)
+{
+	char *base;
+
+	if (*len == *cap) {
+		size_t want = *cap ? *cap * 2 : 8;
+
+		if (want < *cap || !rt_vec_reserve_(data, cap, want, size))
+			return NULL;
+	}
+	memcpy(&base, data, sizeof(base));
+	base += *len * size;
+	memset(base, 0, size);
+	(*len)++;
+	return base;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Debug information of one module, through libdw: source lines, inlined
+ * functions, function signatures, struct members, and where the frame is
+ * (CFI). Opened over an image; uses the image's debug companion for DWARF when
+ * the image has none. Answers are false or empty without debug info.
+ *
+ * Not thread-safe: one user at a time.
+ */
+#pragma once
+
+#include "elf/image.h"
+
+struct rt_dwarf;
+
+/* Always succeeds on a sound image; rt_dwarf_present() tells whether there is DWARF. image must outlive it. */
+RT_CHECK struct rt_error *rt_dwarf_create(const struct rt_image *image, struct rt_dwarf **ret);
+void rt_dwarf_destroy(struct rt_dwarf *dwarf);
+RT_CLEANUP(struct rt_dwarf *, rt_dwarf_destroy);
+bool rt_dwarf_present(const struct rt_dwarf *dwarf);
+
+/* File and line of the code at addr. Strings live as long as dwarf. */
+struct rt_source_line {
+	const char *file; /* absolute where the compilation directory is known */
+	uint32_t line, column;
+	bool is_stmt;
+};
+bool rt_dwarf_line(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_source_line *ret);
+
+/*
+ * The functions that contain addr, innermost (most inlined) first, the real
+ * function last. Each with the file and line that is executing in it: for the
+ * innermost that of addr, for the others that of the call to the next inner one.
+ */
+struct rt_scope {
+	const char *function; /* DW_AT_name */
+	const char *linkage;  /* DW_AT_linkage_name, or NULL */
+	const char *returns;  /* C spelling of the return type: "struct obj *"; NULL = void or unknown */
+	const char *file;
+	uint32_t line;
+	bool inlined;
+	struct rt_elfaddr entry; /* low pc of the function or inlined instance */
+};
+size_t rt_dwarf_scopes(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_scope *ret, size_t max);
+
+/* A function as declared: name, and the type of each parameter. */
+struct rt_param {
+	const char *name;    /* or NULL */
+	const char *type;    /* C spelling without qualifiers and typedefs: "struct obj *"; interned: equal text, equal
+				pointer */
+	const char *pointee; /* bare tag or typedef name of what a pointer points to ("obj"), NULL when it is no pointer
+				to a struct */
+	uint8_t pointers;    /* levels: 1 for T *, 2 for T ** */
+};
+struct rt_signature {
+	const char *function; /* DW_AT_name */
+	const char *linkage;  /* or NULL */
+	bool external;        /* visible outside its file */
+	bool has_body;        /* has code of its own at addr */
+	bool has_inlined;     /* is inlined somewhere: see rt_dwarf_inlined() */
+	struct rt_elfaddr addr;
+	struct rt_param returns; /* type NULL: void */
+	struct rt_param *params;
+	size_t param_count;
+	const char *file;
+	uint32_t line;
+};
+/*
+ * Calls visit for every function of the module, once per (name, file); stops
+ * early when visit returns false. The signature is valid during the call only;
+ * its strings live as long as dwarf.
+ */
+RT_CHECK struct rt_error *rt_dwarf_functions(struct rt_dwarf *dwarf,
+					     bool (*visit)(const struct rt_signature *sig, void *arg), void *arg);
+
+/*
+ * An inlined instance of a function: where it starts executing, and where
+ * parameter number `param` (from 1) is at that place.
+ */
+struct rt_inlined {
+	struct rt_elfaddr entry; /* first instruction of the instance */
+	bool located;            /* the parameter's value is in a register or simple place here */
+	uint8_t reg;             /* enum rt_reg (DWARF number) */
+	uint8_t deref;           /* 0: value = reg + offset; 1: value = *(reg + offset) */
+	int64_t offset;
+	const char *why_not; /* located == false: static text */
+	const char *caller;  /* function that contains it */
+	const char *file;
+	uint32_t line; /* of the call */
+};
+/* All concrete inlined instances of the function of this DW_AT_name. *ret is freed by the caller. */
+RT_CHECK struct rt_error *rt_dwarf_inlined(struct rt_dwarf *dwarf, const char *function, unsigned param,
+					   struct rt_inlined **ret, size_t *ret_count);
+
+/* Member of struct (tag or typedef name), nested by dots: "refs.counter". false: unknown. */
+struct rt_member {
+	uint64_t offset; /* bytes from the start of the struct */
+	uint32_t size;   /* bytes */
+	const char *type;
+};
+bool rt_dwarf_member(struct rt_dwarf *dwarf, const char *structure, const char *member, struct rt_member *ret);
+/*
+ * The member of a struct that looks like its reference counter: an integer or
+ * atomic (or a struct of one) called ref, refs, refcnt, ref_count, refcount,
+ * nref, count, usage..., best name first. false: none or the struct is unknown.
+ */
+bool rt_dwarf_counter(struct rt_dwarf *dwarf, const char *structure, struct rt_member *ret);
+/* sizeof a struct, 0 = unknown. */
+uint64_t rt_dwarf_struct_size(struct rt_dwarf *dwarf, const char *structure);
+
+/*
+ * Where the frame of the code at addr is: CFA = reg + offset, from .eh_frame or
+ * .debug_frame. rbp_saved: the caller's rbp is at CFA + rbp_offset; rbp_same:
+ * rbp still holds it. return address is at CFA - 8. false: no row, or an expression.
+ */
+struct rt_cfi_row {
+	uint8_t cfa_reg; /* enum rt_reg: RSP or RBP, else the row is refused */
+	int64_t cfa_offset;
+	bool rbp_saved, rbp_same;
+	int64_t rbp_offset;
+	bool ra_undefined; /* outermost frame */
+};
+bool rt_dwarf_cfi(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_cfi_row *ret);
+/* The FDE around addr: [start, end), and whether it has exception landing pads. false: none. */
+bool rt_dwarf_fde(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_elfaddr *ret_start,
+		  struct rt_elfaddr *ret_end, bool *ret_lsda);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What yields events. uprobe (K): BPF programs behind uprobes. replay and text
+ * are plain sources (event/stream.h). The agent comes with its own issue.
+ *
+ * The session drives an engine: it stops a process where new code became
+ * known, arms points in it, lets it run, and drains records.
+ */
+#pragma once
+
+#include "event/stream.h"
+#include "probe/plan.h"
+
+enum rt_attach_path { RT_ATTACH_AUTO, RT_ATTACH_MULTI, RT_ATTACH_TRACEFS };
+
+struct rt_engine;
+
+struct rt_engine_options {
+	enum rt_attach_path attach;
+	size_t ring_bytes;    /* 0 = default; rounded up to a power of two */
+	unsigned stack_bytes; /* how much stack is copied: 0 = default */
+	unsigned frames;      /* at most RT_STACK_MAX; 0 = 16 */
+	int root_fd;          /* directory that stands for "/", AT_FDCWD */
+};
+
+/* Why one point of a request is not armed. */
+struct rt_arm_failure {
+	uint32_t point;
+	int errnum;      /* 0: see why */
+	const char *why; /* static or engine-owned text */
+};
+
+/* Where to arm: one module in one process that is stopped. */
+struct rt_arm {
+	uint32_t pid;     /* plain pid */
+	const char *path; /* opens the very file that is mapped: /proc/PID/map_files/..., /proc/PID/exe, or a path
+			     checked by the caller */
+	const struct rt_point *const *points; /* all of one module */
+	size_t point_count;
+	uint64_t bias;              /* runtime address - ELF address, for engines without cookies */
+	struct rt_elfaddr stop_at;  /* v != 0: also stop the process here (the dynamic linker's hook) */
+	struct rt_foff stop_offset; /* file offset of stop_at */
+};
+
+struct rt_engine_stats {
+	uint64_t records, hits, dropped, faults, stack_resent, returns_missed;
+	bool balanced; /* hits == records + drops for every point */
+};
+
+struct rt_engine_ops {
+	const char *name;
+	/* Tries whether this engine works here and now; an error says why not and what would fix it. */
+	struct rt_error *(*probe)(const struct rt_engine_options *options);
+	struct rt_error *(*open)(const struct rt_engine_options *options, struct rt_engine **ret);
+	/* Arms points in a process; failures that concern single points go to failed(), the rest is armed. */
+	struct rt_error *(*extend)(struct rt_engine *engine, const struct rt_arm *arm,
+				   void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg);
+	/* Hands every record that is waiting to sink; never blocks. */
+	struct rt_error *(*drain)(struct rt_engine *engine, struct rt_event_sink *sink);
+	/* Drops what is armed in pid (it exited, exec'ed or is let go). Does not wait for the kernel. */
+	void (*forget)(struct rt_engine *engine, uint32_t pid);
+	/* Disarms everything, drains the rest, emits HITS and LOSS records. */
+	struct rt_error *(*stop)(struct rt_engine *engine, struct rt_event_sink *sink);
+	void (*stats)(struct rt_engine *engine, struct rt_engine_stats *ret);
+	/* Frees everything; disarms if stop() was not called. */
+	void (*close)(struct rt_engine *engine);
+};
+
+/* Common head of every engine's own struct. */
+struct rt_engine {
+	const struct rt_engine_ops *ops;
+};
+
+/* Engine K. In builds without BPF its probe() and open() return RT_E_UNSUPPORTED. */
+extern const struct rt_engine_ops rt_engine_uprobe;
+
+/* true when si_code of a SIGSTOP at a ptrace signal stop shows that the engine sent it (stop_at). */
+bool rt_engine_is_stop(int si_code);

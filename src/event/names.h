@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the analysis asks about code: names for a frame. The analysis lies
+ * below the symbol readers, so the interface is here and they implement it
+ * (src/symbol for real programs, src/engine/text for hand-made ones).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/event.h"
+
+/*
+ * One source-level function at one address. A machine frame becomes one or
+ * more of these, innermost first: inlined functions, then the symbol that
+ * contains them. Strings belong to the namer and live as long as it does.
+ */
+struct rt_frame {
+	const char *function; /* source name, demangled; NULL = unknown */
+	const char *linkage;  /* name as in the symbol table where it differs (mangled), else NULL */
+	const char *file;     /* source file as the debug info has it, NULL = unknown */
+	const char *module;   /* path of the module, NULL = not in any */
+	const char *returns;  /* type that the function returns, "struct obj *", NULL = unknown */
+	uint32_t module_id;   /* struct rt_wire_module.id, 0 = none */
+	uint32_t line;        /* 0 = unknown */
+	uint64_t address;     /* ELF address of the pc */
+	uint64_t entry;       /* ELF address where the function (or inlined instance) starts, 0 = unknown */
+	uint8_t build_id_size;
+	bool inlined; /* inlined into the next frame of the answer */
+	uint8_t build_id[RT_BUILD_ID_MAX];
+};
+
+struct rt_namer {
+	/*
+	 * Names for pc in process pid (RT_PID_MAKE) as mapped at time_ns. For a
+	 * return address pass is_return: the call before it is looked up.
+	 * Writes at most max frames, returns how many (at least 1 if max > 0:
+	 * an unknown address gives one frame without names).
+	 */
+	size_t (*name)(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool is_return,
+		       struct rt_frame *ret, size_t max);
+	/*
+	 * Text of line `line` of file as compiled into module_id, without its
+	 * newline; NULL when it cannot be read or the file is newer than the
+	 * module (then *ret_stale is true; ret_stale may be NULL). Owned by the namer.
+	 */
+	const char *(*source_line)(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line,
+				   bool *ret_stale);
+};

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "event/stream.h"
+
+#include <string.h>
+
+struct rt_error *rt_source_drain(struct rt_source *source, struct rt_event_sink *sink)
+{
+	for (;;) {
+		const struct rt_wire_head *record = NULL;
+
+		RT_TRY(source->next(source, &record));
+		if (!record)
+			return NULL;
+		RT_TRY(sink->record(sink, record));
+	}
+}
+
+/* the fixed part of each kind; a string starts there for the kinds that end in one */
+static const struct {
+	uint16_t fixed;
+	bool string;
+} kinds[] = {
+	[RT_WIRE_EVENT] = { sizeof(struct rt_wire_event), false },
+	[RT_WIRE_STACK] = { sizeof(struct rt_wire_stack), false },
+	[RT_WIRE_TYPE] = { __builtin_offsetof(struct rt_wire_type, name), true },
+	[RT_WIRE_POINT] = { __builtin_offsetof(struct rt_wire_point, name), true },
+	[RT_WIRE_MODULE] = { __builtin_offsetof(struct rt_wire_module, path), true },
+	[RT_WIRE_MAP] = { sizeof(struct rt_wire_map), false },
+	[RT_WIRE_UNMAP] = { sizeof(struct rt_wire_map), false },
+	[RT_WIRE_FORK] = { sizeof(struct rt_wire_task), false },
+	[RT_WIRE_EXEC] = { sizeof(struct rt_wire_task), false },
+	[RT_WIRE_EXIT] = { sizeof(struct rt_wire_task), false },
+	[RT_WIRE_THREAD] = { sizeof(struct rt_wire_task), false },
+	[RT_WIRE_LOSS] = { __builtin_offsetof(struct rt_wire_loss, text), true },
+	[RT_WIRE_MARK] = { sizeof(struct rt_wire_task), false },
+	[RT_WIRE_HELD] = { sizeof(struct rt_wire_held), false },
+	[RT_WIRE_COUNT] = { sizeof(struct rt_wire_held), false },
+	[RT_WIRE_HITS] = { __builtin_offsetof(struct rt_wire_loss, text), true },
+};
+
+bool rt_record_valid(const void *bytes, size_t bytes_left)
+{
+	struct rt_wire_head head;
+	struct rt_wire_stack stack;
+
+	if (bytes_left < sizeof(head))
+		return false;
+	memcpy(&head, bytes, sizeof(head));
+	if (head.size < sizeof(head) || head.size % 8 || head.size > bytes_left)
+		return false;
+	if (head.kind >= sizeof(kinds) / sizeof(kinds[0]) || !kinds[head.kind].fixed)
+		return true;
+	if (head.size < kinds[head.kind].fixed)
+		return false;
+	if (kinds[head.kind].string &&
+	    !memchr((const char *)bytes + kinds[head.kind].fixed, 0, head.size - kinds[head.kind].fixed))
+		return false;
+	if (head.kind == RT_WIRE_STACK) {
+		memcpy(&stack, bytes, sizeof(stack));
+		if (stack.nr > RT_STACK_MAX || head.size - sizeof(stack) < stack.nr * sizeof(struct rt_wire_frame))
+			return false;
+	}
+	if (head.kind == RT_WIRE_MODULE && ((const struct rt_wire_module *)bytes)->build_id_size > RT_BUILD_ID_MAX)
+		return false;
+	return true;
+}
+
+/* strings are cut where a record could not say its size any more; ret_tail is where the string starts */
+static void *make(enum rt_wire_kind kind, size_t fixed, const char *text, char **ret_tail)
+{
+	size_t len = strnlen(text, 32 * 1024);
+	struct rt_wire_head *head = calloc(1, RT_WIRE_ALIGN(fixed + len + 1));
+
+	if (!head)
+		return NULL;
+	head->size = (uint16_t)RT_WIRE_ALIGN(fixed + len + 1);
+	head->kind = kind;
+	*ret_tail = (char *)head + fixed;
+	memcpy(*ret_tail, text, len);
+	return head;
+}
+
+struct rt_wire_type *rt_record_type(uint32_t id, const char *name)
+{
+	char *tail;
+	struct rt_wire_type *r = make(RT_WIRE_TYPE, __builtin_offsetof(struct rt_wire_type, name), name, &tail);
+
+	if (r) {
+		r->id = id;
+		r->start = RT_START_UNKNOWN;
+		r->counter_offset = RT_COUNTER_UNKNOWN;
+	}
+	return r;
+}
+
+struct rt_wire_point *rt_record_point(uint32_t id, const char *name)
+{
+	char *tail;
+	struct rt_wire_point *r = make(RT_WIRE_POINT, __builtin_offsetof(struct rt_wire_point, name), name, &tail);
+
+	if (r)
+		r->id = id;
+	return r;
+}
+
+struct rt_wire_module *rt_record_module(uint32_t id, const char *path)
+{
+	char *tail;
+	struct rt_wire_module *r = make(RT_WIRE_MODULE, __builtin_offsetof(struct rt_wire_module, path), path, &tail);
+
+	if (r)
+		r->id = id;
+	return r;
+}
+
+struct rt_wire_loss *rt_record_loss(enum rt_loss cause, uint32_t point, uint64_t value, const char *text)
+{
+	char *tail;
+	struct rt_wire_loss *r = make(RT_WIRE_LOSS, __builtin_offsetof(struct rt_wire_loss, text), text, &tail);
+
+	if (r) {
+		r->cause = cause;
+		r->point = point;
+		r->value = value;
+	}
+	return r;
+}
+
+static const char *const op_names[RT_OP_NR] = {
+	[RT_OP_NEW] = "new",   [RT_OP_GET] = "get",   [RT_OP_PUT] = "put",
+	[RT_OP_FREE] = "free", [RT_OP_SINK] = "sink", [RT_OP_STEAL] = "steal",
+	[RT_OP_SWAP] = "swap", [RT_OP_MOVE] = "move", [RT_OP_USE] = "use",
+};
+
+const char *rt_op_name(enum rt_op op)
+{
+	return (unsigned)op < RT_OP_NR && op_names[op] ? op_names[op] : "?";
+}
+
+enum rt_op rt_op_parse(const char *name, size_t len)
+{
+	for (unsigned i = 1; i < RT_OP_NR; i++) {
+		if (strlen(op_names[i]) == len && !memcmp(op_names[i], name, len))
+			return i;
+	}
+	return RT_OP_NONE;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The analysis: events in, findings out. Pure: no I/O, no clock, no globals;
+ * one user at a time. Works as a stream: a dead healthy incarnation is reduced
+ * to its shape; memory grows with live objects, sites and distinct stacks and shapes.
+ *
+ *   record -> order -> incarnation -> pair -> shape -> model -> blame -> verdict
+ */
+#pragma once
+
+#include "event/names.h"
+#include "event/stream.h"
+
+enum rt_finding_kind { RT_LEAK, RT_EXTRA_PUT, RT_USE_AFTER_PUT, RT_RACY_UPDATE };
+enum rt_role { RT_ROLE_MISSING_PUT, RT_ROLE_EXTRA_GET, RT_ROLE_EXTRA_PUT, RT_ROLE_USE, RT_ROLE_RACY_UPDATE };
+
+/* A named place. Strings belong to the verdict or the namer. */
+struct rt_place_name {
+	struct rt_frame frame; /* function etc. may be NULL: then module and address tell */
+	double confidence;     /* for alternatives */
+};
+
+/* One event of an object's history, for the report. */
+struct rt_history {
+	uint64_t time_ns;
+	uint32_t tid;
+	uint8_t op; /* enum rt_op */
+	int16_t delta;
+	int64_t count_after;  /* running balance or counter; INT64_MIN = unknown */
+	struct rt_frame site; /* the caller, innermost source function */
+	const char *api;      /* the get/put function called */
+	bool gap_before;      /* events between this and the one before are not kept */
+};
+
+/* One row of "balance by caller". */
+struct rt_balance {
+	struct rt_frame site;      /* source function that takes and gives (all its lines together) */
+	uint32_t lines[6];         /* distinct source lines, ascending, 0-filled */
+	uint64_t news, gets, puts; /* over objects of the finding's type */
+	int64_t left;              /* references taken here and never closed */
+	bool guilty;
+};
+
+struct rt_trace_stack {
+	const char *label; /* "taken", "put", "freed by", "extra put", "use" : static */
+	struct rt_frame *frames;
+	size_t count;
+};
+
+struct rt_finding {
+	char id[9]; /* 8 hex digits: hash over kind, type, class and function names */
+	enum rt_finding_kind kind;
+	const char *type, *klass; /* klass NULL */
+	uint64_t objects, of;     /* affected objects, of how many of the type */
+	uint64_t references;      /* how many references too many */
+	uint64_t bytes;           /* 0 = unknown */
+	double confidence;        /* 0..1 */
+	bool incomplete;          /* rests on history with gaps */
+	enum rt_role role;
+	struct rt_frame guilty;
+	struct rt_frame taken_by;           /* where the reference came from; function NULL and address 0: not known */
+	uint64_t taken_count, taken_closed; /* how often the taking site took, and how often that was closed */
+	struct rt_place_name *alternatives;
+	size_t alternative_count;
+	const char **evidence; /* sentences, lower case, without full stop */
+	size_t evidence_count;
+	uint64_t first_object; /* serial of the first affected object, 1.. per type */
+	uint64_t first_address;
+	uint64_t first_time_ns;
+	struct rt_history *history; /* of the first affected object: first and last 8 events */
+	size_t history_count;
+	struct rt_balance *balance;
+	size_t balance_count;
+	struct rt_trace_stack *stacks;
+	size_t stack_count;
+	uint32_t *pids; /* RT_PID_OF */
+	size_t pid_count;
+};
+
+struct rt_type_count {
+	const char *name, *klass;
+	uint64_t news, gets, puts, frees, uses, live;
+	uint64_t incarnations; /* objects seen, whether or not their new was */
+	uint64_t leaked;       /* objects in findings */
+};
+
+/* Objects that are alive at the end and not accused. */
+struct rt_alive {
+	const char *type, *klass;
+	uint64_t objects;
+	const char *reason; /* "cache", "held", "born before attach", "inherited", "killed", "unknown": static text */
+};
+
+/* Counts of one probe point: must equal what the program did. */
+struct rt_point_count {
+	uint32_t point;
+	const char *type, *function;
+	uint8_t op;
+	uint64_t events;  /* records seen */
+	uint64_t hits;    /* the engine's own counter; UINT64_MAX = not told */
+	uint64_t dropped; /* losses bound to this point */
+};
+/* Counts of one call site of a point (innermost source function). */
+struct rt_site_count {
+	struct rt_frame site;
+	const char *type, *api;
+	uint8_t op;
+	uint64_t events;
+};
+
+struct rt_trust {
+	bool complete;     /* no note of any kind takes anything away from the answer */
+	bool nothing_seen; /* no event at all */
+	uint64_t events, lost;
+	uint64_t points, points_hit;
+	const char **unarmed; /* functions that could not be armed, with the reason */
+	size_t unarmed_count;
+	const char **notes; /* sentences: what is missing and why */
+	size_t note_count;
+	const char *unwind;          /* "frame pointers", "given": static text */
+	uint64_t incomplete_objects; /* incarnations with unseen operations */
+};
+
+struct rt_process_end {
+	uint32_t pid;
+	const char *exe; /* "" unknown */
+	int status;      /* wait status */
+	bool ended;
+};
+
+struct rt_verdict {
+	struct rt_finding *findings, *suspects;
+	size_t finding_count, suspect_count; /* findings: confidence >= 0.5, best first */
+	struct rt_type_count *types;
+	size_t type_count;
+	struct rt_alive *alive;
+	size_t alive_count;
+	struct rt_point_count *points;
+	size_t point_count;
+	struct rt_site_count *sites;
+	size_t site_count;
+	struct rt_process_end *processes;
+	size_t process_count;
+	struct rt_trust trust;
+	uint64_t start_ns, end_ns; /* times of the first and last record */
+};
+
+struct rt_lifetime_options {
+	const char *const *types; /* only these types make findings; NULL-terminated, NULL = all */
+	uint32_t history;         /* events kept at each end of a life; 0 = 8 */
+	bool strict;              /* objects that a cache holds are reported too */
+};
+
+struct rt_lifetime;
+
+/* namer must outlive the analysis and its verdict. options may be NULL. */
+RT_CHECK struct rt_error *rt_lifetime_create(const struct rt_lifetime_options *options, struct rt_namer *namer,
+					     struct rt_lifetime **ret);
+void rt_lifetime_destroy(struct rt_lifetime *lifetime);
+RT_CLEANUP(struct rt_lifetime *, rt_lifetime_destroy);
+
+/* Takes one record of the stream; unknown kinds are ignored, inconsistent ones are counted in trust. */
+RT_CHECK struct rt_error *rt_lifetime_record(struct rt_lifetime *lifetime, const struct rt_wire_head *record);
+
+/* A live object, for the census at the end. */
+struct rt_live {
+	uint64_t object;
+	uint32_t type;
+	int32_t counter_offset; /* RT_COUNTER_UNKNOWN: do not read */
+	uint32_t counter_size;
+	uint32_t object_size; /* 0 = unknown */
+};
+/* Calls visit for every object of pid (RT_PID_MAKE) that is alive now; any order. Stops when it returns false. */
+void rt_lifetime_live(struct rt_lifetime *lifetime, uint32_t pid, bool (*visit)(const struct rt_live *live, void *arg),
+		      void *arg);
+
+/*
+ * Ends the stream and gives the verdict; may be called again after more
+ * records (a snapshot). The verdict is owned by the lifetime and valid until the next
+ * call of it or its destroy.
+ */
+RT_CHECK struct rt_error *rt_lifetime_verdict(struct rt_lifetime *lifetime, const struct rt_verdict **ret);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The plan: a growing list of probe points, resolved from a spec for each
+ * module as it becomes known. A plan is made for modules, not for processes:
+ * each build-id is planned once, however many processes map it.
+ */
+#pragma once
+
+#include "dwarf/dwarf.h"
+#include "elf/symtab.h"
+#include "insn/insn.h"
+#include "probe/spec.h"
+
+enum rt_point_kind {
+	RT_POINT_ENTRY,  /* armed at, or in the straight line behind, a function's entry */
+	RT_POINT_RETURN, /* the function's return (uprobe session or uretprobe): needs the entry too */
+	RT_POINT_INSN,   /* an instruction inside a function: an inlined instance */
+};
+
+/* One probe point: where to arm, and what a hit means. Plain data; the engine copies it. */
+struct rt_point {
+	uint32_t id;     /* 1.., unique in the plan; the wire's point id */
+	uint32_t module; /* struct rt_wire_module.id */
+	uint32_t type;   /* struct rt_wire_type.id */
+	uint8_t kind;    /* enum rt_point_kind */
+	uint8_t op;      /* enum rt_op */
+	int16_t delta;
+	uint16_t flags; /* RT_EV_HIDDEN, RT_EV_INLINE, RT_EV_AT_RETURN */
+	uint8_t cost;   /* enum rt_probe_cost of the armed instruction */
+	bool guessed;
+	struct rt_elfaddr address;  /* of the armed instruction */
+	struct rt_foff offset;      /* its file offset: what uprobes take */
+	struct rt_elfaddr function; /* entry of the function or instance */
+	int32_t cfa_delta;          /* CFA = sp + cfa_delta at the armed instruction (8 at a function's first one) */
+	/* the object: read at entry from reg + offset, then deref times loaded */
+	uint8_t reg; /* enum rt_reg */
+	uint8_t deref;
+	int64_t reg_offset;
+	/* at return instead: place is RT_PLACE_RET*, RT_PLACE_OUT */
+	uint8_t place;          /* enum rt_place */
+	uint8_t condition;      /* enum rt_condition on the result; != ALWAYS makes it a return point */
+	int32_t counter_offset; /* or RT_COUNTER_UNKNOWN */
+	uint8_t counter_size;
+	char *name; /* function; owned by the plan */
+};
+
+/* A function of the spec that could not become a point, and why. */
+struct rt_refused {
+	char *function, *why; /* owned by the plan */
+	uint32_t type, module;
+	uint8_t code; /* enum rt_code: NO_FUNCTION, STRIPPED, UNARMED ... */
+};
+
+struct rt_plan_type {
+	uint32_t id; /* 1.. = index in plan->types + 1 */
+	const struct rt_spec_type *spec;
+	int32_t start;
+	bool floating;
+	int32_t counter_offset; /* told, from DWARF, or inferred from code; RT_COUNTER_UNKNOWN */
+	uint32_t counter_size;
+	const char *counter_from; /* "told", "debug info", "inferred", NULL: static text */
+	uint32_t object_size;
+	uint32_t points; /* how many so far */
+};
+
+struct rt_plan_options {
+	bool first_insn;    /* no site choice: arm the first instruction (measurements, tests) */
+	bool no_inline;     /* no inlined instances */
+	bool avoid_nop5;    /* 5-byte nops are unsafe on this kernel */
+	bool return_points; /* the engine can do RT_POINT_RETURN */
+};
+
+struct rt_plan {
+	const struct rt_spec *spec; /* must outlive the plan and not change */
+	struct rt_plan_options options;
+	RT_VEC(struct rt_plan_type) types;
+	RT_VEC(struct rt_point) points; /* points.data[id - 1] */
+	RT_VEC(struct rt_refused) refused;
+};
+
+/* What the planner may look at of one module. */
+struct rt_plan_module {
+	uint32_t id;
+	const char *name; /* path as seen */
+	const struct rt_image *image;
+	const struct rt_symtab *symtab;
+	struct rt_dwarf *dwarf;
+};
+
+/* A plan over the types of spec, without points yet. */
+RT_CHECK struct rt_error *rt_plan_create(const struct rt_spec *spec, const struct rt_plan_options *options,
+					 struct rt_plan **ret);
+void rt_plan_destroy(struct rt_plan *plan);
+RT_CLEANUP(struct rt_plan *, rt_plan_destroy);
+
+/*
+ * Adds the points of one module: resolves every function of the spec in it
+ * (symbols, globs, PLT stubs excluded, aliases once, inlined instances with debug
+ * info), chooses sites, finds counters. New points are
+ * points.data[*ret_first .. points.len). A function that is nowhere in this
+ * module is no error; see rt_plan_missing().
+ */
+RT_CHECK struct rt_error *rt_plan_module(struct rt_plan *plan, const struct rt_plan_module *module, size_t *ret_first);
+
+/*
+ * After the modules are known: functions that the user named and that no
+ * module has, as one RT_E_NO_FUNCTION error with "did you mean" (names from
+ * modules), or RT_E_STRIPPED when the module has no symbols; NULL when every told
+ * type has at least a get or new, and a put or free.
+ */
+RT_CHECK struct rt_error *rt_plan_missing(const struct rt_plan *plan, const struct rt_plan_module *modules,
+					  size_t count);
+
+/* "emulated" ...: static text. */
+const char *rt_probe_cost_name(enum rt_probe_cost cost);

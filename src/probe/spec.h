@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The SPEC language: what -P takes, what preset files hold and what `scan
+ * --write` prints. One parser.
+ *
+ *     type=obj new=obj_new:ret get=obj_get:1 put=obj_put:1,obj_drop:*1 free=obj_free:1 start=1 counter=obj.refs
+ *
+ * Words are separated by blanks or newlines; `#` starts a comment; `[name]`
+ * starts a type (same as type=name) in a file. Keys: type new get put free sink
+ * steal swap move use hidden start counter class. A function list is
+ * comma-separated; each is FN or FN@DSO (FN may hold * and ?), then
+ *   :N      argument N, from 1 (the default is :1; for new and hidden it is :ret)
+ *   :*N     what argument N points to (T **)
+ *   :ret    the result;  :*ret  what it points to
+ *   :out*N  what argument N points to when the function returns
+ *   ?ret!=0 ?ret==0 ?ret>0 ?ret<0 ?ret>=0   only if the result is so
+ * `start=` is the count after new: 0, 1, n, or floating. `counter=` is
+ * STRUCT.MEMBER or +OFFSET[:BYTES].
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "wire/event.h"
+
+enum rt_place {
+	RT_PLACE_ARG,     /* argument n */
+	RT_PLACE_ARG_PTR, /* *argument n at entry: aux = the slot */
+	RT_PLACE_RET,     /* result */
+	RT_PLACE_RET_PTR, /* *result */
+	RT_PLACE_OUT,     /* *argument n at return */
+};
+
+enum rt_condition { RT_IF_ALWAYS, RT_IF_NONZERO, RT_IF_ZERO, RT_IF_POSITIVE, RT_IF_NEGATIVE, RT_IF_NOT_NEGATIVE };
+
+struct rt_spec_function {
+	char *name;        /* function name or glob; owned */
+	char *dso;         /* basename or glob of the module, NULL = any; owned */
+	uint8_t op;        /* enum rt_op */
+	uint8_t place;     /* enum rt_place */
+	uint8_t arg;       /* for ARG, ARG_PTR, OUT: 1.. */
+	uint8_t condition; /* enum rt_condition on the result */
+	bool hidden;       /* from hidden=: a get that a find hides */
+	bool guessed;      /* found by scan, not told */
+};
+
+struct rt_spec_type {
+	char *name; /* owned */
+	RT_VEC(struct rt_spec_function) functions;
+	int32_t start; /* RT_START_UNKNOWN when not told */
+	bool floating;
+	char *counter_struct, *counter_member; /* owned; NULL when not told */
+	int32_t counter_offset;                /* RT_COUNTER_UNKNOWN when not told */
+	uint32_t counter_size;
+	char *klass;  /* class=; owned; NULL */
+	char *origin; /* "-P", preset name, "scan": for messages; owned */
+};
+
+struct rt_spec {
+	RT_VEC(struct rt_spec_type) types;
+};
+
+/*
+ * Parses text (not NUL-terminated) and appends to *spec. origin is what error
+ * messages call it ("-P", "presets/gobject"). RT_E_SPEC with line and column,
+ * what is wrong and what is expected; *spec is then as before.
+ */
+RT_CHECK struct rt_error *rt_spec_parse(const char *text, size_t len, const char *origin, struct rt_spec *spec);
+
+/*
+ * -P ARG: a SPEC when it holds '=', else a file when it holds '/', else a preset
+ * of that name from presets_dirs (NULL-terminated list). RT_E_NOT_FOUND names
+ * the near presets.
+ */
+RT_CHECK struct rt_error *rt_spec_argument(const char *arg, const char *const *presets_dirs, struct rt_spec *spec);
+
+/* Writes the spec in the form that rt_spec_parse() reads (caller frees *ret). */
+RT_CHECK struct rt_error *rt_spec_write(const struct rt_spec *spec, char **ret);
+
+void rt_spec_deinit(struct rt_spec *spec);
+
+/* Glob with * and ? over a whole name. */
+bool rt_glob_match(const char *pattern, const char *name);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One tracing run: starts or attaches to the target, follows its children,
+ * finds modules as they are mapped, extends the plan, arms points, drains the engine and
+ * fans the stream out to the sinks (analysis, recording). Owns everything that touches the target.
+ */
+#pragma once
+
+#include "engine/engine.h"
+#include "lifetime/lifetime.h"
+#include "probe/scan.h"
+
+struct rt_session_options {
+	const char *const *command; /* launch: NULL-terminated argv; NULL when attaching */
+	const uint32_t *pids;       /* attach */
+	size_t pid_count;
+	bool no_follow;           /* leave children alone */
+	const char *user;         /* -u; NULL: the invoking user under sudo */
+	bool as_root;             /* keep root under sudo */
+	const char *const *env;   /* -E VAR=VAL, NULL-terminated, or NULL */
+	uint64_t duration_ns;     /* attach: stop after; 0 = until ended or interrupted */
+	struct rt_spec *spec;     /* told types; the scan appends to it when scan is set */
+	bool scan;                /* find families: no spec was told, or -t names unknown types */
+	const char *const *types; /* -t names, NULL-terminated, or NULL */
+	struct rt_engine_options engine;
+	struct rt_plan_options plan;
+	bool no_census;
+};
+
+/* What the session asks of its owner. */
+struct rt_session_hooks {
+	struct rt_event_sink *sink; /* the stream */
+	/* Opened images, for the symbol chain; image lives until rt_session_destroy(). May be NULL. */
+	void (*image)(void *arg, uint32_t module, const struct rt_image *image);
+	/* Live objects of a process, for the census. May be NULL. */
+	void (*live)(void *arg, uint32_t pid, bool (*visit)(const struct rt_live *live, void *visit_arg),
+		     void *visit_arg);
+	/* Called about every 100 ms (flush a spool, redraw). May be NULL. */
+	struct rt_error *(*tick)(void *arg);
+	void *arg;
+};
+
+struct rt_session;
+
+RT_CHECK struct rt_error *rt_session_create(const struct rt_session_options *options,
+					    const struct rt_session_hooks *hooks, struct rt_session **ret);
+
+/*
+ * Runs to the end: until every followed process is gone, the duration is over,
+ * or rt_session_interrupt(). Afterwards everything is disarmed and detached.
+ */
+RT_CHECK struct rt_error *rt_session_run(struct rt_session *session);
+
+/* Asks the run to end; async-signal-safe. First call: launched targets get the signal too (as on a terminal); second:
+ * stop now. */
+void rt_session_interrupt(struct rt_session *session, int signal);
+
+/* Wait status of the launched program; false while unknown or when attached. */
+bool rt_session_status(const struct rt_session *session, int *ret);
+/* pid of the first process. */
+uint32_t rt_session_pid(const struct rt_session *session);
+/* One line: which families are traced and why ("pairs: new obj_new, get obj_get, put obj_put -> struct obj (found by
+ * name and type; change: -P)"). Owned by the session. */
+const char *rt_session_pairs(const struct rt_session *session);
+
+void rt_session_destroy(struct rt_session *session);
+RT_CLEANUP(struct rt_session *, rt_session_destroy);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Names for frames of real programs: implements struct rt_namer over mapping
+ * history and ELF/DWARF of the modules. Order per frame: DWARF scopes (inlined
+ * functions included), symbol table, PLT stub names; then only module+offset.
+ * C++ names are demangled.
+ *
+ * Modules are opened lazily, at the first question, by build-id: first an image
+ * handed in by the session, else the recorded path (accepted only if its
+ * build-id is the recorded one). A module that cannot be opened is noted once.
+ */
+#pragma once
+
+#include "elf/image.h"
+#include "event/names.h"
+#include "maps/maps.h"
+
+struct rt_chain;
+
+struct rt_chain_options {
+	const char *symfs; /* directory that stands for "/" when modules are opened, or NULL */
+	bool no_source;    /* never open source files */
+	bool no_demangle;
+};
+
+/* maps must outlive the chain; it may go on growing. */
+RT_CHECK struct rt_error *rt_chain_create(const struct rt_maps *maps, const struct rt_chain_options *options,
+					  struct rt_chain **ret);
+void rt_chain_destroy(struct rt_chain *chain);
+RT_CLEANUP(struct rt_chain *, rt_chain_destroy);
+
+/* Takes MODULE records (others are ignored). */
+RT_CHECK struct rt_error *rt_chain_record(struct rt_chain *chain, const struct rt_wire_head *record);
+
+/* Gives the image for a module id, so that it need not be opened again. The chain does not own it; it must outlive the
+ * chain. */
+RT_CHECK struct rt_error *rt_chain_give_image(struct rt_chain *chain, uint32_t module, const struct rt_image *image);
+
+/* The naming interface; valid as long as the chain. */
+struct rt_namer *rt_chain_namer(struct rt_chain *chain);
+
+/*
+ * What could not be read, one line each ("libfoo.so.1: no symbols (stripped)...",
+ * "x: build-id differs, ..."). ret points to chain's own array.
+ */
+size_t rt_chain_notes(const struct rt_chain *chain, const char *const **ret);
+
+/* C++ (and Rust v0/legacy as far as libstdc++ knows) demangling; NULL when name is not mangled. Caller frees. */
+char *rt_demangle(const char *name);

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Everything that an engine can say.
+ *
+ * A stream is a sequence of records. Every record starts with struct
+ * rt_wire_head, is a multiple of 8 bytes long and says its own length, so that
+ * a reader can skip kinds that it does not know. The same bytes travel from the
+ * BPF ring to the analysis and into the spool: nothing defines a second event.
+ *
+ * All values are in the byte order of the machine that recorded them; files
+ * carry that order in their own header. Times are CLOCK_MONOTONIC nanoseconds.
+ *
+ * This header is shared with BPF programs and with the in-process agent: it
+ * includes <stdint.h> at most, and no struct may change its layout (the
+ * static asserts at the end hold every offset).
+ */
+#pragma once
+
+#ifndef RT_WIRE_NO_STDINT
+#include <stdint.h>
+#endif
+
+/* What a record is. The numbers are in files: never reuse one. */
+enum rt_wire_kind {
+	RT_WIRE_EVENT = 1,   /* struct rt_wire_event: one operation on one object */
+	RT_WIRE_STACK = 2,   /* struct rt_wire_stack: a call stack, sent once */
+	RT_WIRE_TYPE = 3,    /* struct rt_wire_type: a family of objects */
+	RT_WIRE_POINT = 4,   /* struct rt_wire_point: a probe point */
+	RT_WIRE_MODULE = 5,  /* struct rt_wire_module: an ELF image */
+	RT_WIRE_MAP = 6,     /* struct rt_wire_map: a module mapped into a process */
+	RT_WIRE_UNMAP = 7,   /* struct rt_wire_map: the range is gone */
+	RT_WIRE_FORK = 8,    /* struct rt_wire_task: head is the parent, other = child pid */
+	RT_WIRE_EXEC = 9,    /* struct rt_wire_task: head carries the NEW generation */
+	RT_WIRE_EXIT = 10,   /* struct rt_wire_task: value = wait status */
+	RT_WIRE_THREAD = 11, /* struct rt_wire_task: other = new tid; value = 1 when it ends */
+	RT_WIRE_LOSS = 12,   /* struct rt_wire_loss: something is missing, and why */
+	RT_WIRE_MARK = 13,   /* struct rt_wire_task: value = enum rt_mark */
+	RT_WIRE_HELD = 14,   /* struct rt_wire_held: census: a pointer to a live object */
+	RT_WIRE_COUNT = 15,  /* struct rt_wire_held: counter read from memory at a census */
+	RT_WIRE_HITS = 16,   /* struct rt_wire_loss: a point's own hit counter (value) */
+};
+
+/* What happened to the object. */
+enum rt_op {
+	RT_OP_NONE = 0,
+	RT_OP_NEW,   /* the object exists from here on */
+	RT_OP_GET,   /* one more reference (delta says how many) */
+	RT_OP_PUT,   /* one reference given back */
+	RT_OP_FREE,  /* the memory goes away, whatever the count */
+	RT_OP_SINK,  /* a floating creation reference is taken over */
+	RT_OP_STEAL, /* the callee takes over the caller's reference (delta 0) */
+	RT_OP_SWAP,  /* the slot drops one object and takes another (aux = slot) */
+	RT_OP_MOVE,  /* a reference changes its holder (delta 0) */
+	RT_OP_USE,   /* the object is used, its count does not change */
+	RT_OP_NR
+};
+
+/* Flags of struct rt_wire_event. */
+enum {
+	RT_EV_COUNT_READ = 1 << 0,  /* count was loaded at the probe: a bound */
+	RT_EV_COUNT_EXACT = 1 << 1, /* count comes from the operation itself */
+	RT_EV_HIDDEN = 1 << 2,      /* a find or lookup that hands out a reference */
+	RT_EV_AT_RETURN = 1 << 3,   /* seen when the function returned */
+	RT_EV_INLINE = 1 << 4,      /* seen at an inlined instance: frame 0 is the site itself */
+	RT_EV_NO_OBJECT = 1 << 5,   /* the object could not be read (fault): object is 0 */
+	RT_EV_COUNT_FAULT = 1 << 6, /* the counter could not be read */
+	RT_EV_INHERITED = 1 << 7,   /* replayed for a forked child, not its own doing */
+};
+
+/* pid field: process id in the low 22 bits, exec generation above them. */
+#define RT_PID_BITS 22
+#define RT_PID_MASK ((1u << RT_PID_BITS) - 1)
+#define RT_PID_OF(p) ((p)&RT_PID_MASK)
+#define RT_GEN_OF(p) ((p) >> RT_PID_BITS)
+#define RT_PID_MAKE(pid, gen) (((uint32_t)(gen) << RT_PID_BITS) | ((uint32_t)(pid)&RT_PID_MASK))
+
+/* seq field: producer (CPU, or ring of a thread) in the top 12 bits, a counter modulo 2^20 below. */
+#define RT_SEQ_BITS 20
+#define RT_SEQ_MASK ((1u << RT_SEQ_BITS) - 1)
+
+struct rt_wire_head {
+	uint16_t size; /* bytes of the whole record, a multiple of 8 */
+	uint8_t kind;  /* enum rt_wire_kind */
+	uint8_t op;    /* enum rt_op for events, else 0 */
+	uint32_t seq;  /* producer and counter; 0 for records that user space made */
+	uint64_t time_ns;
+	uint32_t pid; /* RT_PID_MAKE(): process and exec generation */
+	uint32_t tid; /* thread, 0 where it has no meaning */
+};
+
+/* One operation on one object: one cache line. */
+struct rt_wire_event {
+	struct rt_wire_head head;
+	uint64_t object; /* address of the object (or fd, id): the key of its life */
+	uint64_t aux;    /* slot address (T **), second object, size or result: see the point */
+	uint64_t sp;     /* CFA of the probed function: sp in its caller before the call pushed */
+	uint32_t count;  /* the counter BEFORE the operation, see RT_EV_COUNT_* */
+	uint32_t point;  /* id of the probe point, see struct rt_wire_point */
+	uint32_t stack;  /* id of the stack, 0 = none was kept */
+	int16_t delta;   /* how the count changes: +1 get, -1 put, 0 use */
+	uint16_t flags;  /* RT_EV_* */
+};
+
+/* Why a stack ends where it ends. */
+enum rt_stack_end {
+	RT_STACK_ROOT = 0,      /* reached the outermost frame */
+	RT_STACK_DEPTH = 1,     /* more frames than fit */
+	RT_STACK_NO_FP = 2,     /* the frame-pointer chain leaves the stack here */
+	RT_STACK_COPY = 3,      /* the copied part of the stack ends here */
+	RT_STACK_FAULT = 4,     /* stack memory could not be read */
+	RT_STACK_UNCHECKED = 5, /* cut at a frame whose caller could not be proven */
+	RT_STACK_GIVEN = 6,     /* as given (text events) */
+};
+
+enum {
+	RT_FRAME_SITE = 1 << 0,  /* pc is the operation itself, not a return address */
+	RT_FRAME_TRAMP = 1 << 1, /* pc was a return trampoline, put right */
+};
+
+#define RT_STACK_MAX 64 /* frames in one record */
+
+struct rt_wire_frame {
+	uint64_t pc;  /* return address (innermost first), unless RT_FRAME_SITE */
+	uint32_t cfa; /* CFA of the frame that pc lies in, minus the event's sp; 0 = unknown */
+	uint32_t flags;
+};
+
+/* frame[0] is the get/put site: the return address read from [sp - 8]. */
+struct rt_wire_stack {
+	struct rt_wire_head head;
+	uint32_t id; /* as named by events of the same pid */
+	uint16_t nr;
+	uint16_t end; /* enum rt_stack_end */
+	struct rt_wire_frame frame[];
+};
+
+#define RT_START_UNKNOWN (-1)
+#define RT_COUNTER_UNKNOWN (-1)
+
+struct rt_wire_type {
+	struct rt_wire_head head;
+	uint32_t id;            /* 1.. */
+	int32_t start;          /* count after new, or RT_START_UNKNOWN */
+	int32_t counter_offset; /* bytes from the object, or RT_COUNTER_UNKNOWN */
+	uint32_t counter_size;  /* bytes: 1, 2, 4 or 8 */
+	uint32_t object_size;   /* bytes, 0 = unknown */
+	uint32_t flags;         /* RT_TYPE_* */
+	char name[];            /* NUL-terminated, padded to 8 */
+};
+
+enum {
+	RT_TYPE_FLOATING = 1 << 0,   /* new makes a floating reference that a sink takes over */
+	RT_TYPE_HEAP_ONLY = 1 << 1,  /* new/free only: no counting */
+	RT_TYPE_FREE_KNOWN = 1 << 2, /* the free function is probed: death is seen */
+};
+
+struct rt_wire_point {
+	struct rt_wire_head head; /* head.op = enum rt_op */
+	uint32_t id;              /* 1.., as named by events */
+	uint32_t type;            /* struct rt_wire_type.id */
+	uint32_t module;          /* struct rt_wire_module.id */
+	int32_t delta;
+	uint64_t address;  /* ELF address of the armed instruction */
+	uint64_t function; /* ELF address of the function (or inlined instance) that it stands for */
+	uint32_t flags;    /* RT_EV_HIDDEN, RT_EV_AT_RETURN, RT_EV_INLINE */
+	uint32_t aux;      /* enum rt_aux */
+	char name[];       /* function name, NUL-terminated, padded to 8 */
+};
+
+enum rt_aux { RT_AUX_NONE = 0, RT_AUX_SLOT = 1, RT_AUX_OBJECT = 2, RT_AUX_SIZE = 3, RT_AUX_RESULT = 4 };
+
+#define RT_BUILD_ID_MAX 20
+
+struct rt_wire_module {
+	struct rt_wire_head head;
+	uint32_t id;           /* 1.. */
+	uint8_t build_id_size; /* 0 = none */
+	uint8_t content_hash;  /* 1: build_id is a hash of the contents */
+	uint16_t flags;        /* RT_MODULE_* */
+	uint8_t build_id[RT_BUILD_ID_MAX];
+	uint32_t pad;
+	char path[]; /* where it was seen, NUL-terminated, padded to 8 */
+};
+
+enum { RT_MODULE_MAIN = 1 << 0, RT_MODULE_DELETED = 1 << 1 };
+
+/* [start, end) in process head.pid shows the file bytes from file_offset on. */
+struct rt_wire_map {
+	struct rt_wire_head head;
+	uint64_t start, end;
+	uint64_t file_offset;
+	uint32_t module; /* 0 for UNMAP */
+	uint32_t pad;
+};
+
+enum rt_mark { RT_MARK_ATTACH = 1, RT_MARK_CENSUS = 2, RT_MARK_DETACH = 3, RT_MARK_CENSUS_SKIPPED = 4 };
+
+struct rt_wire_task {
+	struct rt_wire_head head;
+	uint32_t other; /* child pid (RT_PID_MAKE), new tid */
+	int32_t value;
+};
+
+/* Something that did not arrive. point 0 = not bound to a point. */
+enum rt_loss {
+	RT_LOSS_RING = 1,     /* ring full: events dropped */
+	RT_LOSS_STACKMAP = 2, /* stack table full: event kept, stack resent */
+	RT_LOSS_FAULT = 3,    /* object, slot or stack memory could not be read */
+	RT_LOSS_RETURNS = 4,  /* entries whose return was never seen (nesting) */
+	RT_LOSS_UNARMED = 5,  /* the point could not be armed; text says why */
+	RT_LOSS_CUT = 6,      /* the input ends early, or bytes were damaged */
+	RT_LOSS_UNTRACED = 7, /* a process could not be followed; text says why */
+	RT_LOSS_BALANCE = 8,  /* hits != records + drops */
+	RT_LOSS_REFUSED = 9,  /* a function of the spec that cannot be probed; text says why */
+	RT_LOSS_NR
+};
+
+struct rt_wire_loss {
+	struct rt_wire_head head;
+	uint32_t cause; /* enum rt_loss */
+	uint32_t point;
+	uint64_t value; /* how many; 0 = unknown */
+	char text[];    /* NUL-terminated, padded to 8; may be empty */
+};
+
+/* A census finds who still points to an object; and what its counter says. */
+enum rt_holder {
+	RT_HOLDER_NONE = 0,   /* nothing reachable points to it */
+	RT_HOLDER_GLOBAL = 1, /* .data/.bss/TLS of a module, slot tells where */
+	RT_HOLDER_STACK = 2,  /* a thread's stack or registers */
+	RT_HOLDER_HEAP = 3,   /* memory that is itself reachable from a root */
+	RT_HOLDER_OBJECT = 4, /* inside another traced live object: holder */
+};
+
+struct rt_wire_held {
+	struct rt_wire_head head;
+	uint64_t object;
+	uint64_t slot;   /* where the pointer is; 0 for COUNT */
+	uint64_t holder; /* traced object that contains the slot, else 0 */
+	uint32_t where;  /* enum rt_holder (HELD); bytes of the counter (COUNT) */
+	uint32_t value;  /* HELD: number of pointers of this kind; COUNT: the counter */
+};
+
+#define RT_WIRE_ALIGN(n) (((n) + 7u) & ~7u)
+
+#define RT_WIRE_AT(type, member, offset) \
+	_Static_assert(__builtin_offsetof(struct type, member) == (offset), #type "." #member)
+_Static_assert(sizeof(struct rt_wire_head) == 24, "head");
+_Static_assert(sizeof(struct rt_wire_event) == 64, "one cache line");
+RT_WIRE_AT(rt_wire_head, size, 0);
+RT_WIRE_AT(rt_wire_head, kind, 2);
+RT_WIRE_AT(rt_wire_head, op, 3);
+RT_WIRE_AT(rt_wire_head, seq, 4);
+RT_WIRE_AT(rt_wire_head, time_ns, 8);
+RT_WIRE_AT(rt_wire_head, pid, 16);
+RT_WIRE_AT(rt_wire_head, tid, 20);
+RT_WIRE_AT(rt_wire_event, object, 24);
+RT_WIRE_AT(rt_wire_event, aux, 32);
+RT_WIRE_AT(rt_wire_event, sp, 40);
+RT_WIRE_AT(rt_wire_event, count, 48);
+RT_WIRE_AT(rt_wire_event, point, 52);
+RT_WIRE_AT(rt_wire_event, stack, 56);
+RT_WIRE_AT(rt_wire_event, delta, 60);
+RT_WIRE_AT(rt_wire_event, flags, 62);
+RT_WIRE_AT(rt_wire_stack, id, 24);
+RT_WIRE_AT(rt_wire_stack, frame, 32);
+RT_WIRE_AT(rt_wire_type, name, 48);
+RT_WIRE_AT(rt_wire_point, address, 40);
+RT_WIRE_AT(rt_wire_point, name, 64);
+RT_WIRE_AT(rt_wire_module, build_id, 32);
+RT_WIRE_AT(rt_wire_module, path, 56);
+RT_WIRE_AT(rt_wire_map, start, 24);
+RT_WIRE_AT(rt_wire_map, module, 48);
+RT_WIRE_AT(rt_wire_task, other, 24);
+RT_WIRE_AT(rt_wire_loss, value, 32);
+RT_WIRE_AT(rt_wire_loss, text, 40);
+RT_WIRE_AT(rt_wire_held, object, 24);
+RT_WIRE_AT(rt_wire_held, where, 48);
+_Static_assert(sizeof(struct rt_wire_map) == 56, "map");
+_Static_assert(sizeof(struct rt_wire_task) == 32, "task");
+_Static_assert(sizeof(struct rt_wire_held) == 56, "held");
