@@ -6,4 +6,4 @@
 #include <stdlib.h>
 #include <string.h>
 
-#pragma GCC poison strcpy strcat sprintf vsprintf strtok gets atoi atol atoll strtol system popen tmpnam mktemp
+#pragma GCC poison strcpy strcat sprintf vsprintf strtok atoi atol atoll strtol system popen tmpnam mktemp

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "report/text.h"
+
+#include <string.h>
+
+const char *rt_text_place(struct rt_text_report *report, const struct rt_frame *frame, size_t max)
+{
+	const char *file = frame->file, *line;
+	size_t least;
+
+	if (!file || !*file) {
+		if (!frame->module || !frame->function)
+			return "";
+		return rt_shorten(&report->arena,
+				  rt_format(&report->arena, "%s+0x%llx",
+					    rt_clean(&report->arena, rt_basename(frame->module)),
+					    (unsigned long long)frame->address),
+				  max);
+	}
+	file = rt_clean(&report->arena, file);
+	line = frame->line ? rt_format(&report->arena, ":%u", frame->line) : "";
+	least = strlen(line);
+	/* a path that does not fit gives way from its front; then its last part is cut in the middle */
+	if (rt_columns(file) + least > max) {
+		const char *base = rt_basename(file);
+
+		if (rt_columns(base) + least + 8 <= max)
+			file = rt_shorten(&report->arena, file, max - least);
+		else
+			file = rt_shorten(&report->arena, base, max > least + 8 ? max - least : 8);
+	}
+	return rt_format(&report->arena, "%s%s", file, line);
+}
+
+static const char *kind_head(enum rt_finding_kind kind)
+{
+	switch (kind) {
+	case RT_LEAK:
+		return "LEAK";
+	case RT_EXTRA_PUT:
+		return "EXTRA PUT";
+	case RT_USE_AFTER_PUT:
+		return "USE AFTER PUT";
+	case RT_RACY_UPDATE:
+		return "RACY UPDATE";
+	}
+	return "LEAK";
+}
+
+/* "struct obj: 20 of 100 objects never released (1.9 KiB)" */
+static const char *what(struct rt_text_report *report, const struct rt_finding *f)
+{
+	static const char *const many[] = {
+		[RT_LEAK] = "never released",
+		[RT_EXTRA_PUT] = "put without a reference",
+		[RT_USE_AFTER_PUT] = "used after the last put",
+		[RT_RACY_UPDATE] = "counted by two threads at once",
+	};
+	const char *type = rt_type_text(&report->arena, f->type, f->klass), *extra = "";
+	unsigned kind = (unsigned)f->kind < sizeof(many) / sizeof(*many) ? f->kind : RT_LEAK;
+
+	if (f->bytes && f->kind == RT_LEAK)
+		extra = rt_format(&report->arena, " (%s)", rt_bytes_text(&report->arena, f->bytes));
+	if (f->references > f->objects && f->kind == RT_LEAK)
+		extra = rt_format(&report->arena, "%s, %llu references", extra, (unsigned long long)f->references);
+	if (f->objects == 1 && f->kind != RT_LEAK)
+		return rt_format(&report->arena, "%s #%llu: %s", type, (unsigned long long)f->first_object, many[kind]);
+	return rt_format(&report->arena, "%s: %llu of %llu object%s %s%s", type, (unsigned long long)f->objects,
+			 (unsigned long long)f->of, rt_plural(f->of), many[kind], extra);
+}
+
+static const char *role_text(enum rt_role role)
+{
+	switch (role) {
+	case RT_ROLE_MISSING_PUT:
+		return "missing put in";
+	case RT_ROLE_EXTRA_GET:
+		return "extra get in";
+	case RT_ROLE_EXTRA_PUT:
+		return "extra put in";
+	case RT_ROLE_USE:
+		return "use after put in";
+	case RT_ROLE_RACY_UPDATE:
+		return "racy update in";
+	}
+	return "missing put in";
+}
+
+/* "certain: all 20 point here", "likely (0.82)". */
+static const char *certainty(struct rt_text_report *report, const struct rt_finding *f)
+{
+	const char *word = rt_confidence_word(f->confidence);
+
+	if (f->confidence < RT_CERTAIN)
+		return rt_format(&report->arena, "%s (%.2f)", word, f->confidence);
+	if (f->objects > 1)
+		return rt_format(&report->arena, "%s: all %llu point here", word, (unsigned long long)f->objects);
+	return word;
+}
+
+static const char *call_text(struct rt_text_report *report, const struct rt_frame *frame)
+{
+	return rt_format(&report->arena, "%s%s", rt_place_text(&report->arena, frame), frame->function ? "()" : "");
+}
+
+static void guilty_line(struct rt_text_report *report, const struct rt_finding *f)
+{
+	const char *call = call_text(report, &f->guilty), *sure = certainty(report, f);
+	size_t taken = 2 + strlen(role_text(f->role)) + 1 + rt_columns(call) + 2 + 3 + rt_columns(sure);
+	size_t width = report->options.width, room = width > taken + 16 ? width - taken : 16;
+
+	rt_sink_printf(report->sink, "  %s %s%s%s  %s   %s\n", role_text(f->role), rt_paint(report, RT_PAINT_STRONG),
+		       call, rt_paint(report, RT_PAINT_END), rt_text_place(report, &f->guilty, room), sure);
+}
+
+/* Where it was taken, other candidates, and why: as much as is needed to believe the line above. */
+static void reasons(struct rt_text_report *report, const struct rt_finding *f)
+{
+	bool all = report->options.verbose;
+	size_t evidence = all ? f->evidence_count : f->evidence_count ? 1 : 0;
+	bool elsewhere =
+		f->taken_by.function && f->guilty.function && strcmp(f->taken_by.function, f->guilty.function) != 0;
+
+	if (elsewhere && f->kind == RT_LEAK)
+		rt_sink_printf(report->sink, "  taken in %s  %s\n", call_text(report, &f->taken_by),
+			       rt_text_place(report, &f->taken_by, 40));
+	if (f->confidence < RT_CERTAIN || all || f->kind != RT_LEAK) {
+		for (size_t i = 0; i < evidence; i++)
+			rt_sink_printf(report->sink, "  why: %s\n", rt_clean(&report->arena, f->evidence[i]));
+	}
+	for (size_t i = 0; i < f->alternative_count && (all || (i < 1 && f->confidence < RT_CERTAIN)); i++)
+		rt_sink_printf(report->sink, "  or: %s  %s   (%.2f)\n", call_text(report, &f->alternatives[i].frame),
+			       rt_text_place(report, &f->alternatives[i].frame, 40), f->alternatives[i].confidence);
+	if (f->incomplete)
+		rt_sink_puts(report->sink, "  note: some operations of these objects were not seen\n");
+}
+
+void rt_text_finding(struct rt_text_report *report, const struct rt_finding *f)
+{
+	rt_sink_printf(report->sink, "%s%s%s %s  %s\n", rt_paint(report, RT_PAINT_BAD), kind_head(f->kind),
+		       rt_paint(report, RT_PAINT_END), f->id, what(report, f));
+	guilty_line(report, f);
+	reasons(report, f);
+	rt_text_source(report, f);
+	if (f->kind == RT_LEAK || report->options.verbose)
+		rt_text_balance(report, f);
+	if (f->kind == RT_LEAK && !report->options.verbose)
+		rt_text_first(report, f);
+	else
+		rt_text_ledger(report, f);
+	if (f->kind != RT_LEAK || report->options.verbose)
+		rt_text_stacks(report, f);
+	rt_sink_puts(report->sink, "\n");
+}
+
+void rt_text_finding_line(struct rt_text_report *report, const struct rt_finding *f)
+{
+	rt_sink_printf(report->sink, "%s%s%s %s  %s\n", rt_paint(report, RT_PAINT_BAD), kind_head(f->kind),
+		       rt_paint(report, RT_PAINT_END), f->id, what(report, f));
+	guilty_line(report, f);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The words of the report: what kinds, roles and certainties are called, the
+ * same in every format.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "lifetime/lifetime.h"
+
+/* "leak", "extra-put", "use-after-put", "racy-update". Static string. */
+const char *rt_finding_word(enum rt_finding_kind kind);
+/* "missing-put", ... Static string. */
+const char *rt_role_word(enum rt_role role);
+
+/* At and above these the report says certain, likely, possible. */
+#define RT_CERTAIN 0.95
+#define RT_LIKELY 0.75
+#define RT_POSSIBLE 0.5
+const char *rt_confidence_word(double confidence);
+
+/*
+ * Foreign text made harmless for a terminal: control characters, bytes that
+ * are no UTF-8, and direction marks become \xNN or \u{N}. Never NULL (""
+ * without memory); owned by the arena. NULL gives "".
+ */
+const char *rt_clean(struct rt_arena *arena, const char *text);
+
+/* Columns that clean text takes: one for each character. */
+size_t rt_columns(const char *text);
+
+/* Clean text shortened in its middle ("/usr/...leak.c") to at most max columns; text itself when it fits. */
+const char *rt_shorten(struct rt_arena *arena, const char *text, size_t max);
+
+/* Last part of a path. */
+const char *rt_basename(const char *path);
+
+/* "1.9 KiB", "640 B". */
+const char *rt_bytes_text(struct rt_arena *arena, uint64_t bytes);
+/* "0.3 s", "1.2 ms", "4 min 10 s". */
+const char *rt_duration_text(struct rt_arena *arena, uint64_t ns);
+/* printf into the arena; "" without memory. */
+const char *rt_format(struct rt_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "s" unless n is 1. */
+const char *rt_plural(uint64_t n);
+/* "struct obj", with its class "struct obj [GtkButton]"; clean. */
+const char *rt_type_text(struct rt_arena *arena, const char *type, const char *klass);
+/* Function name, or "module+0x12c" where there is none; clean. */
+const char *rt_place_text(struct rt_arena *arena, const struct rt_frame *frame);
