@@ -32,9 +32,10 @@ struct rt_arm_failure {
 
 /* Where to arm: one module in one process that is stopped. */
 struct rt_arm {
-	uint32_t pid;     /* plain pid */
-	const char *path; /* opens the very file that is mapped: /proc/PID/map_files/..., /proc/PID/exe, or a path
-			     checked by the caller */
+	uint32_t pid;      /* plain pid */
+	uint32_t wire_pid; /* RT_PID_MAKE(): what records of this process carry from now on; 0 = plain pid */
+	const char *path;  /* opens the very file that is mapped: /proc/PID/map_files/..., /proc/PID/exe, or a path
+			      checked by the caller */
 	const struct rt_point *const *points; /* all of one module */
 	size_t point_count;
 	uint64_t bias;              /* runtime address - ELF address, for engines without cookies */

@@ -39,6 +39,7 @@ struct rt_point {
 	/* at return instead: place is RT_PLACE_RET*, RT_PLACE_OUT */
 	uint8_t place;          /* enum rt_place */
 	uint8_t condition;      /* enum rt_condition on the result; != ALWAYS makes it a return point */
+	uint8_t result_size;    /* bytes of the result that the condition looks at (bool: 1); 0 = unknown, taken as 4 */
 	int32_t counter_offset; /* or RT_COUNTER_UNKNOWN */
 	uint8_t counter_size;
 	char *name; /* function; owned by the plan */
