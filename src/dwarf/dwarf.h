@@ -78,7 +78,10 @@ RT_CHECK struct rt_error *rt_dwarf_functions(struct rt_dwarf *dwarf,
  * parameter number `param` (from 1) is at that place.
  */
 struct rt_inlined {
-	struct rt_elfaddr entry; /* first instruction of the instance */
+	struct rt_elfaddr entry; /* first instruction of the instance, or where the parameter is first known */
+	struct rt_elfaddr start; /* first instruction of the instance. entry lies at most 32 bytes behind it, in the
+				    same range of the instance; when they differ the caller must check that the code
+				    between is straight (dwarf/ decodes no instructions) */
 	bool located;            /* the parameter's value is in a register or simple place here */
 	uint8_t reg;             /* enum rt_reg (DWARF number) */
 	uint8_t deref;           /* 0: value = reg + offset; 1: value = *(reg + offset) */

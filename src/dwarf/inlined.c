@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Inlined instances of a function, and where a parameter is when one begins.
+ * Only what is exactly a register plus an offset, or the 8 bytes of memory
+ * there, is told; everything else is refused with the reason.
+ */
+#include "dwarf/unit.h"
+
+#define RT_MOVE_MAX 32        /* bytes that entry may move to where the parameter is known */
+#define RT_LOCATIONS_MAX 4096 /* entries looked at in one location list */
+#define RT_REGISTERS 16       /* general registers of x86-64, by their DWARF numbers */
+
+/* A value under construction: derefs times loaded from reg + offset. */
+struct place {
+	unsigned reg, derefs;
+	int64_t offset;
+	bool done; /* DW_OP_stack_value or a register: no further load */
+};
+
+static const char *refusal(unsigned atom)
+{
+	switch (atom) {
+	case DW_OP_entry_value:
+	case DW_OP_GNU_entry_value:
+		return "only its value at the caller's entry is known (DW_OP_entry_value)";
+	case DW_OP_implicit_pointer:
+	case DW_OP_GNU_implicit_pointer:
+		return "what it points to was optimised away (DW_OP_implicit_pointer)";
+	case DW_OP_implicit_value:
+		return "a constant (DW_OP_implicit_value)";
+	case DW_OP_addr:
+	case DW_OP_addrx:
+	case DW_OP_GNU_addr_index:
+		return "a fixed address (DW_OP_addr)";
+	case DW_OP_piece:
+	case DW_OP_bit_piece:
+		return "in several pieces (DW_OP_piece)";
+	case DW_OP_GNU_parameter_ref:
+		return "only known at the call (DW_OP_GNU_parameter_ref)";
+	case DW_OP_form_tls_address:
+	case DW_OP_GNU_push_tls_address:
+		return "thread-local (DW_OP_form_tls_address)";
+	case DW_OP_fbreg:
+		return "relative to a frame base that is no register (DW_OP_fbreg)";
+	default:
+		if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31)
+			return "a constant (DW_OP_lit)";
+		if (atom >= DW_OP_const1u && atom <= DW_OP_consts)
+			return "a constant (DW_OP_const)";
+		if (atom >= DW_OP_and && atom <= DW_OP_xor)
+			return "computed (arithmetic in its location)";
+		return "a location that is neither register nor register + offset";
+	}
+}
+
+/* The frame base of the function around node, at addr, as register + offset. */
+static bool frame_base(struct rt_dwarf *dwarf, struct rt_unit *unit, const struct rt_node *node, uint64_t addr,
+		       struct place *ret)
+{
+	struct rt_cfi_row row;
+	Dwarf_Attribute attr;
+	Dwarf_Op *ops;
+	size_t nops;
+	Dwarf_Die die;
+
+	while (node->inlined && node->parent)
+		node = &unit->nodes.data[node->parent - 1];
+	die = node->die;
+	if (node->inlined || !dwarf_attr_integrate(&die, DW_AT_frame_base, &attr) ||
+	    dwarf_getlocation_addr(&attr, addr, &ops, &nops, 1) != 1 || nops != 1)
+		return false;
+	if (ops[0].atom == DW_OP_call_frame_cfa) {
+		if (!rt_dwarf_cfi(dwarf, (struct rt_elfaddr){ addr }, &row))
+			return false;
+		*ret = (struct place){ .reg = row.cfa_reg, .offset = row.cfa_offset };
+		return true;
+	}
+	if (ops[0].atom >= DW_OP_reg0 && ops[0].atom < DW_OP_reg0 + RT_REGISTERS) {
+		*ret = (struct place){ .reg = ops[0].atom - DW_OP_reg0 };
+		return true;
+	}
+	if (ops[0].atom >= DW_OP_breg0 && ops[0].atom < DW_OP_breg0 + RT_REGISTERS) {
+		*ret = (struct place){ .reg = ops[0].atom - DW_OP_breg0, .offset = (int64_t)ops[0].number };
+		return true;
+	}
+	return false;
+}
+
+struct question {
+	struct rt_dwarf *dwarf;
+	struct rt_unit *unit;
+	const struct rt_node *node;
+	uint64_t size; /* bytes of the parameter */
+};
+
+static const char *first_op(const struct question *q, const Dwarf_Op *op, uint64_t addr, struct place *ret)
+{
+	int64_t offset = (int64_t)op->number;
+
+	if (op->atom >= DW_OP_reg0 && op->atom < DW_OP_reg0 + RT_REGISTERS) {
+		*ret = (struct place){ .reg = op->atom - DW_OP_reg0, .done = true };
+		return NULL;
+	}
+	if (op->atom == DW_OP_regx && op->number < RT_REGISTERS) {
+		*ret = (struct place){ .reg = op->number, .done = true };
+		return NULL;
+	}
+	if (op->atom >= DW_OP_breg0 && op->atom < DW_OP_breg0 + RT_REGISTERS) {
+		*ret = (struct place){ .reg = op->atom - DW_OP_breg0, .offset = offset };
+		return NULL;
+	}
+	if (op->atom == DW_OP_bregx && op->number < RT_REGISTERS) {
+		*ret = (struct place){ .reg = op->number, .offset = (int64_t)op->number2 };
+		return NULL;
+	}
+	if (op->atom != DW_OP_fbreg || !frame_base(q->dwarf, q->unit, q->node, addr, ret))
+		return refusal(op->atom);
+	ret->offset = (int64_t)((uint64_t)ret->offset + (uint64_t)offset);
+	return NULL;
+}
+
+/* NULL and *ret, or why the location cannot be told. */
+static const char *evaluate(const struct question *q, const Dwarf_Op *ops, size_t nops, uint64_t addr,
+			    struct rt_inlined *ret)
+{
+	struct place p = { 0 };
+	const char *why;
+
+	if (!nops)
+		return "optimised away";
+	why = first_op(q, &ops[0], addr, &p);
+	if (why)
+		return why;
+	for (size_t i = 1; i < nops; i++) {
+		/* behind a register there can only be a DW_OP_piece */
+		if (p.done)
+			return refusal(ops[i].atom);
+		switch (ops[i].atom) {
+		case DW_OP_plus_uconst:
+			if (p.derefs)
+				return "computed (DW_OP_plus_uconst behind DW_OP_deref)";
+			p.offset = (int64_t)((uint64_t)p.offset + ops[i].number);
+			break;
+		case DW_OP_deref:
+			p.derefs++;
+			break;
+		case DW_OP_stack_value:
+			p.done = true;
+			break;
+		case DW_OP_nop:
+			break;
+		default:
+			return refusal(ops[i].atom);
+		}
+	}
+	p.derefs += !p.done;
+	if (p.derefs > 1)
+		return "behind two pointers (DW_OP_deref)";
+	if (p.derefs && q->size != 8)
+		return "in memory, and not 8 bytes wide";
+	ret->located = true;
+	ret->reg = p.reg;
+	ret->deref = p.derefs;
+	ret->offset = p.offset;
+	return NULL;
+}
+
+/* End of the range of node that holds addr. */
+static uint64_t range_end(const struct rt_unit *unit, const struct rt_node *node, uint64_t addr)
+{
+	size_t pos = SIZE_MAX;
+	uint32_t index;
+
+	while (rt_spans_next(&unit->spans, addr, &pos, &index)) {
+		if (&unit->nodes.data[index] == node)
+			return unit->spans.v.data[pos].hi;
+	}
+	return addr;
+}
+
+static const char *locate(const struct question *q, Dwarf_Die *param, struct rt_inlined *ret)
+{
+	uint64_t end = range_end(q->unit, q->node, ret->start.v), best = UINT64_MAX;
+	Dwarf_Addr base, lo, hi;
+	Dwarf_Op *ops, *best_ops = NULL;
+	size_t nops, best_nops = 0;
+	Dwarf_Attribute attr;
+	ptrdiff_t at = 0;
+
+	if (dwarf_hasattr(param, DW_AT_const_value))
+		return "a constant (DW_AT_const_value)";
+	if (!dwarf_attr(param, DW_AT_location, &attr))
+		return "optimised away (no location)";
+	for (unsigned i = 0; i < RT_LOCATIONS_MAX; i++) {
+		at = dwarf_getlocations(&attr, at, &base, &lo, &hi, &ops, &nops);
+		if (at <= 0)
+			break;
+		if (lo >= hi || ret->start.v >= hi)
+			continue;
+		if (lo < ret->start.v)
+			lo = ret->start.v;
+		if (lo < end && lo - ret->start.v <= RT_MOVE_MAX && lo < best) {
+			best = lo;
+			best_ops = ops;
+			best_nops = nops;
+		}
+	}
+	if (!best_ops)
+		return "not known where the instance begins";
+	ret->entry.v = best;
+	return evaluate(q, best_ops, best_nops, best, ret);
+}
+
+static bool nth_param(Dwarf_Die *die, unsigned n, Dwarf_Die *ret)
+{
+	if (dwarf_child(die, ret) != 0)
+		return false;
+	do {
+		if (dwarf_tag(ret) == DW_TAG_formal_parameter && --n == 0)
+			return true;
+	} while (rt_die_next(ret));
+	return false;
+}
+
+/* The instance's own DIE of an abstract parameter. */
+static bool own_param(Dwarf_Die *instance, const Dwarf_Die *abstract, Dwarf_Die *ret)
+{
+	Dwarf_Die origin;
+
+	if (dwarf_child(instance, ret) != 0)
+		return false;
+	do {
+		if (dwarf_tag(ret) == DW_TAG_formal_parameter && rt_die_ref(ret, DW_AT_abstract_origin, &origin) &&
+		    origin.addr == abstract->addr)
+			return true;
+	} while (rt_die_next(ret));
+	return false;
+}
+
+static void answer(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *node, unsigned param,
+		   struct rt_inlined *ret)
+{
+	struct question q = { .dwarf = dwarf, .unit = unit, .node = node };
+	Dwarf_Die abstract, own, type;
+	uint64_t line = 0;
+	Dwarf_Word size;
+
+	*ret = (struct rt_inlined){ .entry = { node->entry }, .start = { node->entry } };
+	ret->file = rt_die_file(dwarf, unit, &node->die, DW_AT_call_file);
+	if (rt_die_number(&node->die, DW_AT_call_line, &line) && line <= UINT32_MAX)
+		ret->line = line;
+	if (node->parent) {
+		struct rt_fn *fn = &dwarf->fns.data[unit->nodes.data[node->parent - 1].fn];
+
+		rt_fn_resolve(dwarf, fn);
+		ret->caller = fn->name;
+	}
+	if (!param || !nth_param(&dwarf->fns.data[node->fn].die, param, &abstract)) {
+		ret->why_not = "the function has no such parameter";
+		return;
+	}
+	if (!own_param(&node->die, &abstract, &own)) {
+		ret->why_not = "optimised away (not in the instance)";
+		return;
+	}
+	if (rt_die_type(&own, &type) && dwarf_aggregate_size(&type, &size) == 0)
+		q.size = size;
+	ret->why_not = locate(&q, &own, ret);
+	if (ret->why_not)
+		ret->entry = ret->start;
+}
+
+struct rt_error *rt_dwarf_inlined(struct rt_dwarf *dwarf, const char *function, unsigned param, struct rt_inlined **ret,
+				  size_t *ret_count)
+{
+	RT_VEC(struct rt_inlined) list = { 0 };
+
+	if (dwarf->dw)
+		RT_TRY(rt_dwarf_walk_all(dwarf));
+	function = rt_dwarf_text(dwarf, function);
+	if (!function)
+		return rt_error_nomem();
+	for (size_t u = 0; u < dwarf->units.len; u++) {
+		struct rt_unit *unit = &dwarf->units.data[u];
+
+		for (size_t i = 0; i < unit->nodes.len; i++) {
+			struct rt_node *node = &unit->nodes.data[i];
+			struct rt_fn *fn = &dwarf->fns.data[node->fn];
+			struct rt_inlined *one;
+
+			if (!node->inlined)
+				continue;
+			rt_fn_resolve(dwarf, fn);
+			/* interned: equal text, equal pointer */
+			if (fn->name != function && fn->linkage != function)
+				continue;
+			one = rt_vec_add(&list);
+			if (!one) {
+				rt_vec_deinit(&list);
+				return rt_error_nomem();
+			}
+			answer(dwarf, unit, node, param, one);
+		}
+	}
+	*ret = list.data;
+	*ret_count = list.len;
+	return NULL;
+}

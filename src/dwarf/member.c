@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Members of structs, and which of them is the reference counter. */
+#include <ctype.h>
+
+#include "dwarf/types.h"
+
+#define RT_NESTING_MAX 8
+#define RT_MEMBERS_MAX 20000 /* looked at per question */
+
+struct search {
+	struct rt_dwarf *dwarf;
+	unsigned budget;
+};
+
+/* Where a member starts in its struct. */
+static bool member_offset(Dwarf_Die *die, uint64_t *ret)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+	Dwarf_Op *ops;
+	size_t nops;
+
+	if (dwarf_attr(die, DW_AT_data_member_location, &attr)) {
+		if (dwarf_formudata(&attr, &value) == 0) {
+			*ret = value;
+			return true;
+		}
+		if (dwarf_getlocation(&attr, &ops, &nops) != 0 || nops != 1 || ops[0].atom != DW_OP_plus_uconst)
+			return false;
+		*ret = ops[0].number;
+		return true;
+	}
+	if (dwarf_attr(die, DW_AT_data_bit_offset, &attr)) {
+		if (dwarf_formudata(&attr, &value) != 0)
+			return false;
+		*ret = value / 8;
+		return true;
+	}
+	*ret = 0; /* members of unions have no place attribute */
+	return true;
+}
+
+static bool is_member(Dwarf_Die *die)
+{
+	int tag = dwarf_tag(die);
+
+	/* static members of classes are declarations */
+	return (tag == DW_TAG_member || tag == DW_TAG_inheritance) && !dwarf_hasattr(die, DW_AT_external) &&
+	       !dwarf_hasattr(die, DW_AT_declaration);
+}
+
+/* Member `name` (len bytes) of a struct; looks into nameless ones and base classes. */
+static bool find_member(struct search *s, Dwarf_Die *structure, const char *name, size_t len, unsigned level,
+			uint64_t *ret_offset, Dwarf_Die *ret_type)
+{
+	Dwarf_Die child, type, inner;
+	uint64_t offset;
+
+	if (level > RT_NESTING_MAX || dwarf_child(structure, &child) != 0)
+		return false;
+	do {
+		const char *own;
+
+		if (!is_member(&child) || !rt_die_type(&child, &type) || !member_offset(&child, &offset))
+			continue;
+		if (!s->budget--) {
+			s->budget = 0;
+			return false;
+		}
+		own = dwarf_tag(&child) == DW_TAG_member ? dwarf_diename(&child) : NULL;
+		if (own && strlen(own) == len && memcmp(own, name, len) == 0) {
+			*ret_offset = offset;
+			*ret_type = type;
+			return true;
+		}
+		if (!own && rt_type_struct(s->dwarf, &type, &inner) &&
+		    find_member(s, &inner, name, len, level + 1, ret_offset, ret_type)) {
+			*ret_offset += offset;
+			return true;
+		}
+	} while (rt_die_next(&child));
+	return false;
+}
+
+static void fill(struct rt_dwarf *dwarf, uint64_t offset, Dwarf_Die *type, struct rt_member *ret)
+{
+	struct rt_param text = { 0 };
+	Dwarf_Word size = 0;
+	Dwarf_Die inner;
+
+	if (rt_type_struct(dwarf, type, &inner))
+		dwarf_aggregate_size(&inner, &size);
+	else if (dwarf_aggregate_size(type, &size) != 0)
+		size = 0;
+	rt_type_spell(dwarf, type, &text);
+	*ret = (struct rt_member){ .offset = offset, .size = size <= UINT32_MAX ? size : 0, .type = text.type };
+}
+
+bool rt_dwarf_member(struct rt_dwarf *dwarf, const char *structure, const char *member, struct rt_member *ret)
+{
+	struct search s = { .dwarf = dwarf, .budget = RT_MEMBERS_MAX };
+	uint64_t total = 0, offset;
+	Dwarf_Die at, type;
+
+	if (!rt_type_find(dwarf, structure, &at))
+		return false;
+	for (;;) {
+		size_t len = strcspn(member, ".");
+
+		if (!find_member(&s, &at, member, len, 0, &offset, &type))
+			return false;
+		total += offset;
+		if (!member[len])
+			break;
+		member += len + 1;
+		if (!rt_type_struct(dwarf, &type, &at))
+			return false;
+	}
+	fill(dwarf, total, &type, ret);
+	return true;
+}
+
+/* How much a member's name looks like a counter of references: 0 is best, -1 not at all. */
+static int name_rank(const char *name)
+{
+	static const char *const names[] = { "refcount", "refcnt",  "ref_count",       "ref_cnt",    "refs",
+					     "nref",     "nrefs",   "num_refs",        "ref",        "kref",
+					     "rc",       "usage",   "use_count",       "usecount",   "usage_count",
+					     "users",    "uses",    "reference_count", "references", "reference",
+					     "refc",     "counter", "count",           "cnt" };
+	static const char *const parts[] = { "refcount", "refcnt", "ref_count", "ref_cnt", "usecount", "use_count" };
+	static const char *const ends[] = { "_ref", "_refs", "_nref", "_usage", "_rc", "_users" };
+	char low[64];
+	size_t n = 0;
+
+	if (strncmp(name, "m_", 2) == 0)
+		name += 2;
+	while (*name == '_')
+		name++;
+	for (; name[n] && n < sizeof(low) - 1; n++)
+		low[n] = tolower((unsigned char)name[n]);
+	low[n] = '\0';
+	while (n && low[n - 1] == '_')
+		low[--n] = '\0';
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		/* the last three say "counter" of whatever: behind everything that says "reference" */
+		if (strcmp(low, names[i]) == 0)
+			return i < 21 ? (int)i : (int)i + 40;
+	}
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (strstr(low, parts[i]))
+			return 30 + (int)i;
+	}
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t len = strlen(ends[i]);
+
+		if (n > len && strcmp(low + n - len, ends[i]) == 0)
+			return 40 + (int)i;
+	}
+	return -1;
+}
+
+/* An integer that can count: no bool, no bit field. */
+static bool is_integer(Dwarf_Die *type)
+{
+	uint64_t encoding, size;
+
+	if (dwarf_tag(type) != DW_TAG_base_type || !rt_die_number(type, DW_AT_encoding, &encoding) ||
+	    !rt_die_number(type, DW_AT_byte_size, &size))
+		return false;
+	if (size != 1 && size != 2 && size != 4 && size != 8)
+		return false;
+	return encoding == DW_ATE_signed || encoding == DW_ATE_unsigned || encoding == DW_ATE_signed_char ||
+	       encoding == DW_ATE_unsigned_char;
+}
+
+/* The integer that type is, or that is all there is in the struct (atomic_t, kref, std::atomic). */
+static bool the_integer(struct search *s, Dwarf_Die *type, unsigned level, uint64_t *ret_offset, Dwarf_Die *ret_type)
+{
+	Dwarf_Die at, child, member, found_type = { 0 };
+	uint64_t offset, inner, found = 0;
+	bool any = false;
+
+	if (level > 4 || !rt_type_peel(type, &at))
+		return false;
+	if (is_integer(&at)) {
+		*ret_offset = 0;
+		*ret_type = at;
+		return true;
+	}
+	if (!rt_type_struct(s->dwarf, &at, &at) || dwarf_child(&at, &child) != 0)
+		return false;
+	do {
+		if (!is_member(&child) || !rt_die_type(&child, &member) || !member_offset(&child, &offset))
+			continue;
+		if (any || !s->budget || dwarf_hasattr(&child, DW_AT_bit_size))
+			return false;
+		s->budget--;
+		if (!the_integer(s, &member, level + 1, &inner, &found_type))
+			return false;
+		found = offset + inner;
+		any = true;
+	} while (rt_die_next(&child));
+	if (!any)
+		return false;
+	*ret_offset = found;
+	*ret_type = found_type;
+	return true;
+}
+
+struct best {
+	int rank; /* -1: none yet */
+	uint64_t offset;
+	Dwarf_Die type;
+};
+
+/* Each level of nesting weighs more than any name: a struct's own counter comes before its members'. */
+static void rank_members(struct search *s, Dwarf_Die *structure, uint64_t base, int level, unsigned depth,
+			 struct best *best)
+{
+	Dwarf_Die child, type, integer, inner;
+	uint64_t offset, within;
+
+	if (level > 3 || depth > RT_NESTING_MAX || dwarf_child(structure, &child) != 0)
+		return;
+	do {
+		const char *name;
+		int rank;
+
+		if (!is_member(&child) || !rt_die_type(&child, &type) || !member_offset(&child, &offset))
+			continue;
+		if (!s->budget)
+			return;
+		s->budget--;
+		name = dwarf_tag(&child) == DW_TAG_member ? dwarf_diename(&child) : NULL;
+		rank = name ? name_rank(name) : -1;
+		if (rank >= 0 && !dwarf_hasattr(&child, DW_AT_bit_size) &&
+		    the_integer(s, &type, 0, &within, &integer)) {
+			rank += 100 * level;
+			if (best->rank < 0 || rank < best->rank)
+				*best = (struct best){ rank, base + offset + within, integer };
+		} else if (rt_type_struct(s->dwarf, &type, &inner)) {
+			rank_members(s, &inner, base + offset, name ? level + 1 : level, depth + 1, best);
+		}
+	} while (rt_die_next(&child));
+}
+
+bool rt_dwarf_counter(struct rt_dwarf *dwarf, const char *structure, struct rt_member *ret)
+{
+	struct search s = { .dwarf = dwarf, .budget = RT_MEMBERS_MAX };
+	struct best best = { .rank = -1 };
+	Dwarf_Die type;
+
+	if (!rt_type_find(dwarf, structure, &type))
+		return false;
+	rank_members(&s, &type, 0, 0, 0, &best);
+	if (best.rank < 0)
+		return false;
+	fill(dwarf, best.offset, &best.type, ret);
+	return true;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which functions contain an address, inlined ones first. */
+#include "dwarf/unit.h"
+
+static void read_names(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *node)
+{
+	struct rt_param returns = { 0 };
+	uint64_t line = 0;
+	Dwarf_Die type;
+
+	if (node->named)
+		return;
+	node->named = true;
+	node->function = rt_dwarf_text(dwarf, rt_die_string(&node->die, DW_AT_name));
+	node->linkage = rt_die_linkage(dwarf, &node->die);
+	if (rt_die_type(&node->die, &type)) {
+		rt_type_spell(dwarf, &type, &returns);
+		node->returns = returns.type;
+	}
+	if (node->inlined) {
+		node->call_file = rt_die_file(dwarf, unit, &node->die, DW_AT_call_file);
+		if (rt_die_number(&node->die, DW_AT_call_line, &line) && line <= UINT32_MAX)
+			node->call_line = line;
+	}
+}
+
+/* The innermost node that holds addr. */
+static struct rt_node *innermost(struct rt_unit *unit, uint64_t addr)
+{
+	struct rt_node *best = NULL;
+	size_t pos = SIZE_MAX;
+	uint32_t index;
+
+	while (rt_spans_next(&unit->spans, addr, &pos, &index)) {
+		struct rt_node *node = &unit->nodes.data[index];
+
+		/* Of two at the same depth the later one in the tree has the narrower range. */
+		if (!best || node->depth > best->depth || (node->depth == best->depth && node > best))
+			best = node;
+	}
+	return best;
+}
+
+static size_t unit_scopes(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_elfaddr addr, struct rt_scope *ret,
+			  size_t max)
+{
+	struct rt_node *node = innermost(unit, addr.v);
+	struct rt_source_line at = { 0 };
+	const char *file = NULL;
+	uint32_t line = 0;
+	size_t n = 0;
+
+	if (!node)
+		return 0;
+	if (rt_dwarf_line(dwarf, addr, &at)) {
+		file = at.file;
+		line = at.line;
+	}
+	while (n < max) {
+		read_names(dwarf, unit, node);
+		ret[n++] = (struct rt_scope){ .function = node->function,
+					      .linkage = node->linkage,
+					      .returns = node->returns,
+					      .file = file,
+					      .line = line,
+					      .inlined = node->inlined,
+					      .entry = { node->entry } };
+		file = node->call_file;
+		line = node->call_line;
+		/* A function nested in another is no inlined part of it. */
+		if (!node->inlined || !node->parent)
+			break;
+		node = &unit->nodes.data[node->parent - 1];
+	}
+	return n;
+}
+
+size_t rt_dwarf_scopes(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_scope *ret, size_t max)
+{
+	size_t pos = SIZE_MAX;
+	uint32_t index;
+
+	while (dwarf->dw && max && rt_spans_next(&dwarf->spans, addr.v, &pos, &index)) {
+		struct rt_unit *unit = &dwarf->units.data[index];
+		struct rt_error *err = rt_unit_walk(dwarf, unit);
+		size_t n;
+
+		if (err) {
+			rt_error_free(err);
+			return 0;
+		}
+		n = unit_scopes(dwarf, unit, addr, ret, max);
+		if (n)
+			return n;
+	}
+	return 0;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Inside of dwarf/: the units of a module and what was read of them so far.
+ *
+ * Opening a module reads only the address ranges of its units. A unit's tree is
+ * walked once, at the first question that needs it, into a flat list of nodes
+ * (functions with code and inlined instances) with an index by address; names
+ * are read when they are asked for. Each DIE is visited at most once per walk,
+ * in rising order of its place, so that damaged references cannot make a loop.
+ */
+#pragma once
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "dwarf/dwarf.h"
+
+#define RT_DWARF_DEPTH_MAX 128        /* nesting of DIEs that is followed */
+#define RT_DWARF_RANGES_MAX 100000    /* ranges of one DIE */
+#define RT_DWARF_SPANS_MAX (8u << 20) /* ranges of all DIEs of one module */
+#define RT_DWARF_HOPS_MAX 32          /* references followed in a row */
+
+struct rt_span {
+	uint64_t lo, hi; /* [lo, hi) */
+	uint64_t reach;  /* largest hi of this and all spans before it */
+	uint32_t value;
+};
+
+/* Intervals that may nest and overlap; sorted by lo once they are complete. */
+struct rt_spans {
+	RT_VEC(struct rt_span) v;
+};
+
+bool rt_spans_add(struct rt_spans *spans, uint64_t lo, uint64_t hi, uint32_t value);
+void rt_spans_sort(struct rt_spans *spans);
+/*
+ * Walks the spans that hold addr, from the one that starts last: begin with
+ * *pos = SIZE_MAX; false when there are no more.
+ */
+bool rt_spans_next(const struct rt_spans *spans, uint64_t addr, size_t *pos, uint32_t *ret);
+
+/* A function of the source: all concrete instances share it. */
+struct rt_fn {
+	Dwarf_Die die; /* the abstract instance, or the function itself where there is none */
+	uint64_t addr;
+	uint32_t body; /* node with code: index + 1 of the unit body_unit */
+	uint32_t body_unit;
+	bool has_inlined, resolved;
+	bool external;
+	uint32_t line;
+	const char *name, *linkage, *file;
+};
+
+/* A function with code, or an inlined instance. */
+struct rt_node {
+	Dwarf_Die die;
+	uint32_t parent; /* index + 1 of the node that contains it, 0 = none */
+	uint32_t fn;     /* index of dwarf->fns */
+	uint16_t depth;  /* 0 for outermost */
+	bool inlined, named;
+	uint32_t call_line;
+	uint64_t entry;
+	const char *function, *linkage, *returns, *call_file;
+};
+
+struct rt_unit {
+	Dwarf_Die die;  /* for lines and ranges */
+	Dwarf_Die tree; /* where its functions are: differs from die in split DWARF */
+	bool code;      /* a unit that may have code (not a type or partial unit) */
+	bool walked;
+	RT_VEC(struct rt_node) nodes;
+	struct rt_spans spans; /* value: index of nodes */
+};
+
+struct rt_fde {
+	uint64_t start, end;
+	bool lsda;
+};
+
+struct rt_dwarf {
+	const struct rt_image *image;
+	Dwarf *dw;        /* NULL: no debug info */
+	Dwarf_CFI *eh;    /* from .eh_frame; owned */
+	Dwarf_CFI *frame; /* from .debug_frame; belongs to frame_dw */
+	Dwarf *frame_dw;  /* owned unless it is dw */
+	struct rt_intern strings;
+	RT_VEC(struct rt_unit) units;
+	struct rt_spans spans; /* value: index of units */
+	RT_VEC(struct rt_fn) fns;
+	struct rt_map fn_by_die; /* address of the DIE -> index of fns + 1 */
+	size_t span_count;
+	bool all_walked, types_read, fdes_read;
+	struct rt_map types; /* (name id, 0 tag or 1 typedef) -> index of type_dies + 1 */
+	RT_VEC(Dwarf_Die) type_dies;
+	RT_VEC(struct rt_fde) fdes; /* sorted by start */
+};
+
+/* Interned copy; NULL for NULL and without memory. */
+const char *rt_dwarf_text(struct rt_dwarf *dwarf, const char *text);
+/* Interned path, made absolute by the compilation directory of the unit that die lies in. */
+const char *rt_dwarf_path(struct rt_dwarf *dwarf, Dwarf_Die *die, const char *path);
+/* Whether addr lies in code of the image. */
+bool rt_dwarf_in_code(const struct rt_dwarf *dwarf, uint64_t addr);
+
+/* Reads the tree of a unit, or of all units. Doing it again costs nothing. */
+RT_CHECK struct rt_error *rt_unit_walk(struct rt_dwarf *dwarf, struct rt_unit *unit);
+RT_CHECK struct rt_error *rt_dwarf_walk_all(struct rt_dwarf *dwarf);
+
+/* String of an attribute of die or of what it refers to (abstract origin, specification); not interned. */
+const char *rt_die_string(Dwarf_Die *die, unsigned attribute);
+/* The DIE that a reference attribute of die itself names. */
+bool rt_die_ref(Dwarf_Die *die, unsigned attribute, Dwarf_Die *ret);
+/* Number in a constant attribute, own or inherited. */
+bool rt_die_number(Dwarf_Die *die, unsigned attribute, uint64_t *ret);
+/* The next sibling, which must lie behind die; false at the end. */
+bool rt_die_next(Dwarf_Die *die);
+/* The address where the code of a function or instance starts. */
+bool rt_die_entry(const struct rt_dwarf *dwarf, Dwarf_Die *die, uint64_t *ret);
+/* Interned file name of a DW_AT_call_file or the like; NULL when there is none. */
+const char *rt_die_file(struct rt_dwarf *dwarf, struct rt_unit *unit, Dwarf_Die *die, unsigned attribute);
+/* Interned DW_AT_linkage_name, NULL when it is the name. */
+const char *rt_die_linkage(struct rt_dwarf *dwarf, Dwarf_Die *die);
+
+/* Reads name, file ... of a function. */
+void rt_fn_resolve(struct rt_dwarf *dwarf, struct rt_fn *fn);
+
+/* Spelling of a type; type NULL is void. ret->name is left alone. */
+void rt_type_spell(struct rt_dwarf *dwarf, Dwarf_Die *type, struct rt_param *ret);
+/* The type of die (own or inherited DW_AT_type); false for void. */
+bool rt_die_type(Dwarf_Die *die, Dwarf_Die *ret);
+/* Type behind typedefs and qualifiers. false: void, or too many. */
+bool rt_type_peel(Dwarf_Die *type, Dwarf_Die *ret);
