@@ -135,14 +135,14 @@ struct wrap {
 	bool full, any;
 };
 
-static void wrap_word(struct wrap *w, const char *separator, const char *word)
+static void wrap_word(struct wrap *w, const char *separator, const char *word, bool last)
 {
 	size_t need = rt_columns(word) + (w->any ? strlen(separator) : 0);
 
 	if (w->full)
 		return;
-	/* room for the comma or the dots behind it */
-	if (w->any && w->column + need + 5 > w->report->options.width) {
+	/* unless it is the last one, room for the comma or the dots behind it */
+	if (w->any && w->column + need + (last ? 0 : 5) > w->report->options.width) {
 		if (++w->line >= w->lines) {
 			rt_sink_puts(w->report->sink, " ...");
 			w->full = true;
@@ -187,15 +187,16 @@ void rt_text_first(struct rt_text_report *report, const struct rt_finding *f)
 		const struct rt_history *h = &f->history[i];
 
 		if (h->gap_before)
-			wrap_word(&w, ", ", "...");
+			wrap_word(&w, ", ", "...", false);
 		if (by_line)
-			wrap_word(&w, ", ", rt_format(&report->arena, "%s %u", rt_op_name(h->op), h->site.line));
+			wrap_word(&w, ", ", rt_format(&report->arena, "%s %u", rt_op_name(h->op), h->site.line), false);
 		else
 			wrap_word(&w, ", ",
 				  rt_format(&report->arena, "%s %s", rt_op_name(h->op),
-					    rt_place_text(&report->arena, &h->site)));
+					    rt_place_text(&report->arena, &h->site)),
+				  false);
 	}
-	wrap_word(&w, ", ", "(end)");
+	wrap_word(&w, ", ", "(end)", true);
 	rt_sink_puts(report->sink, "\n");
 }
 
@@ -213,12 +214,12 @@ void rt_text_ledger(struct rt_text_report *report, const struct rt_finding *f)
 			rt_format(&report->arena, "%s %s", rt_op_name(h->op), rt_place_text(&report->arena, &h->site));
 
 		if (h->gap_before)
-			wrap_word(&w, " | ", "...");
+			wrap_word(&w, " | ", "...", false);
 		if (h->site.line)
 			word = rt_format(&report->arena, "%s:%u", word, h->site.line);
 		if (h->delta)
 			word = rt_format(&report->arena, "%s %+d", word, h->delta);
-		if (h->count_after != INT64_MIN && !dead)
+		if (h->delta && h->count_after != INT64_MIN && !dead)
 			word = rt_format(&report->arena, "%s =%lld", word, (long long)h->count_after);
 		if (h->op == RT_OP_FREE)
 			word = rt_format(&report->arena, "%s FREED", word);
@@ -227,7 +228,7 @@ void rt_text_ledger(struct rt_text_report *report, const struct rt_finding *f)
 		else if (h->delta < 0 && h->count_after == 0)
 			word = rt_format(&report->arena, "%s LAST PUT", word);
 		dead |= h->op == RT_OP_FREE || (h->delta < 0 && h->count_after == 0);
-		wrap_word(&w, " | ", word);
+		wrap_word(&w, " | ", word, i + 1 == f->history_count);
 	}
 	rt_sink_puts(report->sink, "\n");
 }
@@ -255,7 +256,7 @@ void rt_text_stacks(struct rt_text_report *report, const struct rt_finding *f)
 				word = rt_format(
 					&report->arena, "%s %s", word,
 					rt_text_place(report, &s->frames[n], n && !report->options.verbose ? 20 : 32));
-			wrap_word(&w, " < ", word);
+			wrap_word(&w, " < ", word, n + 1 == s->count);
 		}
 		rt_sink_puts(report->sink, "\n");
 	}

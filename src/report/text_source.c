@@ -119,6 +119,16 @@ static void source_row(struct rt_text_report *report, const struct rt_finding *f
 	rt_sink_puts(report->sink, "\n");
 }
 
+/* A neighbour that says something: no blank line, no lone brace. */
+static bool telling(struct rt_text_report *report, const struct rt_finding *f, uint32_t line)
+{
+	const char *text =
+		line ? report->namer->source_line(report->namer, f->guilty.module_id, f->guilty.file, line, NULL)
+		     : NULL;
+
+	return text && text[strspn(text, " \t\r{};")];
+}
+
 void rt_text_source(struct rt_text_report *report, const struct rt_finding *f)
 {
 	const char *code[EXCERPT] = { NULL };
@@ -138,9 +148,12 @@ void rt_text_source(struct rt_text_report *report, const struct rt_finding *f)
 		for (size_t n = 0; n < sizeof(f->balance[i].lines) / sizeof(*f->balance[i].lines); n++)
 			choose(&e, f->balance[i].lines[n], guilty);
 	}
-	choose(&e, guilty + 1, guilty);
-	choose(&e, guilty - 1, guilty);
-	choose(&e, guilty + 2, guilty);
+	for (uint32_t step = 1; step <= 3; step++) {
+		if (telling(report, f, guilty + step))
+			choose(&e, guilty + step, guilty);
+	}
+	if (telling(report, f, guilty - 1))
+		choose(&e, guilty - 1, guilty);
 	for (size_t i = 0; i < e.count; i++) {
 		const char *text = report->namer->source_line(report->namer, f->guilty.module_id, f->guilty.file,
 							      e.lines[i], &stale);
