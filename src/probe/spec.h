@@ -8,12 +8,19 @@
  * Words are separated by blanks or newlines; `#` starts a comment; `[name]`
  * starts a type (same as type=name) in a file. Keys: type new get put free sink
  * steal swap move use hidden start counter class. A function list is
- * comma-separated; each is FN or FN@DSO (FN may hold * and ?), then
+ * comma-separated; each is FN or FN@DSO (FN may hold * and ?; DSO is the file's basename,
+ * with or without what follows ".so", or a glob) or 0xADDRESS@DSO (an ELF address), then
  *   :N      argument N, from 1 (the default is :1; for new and hidden it is :ret)
  *   :*N     what argument N points to (T **)
  *   :ret    the result;  :*ret  what it points to
  *   :out*N  what argument N points to when the function returns
  *   ?ret!=0 ?ret==0 ?ret>0 ?ret<0 ?ret>=0   only if the result is so
+ * hidden=FN: a find, lookup or open that hands out a reference. A get that is
+ * probed as well and happens INSIDE an activation of FN is the same reference:
+ * the analysis gives it to FN's caller and counts it once.
+ *
+ * Without a type= the common prefix of the functions names the type. A type
+ * that was there before gets the new functions too; told values replace older ones.
  * `start=` is the count after new: 0, 1, n, or floating. `counter=` is
  * STRUCT.MEMBER or +OFFSET[:BYTES].
  */

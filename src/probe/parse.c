@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The parser of the SPEC language. It reads words into a spec of its own and
+ * joins that to the caller's only when everything was understood. Errors point
+ * at the first character that makes no sense and say what was expected.
+ */
+#include "probe/spec.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "event/stream.h"
+#include "probe/near.h"
+#include "probe/spec_type.h"
+
+/* A piece of the text: [start, end). */
+struct span {
+	const char *start, *end;
+};
+
+struct parser {
+	const char *text, *end;
+	const char *origin;
+	struct rt_spec spec;       /* what was read so far */
+	struct rt_spec_type *type; /* that words go to; NULL before the first */
+	const char *type_at;       /* where it began, for messages */
+	bool named;                /* type has been given a name */
+};
+
+static const char *const keys[] = { "type", "new",  "get", "put",    "free",  "sink",    "steal",
+				    "swap", "move", "use", "hidden", "start", "counter", "class" };
+
+#define KEYS_TEXT "type new get put free sink steal swap move use hidden start counter class"
+
+/* What is wrong at `at`, with line and column from 1. */
+static struct rt_error *spec_error(const struct parser *p, const char *at, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static struct rt_error *spec_error(const struct parser *p, const char *at, const char *format, ...)
+{
+	size_t line = 1, column = 1;
+	char *what = NULL;
+	struct rt_error *err;
+	va_list ap;
+
+	for (const char *c = p->text; c < at; c++) {
+		column++;
+		if (*c == '\n') {
+			line++;
+			column = 1;
+		}
+	}
+	va_start(ap, format);
+	if (vasprintf(&what, format, ap) < 0)
+		what = NULL;
+	va_end(ap);
+	if (!what)
+		return rt_error_nomem();
+	err = rt_error_new(RT_E_SPEC, "%s: line %zu, column %zu: %s", p->origin, line, column, what);
+	free(what);
+	return err;
+}
+
+enum { QUOTE_MAX = 48 };
+
+/* The piece as a message may show it: cut, and without control characters. Returns text. */
+static const char *quote(struct span s, char text[QUOTE_MAX + 4])
+{
+	size_t n = 0;
+
+	for (; s.start < s.end && n < QUOTE_MAX; s.start++)
+		text[n++] = isprint((unsigned char)*s.start) ? *s.start : '?';
+	text[n] = '\0';
+	if (s.start < s.end)
+		memcpy(text + n, "...", 4);
+	return text;
+}
+
+static size_t span_len(struct span s)
+{
+	return (size_t)(s.end - s.start);
+}
+
+static bool span_is(struct span s, const char *text)
+{
+	return span_len(s) == strlen(text) && memcmp(s.start, text, span_len(s)) == 0;
+}
+
+static bool is_name_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '$' || (unsigned char)c >= 0x80;
+}
+
+/* Tokens without "type" in a row may come before type=: then the type is named afterwards. */
+static struct rt_error *begin_type(struct parser *p, const char *at)
+{
+	p->type = rt_vec_add(&p->spec.types);
+	if (!p->type)
+		return rt_error_nomem();
+	p->type->start = RT_START_UNKNOWN;
+	p->type->counter_offset = RT_COUNTER_UNKNOWN;
+	p->type_at = at;
+	p->named = false;
+	p->type->origin = strdup(p->origin);
+	return p->type->origin ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *end_type(struct parser *p)
+{
+	if (!p->type)
+		return NULL;
+	if (!p->type->functions.len)
+		return spec_error(p, p->type_at, "type %s names no function, expected new=, get=, put= or free=",
+				  p->type->name ? p->type->name : "without a name");
+	if (!p->type->name)
+		p->type->name = rt_spec_common_stem(p->type);
+	p->type = NULL;
+	return p->spec.types.data[p->spec.types.len - 1].name ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *parse_type_name(struct parser *p, struct span value)
+{
+	char text[QUOTE_MAX + 4];
+	const char *c = value.start;
+
+	while (c < value.end && (is_name_char(*c) || *c == '-' || *c == ':'))
+		c++;
+	if (c < value.end || value.start == value.end)
+		return spec_error(p, c, "'%s' is no type name, expected letters, digits, '_', '-', '.' and ':'",
+				  quote(value, text));
+	if (!p->type || p->named) {
+		RT_TRY(end_type(p));
+		RT_TRY(begin_type(p, value.start));
+	}
+	p->type->name = strndup(value.start, span_len(value));
+	p->named = true;
+	return p->type->name ? NULL : rt_error_nomem();
+}
+
+/* "[name]" */
+static struct rt_error *parse_header(struct parser *p, struct span word)
+{
+	char text[QUOTE_MAX + 4];
+	struct span name = { word.start + 1, word.end - 1 };
+
+	if (span_len(word) < 3 || word.end[-1] != ']')
+		return spec_error(p, word.start, "'%s' is no type header, expected [name]", quote(word, text));
+	/* a header always starts a type, also after lines that have none yet */
+	RT_TRY(end_type(p));
+	return parse_type_name(p, name);
+}
+
+/* "ret!=0" and the like */
+static struct rt_error *parse_condition(struct parser *p, struct span value, uint8_t *ret)
+{
+	static const struct {
+		const char *text;
+		enum rt_condition condition;
+	} table[] = { { "ret!=0", RT_IF_NONZERO },
+		      { "ret==0", RT_IF_ZERO },
+		      { "ret>0", RT_IF_POSITIVE },
+		      { "ret<0", RT_IF_NEGATIVE },
+		      { "ret>=0", RT_IF_NOT_NEGATIVE } };
+	char text[QUOTE_MAX + 4];
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (span_is(value, table[i].text)) {
+			*ret = table[i].condition;
+			return NULL;
+		}
+	return spec_error(p, value.start, "unknown condition '%s', expected ret!=0, ret==0, ret>0, ret<0 or ret>=0",
+			  quote(value, text));
+}
+
+/* "1" "*1" "ret" "*ret" "out*1" */
+static struct rt_error *parse_place(struct parser *p, struct span value, struct rt_spec_function *f)
+{
+	char text[QUOTE_MAX + 4];
+	struct span digits = value;
+	uint64_t number;
+
+	f->arg = 0;
+	if (span_is(value, "ret") || span_is(value, "*ret")) {
+		f->place = *value.start == '*' ? RT_PLACE_RET_PTR : RT_PLACE_RET;
+		return NULL;
+	}
+	f->place = RT_PLACE_ARG;
+	if (span_len(value) > 4 && memcmp(value.start, "out*", 4) == 0) {
+		f->place = RT_PLACE_OUT;
+		digits.start += 4;
+	} else if (span_len(value) > 1 && *value.start == '*') {
+		f->place = RT_PLACE_ARG_PTR;
+		digits.start++;
+	}
+	if (!rt_parse_u64(digits.start, span_len(digits), 10, &number))
+		return spec_error(p, value.start,
+				  "'%s' does not say where the object is, expected N, *N, ret, *ret or out*N",
+				  quote(value, text));
+	if (number < 1 || number > RT_SPEC_ARG_MAX)
+		return spec_error(p, digits.start, "argument %" PRIu64 " cannot be seen, expected 1 to %d", number,
+				  RT_SPEC_ARG_MAX);
+	f->arg = (uint8_t)number;
+	return NULL;
+}
+
+/* Where the name ends: a '?' is part of a glob unless "ret" and a comparison follow. */
+static const char *name_end(struct span s)
+{
+	for (const char *c = s.start; c < s.end; c++) {
+		struct span rest = { c + 1, s.end };
+
+		if (*c == '?' && span_len(rest) >= 4 && memcmp(rest.start, "ret", 3) == 0 &&
+		    memchr("!=<>", rest.start[3], 4))
+			return c;
+		if (!is_name_char(*c) && *c != '*' && *c != '?')
+			return c;
+	}
+	return s.end;
+}
+
+static struct rt_error *parse_dso(struct parser *p, struct span *rest, struct rt_spec_function *f)
+{
+	const char *c = ++rest->start;
+
+	while (c < rest->end && (is_name_char(*c) || *c == '*' || *c == '-' || *c == '+'))
+		c++;
+	if (c == rest->start)
+		return spec_error(p, c, "no file name after '@', expected one like libfoo.so.1");
+	f->dso = strndup(rest->start, (size_t)(c - rest->start));
+	rest->start = c;
+	return f->dso ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *check_address(struct parser *p, struct span name, const struct rt_spec_function *f)
+{
+	char text[QUOTE_MAX + 4];
+	uint64_t address;
+
+	if (span_len(name) < 2 || name.start[0] != '0' || name.start[1] != 'x')
+		return NULL;
+	if (!rt_parse_u64(name.start + 2, span_len(name) - 2, 16, &address))
+		return spec_error(p, name.start, "'%s' is no address, expected 0x and hexadecimal digits",
+				  quote(name, text));
+	if (!f->dso)
+		return spec_error(p, name.end, "address %s needs its file, expected %s@FILE", quote(name, text), text);
+	return NULL;
+}
+
+/* One function of a list: FN[@DSO][:PLACE][?CONDITION] */
+static struct rt_error *parse_function(struct parser *p, struct span item, struct rt_spec_function *f)
+{
+	char text[QUOTE_MAX + 4];
+	struct span rest = { name_end(item), item.end };
+	struct span name = { item.start, rest.start };
+
+	if (name.start == name.end)
+		return item.start == item.end
+			       ? spec_error(p, item.start, "a function name is missing")
+			       : spec_error(p, item.start, "a function name is missing before '%s'", quote(item, text));
+	f->name = strndup(name.start, span_len(name));
+	if (!f->name)
+		return rt_error_nomem();
+	if (rest.start < rest.end && *rest.start == '@')
+		RT_TRY(parse_dso(p, &rest, f));
+	RT_TRY(check_address(p, name, f));
+	if (rest.start < rest.end && *rest.start == ':') {
+		struct span place = { rest.start + 1, rest.end };
+		const char *question = memchr(place.start, '?', span_len(place));
+
+		if (question)
+			place.end = question;
+		RT_TRY(parse_place(p, place, f));
+		rest.start = place.end;
+	}
+	if (rest.start < rest.end && *rest.start == '?') {
+		struct span condition = { rest.start + 1, rest.end };
+
+		RT_TRY(parse_condition(p, condition, &f->condition));
+		rest.start = rest.end;
+	}
+	if (rest.start < rest.end)
+		return spec_error(p, rest.start,
+				  "unexpected '%s' after the function name, expected @FILE, :PLACE or ?ret",
+				  quote(rest, text));
+	return NULL;
+}
+
+/* "FN:1,FN2:*1" */
+static struct rt_error *parse_functions(struct parser *p, struct span value, enum rt_op op, bool hidden)
+{
+	bool result = hidden || op == RT_OP_NEW;
+
+	for (;;) {
+		struct rt_spec_function f = { .op = (uint8_t)op, .hidden = hidden };
+		const char *comma = memchr(value.start, ',', span_len(value));
+		struct span item = { value.start, comma ? comma : value.end };
+		struct rt_error *err;
+
+		f.place = result ? RT_PLACE_RET : RT_PLACE_ARG;
+		f.arg = result ? 0 : 1;
+		err = parse_function(p, item, &f);
+		if (!err && !rt_spec_has_function(p->type, &f)) {
+			if (rt_vec_push(&p->type->functions, f))
+				f = (struct rt_spec_function){ 0 };
+			else
+				err = rt_error_nomem();
+		}
+		free(f.name);
+		free(f.dso);
+		if (err || !comma)
+			return err;
+		value.start = comma + 1;
+	}
+}
+
+static struct rt_error *parse_start(struct parser *p, struct span value)
+{
+	char text[QUOTE_MAX + 4];
+	uint64_t number;
+
+	if (span_is(value, "floating")) {
+		p->type->floating = true;
+		p->type->start = 1;
+		return NULL;
+	}
+	if (!rt_parse_u64(value.start, span_len(value), 10, &number) || number > INT32_MAX)
+		return spec_error(p, value.start, "start='%s' is no count, expected 0, 1, another number, or floating",
+				  quote(value, text));
+	p->type->floating = false;
+	p->type->start = (int32_t)number;
+	return NULL;
+}
+
+/* "+8" "+8:4" "+0x10" */
+static struct rt_error *parse_counter_offset(struct parser *p, struct span value)
+{
+	char text[QUOTE_MAX + 4];
+	const char *colon = memchr(value.start, ':', span_len(value));
+	struct span digits = { value.start + 1, colon ? colon : value.end };
+	uint64_t offset, size = 4;
+	unsigned base = 10;
+
+	if (span_len(digits) > 2 && digits.start[0] == '0' && digits.start[1] == 'x') {
+		digits.start += 2;
+		base = 16;
+	}
+	if (!rt_parse_u64(digits.start, span_len(digits), base, &offset) || offset > INT32_MAX)
+		return spec_error(p, value.start, "counter='%s' is no offset, expected +BYTES or +BYTES:SIZE",
+				  quote(value, text));
+	if (colon && (!rt_parse_u64(colon + 1, (size_t)(value.end - colon - 1), 10, &size) ||
+		      (size != 1 && size != 2 && size != 4 && size != 8)))
+		return spec_error(p, colon + 1, "a counter has 1, 2, 4 or 8 bytes, not '%s'",
+				  quote((struct span){ colon + 1, value.end }, text));
+	p->type->counter_offset = (int32_t)offset;
+	p->type->counter_size = (uint32_t)size;
+	return NULL;
+}
+
+static struct rt_error *parse_counter(struct parser *p, struct span value)
+{
+	char text[QUOTE_MAX + 4];
+	const char *dot, *c = value.start;
+
+	if (c < value.end && *c == '+')
+		return parse_counter_offset(p, value);
+	while (c < value.end && is_name_char(*c))
+		c++;
+	dot = memchr(value.start, '.', span_len(value));
+	if (c < value.end || !dot || dot == value.start || dot + 1 == value.end)
+		return spec_error(p, value.start,
+				  "counter='%s' names no field, expected STRUCT.MEMBER or +OFFSET[:BYTES]",
+				  quote(value, text));
+	free(p->type->counter_struct);
+	free(p->type->counter_member);
+	p->type->counter_struct = strndup(value.start, (size_t)(dot - value.start));
+	p->type->counter_member = strndup(dot + 1, (size_t)(value.end - dot - 1));
+	return p->type->counter_struct && p->type->counter_member ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *parse_class(struct parser *p, struct span value)
+{
+	char text[QUOTE_MAX + 4];
+
+	for (const char *c = value.start; c < value.end; c++)
+		if (!isgraph((unsigned char)*c) && (unsigned char)*c < 0x80)
+			return spec_error(p, c, "class='%s' holds a control character", quote(value, text));
+	free(p->type->klass);
+	p->type->klass = strndup(value.start, span_len(value));
+	return p->type->klass ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *unknown_key(struct parser *p, struct span key)
+{
+	char text[QUOTE_MAX + 4];
+	struct rt_near near = { .wanted = quote(key, text) };
+	struct rt_error *err;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		rt_near_offer(&near, keys[i]);
+	err = spec_error(p, key.start, "unknown key '%s', expected one of %s", text, KEYS_TEXT);
+	return near.count ? rt_error_fix(err, "did you mean %s=?", near.names[0]) : err;
+}
+
+static struct rt_error *parse_word(struct parser *p, struct span word)
+{
+	char text[QUOTE_MAX + 4];
+	const char *equals = memchr(word.start, '=', span_len(word));
+	struct span key = { word.start, equals ? equals : word.end },
+		    value = { equals ? equals + 1 : word.end, word.end };
+	enum rt_op op = rt_op_parse(key.start, span_len(key));
+	size_t i = 0;
+
+	if (*word.start == '[')
+		return parse_header(p, word);
+	if (!equals)
+		return spec_error(p, word.start, "'%s' is no KEY=VALUE word", quote(word, text));
+	while (i < sizeof(keys) / sizeof(keys[0]) && !span_is(key, keys[i]))
+		i++;
+	if (i == sizeof(keys) / sizeof(keys[0]))
+		return unknown_key(p, key);
+	if (value.start == value.end)
+		return spec_error(p, value.start, "nothing after '%s='", keys[i]);
+	if (span_is(key, "type"))
+		return parse_type_name(p, value);
+	if (!p->type)
+		RT_TRY(begin_type(p, word.start));
+	if (span_is(key, "start"))
+		return parse_start(p, value);
+	if (span_is(key, "counter"))
+		return parse_counter(p, value);
+	if (span_is(key, "class"))
+		return parse_class(p, value);
+	if (span_is(key, "hidden"))
+		return parse_functions(p, value, RT_OP_GET, true);
+	return parse_functions(p, value, op, false);
+}
+
+static struct rt_error *parse_text(struct parser *p)
+{
+	const char *c = p->text;
+
+	while (c < p->end) {
+		struct span word;
+
+		if (*c == '#') {
+			while (c < p->end && *c != '\n')
+				c++;
+			continue;
+		}
+		if (isspace((unsigned char)*c)) {
+			c++;
+			continue;
+		}
+		word.start = c;
+		while (c < p->end && !isspace((unsigned char)*c) && *c != '#')
+			c++;
+		word.end = c;
+		RT_TRY(parse_word(p, word));
+	}
+	RT_TRY(end_type(p));
+	if (!p->spec.types.len)
+		return spec_error(p, p->end, "nothing is named, expected words like get=FN:1 put=FN:1");
+	return NULL;
+}
+
+struct rt_error *rt_spec_parse(const char *text, size_t len, const char *origin, struct rt_spec *spec)
+{
+	struct parser p = { .text = text, .end = text + len, .origin = origin };
+	struct rt_error *err = parse_text(&p);
+
+	if (!err)
+		err = rt_spec_join(spec, &p.spec);
+	rt_spec_deinit(&p.spec);
+	return err;
+}

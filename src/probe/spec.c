@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Specs as data: joining, writing, freeing. The parser is parse.c. */
+#include "probe/spec.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/sink.h"
+#include "event/stream.h"
+#include "probe/spec_type.h"
+
+void rt_spec_type_deinit(struct rt_spec_type *type)
+{
+	for (size_t i = 0; i < type->functions.len; i++) {
+		free(type->functions.data[i].name);
+		free(type->functions.data[i].dso);
+	}
+	rt_vec_deinit(&type->functions);
+	free(type->name);
+	free(type->counter_struct);
+	free(type->counter_member);
+	free(type->klass);
+	free(type->origin);
+	*type = (struct rt_spec_type){ 0 };
+}
+
+void rt_spec_deinit(struct rt_spec *spec)
+{
+	for (size_t i = 0; i < spec->types.len; i++)
+		rt_spec_type_deinit(&spec->types.data[i]);
+	rt_vec_deinit(&spec->types);
+}
+
+char *rt_spec_common_stem(const struct rt_spec_type *type)
+{
+	const char *first = type->functions.data[0].name;
+	size_t len = strcspn(first, "*?");
+
+	for (size_t i = 1; i < type->functions.len; i++) {
+		const char *name = type->functions.data[i].name;
+		size_t n = 0;
+
+		while (n < len && name[n] == first[n])
+			n++;
+		len = n;
+	}
+	/* half a word in common is nothing: obj_put and obj_pull meet in "obj" */
+	if (type->functions.len > 1 || first[len])
+		while (len > 0 && first[len - 1] != '_')
+			len--;
+	while (len > 0 && first[len - 1] == '_')
+		len--;
+	return len ? strndup(first, len) : strdup("object");
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool rt_spec_has_function(const struct rt_spec_type *type, const struct rt_spec_function *function)
+{
+	for (size_t i = 0; i < type->functions.len; i++) {
+		const struct rt_spec_function *f = &type->functions.data[i];
+
+		if (f->op == function->op && f->place == function->place && f->arg == function->arg &&
+		    f->condition == function->condition && f->hidden == function->hidden &&
+		    same_text(f->name, function->name) && same_text(f->dso, function->dso))
+			return true;
+	}
+	return false;
+}
+
+static struct rt_spec_type *find_type(struct rt_spec *spec, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(spec->types.data[i].name, name) == 0)
+			return &spec->types.data[i];
+	return NULL;
+}
+
+static void move_text(char **into, char **from)
+{
+	if (!*from)
+		return;
+	free(*into);
+	*into = rt_take(*from);
+}
+
+/* into has room. */
+static void join_type(struct rt_spec_type *into, struct rt_spec_type *from)
+{
+	for (size_t i = 0; i < from->functions.len; i++) {
+		struct rt_spec_function *f = &from->functions.data[i];
+
+		if (rt_spec_has_function(into, f))
+			continue;
+		into->functions.data[into->functions.len++] = *f;
+		f->name = f->dso = NULL;
+	}
+	if (from->start != RT_START_UNKNOWN) {
+		into->start = from->start;
+		into->floating = from->floating;
+	}
+	if (from->counter_offset != RT_COUNTER_UNKNOWN) {
+		into->counter_offset = from->counter_offset;
+		into->counter_size = from->counter_size;
+	}
+	move_text(&into->counter_struct, &from->counter_struct);
+	move_text(&into->counter_member, &from->counter_member);
+	move_text(&into->klass, &from->klass);
+}
+
+struct rt_error *rt_spec_join(struct rt_spec *into, struct rt_spec *from)
+{
+	/* all room first: from here on nothing can fail half-way */
+	if (!rt_vec_reserve(&into->types, into->types.len + from->types.len))
+		return rt_error_nomem();
+	for (size_t i = 0; i < from->types.len; i++) {
+		size_t functions = 0;
+		struct rt_spec_type *old = find_type(into, into->types.len, from->types.data[i].name);
+
+		/* a type that the same text has twice joins its first part */
+		if (!old)
+			old = find_type(from, i + 1, from->types.data[i].name);
+		for (size_t j = 0; j < from->types.len; j++)
+			if (strcmp(from->types.data[j].name, from->types.data[i].name) == 0)
+				functions += from->types.data[j].functions.len;
+		if (!rt_vec_reserve(&old->functions, old->functions.len + functions))
+			return rt_error_nomem();
+	}
+	for (size_t i = 0; i < from->types.len; i++) {
+		struct rt_spec_type *old = find_type(into, into->types.len, from->types.data[i].name);
+
+		if (old) {
+			join_type(old, &from->types.data[i]);
+			continue;
+		}
+		into->types.data[into->types.len++] = from->types.data[i];
+		from->types.data[i] = (struct rt_spec_type){ 0 };
+	}
+	for (size_t i = 0; i < from->types.len; i++)
+		rt_spec_type_deinit(&from->types.data[i]);
+	from->types.len = 0;
+	return NULL;
+}
+
+static void write_function(struct rt_sink *sink, const struct rt_spec_function *f)
+{
+	static const char *const conditions[] = {
+		[RT_IF_ALWAYS] = "",         [RT_IF_NONZERO] = "?ret!=0", [RT_IF_ZERO] = "?ret==0",
+		[RT_IF_POSITIVE] = "?ret>0", [RT_IF_NEGATIVE] = "?ret<0", [RT_IF_NOT_NEGATIVE] = "?ret>=0"
+	};
+
+	rt_sink_puts(sink, f->name);
+	if (f->dso)
+		rt_sink_printf(sink, "@%s", f->dso);
+	if (f->place == RT_PLACE_RET)
+		rt_sink_puts(sink, ":ret");
+	else if (f->place == RT_PLACE_RET_PTR)
+		rt_sink_puts(sink, ":*ret");
+	else
+		rt_sink_printf(sink, ":%s%u",
+			       f->place == RT_PLACE_OUT       ? "out*"
+			       : f->place == RT_PLACE_ARG_PTR ? "*"
+							      : "",
+			       f->arg);
+	rt_sink_puts(sink, conditions[f->condition]);
+}
+
+static void write_type(struct rt_sink *sink, const struct rt_spec_type *type)
+{
+	rt_sink_printf(sink, "[%s]\n", type->name);
+	for (int op = RT_OP_NEW; op < RT_OP_NR; op++)
+		for (int hidden = 0; hidden < 2; hidden++)
+			for (size_t i = 0; i < type->functions.len; i++) {
+				const struct rt_spec_function *f = &type->functions.data[i];
+
+				if (f->op != op || f->hidden != hidden)
+					continue;
+				rt_sink_printf(sink, "%s=", hidden ? "hidden" : rt_op_name(op));
+				write_function(sink, f);
+				rt_sink_puts(sink, "\n");
+			}
+	if (type->floating)
+		rt_sink_puts(sink, "start=floating\n");
+	else if (type->start != RT_START_UNKNOWN)
+		rt_sink_printf(sink, "start=%" PRId32 "\n", type->start);
+	if (type->counter_offset != RT_COUNTER_UNKNOWN)
+		rt_sink_printf(sink, "counter=+%" PRId32 ":%" PRIu32 "\n", type->counter_offset, type->counter_size);
+	if (type->counter_struct)
+		rt_sink_printf(sink, "counter=%s.%s\n", type->counter_struct, type->counter_member);
+	if (type->klass)
+		rt_sink_printf(sink, "class=%s\n", type->klass);
+}
+
+struct rt_error *rt_spec_write(const struct rt_spec *spec, char **ret)
+{
+	struct rt_sink sink;
+	struct rt_error *err;
+
+	rt_sink_init_memory(&sink);
+	for (size_t i = 0; i < spec->types.len; i++) {
+		if (i)
+			rt_sink_puts(&sink, "\n");
+		write_type(&sink, &spec->types.data[i]);
+	}
+	rt_sink_puts(&sink, "");
+	err = rt_sink_end(&sink);
+	if (!err) {
+		char *text = strdup(sink.buffer ? sink.buffer : "");
+
+		if (text)
+			*ret = text;
+		else
+			err = rt_error_nomem();
+	}
+	rt_sink_deinit(&sink);
+	return err;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the parser and the scan share about types of a spec.
+ */
+#pragma once
+
+#include "probe/spec.h"
+
+/* Arguments that are passed in registers. */
+#define RT_SPEC_ARG_MAX 6
+
+/* The functions' common prefix without what joins it ("obj" of obj_get, obj_put), else "object". NULL: out of memory.
+ */
+char *rt_spec_common_stem(const struct rt_spec_type *type);
+
+/* true when type already has this function with the same op, place, file and condition. */
+bool rt_spec_has_function(const struct rt_spec_type *type, const struct rt_spec_function *function);
+
+/* Moves all of from into *into, types of one name joined; on failure nothing has changed. */
+RT_CHECK struct rt_error *rt_spec_join(struct rt_spec *into, struct rt_spec *from);
+
+void rt_spec_type_deinit(struct rt_spec_type *type);

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The SPEC language: what it reads, what each error says, and that writing and reading agree. */
+#include "probe/spec.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/sink.h"
+#include "probe/near.h"
+
+#include "test.h"
+
+static struct rt_error *parse(const char *text, struct rt_spec *spec)
+{
+	return rt_spec_parse(text, strlen(text), "-P", spec);
+}
+
+/* The error of text begins with this message; and nothing was added. */
+static void assert_says(const char *text, const char *message)
+{
+	struct rt_spec spec = { 0 };
+	struct rt_error *err = parse(text, &spec);
+
+	assert_non_null(err);
+	assert_string_equal(rt_code_text(err->code), rt_code_text(RT_E_SPEC));
+	assert_string_equal(err->message, message);
+	assert_int_equal(spec.types.len, 0);
+	rt_error_free(err);
+	rt_spec_deinit(&spec);
+}
+
+TEST(whole_language)
+{
+	struct rt_spec spec = { 0 };
+	struct rt_spec_type *t;
+
+	assert_ok(parse("type=obj new=obj_new get=obj_get:1,obj_ref@libo.so:3?ret>0 put=obj_put,obj_drop:*2\n"
+			"\tfree=obj_free:1 hidden=obj_find,obj_look:out*4?ret==0 start=2 counter=obj.refs.n class=k\n"
+			"sink=s* steal=a?b:2 swap=w:*1 move=m use=u:6 new=n:*ret # get=comment:9\n",
+			&spec));
+	assert_int_equal(spec.types.len, 1);
+	t = &spec.types.data[0];
+	assert_string_equal(t->name, "obj");
+	assert_string_equal(t->origin, "-P");
+	assert_int_equal(t->functions.len, 14);
+	assert_int_equal(t->functions.data[0].place, RT_PLACE_RET);
+	assert_int_equal(t->functions.data[1].arg, 1);
+	assert_null(t->functions.data[1].dso);
+	assert_string_equal(t->functions.data[2].name, "obj_ref");
+	assert_string_equal(t->functions.data[2].dso, "libo.so");
+	assert_int_equal(t->functions.data[2].arg, 3);
+	assert_int_equal(t->functions.data[2].condition, RT_IF_POSITIVE);
+	assert_int_equal(t->functions.data[4].place, RT_PLACE_ARG_PTR);
+	assert_int_equal(t->functions.data[4].arg, 2);
+	assert_true(t->functions.data[6].hidden);
+	assert_int_equal(t->functions.data[6].op, RT_OP_GET);
+	assert_int_equal(t->functions.data[6].place, RT_PLACE_RET);
+	assert_int_equal(t->functions.data[7].place, RT_PLACE_OUT);
+	assert_int_equal(t->functions.data[7].condition, RT_IF_ZERO);
+	assert_string_equal(t->functions.data[9].name, "a?b");
+	assert_int_equal(t->functions.data[13].place, RT_PLACE_RET_PTR);
+	assert_int_equal(t->start, 2);
+	assert_string_equal(t->counter_struct, "obj");
+	assert_string_equal(t->counter_member, "refs.n");
+	assert_string_equal(t->klass, "k");
+	rt_spec_deinit(&spec);
+}
+
+TEST(types_from_headers_words_and_prefixes)
+{
+	struct rt_spec spec = { 0 };
+
+	assert_ok(parse("[a]\nget=a_get\nput=a_put\n[b]\nget=b_get counter=+16:8\ntype=c get=c_get", &spec));
+	assert_int_equal(spec.types.len, 3);
+	assert_int_equal(spec.types.data[1].counter_offset, 16);
+	assert_int_equal(spec.types.data[1].counter_size, 8);
+	assert_string_equal(spec.types.data[2].name, "c");
+	/* type= after its functions; no type= at all; nothing in common */
+	assert_ok(parse("new=foo_new get=foo_get type=late start=floating", &spec));
+	assert_ok(parse("get=thing_get put=thing_put,thing_gone", &spec));
+	assert_ok(parse("get=hold put=drop", &spec));
+	assert_int_equal(spec.types.len, 6);
+	assert_string_equal(spec.types.data[3].name, "late");
+	assert_true(spec.types.data[3].floating);
+	assert_string_equal(spec.types.data[4].name, "thing");
+	assert_string_equal(spec.types.data[5].name, "object");
+	rt_spec_deinit(&spec);
+}
+
+TEST(types_of_one_name_are_joined)
+{
+	struct rt_spec spec = { 0 };
+
+	assert_ok(parse("[a] get=x put=y start=1 [b] get=z [a] get=x get=w start=0 [b] put=q", &spec));
+	assert_int_equal(spec.types.len, 2);
+	assert_int_equal(spec.types.data[0].functions.len, 3);
+	assert_int_equal(spec.types.data[0].start, 0);
+	assert_ok(parse("type=b get=z put=q free=f counter=b.n", &spec));
+	assert_int_equal(spec.types.len, 2);
+	assert_int_equal(spec.types.data[1].functions.len, 3);
+	assert_string_equal(spec.types.data[1].counter_member, "n");
+	rt_spec_deinit(&spec);
+}
+
+TEST(writing_and_reading_agree)
+{
+	static const char text[] =
+		"[obj]\nnew=obj_new:ret\nnew=obj_make:*ret?ret!=0\nget=obj_get@lib*.so:1\nget=g:out*2?ret>=0\n"
+		"hidden=obj_find:ret\nput=obj_put:*3?ret<0\nfree=0x1f0@prog:1\nstart=floating\n"
+		"counter=+8:4\n\n[two]\nget=two_get:1\nstart=3\ncounter=two.a.b\nclass=x\n";
+	_cleanup_free_ char *written = NULL;
+	struct rt_spec spec = { 0 };
+
+	assert_ok(parse(text, &spec));
+	assert_ok(rt_spec_write(&spec, &written));
+	assert_string_equal(written, text);
+	rt_spec_deinit(&spec);
+}
+
+TEST(every_error_says_where_and_what_is_expected)
+{
+	assert_says("", "-P: line 1, column 1: nothing is named, expected words like get=FN:1 put=FN:1");
+	assert_says("type=a get=x\n  gett=y", "-P: line 2, column 3: unknown key 'gett', expected one of type new get "
+					      "put free sink steal swap move use "
+					      "hidden start counter class");
+	assert_says("get", "-P: line 1, column 1: 'get' is no KEY=VALUE word");
+	assert_says("get= put=x", "-P: line 1, column 5: nothing after 'get='");
+	assert_says("get=:1", "-P: line 1, column 5: a function name is missing before ':1'");
+	assert_says("get=a,,b", "-P: line 1, column 7: a function name is missing");
+	assert_says("get=a:0", "-P: line 1, column 7: argument 0 cannot be seen, expected 1 to 6");
+	assert_says("get=a:*7", "-P: line 1, column 8: argument 7 cannot be seen, expected 1 to 6");
+	assert_says("get=a:return",
+		    "-P: line 1, column 7: 'return' does not say where the object is, expected N, *N, ret, "
+		    "*ret or out*N");
+	assert_says("get=a:1?ret=1",
+		    "-P: line 1, column 9: unknown condition 'ret=1', expected ret!=0, ret==0, ret>0, ret<0 or "
+		    "ret>=0");
+	assert_says("get=a@:1", "-P: line 1, column 7: no file name after '@', expected one like libfoo.so.1");
+	assert_says("get=a/b",
+		    "-P: line 1, column 6: unexpected '/b' after the function name, expected @FILE, :PLACE or ?ret");
+	assert_says("get=0x12:1", "-P: line 1, column 9: address 0x12 needs its file, expected 0x12@FILE");
+	assert_says("get=0xyz@f", "-P: line 1, column 5: '0xyz' is no address, expected 0x and hexadecimal digits");
+	assert_says("get=a start=-1",
+		    "-P: line 1, column 13: start='-1' is no count, expected 0, 1, another number, or floating");
+	assert_says("get=a counter=refs",
+		    "-P: line 1, column 15: counter='refs' names no field, expected STRUCT.MEMBER or "
+		    "+OFFSET[:BYTES]");
+	assert_says("get=a counter=+x",
+		    "-P: line 1, column 15: counter='+x' is no offset, expected +BYTES or +BYTES:SIZE");
+	assert_says("get=a counter=+8:3", "-P: line 1, column 18: a counter has 1, 2, 4 or 8 bytes, not '3'");
+	assert_says("type=a", "-P: line 1, column 6: type a names no function, expected new=, get=, put= or free=");
+	assert_says("type=a/b get=c",
+		    "-P: line 1, column 7: 'a/b' is no type name, expected letters, digits, '_', '-', '.' and "
+		    "':'");
+	assert_says("[a get=b", "-P: line 1, column 1: '[a' is no type header, expected [name]");
+	assert_says("get=a\x01",
+		    "-P: line 1, column 6: unexpected '?' after the function name, expected @FILE, :PLACE or ?ret");
+}
+
+TEST(a_near_key_is_named)
+{
+	struct rt_spec spec = { 0 };
+	struct rt_error *err = parse("puts=x", &spec);
+
+	assert_non_null(err);
+	assert_string_equal(err->fix, "did you mean put=?");
+	rt_error_free(err);
+}
+
+TEST(a_failed_parse_changes_nothing)
+{
+	struct rt_spec spec = { 0 };
+	_cleanup_free_ char *before = NULL, *after = NULL;
+
+	assert_ok(parse("[a] get=x put=y start=1", &spec));
+	assert_ok(rt_spec_write(&spec, &before));
+	assert_code(parse("[a] get=z start=0 [b] get=q oops", &spec), RT_E_SPEC);
+	assert_ok(rt_spec_write(&spec, &after));
+	assert_string_equal(before, after);
+	rt_spec_deinit(&spec);
+}
+
+TEST(lines_and_lists_may_be_long)
+{
+	struct rt_spec spec = { 0 };
+	struct rt_sink text;
+
+	rt_sink_init_memory(&text);
+	rt_sink_puts(&text, "[long] get=");
+	for (int i = 0; i < 2000; i++)
+		rt_sink_printf(&text, "a_rather_long_function_name_number_%d%s", i, i < 1999 ? "," : "\n");
+	assert_ok(rt_spec_parse(text.buffer, text.len, "x", &spec));
+	assert_int_equal(spec.types.data[0].functions.len, 2000);
+	rt_spec_deinit(&spec);
+	rt_sink_deinit(&text);
+}
+
+static void write_file(const char *dir, const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+TEST(arguments_are_specs_files_or_presets)
+{
+	char dir[] = "/tmp/reftrace-spec-XXXXXX", path[256];
+	const char *dirs[] = { "/nonexistent", NULL, NULL };
+	struct rt_spec spec = { 0 };
+	struct rt_error *err;
+
+	assert_non_null(mkdtemp(dir));
+	dirs[1] = dir;
+	write_file(dir, "gobject", "[GObject]\nget=g_object_ref\nput=g_object_unref\n");
+	write_file(dir, "glib", "[GBytes] get=g_bytes_ref\nputt=x\n");
+	assert_ok(rt_spec_argument("gobject", dirs, &spec));
+	assert_string_equal(spec.types.data[0].origin, "presets/gobject");
+	assert_ok(rt_spec_argument("get=a put=b type=t", dirs, &spec));
+	snprintf(path, sizeof(path), "%s/gobject", dir);
+	assert_ok(rt_spec_argument(path, dirs, &spec));
+	assert_int_equal(spec.types.len, 2);
+	err = rt_spec_argument("glib", dirs, &spec);
+	assert_non_null(err);
+	assert_non_null(strstr(err->message, "presets/glib: line 2, column 1: unknown key 'putt'"));
+	rt_error_free(err);
+	err = rt_spec_argument("gobjekt", dirs, &spec);
+	assert_non_null(err);
+	assert_string_equal(rt_code_text(err->code), rt_code_text(RT_E_NOT_FOUND));
+	assert_string_equal(err->message, "no preset 'gobjekt'");
+	assert_string_equal(err->fix,
+			    "did you mean: gobject?\npresets: glib, gobject\n"
+			    "a file is named with its folder (./gobjekt), a spec holds '=' (get=FN:1 put=FN:1)");
+	rt_error_free(err);
+	snprintf(path, sizeof(path), "%s/none", dir);
+	assert_code(rt_spec_argument(path, dirs, &spec), RT_E_NOT_FOUND);
+	assert_code(rt_spec_argument("..", dirs, &spec), RT_E_NOT_FOUND);
+	rt_spec_deinit(&spec);
+	snprintf(path, sizeof(path), "%s/gobject", dir);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/glib", dir);
+	unlink(path);
+	rmdir(dir);
+}
+
+TEST(globs)
+{
+	assert_true(rt_glob_match("*", ""));
+	assert_true(rt_glob_match("a*b*c", "aXXbYYbZc"));
+	assert_true(rt_glob_match("?_get", "x_get"));
+	assert_true(rt_glob_match("**x", "yyx"));
+	assert_false(rt_glob_match("a*b", "acbd"));
+	assert_false(rt_glob_match("?", ""));
+	assert_false(rt_glob_match("abc", "ab"));
+	/* no exponential time */
+	assert_false(rt_glob_match("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b",
+				   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+}
+
+TEST(slips_of_the_finger)
+{
+	struct rt_near near = { .wanted = "obj_gett" };
+
+	assert_int_equal(rt_edit_distance("abc", "abc", 3), 0);
+	assert_int_equal(rt_edit_distance("abc", "acb", 3), 1);
+	assert_int_equal(rt_edit_distance("kitten", "sitting", 3), 3);
+	assert_int_equal(rt_edit_distance("kitten", "sitting", 2), 3);
+	assert_int_equal(rt_edit_distance("", "xy", 2), 2);
+	rt_near_offer(&near, "obj_put");
+	rt_near_offer(&near, "obj_get");
+	rt_near_offer(&near, "obj_get");
+	rt_near_offer(&near, "unrelated");
+	assert_int_equal(near.count, 1);
+	assert_string_equal(near.names[0], "obj_get");
+}
+
+TEST_MAIN();
