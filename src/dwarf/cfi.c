@@ -7,6 +7,8 @@
 
 #include <elf.h>
 #include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define RT_FDES_MAX (4u << 20)
 

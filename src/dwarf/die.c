@@ -2,6 +2,9 @@
 /* Reading single attributes of a DIE, with the checks that damaged input needs. */
 #include "dwarf/unit.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 const char *rt_die_string(Dwarf_Die *die, unsigned attribute)
 {
 	Dwarf_Attribute attr;

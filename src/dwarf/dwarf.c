@@ -3,6 +3,8 @@
 #include "dwarf/unit.h"
 
 #include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 bool rt_spans_add(struct rt_spans *spans, uint64_t lo, uint64_t hi, uint32_t value)
 {
@@ -176,7 +178,8 @@ static struct rt_error *add_node(struct walk *w, Dwarf_Die *die, uint32_t parent
 	node->depth = parent ? unit->nodes.data[parent - 1].depth + 1 : 0;
 	if (!rt_die_entry(dwarf, die, &node->entry))
 		node->entry = unit->spans.v.data[unit->spans.v.len - 1].lo;
-	fn->has_inlined |= inlined;
+	/* a part split off a function and inlined back into it is no call, see rt_node_name() */
+	fn->has_inlined |= inlined && !(parent && unit->nodes.data[parent - 1].fn == node->fn);
 	/* Of a function and its split-off parts, the one with all the parameters is the function. */
 	if (!inlined &&
 	    (!fn->body ||

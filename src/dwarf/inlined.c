@@ -6,6 +6,9 @@
  */
 #include "dwarf/unit.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define RT_MOVE_MAX 32        /* bytes that entry may move to where the parameter is known */
 #define RT_LOCATIONS_MAX 4096 /* entries looked at in one location list */
 #define RT_REGISTERS 16       /* general registers of x86-64, by their DWARF numbers */
@@ -242,13 +245,11 @@ static void answer(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node 
 {
 	struct question q = { .dwarf = dwarf, .unit = unit, .node = node };
 	Dwarf_Die abstract, own, type;
-	uint64_t line = 0;
 	Dwarf_Word size;
 
 	*ret = (struct rt_inlined){ .entry = { node->entry }, .start = { node->entry } };
-	ret->file = rt_die_file(dwarf, unit, &node->die, DW_AT_call_file);
-	if (rt_die_number(&node->die, DW_AT_call_line, &line) && line <= UINT32_MAX)
-		ret->line = line;
+	ret->file = node->call_file;
+	ret->line = node->call_line;
 	if (node->parent) {
 		struct rt_fn *fn = &dwarf->fns.data[unit->nodes.data[node->parent - 1].fn];
 
@@ -293,6 +294,9 @@ struct rt_error *rt_dwarf_inlined(struct rt_dwarf *dwarf, const char *function, 
 			rt_fn_resolve(dwarf, fn);
 			/* interned: equal text, equal pointer */
 			if (fn->name != function && fn->linkage != function)
+				continue;
+			rt_node_name(dwarf, unit, node);
+			if (node->split)
 				continue;
 			one = rt_vec_add(&list);
 			if (!one) {

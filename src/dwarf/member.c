@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Members of structs, and which of them is the reference counter. */
 #include <ctype.h>
+#include <string.h>
 
 #include "dwarf/types.h"
 

@@ -2,7 +2,7 @@
 /* Which functions contain an address, inlined ones first. */
 #include "dwarf/unit.h"
 
-static void read_names(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *node)
+void rt_node_name(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *node)
 {
 	struct rt_param returns = { 0 };
 	uint64_t line = 0;
@@ -21,6 +21,12 @@ static void read_names(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_n
 		node->call_file = rt_die_file(dwarf, unit, &node->die, DW_AT_call_file);
 		if (rt_die_number(&node->die, DW_AT_call_line, &line) && line <= UINT32_MAX)
 			node->call_line = line;
+	}
+	if (node->inlined && node->parent && unit->nodes.data[node->parent - 1].fn == node->fn) {
+		struct rt_fn *fn = &dwarf->fns.data[node->fn];
+
+		rt_fn_resolve(dwarf, fn);
+		node->split = fn->line && node->call_line == fn->line;
 	}
 }
 
@@ -57,7 +63,11 @@ static size_t unit_scopes(struct rt_dwarf *dwarf, struct rt_unit *unit, struct r
 		line = at.line;
 	}
 	while (n < max) {
-		read_names(dwarf, unit, node);
+		rt_node_name(dwarf, unit, node);
+		if (node->split) {
+			node = &unit->nodes.data[node->parent - 1];
+			continue;
+		}
 		ret[n++] = (struct rt_scope){ .function = node->function,
 					      .linkage = node->linkage,
 					      .returns = node->returns,

@@ -2,6 +2,10 @@
 /* Spelling of types, and the functions of a module as they were declared. */
 #include "dwarf/unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #define RT_PARAMS_MAX 256
 
 /* "struct " and the like; NULL for types that have no tag. */
@@ -26,6 +30,7 @@ struct spelling {
 	bool aggregate;          /* struct, class or union */
 	char marks[16];          /* "*" and "&" behind it, outermost last */
 	unsigned pointers;
+	bool array; /* of all that */
 };
 
 /* Follows type down to something with a name. */
@@ -53,14 +58,16 @@ static void spell(Dwarf_Die *type, struct spelling *s)
 		case DW_TAG_restrict_type:
 		case DW_TAG_atomic_type:
 			break;
+		case DW_TAG_array_type:
+			if (!s->pointers)
+				s->array = true;
+			break;
 		default:
 			s->word = tag_word(tag);
 			s->aggregate = s->word && tag != DW_TAG_enumeration_type;
 			s->name = rt_die_string(&at, DW_AT_name);
 			if (tag == DW_TAG_subroutine_type)
 				s->name = "()";
-			else if (tag == DW_TAG_array_type)
-				s->name = "[]";
 			if (!s->name) {
 				s->name = alias;
 				s->word = NULL;
@@ -91,7 +98,8 @@ void rt_type_spell(struct rt_dwarf *dwarf, Dwarf_Die *type, struct rt_param *ret
 		marks[i] = s.marks[s.pointers - 1 - i];
 	if (!s.pointers && s.name && strcmp(s.name, "void") == 0)
 		return;
-	if (asprintf(&text, "%s%s%s%s", s.word ?: "", s.name ?: "?", s.pointers ? " " : "", marks) < 0)
+	if (asprintf(&text, "%s%s%s%s%s", s.word ?: "", s.name ?: "?", s.pointers ? " " : "", marks,
+		     s.array ? "[]" : "") < 0)
 		return;
 	ret->type = rt_dwarf_text(dwarf, text);
 	ret->pointers = s.pointers;

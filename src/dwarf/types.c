@@ -6,6 +6,8 @@
  */
 #include "dwarf/types.h"
 
+#include <string.h>
+
 enum { KIND_TAG, KIND_TYPEDEF };
 
 struct walk {

@@ -61,6 +61,7 @@ struct rt_node {
 	uint32_t fn;     /* index of dwarf->fns */
 	uint16_t depth;  /* 0 for outermost */
 	bool inlined, named;
+	bool split; /* valid once named: see rt_node_name() */
 	uint32_t call_line;
 	uint64_t entry;
 	const char *function, *linkage, *returns, *call_file;
@@ -123,6 +124,13 @@ bool rt_die_entry(const struct rt_dwarf *dwarf, Dwarf_Die *die, uint64_t *ret);
 const char *rt_die_file(struct rt_dwarf *dwarf, struct rt_unit *unit, Dwarf_Die *die, unsigned attribute);
 /* Interned DW_AT_linkage_name, NULL when it is the name. */
 const char *rt_die_linkage(struct rt_dwarf *dwarf, Dwarf_Die *die);
+
+/*
+ * Reads names and call site of a node. GCC splits a function and may inline
+ * both parts: the second is an instance in an instance of the same function, as
+ * called from the function's own first line. It is no call: node->split.
+ */
+void rt_node_name(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *node);
 
 /* Reads name, file ... of a function. */
 void rt_fn_resolve(struct rt_dwarf *dwarf, struct rt_fn *fn);
