@@ -13,7 +13,8 @@
 
 enum rt_point_kind {
 	RT_POINT_ENTRY,  /* armed at, or in the straight line behind, a function's entry */
-	RT_POINT_RETURN, /* the function's return (uprobe session or uretprobe): needs the entry too */
+	RT_POINT_RETURN, /* the function's return (uprobe session or uretprobe): armed where sp still points to the
+			    return address (cfa_delta 8), which need not be the very first instruction */
 	RT_POINT_INSN,   /* an instruction inside a function: an inlined instance */
 };
 
@@ -42,7 +43,10 @@ struct rt_point {
 	uint8_t result_size;    /* bytes of the result that the condition looks at (bool: 1); 0 = unknown, taken as 4 */
 	int32_t counter_offset; /* or RT_COUNTER_UNKNOWN */
 	uint8_t counter_size;
-	char *name; /* function; owned by the plan */
+	int8_t counter_bias; /* what to add to the counter read at address to get it BEFORE the operation: the armed
+				instruction may lie behind the one that counts */
+	uint8_t result_size; /* bytes of the result that condition looks at: 1, 2, 4 or 8 */
+	char *name;          /* function; owned by the plan */
 };
 
 /* A function of the spec that could not become a point, and why. */
@@ -51,6 +55,9 @@ struct rt_refused {
 	uint32_t type, module;
 	uint8_t code; /* enum rt_code: NO_FUNCTION, STRIPPED, UNARMED ... */
 };
+
+/* What became of a function of the spec, over all modules so far. */
+enum { RT_SEEN_POINT = 1 << 0, RT_SEEN_REFUSED = 1 << 1 };
 
 struct rt_plan_type {
 	uint32_t id; /* 1.. = index in plan->types + 1 */
@@ -62,6 +69,7 @@ struct rt_plan_type {
 	const char *counter_from; /* "told", "debug info", "inferred", NULL: static text */
 	uint32_t object_size;
 	uint32_t points; /* how many so far */
+	uint8_t *seen;   /* per function of spec: RT_SEEN_*; owned by the plan */
 };
 
 struct rt_plan_options {
@@ -69,6 +77,7 @@ struct rt_plan_options {
 	bool no_inline;     /* no inlined instances */
 	bool avoid_nop5;    /* 5-byte nops are unsafe on this kernel */
 	bool return_points; /* the engine can do RT_POINT_RETURN */
+	bool force_returns; /* also for functions that C++ exceptions may leave */
 };
 
 struct rt_plan {
