@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Each program of tests/programs, traced told (-P with the truth) and untold, by compiler and optimisation:
+the planted fault is named, nobody else is, healthy variants are silent, and the counts are the program's own."""
+import itertools
+import os
+import unittest
+
+import live
+
+# program -> found without being told? (names and types show the family); else untold runs must only not accuse others
+DEMOS = {
+    'missing-put': True, 'error-path': True, 'extra-put': True, 'double-put': True, 'use-after-put': False,
+    'thread-leak': True, 'hand-over': True, 'extra-get': True, 'start-zero': False, 'find-hidden': False,
+    'inlined': False, 'cache': True, 'slot-put': False, 'swap': False, 'dlopen': True, 'fork-exec': True, 'cxx': False,
+    'many-threads': True, 'freed-by-force': True, 'recursion': True, 'tail-call': True,
+}
+# with optimisation the frame of a function that jumps to the put is gone: its count goes to its caller
+NO_COUNTS = {('tail-call', '-O2')}
+COMPILERS = list(itertools.product(('gcc', 'clang'), ('-O0', '-O2')))
+SETTLE_LIMIT = 5.0  # seconds from the program's end to the report; the aim is 1.5
+
+
+class Demos(live.LiveTest):
+    settle = []
+
+    def setUp(self):
+        live.need_engine()
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.settle:
+            cls.settle.sort()
+            print(f'     program end to report: median {cls.settle[len(cls.settle) // 2]:.2f} s, '
+                  f'worst {cls.settle[-1]:.2f} s')
+
+    def check(self, name, cc, opt, variant, is_told):
+        path = live.program(name, cc, ('-g', opt))
+        run = live.trace(*(live.told(path, 'ok') if is_told else []), '--', path, variant)
+        self.assertIsNotNone(run.truth, f'the program did not come to its end\n{run}')
+        self.assertEqual(run.status, 0, str(run))
+        guilty = run.truth.guilty
+        self.assertEqual(guilty is None, variant == 'ok' or name in ('cache', 'many-threads'))
+        if is_told or DEMOS[name]:
+            self.assert_clean_trust(run)
+        self.assert_guilty(run, guilty, exact=is_told or DEMOS[name])
+        if is_told:
+            self.assert_report(run, guilty)
+            if (name, opt) not in NO_COUNTS:
+                self.assert_counts(run)
+        self.settle.append(run.settle_seconds)
+        self.assertLess(run.settle_seconds, SETTLE_LIMIT)
+
+
+def add(name, cc, opt, variant, is_told):
+    def test(self):
+        self.check(name, cc, opt, variant, is_told)
+    how = 'told' if is_told else 'untold'
+    setattr(Demos, f'test_{name.replace("-", "_")}_{variant}_{cc}{opt.replace("-", "_")}_{how}', test)
+
+
+for _name, (_cc, _opt), _variant, _told in itertools.product(DEMOS, COMPILERS, ('bug', 'ok'), (True, False)):
+    quick = (_cc, _opt) in ((('gcc', '-O2'), ('clang', '-O0')) if _told else (('gcc', '-O0'),))
+    if quick or os.environ.get('RT_REAL'):
+        add(_name, _cc, _opt, _variant, _told)
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What goes wrong is said in the form
+
+    reftrace: E12 cannot read /opt/app: Permission denied
+          fix: ...
+
+with a code, a fix that exists in this build and the right exit status; never a usage dump, a crash or a clean result."""
+import ctypes
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+import live
+
+SPEC = ['-P', 'type=session new=session_new get=session_ref put=session_unref']
+
+
+class Errors(live.LiveTest):
+    options = None
+
+    def setUp(self):
+        live.need_binary()
+
+    @classmethod
+    def known_words(cls):
+        """Options and verbs that the program's own help names."""
+        if cls.options is None:
+            text = live.call('help').stdout + live.call('--help').stdout
+            verbs = set(re.findall(r'^\s{1,4}(?:reftrace )?([a-z]+)\b', text, re.M))
+            for verb in sorted(verbs):
+                text += live.call('help', verb).stdout
+            cls.options = set(re.findall(r'(?<![\w-])--?[a-zA-Z][\w-]*', text)), verbs
+        return cls.options
+
+    def assert_error(self, run, code, statuses, *words):
+        """code: of the registry; words: regular expressions that the message has to match."""
+        text = run.stderr + run.stdout
+        self.assertIn(run.status, statuses, str(run))
+        self.assertRegex(text, rf'(?m)^(reftrace: )?{code} ', str(run))
+        for word in words:
+            self.assertRegex(text, word, str(run))
+        self.assertNotRegex(text, r'(?i)\bno leaks\b|AddressSanitizer|runtime error')
+        self.assertLess(len(run.stderr.splitlines()), 40, run.stderr)
+        options, verbs = self.known_words()
+        for fix in re.findall(r'(?m)^\s+fix: (.*(?:\n\s{8,}.*)*)', text):
+            # options of other programs (install, sudo, setcap) come in lines of their own: only ours are checked
+            for command in re.findall(r'\breftrace\s+([a-z]+)', fix):
+                self.assertIn(command, verbs, f'the fix names a command that does not exist: {fix}')
+            if not re.search(r'\b(apt|apt-get|sysctl|chown|mount)\b', fix):
+                for option in re.findall(r'(?<![\w-])--[a-z][\w-]*', fix):
+                    self.assertIn(option, options, f'the fix names an option that does not exist: {fix}')
+
+    # --- the command line
+
+    def test_unknown_option(self):
+        run = live.call('run', '--attahc=multi', '--', 'true')
+        self.assert_error(run, 'E17', (2,), '--attahc')
+        self.assertLessEqual(len(run.stderr.splitlines()), 4, run.stderr)
+
+    def test_no_program(self):
+        self.assert_error(live.call('run'), 'E17', (2,))
+
+    def test_bad_spec(self):
+        for spec, where in (('get=', 'column'), ('gte=obj_get', r"(?i)'?gte'?"), ('get=obj_get:0', 'column'),
+                            ('type=obj get=obj_get:x put=obj_put', 'column')):
+            with self.subTest(spec=spec):
+                self.assert_error(live.call('run', '-P', spec, '--', 'true'), 'E18', (2,), where)
+
+    def test_unknown_preset(self):
+        self.assert_error(live.call('run', '-P', 'nosuchpreset', '--', 'true'), 'E25', (2, 125), 'nosuchpreset')
+
+    # --- the program
+
+    def test_missing_program(self):
+        self.assert_error(live.call('run', *SPEC, '--', './no-such-program'), 'E22', (127,), 'no-such-program')
+
+    def test_not_executable(self):
+        path = live.temp_path('plain.txt')
+        path.write_text('just text\n')
+        self.assert_error(live.call('run', *SPEC, '--', path), 'E22', (126,), 'plain.txt')
+
+    def test_no_such_function(self):
+        live.need_engine()
+        path = live.program('missing-put')
+        run = live.call('run', '-P', 'type=session get=session_reff put=session_unref', '--', path, 'ok')
+        self.assert_error(run, 'E02', (125,), 'session_reff', r'session_ref\b')
+
+    def test_stripped(self):
+        live.need_engine()
+        path = live.temp_path('stripped')
+        shutil.copy(live.program('missing-put'), path)
+        subprocess.run(['strip', str(path)], check=True)
+        notes = subprocess.run(['readelf', '-n', str(path)], capture_output=True, text=True, check=True).stdout
+        build_id = re.search(r'Build ID: ([0-9a-f]+)', notes).group(1)
+        run = live.call('run', *SPEC, '--', path, 'ok')
+        self.assert_error(run, 'E03', (125,), 'stripped', build_id[:4])
+
+    def test_no_family(self):
+        live.need_engine()
+        source = live.temp_path('plain.c')
+        source.write_text('int main(void) { return 0; }\n')
+        path = source.with_suffix('')
+        subprocess.run([live.compiler('gcc'), '-g', str(source), '-o', str(path)], check=True)
+        run = live.call('run', '--', path)
+        self.assertRegex(run.stderr, r'\bE(21|16)\b', str(run))
+        self.assertIn(run.status, (24, 125), str(run))
+
+    def test_no_event(self):
+        live.need_engine()
+        path = live.program('server')
+        run = live.call('run', *live.told(path, 'ok', '0'), '--', path, 'ok', '0')
+        self.assert_error(run, 'E16', (24,), '(?i)not a clean result|no get')
+
+    def test_foreign_machine(self):
+        live.need_engine()
+        path = live.temp_path('aarch64')
+        data = bytearray(pathlib.Path(live.program('missing-put')).read_bytes())
+        data[18:20] = (183).to_bytes(2, 'little')
+        path.write_bytes(data)
+        path.chmod(0o755)
+        self.assert_error(live.call('run', *SPEC, '--', path), 'E14', (125, 126), 'aarch64')
+
+    # --- privilege
+
+    def test_not_root(self):
+        live.need_engine()
+        path = live.program('missing-put')
+        run = live.call('run', *SPEC, '--', path, 'ok', prefix=live.NOBODY, cwd='/')
+        self.assert_error(run, 'E01', (125,), 'CAP_BPF|CAP_SYS_ADMIN|CAP_PERFMON', 'fix:.*sudo')
+
+    def test_unreadable_program(self):
+        if os.geteuid():
+            self.skipTest('needs root to make a file that another user cannot read')
+        path = live.temp_path('execute-only')
+        shutil.copy(live.program('missing-put'), path)
+        path.chmod(0o711)
+        run = live.call('scan', path, prefix=live.NOBODY, cwd='/')
+        self.assert_error(run, 'E12', (125,), 'execute-only', 'Permission denied')
+
+    # --- a running process
+
+    def test_no_such_process(self):
+        live.need_engine()
+        run = live.call('run', *SPEC, '-p', '4194303')
+        self.assert_error(run, 'E11', (125,), '4194303')
+
+    def test_process_under_a_debugger(self):
+        live.need_engine()
+        path = live.program('server')
+        target = live.Process([path, 'ok', '30'])
+        try:
+            pid = int(target.wait_line('ready').split()[1])
+            libc = ctypes.CDLL(None, use_errno=True)
+            # in a child: the trace ends with it
+            holder = live.Process([sys.executable, '-c', 'import ctypes, sys, time\n'
+                                   f'r = ctypes.CDLL(None).ptrace(0x4206, {pid}, 0, 0)\n'
+                                   'print("held" if r == 0 else "refused", flush=True)\ntime.sleep(60)'])
+            self.assertIsNotNone(libc)
+            try:
+                holder.wait_line('held')
+                run = live.call('run', *live.told(path, 'ok', '0'), '-p', str(pid), timeout=20)
+                self.assert_error(run, 'E23', (125,), str(pid))
+            finally:
+                holder.kill()
+        finally:
+            target.kill()
+
+    # --- files
+
+    def test_input_of_another_format(self):
+        for data, word in ((b'', 'empty'), (b'hello\nworld\n' * 9, 'text'), (b'\x7fELF' + bytes(60), 'ELF'),
+                           (bytes(range(1, 250)), 'unknown format')):
+            with self.subTest(word=word):
+                path = live.temp_path('input')
+                path.write_bytes(data)
+                self.assert_error(live.call('report', '-i', path), 'E19', (125, 24), word)
+
+    def test_input_is_missing(self):
+        self.assert_error(live.call('report', '-i', live.temp() / 'nothing-there'), 'E(25|12)', (125,), 'nothing-there')
+
+    def test_truncated_input(self):
+        live.need_engine()
+        path, spool = live.program('missing-put'), live.temp_path('t.rt')
+        live.call('run', '-w', spool, *SPEC, '--', path, 'ok')
+        data = spool.read_bytes()
+        spool.write_bytes(data[:len(data) * 3 // 4])
+        self.assert_error(live.call('report', '-i', spool), 'E09', (24,), r'chunk|byte')
+
+    def test_disk_full_at_once(self):
+        live.need_engine()
+        path = live.program('missing-put')
+        run = live.call('run', '-w', '/dev/full', *SPEC, '--', path, 'ok')
+        self.assert_error(run, 'E15', (24, 125), '/dev/full')
+
+    def test_disk_full_later(self):
+        live.need_engine()
+        path = live.program('server', flags=('-g', '-O2'))
+        folder = live.temp_path('disk')
+        folder.mkdir()
+        script = (f'mount -t tmpfs -o size=192k none {folder} && exec "$@"')
+        run = live.call('run', '-w', folder / 'f.rt', *live.told(path, 'ok', '0'), '--', path, 'bug', '4',
+                        prefix=['unshare', '-m', 'sh', '-c', script, 'sh'])
+        self.assert_error(run, 'E15', (24, 125), 'f.rt')
+        self.assertIsNotNone(run.truth, 'the program did not come to its end')
+
+    def test_output_cannot_be_written(self):
+        live.need_engine()
+        path = live.program('missing-put')
+        for option in ('-o', '-w', '--json='):
+            with self.subTest(option=option):
+                target = '/nonexistent/folder/file'
+                args = [option + target] if option.endswith('=') else [option, target]
+                self.assert_error(live.call('run', *args, *SPEC, '--', path, 'ok'), 'E13', (125,), 'nonexistent')
+
+    # --- loss
+
+    def test_lost_events(self):
+        """A tiny ring, and a reftrace that cannot read it for a while."""
+        live.need_engine()
+        path = live.program('server', flags=('-g', '-O2'))
+        findings = live.temp_path('lost.json')
+        process = live.Process([live.REFTRACE, 'run', '-m', '4K', f'--json={findings}', *live.told(path, 'ok', '0'), '--',
+                                path, 'ok', '3'])
+        try:
+            process.wait_line('ready')
+            os.kill(process.popen.pid, signal.SIGSTOP)
+            live.wait_until(lambda: False, 1)
+            os.kill(process.popen.pid, signal.SIGCONT)
+            status, out, err = process.wait()
+        finally:
+            process.kill()
+        run = live.Run(status, out, err, live.json.loads(findings.read_text()), None, 0)
+        self.assertGreater(run.findings['trust']['lost'], 0, str(run))
+        self.assertFalse(run.findings['trust']['complete'])
+        self.assert_error(run, 'W08', (24,), 'lost')
+        for point in run.findings['points']:
+            if point['hits'] is not None:
+                self.assertEqual(point['hits'], point['events'] + point['dropped'], str(point))
+
+
+if __name__ == '__main__':
+    unittest.main()
