@@ -52,6 +52,7 @@ struct rt_mem_operand {
 	uint8_t size; /* bytes accessed */
 	int64_t disp;
 	bool reads, writes;
+	bool segment; /* relative to fs or gs (thread-local): base, index and disp are not the whole address */
 };
 
 struct rt_insn {
@@ -72,8 +73,9 @@ struct rt_insn {
 	bool is_add, is_sub, is_xadd, is_cmpxchg, is_mov, is_lea,
 		is_test_or_cmp; /* inc counts as add 1, dec as sub 1 */
 	bool has_imm;
-	int64_t imm;
-	uint8_t dst_reg, src_reg; /* for mov/lea/xadd between registers, enum rt_reg or RT_REG_NONE */
+	int64_t imm;              /* sign-extended from width */
+	uint8_t width;            /* bytes of the first operand: a mov of 4 is no copy of a pointer */
+	uint8_t dst_reg, src_reg; /* first and second operand where they are registers, enum rt_reg or RT_REG_NONE */
 };
 
 struct rt_decoder;

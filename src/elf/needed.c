@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The libraries that a module asks for: DT_NEEDED, found by program header so that missing sections do not matter. */
+#include <elf.h>
+
+#include "base/vec.h"
+#include "elf/section.h"
+
+/* The dynamic section's bytes: libelf's view is not needed, one section or segment of that type is enough. */
+static struct rt_bytes dynamic_bytes(const struct rt_image *image)
+{
+	size_t n = rt_section_count(image);
+	struct rt_bytes bytes = { 0 };
+	struct rt_section s;
+
+	if (image->dynamic.size)
+		return image->dynamic;
+	for (size_t i = 0; i < n && rt_section_at(image, i, &s); i++) {
+		if (s.type == SHT_DYNAMIC && rt_section_bytes(image, &s, &bytes))
+			break;
+	}
+	return bytes;
+}
+
+static bool next_tag(const struct rt_image *image, struct rt_cursor *c, uint64_t *tag, uint64_t *value)
+{
+	return rt_elf_word(image, c, tag) && rt_elf_word(image, c, value) && *tag != DT_NULL;
+}
+
+struct rt_error *rt_image_needed(const struct rt_image *image, const char ***ret, size_t *ret_count)
+{
+	struct rt_cursor c = rt_cursor_make(dynamic_bytes(image), image->big_endian);
+	struct rt_bytes strings = { 0 };
+	RT_VEC(const char *) names = { 0 };
+	uint64_t tag, value;
+	const char *name;
+
+	while (next_tag(image, &c, &tag, &value)) {
+		if (tag == DT_STRTAB)
+			strings = rt_image_at(image, (struct rt_elfaddr){ value }, SIZE_MAX);
+	}
+	c.pos = 0;
+	while (next_tag(image, &c, &tag, &value)) {
+		if (tag != DT_NEEDED || !rt_elf_string(strings, value, &name))
+			continue;
+		if (!rt_vec_push(&names, name)) {
+			rt_vec_deinit(&names);
+			return rt_error_nomem();
+		}
+	}
+	*ret = names.data;
+	*ret_count = names.len;
+	return NULL;
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "elf/symtab.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "elf/section.h"
+#include "elf/symtab_build.h"
+
+struct owned {
+	struct rt_arena arena;
+	struct rt_elfaddr *ends;        /* per symbol: address behind it, size 0 resolved */
+	struct rt_elfaddr *reach;       /* highest end of symbols [0, i] */
+	const struct rt_symbol **names; /* sorted by name, then as in symbols; no PLT stubs */
+	size_t name_count;
+};
+
+struct raw_symbol {
+	uint32_t name;
+	uint8_t info;
+	uint16_t section;
+	uint64_t value, size;
+};
+
+struct rt_error *rt_symtab_add(struct rt_symtab_build *build, const struct rt_symbol *symbol, struct rt_elfaddr limit)
+{
+	if (!rt_vec_push(&build->symbols, *symbol) || !rt_vec_push(&build->limits, limit))
+		return rt_error_nomem();
+	return NULL;
+}
+
+static bool read_symbol(const struct rt_image *image, struct rt_cursor *c, struct raw_symbol *ret)
+{
+	uint8_t other;
+
+	if (!rt_cursor_u32(c, &ret->name))
+		return false;
+	if (image->is_64)
+		return rt_cursor_u8(c, &ret->info) && rt_cursor_u8(c, &other) && rt_cursor_u16(c, &ret->section) &&
+		       rt_cursor_u64(c, &ret->value) && rt_cursor_u64(c, &ret->size);
+	return rt_elf_word(image, c, &ret->value) && rt_elf_word(image, c, &ret->size) && rt_cursor_u8(c, &ret->info) &&
+	       rt_cursor_u8(c, &other) && rt_cursor_u16(c, &ret->section);
+}
+
+/* strings: a copy with a NUL behind it. NULL: no usable name. */
+static const char *symbol_name(struct rt_arena *arena, struct rt_bytes strings, uint32_t offset, size_t *budget)
+{
+	const char *name, *version;
+	size_t len, left;
+
+	if (offset >= strings.size)
+		return NULL;
+	name = (const char *)strings.data + offset;
+	/* $x and the like only mark where code and data begin */
+	if (!*name || *name == '$')
+		return NULL;
+	left = strings.size - offset;
+	len = strnlen(name, left < RT_SYMBOL_NAME_MAX ? left : RT_SYMBOL_NAME_MAX);
+	if (len == RT_SYMBOL_NAME_MAX)
+		return NULL;
+	version = memchr(name + 1, '@', len - 1);
+	if (!version)
+		return name;
+	/* copies are paid from a budget of the table's own size: names may overlap */
+	len = (size_t)(version - name);
+	if (*budget < len)
+		return NULL;
+	*budget -= len;
+	return rt_arena_strndup(arena, name, len);
+}
+
+static bool wanted(const struct raw_symbol *raw)
+{
+	unsigned type = raw->info & 15;
+
+	if (raw->section == SHN_UNDEF || raw->section == SHN_ABS || raw->section == SHN_COMMON)
+		return false;
+	return type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_OBJECT || type == STT_NOTYPE;
+}
+
+static struct rt_elfaddr section_end(const struct rt_image *image, const struct raw_symbol *raw)
+{
+	struct rt_section s;
+
+	if (raw->section < SHN_LORESERVE && rt_section_bare(image, raw->section, &s) && s.addr.v <= raw->value &&
+	    s.size <= UINT64_MAX - s.addr.v)
+		return (struct rt_elfaddr){ s.addr.v + s.size };
+	return (struct rt_elfaddr){ UINT64_MAX };
+}
+
+static struct rt_error *read_table(const struct rt_image *image, const struct rt_section *table,
+				   struct rt_symtab_build *build)
+{
+	bool dynamic = table->type == SHT_DYNSYM;
+	struct rt_bytes bytes, strings;
+	struct rt_section names;
+	struct raw_symbol raw;
+	struct rt_cursor c;
+	size_t budget;
+	char *copy;
+
+	if ((table->flags & SHF_COMPRESSED) || !rt_section_bytes(image, table, &bytes) ||
+	    !rt_section_at(image, table->link, &names) || !rt_section_bytes(image, &names, &strings) || !strings.size)
+		return NULL;
+	build->has_symtab |= !dynamic;
+	copy = rt_arena_alloc(build->arena, strings.size + 1);
+	if (!copy)
+		return rt_error_nomem();
+	memcpy(copy, strings.data, strings.size);
+	strings.data = (uint8_t *)copy;
+	budget = strings.size * 2 + 4096;
+	c = rt_cursor_make(bytes, image->big_endian);
+	while (read_symbol(image, &c, &raw)) {
+		unsigned bind = raw.info >> 4, type = raw.info & 15;
+		struct rt_symbol symbol = { .addr = { raw.value }, .size = raw.size, .dynamic = dynamic };
+
+		if (!wanted(&raw))
+			continue;
+		symbol.name = symbol_name(build->arena, strings, raw.name, &budget);
+		if (!symbol.name)
+			continue;
+		symbol.ifunc = type == STT_GNU_IFUNC;
+		symbol.function = type == STT_FUNC || symbol.ifunc;
+		symbol.bind = bind == STB_LOCAL ? RT_BIND_LOCAL : bind == STB_WEAK ? RT_BIND_WEAK : RT_BIND_GLOBAL;
+		RT_TRY(rt_symtab_add(build, &symbol, section_end(image, &raw)));
+	}
+	return NULL;
+}
+
+static struct rt_error *read_image(const struct rt_image *image, struct rt_symtab_build *build)
+{
+	/* a sound file has one table of each kind */
+	bool seen[2] = { false, false };
+	size_t n = rt_section_count(image);
+	struct rt_section s;
+
+	for (size_t i = 0; i < n && rt_section_bare(image, i, &s); i++) {
+		if ((s.type != SHT_SYMTAB && s.type != SHT_DYNSYM) || seen[s.type == SHT_DYNSYM])
+			continue;
+		seen[s.type == SHT_DYNSYM] = true;
+		RT_TRY(read_table(image, &s, build));
+	}
+	return NULL;
+}
+
+static struct rt_error *read_debugdata(const struct rt_image *image, struct rt_symtab_build *build)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *small = NULL;
+	_cleanup_error_ struct rt_error *damaged = NULL;
+	_cleanup_free_ uint8_t *bytes = NULL;
+	struct rt_error *err;
+	size_t size = 0;
+
+	RT_TRY(rt_debugdata_read(image, &bytes, &size));
+	if (!bytes)
+		return NULL;
+	damaged = rt_image_from_bytes(rt_bytes_make(bytes, size), ".gnu_debugdata", &small);
+	if (damaged)
+		return NULL;
+	err = read_image(small, build);
+	/* small refers to bytes: it goes first */
+	rt_image_destroy(rt_take(small));
+	return err;
+}
+
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct rt_symbol *x = a, *y = b;
+	int by_name;
+
+	if (x->addr.v != y->addr.v)
+		return x->addr.v < y->addr.v ? -1 : 1;
+	if (x->size != y->size)
+		return x->size > y->size ? -1 : 1;
+	by_name = x->name == y->name ? 0 : strcmp(x->name, y->name);
+	if (by_name)
+		return by_name;
+	return x->plt != y->plt ? x->plt - y->plt : y->function - x->function;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct rt_symbol *const *x = a, *const *y = b;
+	int by_name = (*x)->name == (*y)->name ? 0 : strcmp((*x)->name, (*y)->name);
+
+	return by_name ? by_name : *x < *y ? -1 : *x > *y;
+}
+
+/* Sorted symbols: the same one from several tables becomes one. Returns the new count. */
+static size_t merge(struct rt_symbol *symbols, size_t count)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct rt_symbol *last = n ? &symbols[n - 1] : NULL;
+
+		if (last && !compare_symbols(last, &symbols[i])) {
+			last->dynamic |= symbols[i].dynamic;
+			last->ifunc |= symbols[i].ifunc;
+			if (last->bind == RT_BIND_LOCAL)
+				last->bind = symbols[i].bind;
+			continue;
+		}
+		symbols[n++] = symbols[i];
+	}
+	return n;
+}
+
+struct limit {
+	struct rt_elfaddr addr, end;
+};
+
+static int compare_limits(const void *a, const void *b)
+{
+	const struct limit *x = a, *y = b;
+
+	return x->addr.v < y->addr.v ? -1 : x->addr.v > y->addr.v;
+}
+
+/* Section ends by address: they survive the sorting and merging of the symbols. */
+static struct limit *sort_limits(const struct rt_symtab_build *build)
+{
+	struct limit *limits = calloc(build->limits.len + 1, sizeof(*limits));
+
+	for (size_t i = 0; limits && i < build->limits.len; i++)
+		limits[i] = (struct limit){ build->symbols.data[i].addr, build->limits.data[i] };
+	if (limits && build->limits.len)
+		qsort(limits, build->limits.len, sizeof(*limits), compare_limits);
+	return limits;
+}
+
+static void set_ends(struct rt_symtab *symtab, struct owned *owned, const struct limit *limits)
+{
+	uint64_t next = UINT64_MAX;
+	size_t at = 0;
+
+	for (size_t i = 0; i < symtab->count; i++) {
+		const struct rt_symbol *s = &symtab->symbols[i];
+
+		while (limits[at].addr.v < s->addr.v)
+			at++;
+		owned->ends[i] = limits[at].end;
+	}
+	for (size_t i = symtab->count; i-- > 0;) {
+		const struct rt_symbol *s = &symtab->symbols[i];
+
+		if (i + 1 < symtab->count && s[1].addr.v > s->addr.v)
+			next = s[1].addr.v;
+		if (s->size)
+			owned->ends[i].v = s->size < UINT64_MAX - s->addr.v ? s->addr.v + s->size : UINT64_MAX;
+		else if (next < owned->ends[i].v)
+			owned->ends[i].v = next;
+	}
+	for (size_t i = 0; i < symtab->count; i++) {
+		owned->reach[i] = owned->ends[i];
+		if (i && owned->reach[i - 1].v > owned->reach[i].v)
+			owned->reach[i] = owned->reach[i - 1];
+	}
+}
+
+/* Sorts what was collected and makes the two indexes. */
+static struct rt_error *finish(struct rt_symtab *symtab, struct rt_symtab_build *build)
+{
+	struct owned *owned = symtab->owned;
+	_cleanup_free_ struct limit *limits = sort_limits(build);
+
+	if (!limits)
+		return rt_error_nomem();
+	if (build->symbols.len)
+		qsort(build->symbols.data, build->symbols.len, sizeof(*build->symbols.data), compare_symbols);
+	symtab->count = merge(build->symbols.data, build->symbols.len);
+	symtab->symbols = rt_take(build->symbols.data);
+	symtab->stripped = !build->has_symtab;
+	owned->ends = calloc(symtab->count + 1, sizeof(*owned->ends));
+	owned->reach = calloc(symtab->count + 1, sizeof(*owned->reach));
+	owned->names = calloc(symtab->count + 1, sizeof(*owned->names));
+	if (!owned->ends || !owned->reach || !owned->names)
+		return rt_error_nomem();
+	set_ends(symtab, owned, limits);
+	for (size_t i = 0; i < symtab->count; i++) {
+		if (!symtab->symbols[i].plt)
+			owned->names[owned->name_count++] = &symtab->symbols[i];
+	}
+	if (owned->name_count)
+		qsort(owned->names, owned->name_count, sizeof(*owned->names), compare_names);
+	return NULL;
+}
+
+static struct rt_error *collect(const struct rt_image *image, struct rt_symtab_build *build)
+{
+	RT_TRY(read_image(image, build));
+	if (image->debug)
+		RT_TRY(read_image(image->debug, build));
+	RT_TRY(read_debugdata(image, build));
+	return rt_plt_read(image, build);
+}
+
+struct rt_error *rt_symtab_create(const struct rt_image *image, struct rt_symtab **ret)
+{
+	_cleanup_(rt_symtab_destroyp) struct rt_symtab *symtab = calloc(1, sizeof(*symtab));
+	struct rt_symtab_build build = { 0 };
+	struct rt_error *err;
+	struct owned *owned;
+
+	if (!symtab)
+		return rt_error_nomem();
+	symtab->owned = owned = calloc(1, sizeof(*owned));
+	if (!owned)
+		return rt_error_nomem();
+	build.arena = &owned->arena;
+	err = collect(image, &build);
+	if (!err)
+		err = finish(symtab, &build);
+	rt_vec_deinit(&build.symbols);
+	rt_vec_deinit(&build.limits);
+	if (err)
+		return err;
+	*ret = rt_take(symtab);
+	return NULL;
+}
+
+void rt_symtab_destroy(struct rt_symtab *symtab)
+{
+	struct owned *owned;
+
+	if (!symtab)
+		return;
+	owned = symtab->owned;
+	if (owned) {
+		rt_arena_deinit(&owned->arena);
+		free(owned->ends);
+		free(owned->reach);
+		free(owned->names);
+		free(owned);
+	}
+	free(symtab->symbols);
+	free(symtab);
+}
+
+/* true when a names the same place better than b. */
+static bool better(const struct rt_symbol *a, const struct rt_symbol *b)
+{
+	/* a size is a statement, its absence a guess; of two statements the nearer start is the inner one */
+	if (!a->size != !b->size)
+		return a->size;
+	if (a->addr.v != b->addr.v)
+		return a->addr.v > b->addr.v;
+	if ((a->bind == RT_BIND_GLOBAL) != (b->bind == RT_BIND_GLOBAL))
+		return a->bind == RT_BIND_GLOBAL;
+	return strlen(a->name) < strlen(b->name);
+}
+
+const struct rt_symbol *rt_symtab_at(const struct rt_symtab *symtab, struct rt_elfaddr addr)
+{
+	const struct owned *owned = symtab->owned;
+	const struct rt_symbol *best = NULL;
+	size_t low = 0, high = symtab->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (symtab->symbols[mid].addr.v <= addr.v)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (size_t i = low; i-- > 0 && owned->reach[i].v > addr.v;) {
+		const struct rt_symbol *s = &symtab->symbols[i];
+
+		if (best && best->size && best->addr.v > s->addr.v)
+			break;
+		if (s->function && owned->ends[i].v > addr.v && (!best || better(s, best)))
+			best = s;
+	}
+	return best;
+}
+
+const struct rt_symbol *rt_symtab_find(const struct rt_symtab *symtab, const char *name)
+{
+	const struct owned *owned = symtab->owned;
+	size_t low = 0, high = owned->name_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (strcmp(owned->names[mid]->name, name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < owned->name_count && !strcmp(owned->names[low]->name, name))
+		return owned->names[low];
+	return NULL;
+}
