@@ -3,8 +3,10 @@
 #include "dwarf/unit.h"
 
 #include <elf.h>
+#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool rt_spans_add(struct rt_spans *spans, uint64_t lo, uint64_t hi, uint32_t value)
 {
@@ -87,15 +89,30 @@ const char *rt_dwarf_path(struct rt_dwarf *dwarf, Dwarf_Die *die, const char *pa
 
 bool rt_dwarf_in_code(const struct rt_dwarf *dwarf, uint64_t addr)
 {
-	const struct rt_image *image = dwarf->image;
-
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct rt_segment *s = &image->segments[i];
-
-		if ((s->flags & PF_X) && addr >= s->start.v && addr < s->end.v)
+	for (size_t i = 0; i < dwarf->code.len; i++) {
+		if (addr >= dwarf->code.data[i].lo && addr < dwarf->code.data[i].hi)
 			return true;
 	}
-	return !image->segment_count;
+	return !dwarf->code.len;
+}
+
+/* By size in memory: a debug file opened for itself has its code only in name. */
+static struct rt_error *read_code(struct rt_dwarf *dwarf)
+{
+	size_t count;
+
+	if (!dwarf->image->elf || elf_getphdrnum(dwarf->image->elf, &count) != 0)
+		return NULL;
+	for (size_t i = 0; i < count && dwarf->code.len < RT_DWARF_SEGMENTS_MAX; i++) {
+		GElf_Phdr ph;
+
+		if (!gelf_getphdr(dwarf->image->elf, i, &ph) || ph.p_type != PT_LOAD || !(ph.p_flags & PF_X))
+			continue;
+		if (ph.p_memsz && ph.p_vaddr + ph.p_memsz > ph.p_vaddr &&
+		    !rt_vec_push(&dwarf->code, ((struct rt_span){ .lo = ph.p_vaddr, .hi = ph.p_vaddr + ph.p_memsz })))
+			return rt_error_nomem();
+	}
+	return NULL;
 }
 
 /* Linkers leave functions that they dropped at address 0 or so: only ranges in code count. */
@@ -311,17 +328,60 @@ static struct rt_error *read_units(struct rt_dwarf *dwarf)
 	return NULL;
 }
 
-/* A Dwarf over elf if it has at least one unit. */
-static Dwarf *begin(Elf *elf)
+/* libelf decompresses a section by writing into the section headers. */
+static bool has_compressed(Elf *elf)
 {
-	Dwarf *dw = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+	Elf_Scn *scn = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return false;
+	while ((scn = elf_nextscn(elf, scn)) != NULL) {
+		GElf_Shdr shdr;
+		const char *name;
+
+		if (!gelf_getshdr(scn, &shdr))
+			continue;
+		name = elf_strptr(elf, names, shdr.sh_name);
+		if ((shdr.sh_flags & SHF_COMPRESSED) || (name && strncmp(name, ".zdebug", 7) == 0))
+			return true;
+	}
+	return false;
+}
+
+static void end_source(struct rt_dwarf_source *source)
+{
+	if (source->dw)
+		dwarf_end(source->dw);
+	if (source->elf)
+		elf_end(source->elf);
+	free(source->copy);
+	*source = (struct rt_dwarf_source){ 0 };
+}
+
+/* Opens the debug sections of an image; source->dw stays NULL when it has none. */
+static struct rt_error *begin(const struct rt_image *image, struct rt_dwarf_source *source)
+{
+	Elf *elf = image->elf;
+
+	if (!elf)
+		return NULL;
+	if (has_compressed(elf)) {
+		source->copy = malloc(image->bytes.size);
+		if (!source->copy)
+			return rt_error_nomem();
+		memcpy(source->copy, image->bytes.data, image->bytes.size);
+		elf = source->elf = elf_memory(source->copy, image->bytes.size);
+	}
+	source->dw = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+	return NULL;
+}
+
+static bool has_units(const struct rt_dwarf_source *source)
+{
 	Dwarf_CU *cu;
 
-	if (dw && dwarf_get_units(dw, NULL, &cu, NULL, NULL, NULL, NULL) != 0) {
-		dwarf_end(dw);
-		return NULL;
-	}
-	return dw;
+	return source->dw && dwarf_get_units(source->dw, NULL, &cu, NULL, NULL, NULL, NULL) == 0;
 }
 
 struct rt_error *rt_dwarf_create(const struct rt_image *image, struct rt_dwarf **ret)
@@ -331,18 +391,24 @@ struct rt_error *rt_dwarf_create(const struct rt_image *image, struct rt_dwarf *
 	if (!dwarf)
 		return rt_error_nomem();
 	dwarf->image = image;
-	dwarf->dw = begin(image->elf);
-	if (!dwarf->dw && image->debug)
-		dwarf->dw = begin(image->debug->elf);
+	RT_TRY(read_code(dwarf));
+	RT_TRY(begin(image, &dwarf->own));
+	/* .debug_frame may be there without any other debug info */
+	if (dwarf->own.dw)
+		dwarf->frame = dwarf_getcfi(dwarf->own.dw);
+	if (image->elf)
+		dwarf->eh = dwarf_getcfi_elf(image->elf);
+	if (has_units(&dwarf->own)) {
+		dwarf->dw = dwarf->own.dw;
+	} else if (image->debug) {
+		RT_TRY(begin(image->debug, &dwarf->companion));
+		if (has_units(&dwarf->companion))
+			dwarf->dw = dwarf->companion.dw;
+		if (!dwarf->frame && dwarf->companion.dw)
+			dwarf->frame = dwarf_getcfi(dwarf->companion.dw);
+	}
 	if (dwarf->dw)
 		RT_TRY(read_units(dwarf));
-	if (image->elf) {
-		dwarf->eh = dwarf_getcfi_elf(image->elf);
-		/* .debug_frame may be there without any other debug info. */
-		dwarf->frame_dw = dwarf->dw ? dwarf->dw : dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
-		if (dwarf->frame_dw)
-			dwarf->frame = dwarf_getcfi(dwarf->frame_dw);
-	}
 	*ret = rt_take(dwarf);
 	return NULL;
 }
@@ -353,16 +419,15 @@ void rt_dwarf_destroy(struct rt_dwarf *dwarf)
 		return;
 	if (dwarf->eh)
 		dwarf_cfi_end(dwarf->eh);
-	if (dwarf->frame_dw && dwarf->frame_dw != dwarf->dw)
-		dwarf_end(dwarf->frame_dw);
-	if (dwarf->dw)
-		dwarf_end(dwarf->dw);
+	end_source(&dwarf->own);
+	end_source(&dwarf->companion);
 	for (size_t i = 0; i < dwarf->units.len; i++) {
 		rt_vec_deinit(&dwarf->units.data[i].nodes);
 		rt_vec_deinit(&dwarf->units.data[i].spans.v);
 	}
 	rt_vec_deinit(&dwarf->units);
 	rt_vec_deinit(&dwarf->spans.v);
+	rt_vec_deinit(&dwarf->code);
 	rt_vec_deinit(&dwarf->fns);
 	rt_vec_deinit(&dwarf->type_dies);
 	rt_vec_deinit(&dwarf->fdes);

@@ -21,7 +21,8 @@
 #define RT_DWARF_DEPTH_MAX 128        /* nesting of DIEs that is followed */
 #define RT_DWARF_RANGES_MAX 100000    /* ranges of one DIE */
 #define RT_DWARF_SPANS_MAX (8u << 20) /* ranges of all DIEs of one module */
-#define RT_DWARF_HOPS_MAX 32          /* references followed in a row */
+#define RT_DWARF_SEGMENTS_MAX 64
+#define RT_DWARF_HOPS_MAX 32 /* references followed in a row */
 
 struct rt_span {
 	uint64_t lo, hi; /* [lo, hi) */
@@ -81,12 +82,20 @@ struct rt_fde {
 	bool lsda;
 };
 
+/* The debug sections of one ELF file. */
+struct rt_dwarf_source {
+	Dwarf *dw;
+	Elf *elf;   /* over copy; NULL when the image's own handle serves */
+	char *copy; /* of the file, when it has compressed sections: libelf writes to its headers */
+};
+
 struct rt_dwarf {
 	const struct rt_image *image;
-	Dwarf *dw;        /* NULL: no debug info */
-	Dwarf_CFI *eh;    /* from .eh_frame; owned */
-	Dwarf_CFI *frame; /* from .debug_frame; belongs to frame_dw */
-	Dwarf *frame_dw;  /* owned unless it is dw */
+	struct rt_dwarf_source own, companion;
+	Dwarf *dw;                   /* the one that has units; NULL: no debug info */
+	Dwarf_CFI *eh;               /* from .eh_frame; owned */
+	Dwarf_CFI *frame;            /* from .debug_frame; belongs to its source */
+	RT_VEC(struct rt_span) code; /* executable segments */
 	struct rt_intern strings;
 	RT_VEC(struct rt_unit) units;
 	struct rt_spans spans; /* value: index of units */
