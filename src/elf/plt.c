@@ -179,7 +179,7 @@ static struct rt_error *read_stubs(const struct rt_image *image, const struct rt
 				   struct rt_symtab_build *build)
 {
 	struct rt_elfaddr limit = { section->addr.v + section->size };
-	size_t first = build->symbols.len, end, start;
+	size_t first = build->symbols.len, end, start, entry;
 	struct rt_bytes code;
 	uint64_t slot_addr;
 
@@ -201,8 +201,9 @@ static struct rt_error *read_stubs(const struct rt_image *image, const struct rt
 		if (!symbol.name && slots->search_budget && slots->search_budget--)
 			symbol.name = name_at(build, slot->resolver);
 		symbol.addr.v = section->addr.v + start;
-		/* up to the next stub, else one usual entry */
-		symbol.size = code.size - start < 16 ? code.size - start : 16;
+		/* up to the next stub, else one entry */
+		entry = end - at == 7 ? 32 : 16;
+		symbol.size = code.size - start < entry ? code.size - start : entry;
 		if (symbol.name) {
 			struct rt_symbol *last =
 				build->symbols.len > first ? &build->symbols.data[build->symbols.len - 1] : NULL;

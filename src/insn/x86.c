@@ -309,6 +309,53 @@ static bool decode_hint(struct rt_bytes code, const struct rt_x86_head *h, struc
 	return true;
 }
 
+/* Length of the immediate of a vector instruction of the 0f and 0f 38 maps; 0f 3a always has one byte. */
+static size_t vector_imm(const struct rt_x86_head *h)
+{
+	switch (h->opcode) {
+	case 0x70 ... 0x73:
+	case 0xc2:
+	case 0xc4 ... 0xc6:
+		return h->map == 1;
+	default:
+		return h->map == 3;
+	}
+}
+
+/*
+ * VEX and EVEX instructions that are newer than the library: only the length is
+ * sure. The registers that modrm names count as written, all as read.
+ */
+static bool decode_vector(struct rt_bytes code, const struct rt_x86_head *h, struct rt_insn *ret)
+{
+	static const uint8_t order[8] = { RT_REG_RAX, RT_REG_RCX, RT_REG_RDX, RT_REG_RBX,
+					  RT_REG_RSP, RT_REG_RBP, RT_REG_RSI, RT_REG_RDI };
+	uint8_t modrm;
+	size_t len;
+
+	if ((!h->vex && !h->evex) || h->map < 1 || h->map > 3 || h->rex ||
+	    (h->prefixes & (RT_X86_LOCK | RT_X86_REP | RT_X86_REPNE | RT_X86_SIZE)))
+		return false;
+	len = rt_x86_modrm_length(rt_bytes_make(code.data + h->at, code.size - h->at));
+	if (!len || h->at + len + vector_imm(h) > code.size)
+		return false;
+	modrm = code.data[h->at];
+	ret->length = (uint8_t)(h->at + len + vector_imm(h));
+	ret->writes = BIT(order[modrm >> 3 & 7]) | BIT(RT_REG_R8 + (modrm >> 3 & 7));
+	if (modrm >> 6 == 3)
+		ret->writes |= BIT(order[modrm & 7]) | BIT(RT_REG_R8 + (modrm & 7));
+	ret->writes &= ~BIT(RT_REG_RSP);
+	ret->reads = BIT(RT_REG_RIP) - 1;
+	return true;
+}
+
+static bool finish(struct rt_bytes code, struct rt_insn *ret)
+{
+	code.size = ret->length;
+	ret->cost = rt_x86_cost(code, ret);
+	return true;
+}
+
 bool rt_x86_decode(struct rt_decoder *decoder, struct rt_bytes code, struct rt_elfaddr addr, struct rt_insn *ret)
 {
 	const uint8_t *at = code.data;
@@ -321,7 +368,7 @@ bool rt_x86_decode(struct rt_decoder *decoder, struct rt_bytes code, struct rt_e
 		return false;
 	if (!decode_hint(code, &h, ret)) {
 		if (!cs_disasm_iter(decoder->handle, &at, &size, &pc, decoder->insn))
-			return false;
+			return decode_vector(code, &h, ret) && finish(code, ret);
 		ret->length = (uint8_t)decoder->insn->size;
 		ret->lock = h.prefixes & RT_X86_LOCK;
 		set_branch(decoder->insn, ret);
@@ -330,7 +377,5 @@ bool rt_x86_decode(struct rt_decoder *decoder, struct rt_bytes code, struct rt_e
 		set_registers(decoder, decoder->insn, ret);
 		set_stack(decoder->insn, &h, ret);
 	}
-	code.size = ret->length;
-	ret->cost = rt_x86_cost(code, ret);
-	return true;
+	return finish(code, ret);
 }
