@@ -62,6 +62,9 @@ class Errors(live.LiveTest):
         self.assert_error(run, 'E17', (2,), '--attahc')
         self.assertLessEqual(len(run.stderr.splitlines()), 4, run.stderr)
 
+    def test_unknown_command(self):
+        self.assert_error(live.call('recrod', 'true'), 'E17', (2,), 'reftrace record')
+
     def test_no_program(self):
         self.assert_error(live.call('run'), 'E17', (2,))
 
