@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Naming frames. The analysis asks for the same few addresses over and over:
+ * each (module, file offset) is named once and the answer is kept.
+ */
+#include "symbol/chain.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "symbol/parts.h"
+
+#define RT_SCOPES_MAX 64
+
+const char *rt_chain_text(struct rt_chain *chain, const char *text)
+{
+	uint32_t id = text ? rt_intern_string(&chain->strings, text) : 0;
+
+	return id ? rt_intern_text(&chain->strings, id) : NULL;
+}
+
+static struct rt_chain_module *get_module(struct rt_chain *chain, uint32_t id)
+{
+	uint64_t *slot = rt_map_get(&chain->module_by_id, rt_key_make(id, 0));
+
+	return slot ? &chain->modules.data[*slot - 1] : NULL;
+}
+
+/* NULL: out of memory */
+static struct rt_chain_module *make_module(struct rt_chain *chain, uint32_t id)
+{
+	struct rt_chain_module *module = get_module(chain, id);
+	uint64_t *slot;
+
+	if (module)
+		return module;
+	module = rt_vec_add(&chain->modules);
+	slot = module ? rt_map_put(&chain->module_by_id, rt_key_make(id, 0), NULL) : NULL;
+	if (!slot) {
+		chain->modules.len -= module != NULL;
+		return NULL;
+	}
+	*slot = chain->modules.len;
+	*module = (struct rt_chain_module){ .id = id, .path = "" };
+	return module;
+}
+
+struct rt_error *rt_chain_record(struct rt_chain *chain, const struct rt_wire_head *record)
+{
+	const struct rt_wire_module *wire = (const struct rt_wire_module *)(const void *)record;
+	struct rt_chain_module *module;
+	_cleanup_free_ char *path = NULL;
+
+	if (record->kind != RT_WIRE_MODULE || record->size < sizeof(*wire))
+		return NULL;
+	path = strndup(wire->path, record->size - sizeof(*wire));
+	module = path ? make_module(chain, wire->id) : NULL;
+	if (!module)
+		return rt_error_nomem();
+	/* told twice: the answers that were given stay true */
+	if (module->path[0])
+		return NULL;
+	module->path = rt_chain_text(chain, path);
+	if (!module->path) {
+		module->path = "";
+		return rt_error_nomem();
+	}
+	module->content_hash = wire->content_hash;
+	module->build_id_size = wire->build_id_size <= RT_BUILD_ID_MAX ? wire->build_id_size : 0;
+	memcpy(module->build_id, wire->build_id, module->build_id_size);
+	return NULL;
+}
+
+struct rt_error *rt_chain_give_image(struct rt_chain *chain, uint32_t id, const struct rt_image *image)
+{
+	struct rt_chain_module *module = make_module(chain, id);
+
+	if (!module)
+		return rt_error_nomem();
+	if (!module->tried)
+		module->image = image;
+	return NULL;
+}
+
+/* The source name behind a linker's name: clones of the compiler and mangling taken off. */
+static const char *source_name(struct rt_chain *chain, const char *linkage)
+{
+	static const char *const clones[] = { ".isra.", ".part.", ".constprop.", ".cold", ".lto_priv.", ".llvm." };
+	_cleanup_free_ char *bare = strdup(linkage), *nice = NULL;
+
+	if (!bare)
+		return NULL;
+	for (size_t i = 0; i < sizeof(clones) / sizeof(*clones); i++) {
+		char *at = strstr(bare, clones[i]);
+
+		if (at && at > bare)
+			*at = '\0';
+	}
+	if (!chain->options.no_demangle)
+		nice = rt_demangle(bare);
+	return rt_chain_text(chain, nice ?: bare);
+}
+
+static struct rt_frame blank(const struct rt_chain_module *module, uint64_t address)
+{
+	struct rt_frame frame = { .address = address };
+
+	if (!module)
+		return frame;
+	frame.module = module->path[0] ? module->path : NULL;
+	frame.module_id = module->id;
+	frame.build_id_size = module->build_id_size;
+	memcpy(frame.build_id, module->build_id, sizeof(frame.build_id));
+	return frame;
+}
+
+static size_t name_by_scopes(struct rt_chain *chain, struct rt_chain_module *module, struct rt_elfaddr pc,
+			     struct rt_frame blank_frame, struct rt_frame *ret)
+{
+	struct rt_scope scopes[RT_SCOPES_MAX];
+	size_t n = rt_dwarf_scopes(module->dwarf, pc, scopes, RT_SCOPES_MAX);
+	const struct rt_symbol *symbol;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct rt_scope *s = &scopes[i];
+
+		ret[i] = blank_frame;
+		ret[i].linkage = s->linkage;
+		/* a linkage name that is no mangling (asm labels) is not what the source says */
+		if (s->linkage && strncmp(s->linkage, "_Z", 2) == 0)
+			ret[i].function = source_name(chain, s->linkage);
+		if (!ret[i].function)
+			ret[i].function = s->function;
+		ret[i].file = s->file;
+		ret[i].line = s->line;
+		ret[i].returns = s->returns;
+		ret[i].entry = s->entry.v;
+		ret[i].inlined = s->inlined && i + 1 < n;
+	}
+	symbol = n && !ret[n - 1].linkage && module->symtab ? rt_symtab_at(module->symtab, pc) : NULL;
+	if (symbol && !symbol->plt && ret[n - 1].function && strcmp(symbol->name, ret[n - 1].function) != 0)
+		ret[n - 1].linkage = symbol->name;
+	return n;
+}
+
+static void name_by_symbol(struct rt_chain *chain, struct rt_chain_module *module, struct rt_elfaddr pc,
+			   struct rt_frame *ret)
+{
+	const struct rt_symbol *symbol = module->symtab ? rt_symtab_at(module->symtab, pc) : NULL;
+	struct rt_source_line line;
+
+	if (module->dwarf && rt_dwarf_line(module->dwarf, pc, &line)) {
+		ret->file = line.file;
+		ret->line = line.line;
+	}
+	if (!symbol)
+		return;
+	ret->entry = symbol->addr.v;
+	if (symbol->plt) {
+		_cleanup_free_ char *stub = NULL;
+
+		if (asprintf(&stub, "%s@plt", source_name(chain, symbol->name) ?: symbol->name) >= 0)
+			ret->function = rt_chain_text(chain, stub);
+		ret->linkage = symbol->name;
+		return;
+	}
+	ret->function = source_name(chain, symbol->name);
+	if (ret->function && strcmp(ret->function, symbol->name) != 0)
+		ret->linkage = symbol->name;
+}
+
+/* offset: of the instruction to look up; the pc is behind it when that is a call. */
+static size_t name_place(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset, bool is_return,
+			 struct rt_frame *ret)
+{
+	struct rt_elfaddr at;
+	size_t n = 0;
+
+	rt_chain_open(chain, module);
+	if (!module->image || (!rt_image_address(module->image, (struct rt_foff){ offset }, true, &at) &&
+			       !rt_image_address(module->image, (struct rt_foff){ offset }, false, &at))) {
+		ret[0] = blank(module, offset + is_return);
+		return 1;
+	}
+	ret[0] = blank(module, at.v + is_return);
+	if (module->dwarf)
+		n = name_by_scopes(chain, module, at, ret[0], ret);
+	if (n)
+		return n;
+	name_by_symbol(chain, module, at, &ret[0]);
+	return 1;
+}
+
+/* The kept answer for a place, made if new. NULL: out of memory. */
+static const struct rt_chain_answer *answer(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset,
+					    bool is_return)
+{
+	struct rt_key key = rt_key_make(offset, (uint64_t)module->id << 1 | is_return);
+	uint64_t *slot = rt_map_get(&chain->answer_by_place, key);
+	struct rt_frame frames[RT_SCOPES_MAX];
+	struct rt_chain_answer made;
+
+	if (slot)
+		return &chain->answers.data[*slot - 1];
+	made.first = chain->frames.len;
+	made.count = name_place(chain, module, offset, is_return, frames);
+	for (size_t i = 0; i < made.count; i++) {
+		if (!rt_vec_push(&chain->frames, frames[i]))
+			return NULL;
+	}
+	if (!rt_vec_push(&chain->answers, made))
+		return NULL;
+	slot = rt_map_put(&chain->answer_by_place, key, NULL);
+	if (slot)
+		*slot = chain->answers.len;
+	return &chain->answers.data[chain->answers.len - 1];
+}
+
+static size_t chain_name(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool is_return,
+			 struct rt_frame *ret, size_t max)
+{
+	struct rt_chain *chain = (struct rt_chain *)self;
+	const struct rt_chain_answer *known;
+	struct rt_chain_module *module;
+	struct rt_mapping mapping;
+	struct rt_vaddr at;
+	size_t n;
+
+	if (!max)
+		return 0;
+	/* a call may be the last instruction of its function, even of its mapping */
+	at.v = pc - (is_return && pc);
+	if (!rt_maps_find(chain->maps, pid, time_ns, at, &mapping)) {
+		ret[0] = blank(NULL, pc);
+		return 1;
+	}
+	module = make_module(chain, mapping.module);
+	known = module ? answer(chain, module, mapping.offset.v + (at.v - mapping.start), is_return) : NULL;
+	if (!known) {
+		ret[0] = blank(module, pc);
+		return 1;
+	}
+	n = known->count < max ? known->count : max;
+	memcpy(ret, &chain->frames.data[known->first], n * sizeof(*ret));
+	return n;
+}
+
+static const char *chain_source_line(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line,
+				     bool *ret_stale)
+{
+	struct rt_chain *chain = (struct rt_chain *)self;
+	bool stale = false;
+	const char *text = rt_chain_source_line(chain, get_module(chain, module_id), file, line, &stale);
+
+	if (ret_stale)
+		*ret_stale = stale;
+	return text;
+}
+
+struct rt_error *rt_chain_create(const struct rt_maps *maps, const struct rt_chain_options *options,
+				 struct rt_chain **ret)
+{
+	_cleanup_(rt_chain_destroyp) struct rt_chain *chain = calloc(1, sizeof(*chain));
+
+	if (!chain)
+		return rt_error_nomem();
+	chain->namer = (struct rt_namer){ .name = chain_name, .source_line = chain_source_line };
+	chain->maps = maps;
+	if (options)
+		chain->options = *options;
+	if (chain->options.symfs && chain->options.symfs[0]) {
+		size_t len;
+
+		chain->symfs = strdup(chain->options.symfs);
+		if (!chain->symfs)
+			return rt_error_nomem();
+		len = strlen(chain->symfs);
+		while (len && chain->symfs[len - 1] == '/')
+			chain->symfs[--len] = '\0';
+		if (!len) {
+			free(chain->symfs);
+			chain->symfs = NULL;
+		}
+	}
+	*ret = rt_take(chain);
+	return NULL;
+}
+
+void rt_chain_destroy(struct rt_chain *chain)
+{
+	if (!chain)
+		return;
+	for (size_t i = 0; i < chain->modules.len; i++)
+		rt_chain_close(&chain->modules.data[i]);
+	for (size_t i = 0; i < chain->notes.len; i++)
+		free(chain->notes.data[i]);
+	for (size_t i = 0; i < chain->sources.len; i++) {
+		free(chain->sources.data[i].text);
+		rt_vec_deinit(&chain->sources.data[i].lines);
+	}
+	rt_vec_deinit(&chain->modules);
+	rt_vec_deinit(&chain->notes);
+	rt_vec_deinit(&chain->sources);
+	rt_vec_deinit(&chain->frames);
+	rt_vec_deinit(&chain->answers);
+	rt_map_deinit(&chain->module_by_id);
+	rt_map_deinit(&chain->answer_by_place);
+	rt_map_deinit(&chain->source_by_name);
+	rt_intern_deinit(&chain->strings);
+	free(chain->symfs);
+	free(chain);
+}
+
+struct rt_namer *rt_chain_namer(struct rt_chain *chain)
+{
+	return &chain->namer;
+}
+
+size_t rt_chain_notes(const struct rt_chain *chain, const char *const **ret)
+{
+	*ret = (const char *const *)chain->notes.data;
+	return chain->notes.len;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Opening the file of a module, only if it is the one that was recorded. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbol/parts.h"
+
+#define RT_NOTES_MAX 1000
+
+char *rt_chain_path(const struct rt_chain *chain, const char *path)
+{
+	char *joined;
+
+	return asprintf(&joined, "%s%s", chain->symfs ?: "", path) < 0 ? NULL : joined;
+}
+
+static void note(struct rt_chain *chain, const struct rt_chain_module *module, const char *what)
+{
+	const char *slash = strrchr(module->path, '/');
+	char *text;
+
+	if (chain->notes.len >= RT_NOTES_MAX || asprintf(&text, "%s: %s", slash ? slash + 1 : module->path, what) < 0)
+		return;
+	if (!rt_vec_push(&chain->notes, text))
+		free(text);
+}
+
+/* err is used up. */
+static void note_error(struct rt_chain *chain, const struct rt_chain_module *module, struct rt_error *err)
+{
+	note(chain, module, err->message);
+	rt_error_free(err);
+}
+
+static bool same_build(const struct rt_chain_module *module, const struct rt_image *image)
+{
+	if (!module->build_id_size)
+		return true;
+	return module->build_id_size == image->build_id_size && module->content_hash == image->build_id_is_hash &&
+	       memcmp(module->build_id, image->build_id, image->build_id_size) == 0;
+}
+
+static struct rt_error *find_debug(const struct rt_chain *chain, struct rt_image *image)
+{
+	_cleanup_close_ int root = -1;
+
+	if (!chain->symfs)
+		return rt_image_find_debug(image, AT_FDCWD);
+	root = open(chain->symfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return rt_error_errno(RT_E_UNREADABLE, errno, "cannot open %s", chain->symfs);
+	return rt_image_find_debug(image, root);
+}
+
+/* The module's own file, by its path. */
+static void open_file(struct rt_chain *chain, struct rt_chain_module *module)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+	_cleanup_free_ char *path = NULL;
+	struct rt_error *err;
+
+	/* [vdso] and other things without a file */
+	if (module->path[0] != '/')
+		return;
+	path = rt_chain_path(chain, module->path);
+	if (!path)
+		return;
+	err = rt_image_open(path, &image);
+	if (err) {
+		note_error(chain, module, err);
+		return;
+	}
+	if (!same_build(module, image)) {
+		note(chain, module,
+		     "build-id differs, the file is not the one that was recorded: its names are not used");
+		return;
+	}
+	err = find_debug(chain, image);
+	if (err)
+		note_error(chain, module, err);
+	module->image = module->owned = rt_take(image);
+}
+
+void rt_chain_open(struct rt_chain *chain, struct rt_chain_module *module)
+{
+	struct rt_error *err;
+
+	if (module->tried)
+		return;
+	module->tried = true;
+	if (!module->image)
+		open_file(chain, module);
+	if (!module->image)
+		return;
+	err = rt_symtab_create(module->image, &module->symtab);
+	if (err)
+		note_error(chain, module, err);
+	err = rt_dwarf_create(module->image, &module->dwarf);
+	if (err)
+		note_error(chain, module, err);
+	if (module->symtab && module->symtab->stripped && !(module->dwarf && rt_dwarf_present(module->dwarf)))
+		note(chain, module, "no symbols (stripped): only exported functions have names");
+}
+
+void rt_chain_close(struct rt_chain_module *module)
+{
+	rt_dwarf_destroy(module->dwarf);
+	rt_symtab_destroy(module->symtab);
+	rt_image_destroy(module->owned);
+}

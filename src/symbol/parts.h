@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Inside of symbol/: modules as they are opened, and source files as they are read. */
+#pragma once
+
+#include <time.h>
+
+#include "base/intern.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "dwarf/dwarf.h"
+#include "elf/symtab.h"
+#include "symbol/chain.h"
+
+struct rt_chain_module {
+	uint32_t id;
+	const char *path; /* as recorded; interned; "" until its record is seen */
+	uint8_t build_id[RT_BUILD_ID_MAX];
+	uint8_t build_id_size;
+	bool content_hash;
+	bool tried;                   /* opening was tried */
+	const struct rt_image *image; /* NULL: cannot be used */
+	struct rt_image *owned;       /* the image where it is ours */
+	struct rt_symtab *symtab;
+	struct rt_dwarf *dwarf;
+	bool mtime_known, mtime_tried;
+	struct timespec mtime; /* of the module's file */
+};
+
+/* A source file, split in lines. */
+struct rt_chain_source {
+	char *text; /* NULL: cannot be read */
+	RT_VEC(const char *) lines;
+	struct timespec mtime;
+};
+
+struct rt_chain_answer {
+	size_t first, count; /* in chain->frames */
+};
+
+struct rt_chain {
+	struct rt_namer namer;
+	const struct rt_maps *maps;
+	struct rt_chain_options options;
+	char *symfs; /* owned; without a slash at its end; NULL */
+	struct rt_intern strings;
+	RT_VEC(struct rt_chain_module) modules;
+	struct rt_map module_by_id; /* id -> index of modules + 1 */
+	RT_VEC(struct rt_frame) frames;
+	RT_VEC(struct rt_chain_answer) answers;
+	struct rt_map answer_by_place; /* (file offset, module << 1 | is_return) -> index of answers + 1 */
+	RT_VEC(char *) notes;
+	RT_VEC(struct rt_chain_source) sources;
+	struct rt_map source_by_name; /* id of the name -> index of sources + 1 */
+	uint64_t source_bytes;
+};
+
+/* Interned; NULL for NULL and without memory. */
+const char *rt_chain_text(struct rt_chain *chain, const char *text);
+
+/* Opens the module at the first call; what fails is noted once. */
+void rt_chain_open(struct rt_chain *chain, struct rt_chain_module *module);
+void rt_chain_close(struct rt_chain_module *module);
+
+/* Path on this machine: below symfs where there is one. Caller frees; NULL: out of memory. */
+char *rt_chain_path(const struct rt_chain *chain, const char *path);
+
+const char *rt_chain_source_line(struct rt_chain *chain, struct rt_chain_module *module, const char *file,
+				 uint32_t line, bool *ret_stale);
