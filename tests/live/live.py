@@ -265,6 +265,14 @@ def text_changes(pid, path):
     return changed
 
 
+def armed(pid, path):
+    """Does process pid carry a breakpoint in this file now? False when it is gone."""
+    try:
+        return bool(text_changes(pid, path))
+    except OSError:
+        return False
+
+
 def mapped(pid, path):
     """Does process pid map the file executable?"""
     real = os.path.realpath(path)

@@ -74,7 +74,8 @@ class Bystander(live.LiveTest):
             other_pid = int(other.wait_line('ready').split()[1])
             pid = int(tracer.wait_line('ready').split()[1])
             # the method of looking works: the traced one is armed
-            self.assertTrue(live.wait_until(lambda: live.text_changes(pid, path)), 'the target is not armed')
+            self.assertTrue(live.wait_until(lambda: live.armed(pid, path) or tracer.popen.poll() is not None)
+                            and tracer.popen.poll() is None, 'the target is not armed')
             self.assertEqual(live.text_changes(other_pid, path), [])
             status, _, err = tracer.wait()
             self.assertEqual(status, 0, err)

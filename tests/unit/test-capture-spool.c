@@ -7,6 +7,7 @@
 
 #include <zlib.h>
 
+#include "base/fs.h"
 #include "capture/layout.h"
 #include "capture/spool.h"
 
@@ -138,6 +139,38 @@ TEST(round_trip)
 	assert_true(rt_spool_reader_origin(reader).start_realtime_ns > UINT64_C(1600000000000000000));
 	assert_false(rt_spool_reader_status(reader, &seen.status)); /* not read so far */
 	rt_sink_deinit(&r.sink);
+}
+
+/* The seed of the fuzz target was written by a script from doc/spool.md alone: the text is the layout. */
+TEST(written_from_the_text)
+{
+	const char *root = getenv("RT_SOURCE_ROOT");
+	_cleanup_(rt_spool_reader_destroyp) struct rt_spool_reader *reader = NULL;
+	_cleanup_free_ char *path = NULL, *data = NULL;
+	const struct rt_wire_head *h;
+	static const int kinds[] = { RT_WIRE_TYPE, RT_WIRE_STACK, RT_WIRE_EVENT, RT_WIRE_EVENT, RT_WIRE_EVENT };
+	size_t size, n = 0;
+	int status;
+
+	if (!root)
+		skip();
+	assert_true(asprintf(&path, "%s/tests/fuzz/corpus/spool/whole", root) > 0);
+	assert_ok(rt_fs_read(AT_FDCWD, path, 65536, &data, &size));
+	assert_ok(rt_spool_reader_create(rt_bytes_make(data, size), path, &reader));
+	assert_string_equal(rt_spool_reader_command(reader)[0], "./leak");
+	assert_string_equal(rt_spool_reader_origin(reader).machine, "Linux 6.1 x86_64");
+	for (;; n++) {
+		struct rt_source *source = rt_spool_reader_source(reader);
+
+		assert_ok(source->next(source, &h));
+		if (!h)
+			break;
+		assert_true(n < sizeof(kinds) / sizeof(*kinds));
+		assert_int_equal(h->kind, kinds[n]);
+	}
+	assert_int_equal(n, sizeof(kinds) / sizeof(*kinds));
+	assert_true(rt_spool_reader_status(reader, &status));
+	assert_int_equal(status, 0);
 }
 
 TEST(status_may_stay_unknown)
