@@ -45,7 +45,6 @@ struct rt_point {
 	uint8_t counter_size;
 	int8_t counter_bias; /* what to add to the counter read at address to get it BEFORE the operation: the armed
 				instruction may lie behind the one that counts */
-	uint8_t result_size; /* bytes of the result that condition looks at: 1, 2, 4 or 8 */
 	char *name;          /* function; owned by the plan */
 };
 
