@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Points -> engine: arms in a stopped process what its modules have, and the
+ * dynamic linker's hook, where the process stops whenever modules come or go.
+ */
+#include <elf.h>
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "session/internal.h"
+
+#ifndef AT_BASE
+#define AT_BASE 7
+#endif
+#define R_STATE_OFFSET 24 /* of r_state in struct r_debug, 64 bit */
+#define R_CONSISTENT 0
+
+struct failures {
+	struct rt_session *s;
+	const struct rt_process *p;
+	const struct rt_module *m;
+	struct rt_error *err;
+};
+
+static void failed(const struct rt_arm_failure *failure, void *arg)
+{
+	struct failures *f = arg;
+	const struct rt_session *s = f->s;
+	const char *name = failure->point && failure->point <= s->points.len ? s->points.data[failure->point - 1].name
+									     : rt_module_basename(f->m);
+
+	if (f->err)
+		return;
+	f->s->armed_failed++;
+	f->err = rt_emit_loss(f->s, RT_LOSS_UNARMED, rt_process_wire(f->p), failure->point, "%s: %s%s%s", name,
+			      failure->why ? failure->why : "", failure->why && failure->errnum ? ": " : "",
+			      failure->errnum ? strerror(failure->errnum) : "");
+}
+
+/* The executable mapping by which a module is armed. */
+static const struct rt_session_map *code_of(const struct rt_process *p, uint32_t module)
+{
+	for (size_t i = 0; i < p->maps.len; i++) {
+		if (p->maps.data[i].module == module && p->maps.data[i].executable)
+			return &p->maps.data[i];
+	}
+	return NULL;
+}
+
+static void file_path(const struct rt_session *s, const struct rt_process *p, const struct rt_session_map *map,
+		      char *path, size_t size)
+{
+	const struct rt_module *m = rt_session_module(s, map->module);
+
+	snprintf(path, size, "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, p->tgid, map->start, map->end);
+	if (access(path, F_OK) == 0)
+		return;
+	if (m->id == p->main_module)
+		snprintf(path, size, "/proc/%u/exe", p->tgid);
+	else
+		snprintf(path, size, "/proc/%u/root%s", p->tgid, m->path);
+}
+
+/* Does the process still live? It may be killed at any time, and then nothing is lost. */
+static bool is_alive(const struct rt_process *p)
+{
+	char state = rt_proc_state(p->tgid);
+
+	return state && state != 'Z' && state != 'X';
+}
+
+static struct rt_error *arm_module(struct rt_session *s, struct rt_process *p, const struct rt_module *m,
+				   struct rt_elfaddr stop_at)
+{
+	const struct rt_session_map *map = code_of(p, m->id);
+	_cleanup_free_ const struct rt_point **points = calloc(m->point_nr + 1, sizeof(points[0]));
+	struct failures failures = { s, p, m, NULL };
+	char path[4300];
+	struct rt_arm arm = { .pid = p->tgid,
+			      .wire_pid = rt_process_wire(p),
+			      .path = path,
+			      .points = points,
+			      .point_count = stop_at.v ? 0 : m->point_nr,
+			      .stop_at = stop_at };
+	struct rt_error *err;
+
+	if (!points)
+		return rt_error_nomem();
+	if (!map || !rt_session_map_bias(s, map, &arm.bias))
+		return NULL;
+	if (stop_at.v && !rt_image_offset(m->image, stop_at, &arm.stop_offset))
+		arm.stop_at.v = 0;
+	for (size_t i = 0; i < m->point_nr; i++)
+		points[i] = &s->points.data[m->point + i];
+	file_path(s, p, map, path, sizeof(path));
+	err = s->ops->extend(s->engine, &arm, failed, &failures);
+	if (!err) {
+		s->armed_points += arm.point_count;
+		p->stop_armed |= arm.stop_at.v != 0;
+		return failures.err;
+	}
+	rt_error_free(failures.err);
+	if (!is_alive(p)) {
+		rt_error_free(err);
+		return NULL;
+	}
+	/* nothing works at all: better now, before the program has run, than an empty report later */
+	if (!s->armed_points && arm.point_count)
+		return err;
+	failures.err = rt_emit_loss(s, RT_LOSS_UNARMED, rt_process_wire(p), 0, "%s in process %u: %s",
+				    rt_module_basename(m), p->tgid, err->message);
+	rt_error_free(err);
+	return failures.err;
+}
+
+/* Where the dynamic linker says that modules came or went; v = 0: a static program, or a linker without the hook. */
+static struct rt_elfaddr find_hook(struct rt_session *s, struct rt_process *p)
+{
+	uint64_t base = rt_proc_auxv(p->tgid, AT_BASE), bias;
+	const struct rt_session_map *map = NULL;
+	const struct rt_symtab *symtab;
+	const struct rt_symbol *hook, *debug;
+	struct rt_error *err;
+
+	/* a program that is the dynamic linker itself (ld.so ./prog) has no base */
+	for (size_t i = 0; i < p->maps.len && !map; i++) {
+		const struct rt_session_map *at = &p->maps.data[i];
+
+		if (!at->executable || !rt_session_map_bias(s, at, &bias))
+			continue;
+		if (base ? bias == base : at->module == p->main_module)
+			map = at;
+	}
+	if (!map)
+		return (struct rt_elfaddr){ 0 };
+	err = rt_module_symtab(rt_session_module(s, map->module), &symtab);
+	if (err) {
+		rt_log_debug("session", "dynamic linker: %s", err->message);
+		rt_error_free(err);
+		return (struct rt_elfaddr){ 0 };
+	}
+	hook = rt_symtab_find(symtab, "_dl_debug_state");
+	if (!hook || (!base && !hook->dynamic))
+		return (struct rt_elfaddr){ 0 };
+	p->loader = map->module;
+	debug = rt_symtab_find(symtab, "_r_debug");
+	if (debug && rt_session_map_bias(s, map, &bias))
+		p->debug_state = debug->addr.v + bias + R_STATE_OFFSET;
+	return hook->addr;
+}
+
+/* The dynamic linker is in the middle of its work: what is mapped is not all. */
+static bool is_loading(const struct rt_process *p, bool at_exec)
+{
+	uint32_t state;
+
+	if (!p->stop_armed || p->attached)
+		return false;
+	if (at_exec)
+		return true;
+	if (!p->debug_state || rt_proc_read(p->tgid, p->debug_state, &state, sizeof(state)) != sizeof(state))
+		return false;
+	return state != R_CONSISTENT;
+}
+
+struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p)
+{
+	for (size_t i = 0; i < p->maps.len; i++) {
+		const struct rt_module *m = rt_session_module(s, p->maps.data[i].module);
+
+		if (!m->point_nr || rt_process_has_armed(p, m->id))
+			continue;
+		if (!rt_vec_push(&p->armed, m->id))
+			return rt_error_nomem();
+		RT_TRY(arm_module(s, p, m, (struct rt_elfaddr){ 0 }));
+	}
+	return NULL;
+}
+
+/* A forked child: what its parent had, under its own pid. */
+struct rt_error *rt_session_arm_child(struct rt_session *s, struct rt_process *p)
+{
+	if (p->foreign)
+		return NULL;
+	if (p->loader) {
+		struct rt_elfaddr hook = find_hook(s, p);
+
+		if (hook.v)
+			RT_TRY(arm_module(s, p, rt_session_module(s, p->loader), hook));
+	}
+	return p->loaded ? rt_session_arm(s, p) : NULL;
+}
+
+static struct rt_error *first_look(struct rt_session *s, struct rt_process *p)
+{
+	const struct rt_module *m = rt_session_module(s, p->main_module);
+	struct rt_elfaddr hook;
+
+	if (m && (!m->image->is_64 || m->image->machine != RT_MACHINE_X86_64)) {
+		p->foreign = true;
+		return rt_emit_loss(s, RT_LOSS_UNTRACED, rt_process_wire(p), 0,
+				    "process %u (%s) is not traced: not an x86-64 program", p->tgid,
+				    rt_module_basename(m));
+	}
+	hook = find_hook(s, p);
+	if (hook.v)
+		RT_TRY(arm_module(s, p, rt_session_module(s, p->loader), hook));
+	return NULL;
+}
+
+struct rt_error *rt_session_look(struct rt_session *s, struct rt_process *p)
+{
+	bool first = !p->looked;
+
+	p->looked = true;
+	if (p->foreign)
+		return NULL;
+	RT_TRY(rt_session_drain(s));
+	RT_TRY(rt_session_sync(s, p));
+	if (first)
+		RT_TRY(first_look(s, p));
+	if (p->foreign)
+		return NULL;
+	if (!p->loaded) {
+		if (is_loading(p, first))
+			return NULL;
+		p->loaded = true;
+		RT_TRY(rt_session_plan(s, p));
+		if (p->tgid == s->root && !p->gen)
+			RT_TRY(rt_session_check_missing(s, p));
+	} else {
+		RT_TRY(rt_session_plan(s, p));
+	}
+	RT_TRY(rt_session_arm(s, p));
+	s->root_running |= p->tgid == s->root;
+	return NULL;
+}

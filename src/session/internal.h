@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of the session share: the table of processes and threads, the
+ * modules that were found, and the way of a record to the owner's sink.
+ *
+ * One thread does everything: the kernel accepts ptrace requests only from the
+ * thread that attached. A "stop" is a ptrace stop: the tracee stands until we
+ * let it go on.
+ */
+#pragma once
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "base/intern.h"
+#include "base/map.h"
+#include "maps/maps.h"
+#include "session/session.h"
+
+/* ---- guardian.c: a child that puts things right when we are killed ---- */
+
+#define RT_GUARD_SLOTS 16384
+
+struct rt_guardian {
+	pid_t pid;      /* 0: none */
+	int pipe;       /* write end; its closing is our death */
+	uint32_t *tgid; /* shared page: followed processes, RT_GUARD_SLOTS slots, 0 = free; the top bit
+			   says that the user stopped it, so that it must stay stopped */
+	size_t hint;
+};
+#define RT_GUARD_STOPPED_BY_USER (1u << 31)
+
+RT_CHECK struct rt_error *rt_guardian_start(struct rt_guardian *guardian);
+/* Remembers pid; returns its slot, RT_GUARD_SLOTS when all are taken. */
+size_t rt_guardian_add(struct rt_guardian *guardian, uint32_t tgid);
+void rt_guardian_mark(struct rt_guardian *guardian, size_t slot, bool stopped_by_user);
+void rt_guardian_remove(struct rt_guardian *guardian, size_t slot);
+/* Sends it home without work. */
+void rt_guardian_stop(struct rt_guardian *guardian);
+
+/* ---- process.c: who is followed ---- */
+
+struct rt_thread {
+	uint32_t tid;
+	struct rt_process *process; /* NULL: stopped before its parent's event told who it is */
+	bool stopped;               /* in a stop that waits for us */
+	bool listening;             /* in a group stop: PTRACE_LISTEN */
+	bool saved;                 /* `status` was kept for later */
+	bool exiting;               /* at or behind its exit event */
+	bool exit_held;             /* stopped at its exit event until the others are there */
+	bool let_go;                /* a child that is not to be followed */
+	int status;                 /* of the stop that waits */
+	uint64_t since_ns;          /* when it stopped without a process */
+};
+
+/* One module as it is mapped: a line of /proc/PID/maps. */
+struct rt_session_map {
+	uint64_t start, end, offset;
+	uint32_t module; /* struct rt_module.id */
+	bool executable;
+};
+
+struct rt_process {
+	uint32_t tgid;
+	uint32_t gen; /* exec generation */
+	RT_VEC(struct rt_thread *) threads;
+	RT_VEC(struct rt_session_map) maps; /* by address */
+	RT_VEC(uint32_t) armed;             /* module ids whose points are armed here */
+	uint32_t main_module;               /* 0 = not known */
+	uint32_t loader;                    /* module id of the dynamic linker, 0 = none */
+	uint64_t debug_state;               /* run-time address of r_debug.r_state, 0 = unknown */
+	size_t guard_slot;
+	bool attached;    /* by -p, or forked from such a one */
+	bool shares_mm;   /* a vfork child before its exec */
+	bool looked;      /* its mappings were read at least once */
+	bool loaded;      /* its initial modules are mapped: plan and arm */
+	bool stop_armed;  /* the dynamic linker's hook is armed */
+	bool foreign;     /* image of another machine: not traced */
+	bool dying;       /* its exit has begun: waiting for every thread's exit event */
+	bool census_done; /* its memory was looked through */
+	uint64_t dying_ns;
+};
+
+struct rt_process *rt_session_process(const struct rt_session *s, uint32_t tgid);
+struct rt_thread *rt_session_thread(const struct rt_session *s, uint32_t tid);
+/* Makes the entry of a process with its next generation. NULL: out of memory. */
+struct rt_process *rt_process_add(struct rt_session *s, uint32_t tgid);
+/* Makes the entry of a thread (or gives a processless one its process). NULL: out of memory. */
+struct rt_thread *rt_thread_add(struct rt_session *s, struct rt_process *process, uint32_t tid);
+void rt_thread_remove(struct rt_session *s, struct rt_thread *thread);
+void rt_process_remove(struct rt_session *s, struct rt_process *process);
+void rt_process_remove_all(struct rt_session *s);
+/* RT_PID_MAKE() of tgid as it is now. */
+uint32_t rt_session_wire_pid(const struct rt_session *s, uint32_t tgid);
+static inline uint32_t rt_process_wire(const struct rt_process *p)
+{
+	return RT_PID_MAKE(p->tgid, p->gen);
+}
+bool rt_process_has_armed(const struct rt_process *p, uint32_t module);
+/* Calls visit for every process; the process may be removed in the call. Stops at an error. */
+RT_CHECK struct rt_error *rt_process_each(struct rt_session *s,
+					  struct rt_error *(*visit)(struct rt_session *s, struct rt_process *p));
+
+/* ---- procfs.c: small questions to /proc ---- */
+
+/* Number behind "Key:" of /proc/PID/status (or task/TID/status); base 10 or 16. false: gone or no such key. */
+bool rt_proc_status(uint32_t tid, const char *key, unsigned base, uint64_t *ret);
+/* State letter of /proc/TID/stat, 0 when it is gone. */
+char rt_proc_state(uint32_t tid);
+/* Name as in /proc/PID/comm into text; "?" when gone. Returns text. */
+char *rt_proc_comm(uint32_t pid, char *text, size_t size);
+/* Value of one entry of /proc/PID/auxv; 0 when it is not there. */
+uint64_t rt_proc_auxv(uint32_t pid, uint64_t key);
+/* Tids of a process; *ret is owned by the caller. false: gone or out of memory. */
+bool rt_proc_tasks(uint32_t pid, uint32_t **ret, size_t *ret_count);
+/* true when the thread sits in execve() or execveat(), waiting for its siblings to die. */
+bool rt_proc_in_exec(uint32_t pid, uint32_t tid);
+/* Up to size bytes of memory; how many were read. */
+size_t rt_proc_read(uint32_t pid, uint64_t addr, void *buffer, size_t size);
+
+/* ---- modules.c: files -> images, as they are mapped ---- */
+
+struct rt_module {
+	uint32_t id; /* 1.. */
+	uint64_t dev, inode, size, ctime_ns;
+	char *path; /* as in maps; owned */
+	struct rt_image *image;
+	struct rt_symtab *symtab; /* lazily */
+	struct rt_dwarf *dwarf;   /* lazily */
+	bool main;                /* some process runs it */
+	bool scanned, planned;
+	bool unnamed;      /* symbols could not be read */
+	uint32_t point;    /* index of its first point in rt_session.points */
+	uint32_t point_nr; /* how many, in a row */
+};
+
+/*
+ * Reads the mappings of a stopped (or dying) process; yields MODULE, MAP and UNMAP for
+ * what changed. A process that is gone has no mappings: success.
+ */
+RT_CHECK struct rt_error *rt_session_sync(struct rt_session *s, struct rt_process *p);
+static inline struct rt_module *rt_session_module(const struct rt_session *s, uint32_t id);
+RT_CHECK struct rt_error *rt_module_symtab(struct rt_module *m, const struct rt_symtab **ret);
+RT_CHECK struct rt_error *rt_module_dwarf(struct rt_module *m, struct rt_dwarf **ret);
+/* The mapping of p that holds addr, or NULL. */
+const struct rt_session_map *rt_process_map(const struct rt_process *p, uint64_t addr);
+/* Run-time address minus ELF address for this mapping; false when the file says otherwise. */
+bool rt_session_map_bias(const struct rt_session *s, const struct rt_session_map *map, uint64_t *ret);
+const char *rt_module_basename(const struct rt_module *m);
+void rt_modules_deinit(struct rt_session *s);
+
+/* ---- planning.c: modules -> points; arming.c: points -> engine ---- */
+
+/* A spec with its plan. Scanning a program that starts later gives a new batch: a plan's spec must not change. */
+struct rt_batch {
+	struct rt_spec own; /* empty for the owner's spec */
+	struct rt_spec *spec;
+	struct rt_plan *plan;
+	uint32_t type_base; /* added to the plan's type ids */
+	size_t refused_seen;
+	struct rt_map names;     /* hash of an exact function name -> 1 */
+	RT_VEC(uint64_t) digest; /* of the TYPE record that is out, per type; 0 = none */
+};
+
+/* Plans the modules of p that were never planned, yields TYPE, POINT and LOSS. */
+RT_CHECK struct rt_error *rt_session_plan(struct rt_session *s, struct rt_process *p);
+/* Arms in p what its modules have. */
+RT_CHECK struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p);
+/* Arms in a forked child what its parent had. */
+RT_CHECK struct rt_error *rt_session_arm_child(struct rt_session *s, struct rt_process *p);
+/* Functions that were told and are nowhere, as an error, when the launched program can never lead to them. */
+RT_CHECK struct rt_error *rt_session_check_missing(struct rt_session *s, struct rt_process *p);
+/* The same at the end of a run in which nothing was armed. */
+RT_CHECK struct rt_error *rt_session_check_nothing(struct rt_session *s);
+/* All that is to be done when the mappings of a stopped process may have changed. */
+RT_CHECK struct rt_error *rt_session_look(struct rt_session *s, struct rt_process *p);
+void rt_batches_deinit(struct rt_session *s);
+
+/* ---- stream.c: records on their way to the owner ---- */
+
+RT_CHECK struct rt_error *rt_session_drain(struct rt_session *s);
+RT_CHECK struct rt_error *rt_emit(struct rt_session *s, struct rt_wire_head *head, uint32_t wire_pid, uint32_t tid);
+RT_CHECK struct rt_error *rt_emit_task(struct rt_session *s, enum rt_wire_kind kind, uint32_t wire_pid, uint32_t tid,
+				       uint32_t other, int32_t value);
+RT_CHECK struct rt_error *rt_emit_map(struct rt_session *s, enum rt_wire_kind kind, uint32_t wire_pid,
+				      const struct rt_session_map *map);
+RT_CHECK struct rt_error *rt_emit_loss(struct rt_session *s, enum rt_loss cause, uint32_t wire_pid, uint32_t point,
+				       const char *format, ...) __attribute__((format(printf, 5, 6)));
+void rt_stream_init(struct rt_session *s);
+uint64_t rt_now_ns(void);
+
+/* ---- unwind_check.c ---- */
+
+struct rt_unwind_check {
+	struct rt_map verdicts; /* (module, ELF address) -> what the caller's CFI says */
+	struct rt_decoder *decoder;
+	uint64_t checked, cut;
+};
+
+/* Cuts stack (a copy that may be changed) behind its last proven frame. */
+void rt_unwind_check(struct rt_session *s, const struct rt_process *p, struct rt_wire_stack *stack);
+void rt_unwind_check_deinit(struct rt_unwind_check *check);
+
+/* ---- target.c: launch and credentials; attach.c ---- */
+
+RT_CHECK struct rt_error *rt_session_launch(struct rt_session *s);
+/* The errno that exec failed with, by the time the launched child has exited; 0 = it did start. */
+int rt_session_exec_errno(struct rt_session *s);
+RT_CHECK struct rt_error *rt_session_attach(struct rt_session *s);
+/* Stops every thread and lets it go for good. Leaves no stopped thread and no stop that the engine asked for. */
+void rt_session_detach_all(struct rt_session *s);
+/* Stops every thread of every process; threads that do not stop within 2 s are left as they are. */
+RT_CHECK struct rt_error *rt_session_stop_all(struct rt_session *s);
+unsigned long rt_session_ptrace_flags(const struct rt_session *s);
+
+/* Who the program runs as. */
+struct rt_identity {
+	bool change;
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups; /* owned */
+	int group_count;
+	char *user, *home, *shell; /* owned */
+};
+RT_CHECK struct rt_error *rt_identity_find(const struct rt_session_options *options, struct rt_identity *ret);
+/* The environment of the program: NULL-terminated, one owned block of owned strings. */
+RT_CHECK struct rt_error *rt_identity_environment(const struct rt_identity *id, const char *const *extra, char ***ret);
+void rt_environment_free(char **env);
+void rt_identity_deinit(struct rt_identity *id);
+
+/* ---- tracee.c: what ptrace tells ---- */
+
+/* Handles one wait status. */
+RT_CHECK struct rt_error *rt_tracee_status(struct rt_session *s, uint32_t tid, int status);
+/* Handles the status that was kept while the thread was not to go on. */
+RT_CHECK struct rt_error *rt_tracee_replay(struct rt_session *s, struct rt_thread *t);
+/* Everything that wait() has, without waiting. */
+RT_CHECK struct rt_error *rt_tracee_reap(struct rt_session *s);
+/* Looks after what waits for too long (every 100 ms). */
+RT_CHECK struct rt_error *rt_tracee_overdue(struct rt_session *s);
+void rt_thread_continue(struct rt_thread *t, int signal);
+/* A signal stop that the engine asked for (the dynamic linker's hook). */
+bool rt_tracee_is_engine_stop(uint32_t tid, int status);
+
+/* ---- look.c: the census of a process ---- */
+
+/* Looks through the memory of p; its stopped threads are roots. */
+RT_CHECK struct rt_error *rt_session_census(struct rt_session *s, struct rt_process *p);
+
+struct rt_session {
+	struct rt_session_options options;
+	struct rt_session_hooks hooks;
+	const struct rt_engine_ops *ops;
+	struct rt_engine *engine;
+	struct rt_guardian guardian;
+
+	struct rt_event_sink engine_sink; /* engine -> stream.c -> hooks.sink */
+	uint64_t engine_records;          /* how many came so far */
+	uint32_t last_tgid, last_wire;    /* of the record before: events come in bursts */
+
+	RT_VEC(struct rt_module *) modules; /* modules.data[id - 1] */
+	struct rt_map files;                /* (file, version) -> module id; 0 = looked at, no module */
+	RT_VEC(struct rt_batch *) batches;
+	RT_VEC(struct rt_point) points; /* points.data[id - 1]: copies with ids that are unique in the session */
+	uint32_t type_nr;
+	uint64_t armed_points, armed_failed;
+	char *pairs;
+
+	struct rt_map threads;     /* tid -> struct rt_thread * */
+	struct rt_map processes;   /* tgid -> struct rt_process * */
+	struct rt_map generations; /* tgid -> generation of the last one */
+	struct rt_unwind_check unwind;
+
+	uint32_t root;     /* pid of the first process */
+	bool root_started; /* exec succeeded */
+	bool root_running; /* past its first stop: code of the program may have run */
+	bool root_ended, root_known;
+	int root_status;
+	int exec_pipe;     /* the launched child writes the errno of a failed exec; -1 */
+	sigset_t old_mask; /* the program starts with what we were started with */
+	struct sigaction old_chld;
+	struct {
+		bool known;
+		int resource;
+		struct rlimit limit;
+	} old_limits[2];
+
+	bool collecting; /* stops are kept, not handled */
+	bool finish;     /* leave the loop */
+	int wake_fd;     /* eventfd: rt_session_interrupt() */
+	volatile sig_atomic_t interrupts, interrupt_signal;
+	int interrupts_seen;
+	int forward_signal; /* to be sent to the root unless the terminal does it */
+	uint64_t forward_ns;
+	int tty_signal; /* last signal that the kernel (the terminal) sent to the root */
+	uint64_t tty_ns;
+	uint64_t deadline_ns, tick_ns;
+};
+
+static inline struct rt_module *rt_session_module(const struct rt_session *s, uint32_t id)
+{
+	return id && id <= s->modules.len ? s->modules.data[id - 1] : NULL;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The census of one process: its live objects as the owner knows them, its stopped threads as roots. */
+#include "base/log.h"
+#include "engine/census.h"
+#include "session/internal.h"
+
+struct gather {
+	RT_VEC(struct rt_census_object) objects;
+	bool failed;
+};
+
+static bool take(const struct rt_live *live, void *arg)
+{
+	struct gather *g = arg;
+	struct rt_census_object *o = rt_vec_add(&g->objects);
+
+	if (!o) {
+		g->failed = true;
+		return false;
+	}
+	o->address = live->object;
+	o->size = live->object_size;
+	o->counter_offset = live->counter_offset;
+	o->counter_size = live->counter_size;
+	return true;
+}
+
+struct rt_error *rt_session_census(struct rt_session *s, struct rt_process *p)
+{
+	struct rt_census_options options = { 0 };
+	RT_VEC(int) tids = { 0 };
+	struct gather g = { 0 };
+	struct rt_error *err;
+
+	/* a vfork child looks at its parent's memory */
+	if (s->options.no_census || !s->hooks.live || p->shares_mm || p->foreign)
+		return NULL;
+	RT_TRY(rt_session_drain(s));
+	s->hooks.live(s->hooks.arg, rt_process_wire(p), take, &g);
+	for (size_t i = 0; i < p->threads.len && !g.failed; i++) {
+		if (p->threads.data[i]->stopped && !rt_vec_push(&tids, (int)p->threads.data[i]->tid))
+			g.failed = true;
+	}
+	options.tids = tids.data;
+	options.tid_count = tids.len;
+	if (g.failed)
+		err = rt_error_nomem();
+	else if (!g.objects.len)
+		err = NULL;
+	else
+		err = rt_census(p->tgid, rt_process_wire(p), rt_now_ns(), g.objects.data, g.objects.len, &options,
+				s->hooks.sink);
+	rt_vec_deinit(&g.objects);
+	rt_vec_deinit(&tids);
+	return err;
+}

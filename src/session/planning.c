@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Modules -> points. Each module is planned once, when the first process that
+ * maps it has its initial modules together; the points go out as records
+ * before anything is armed.
+ */
+#include "base/log.h"
+#include "session/batch.h"
+
+static bool has_op(const struct rt_spec_type *type, enum rt_op op)
+{
+	for (size_t i = 0; i < type->functions.len; i++) {
+		if (type->functions.data[i].op == op)
+			return true;
+	}
+	return false;
+}
+
+static uint32_t type_flags(const struct rt_batch *b, const struct rt_plan_type *type)
+{
+	uint32_t flags = type->floating ? RT_TYPE_FLOATING : 0;
+
+	if (!has_op(type->spec, RT_OP_GET) && !has_op(type->spec, RT_OP_PUT))
+		flags |= RT_TYPE_HEAP_ONLY;
+	for (size_t i = 0; i < b->plan->points.len; i++) {
+		if (b->plan->points.data[i].type == type->id && b->plan->points.data[i].op == RT_OP_FREE)
+			return flags | RT_TYPE_FREE_KNOWN;
+	}
+	return flags;
+}
+
+/* A type goes out when its first point is there, and again when more became known about it. */
+static struct rt_error *emit_types(struct rt_session *s, struct rt_batch *b)
+{
+	for (size_t i = 0; i < b->plan->types.len; i++) {
+		const struct rt_plan_type *type = &b->plan->types.data[i];
+		_cleanup_free_ struct rt_wire_type *record = NULL;
+		uint64_t digest;
+
+		if (!type->points)
+			continue;
+		record = rt_record_type(b->type_base + type->id, type->spec->name);
+		if (!record)
+			return rt_error_nomem();
+		record->start = type->start;
+		record->counter_offset = type->counter_offset;
+		record->counter_size = type->counter_size;
+		record->object_size = type->object_size;
+		record->flags = type_flags(b, type);
+		digest = ((uint64_t)(uint32_t)record->start << 32 | (uint32_t)record->counter_offset) ^
+			 (uint64_t)record->object_size << 20 ^ (uint64_t)record->counter_size << 8 ^ record->flags ^
+			 1ull << 63;
+		if (b->digest.data[i] == digest)
+			continue;
+		b->digest.data[i] = digest;
+		RT_TRY(rt_emit(s, &record->head, 0, 0));
+	}
+	return NULL;
+}
+
+static uint32_t aux_of(const struct rt_point *p)
+{
+	if (p->place == RT_PLACE_ARG_PTR || p->place == RT_PLACE_OUT || p->place == RT_PLACE_RET_PTR)
+		return RT_AUX_SLOT;
+	return RT_AUX_NONE;
+}
+
+static struct rt_error *take_points(struct rt_session *s, struct rt_batch *b, struct rt_module *m, size_t first)
+{
+	for (size_t i = first; i < b->plan->points.len; i++) {
+		_cleanup_free_ struct rt_wire_point *record = NULL;
+		struct rt_point *point = rt_vec_add(&s->points);
+
+		if (!point)
+			return rt_error_nomem();
+		*point = b->plan->points.data[i];
+		point->id = (uint32_t)s->points.len;
+		point->module = m->id;
+		point->type += b->type_base;
+		record = rt_record_point(point->id, point->name);
+		if (!record)
+			return rt_error_nomem();
+		record->head.op = point->op;
+		record->type = point->type;
+		record->module = m->id;
+		record->delta = point->delta;
+		record->address = point->address.v;
+		record->function = point->function.v;
+		record->flags = point->flags;
+		record->aux = aux_of(point);
+		RT_TRY(rt_emit(s, &record->head, 0, 0));
+		m->point_nr++;
+	}
+	return NULL;
+}
+
+static struct rt_error *take_refused(struct rt_session *s, struct rt_batch *b)
+{
+	for (; b->refused_seen < b->plan->refused.len; b->refused_seen++) {
+		const struct rt_refused *r = &b->plan->refused.data[b->refused_seen];
+
+		RT_TRY(rt_emit_loss(s, RT_LOSS_REFUSED, 0, 0, "%s: %s", r->function, r->why));
+	}
+	return NULL;
+}
+
+static struct rt_error *plan_module(struct rt_session *s, struct rt_module *m)
+{
+	const struct rt_symtab *symtab;
+	struct rt_error *err;
+
+	m->planned = true;
+	m->point = (uint32_t)s->points.len;
+	err = rt_module_symtab(m, &symtab);
+	for (size_t i = 0; i < s->batches.len && !err; i++) {
+		struct rt_batch *b = s->batches.data[i];
+		struct rt_plan_module pm;
+		size_t first = 0;
+
+		if (!rt_batch_matters(b, m))
+			continue;
+		err = rt_plan_module_of(m, &pm);
+		if (!err)
+			err = rt_plan_module(b->plan, &pm, &first);
+		if (err)
+			break;
+		RT_TRY(emit_types(s, b));
+		RT_TRY(take_points(s, b, m, first));
+		RT_TRY(take_refused(s, b));
+	}
+	if (err && err->code != RT_E_NOMEM) {
+		struct rt_error *lost = rt_emit_loss(s, RT_LOSS_REFUSED, 0, 0, "%s: %s", m->path, err->message);
+
+		rt_error_free(err);
+		return lost;
+	}
+	return err;
+}
+
+struct rt_error *rt_session_plan(struct rt_session *s, struct rt_process *p)
+{
+	RT_VEC(uint32_t) fresh = { 0 };
+	struct rt_error *err = NULL;
+	size_t points = s->points.len;
+
+	for (size_t i = 0; i < p->maps.len; i++) {
+		struct rt_module *m = rt_session_module(s, p->maps.data[i].module);
+
+		if (m->planned)
+			continue;
+		m->planned = true;
+		if (!rt_vec_push(&fresh, m->id)) {
+			rt_vec_deinit(&fresh);
+			return rt_error_nomem();
+		}
+	}
+	if (fresh.len && s->options.scan)
+		err = rt_batch_scan(s, fresh.data, fresh.len);
+	if (!err && !s->batches.len && s->options.spec && s->options.spec->types.len)
+		err = rt_batch_add(s, s->options.spec, NULL);
+	for (size_t i = 0; i < fresh.len && !err; i++)
+		err = plan_module(s, rt_session_module(s, fresh.data[i]));
+	rt_vec_deinit(&fresh);
+	if (s->points.len != points) {
+		free(s->pairs);
+		s->pairs = NULL;
+	}
+	return err;
+}
+
+/* ---- functions that were told and are nowhere ---- */
+
+static bool half_found(const struct rt_batch *b)
+{
+	for (size_t i = 0; i < b->plan->types.len; i++) {
+		const struct rt_plan_type *type = &b->plan->types.data[i];
+		bool opens = false, closes = false;
+
+		for (size_t k = 0; k < b->plan->points.len; k++) {
+			const struct rt_point *p = &b->plan->points.data[k];
+
+			if (p->type != type->id)
+				continue;
+			opens |= p->op == RT_OP_NEW || p->op == RT_OP_GET;
+			closes |= p->op == RT_OP_PUT || p->op == RT_OP_FREE || p->op == RT_OP_STEAL;
+		}
+		if (type->points && (!opens || !closes))
+			return true;
+	}
+	return false;
+}
+
+/* The program may start another one or load a module that has the functions: as far as its imports tell. */
+static bool may_lead_on(struct rt_session *s, const struct rt_process *p)
+{
+	static const char *const calls[] = { "fork", "vfork",  "clone",   "posix_spawn", "system", "popen",
+					     "exec", "dlopen", "dlmopen", "g_spawn",     "syscall" };
+	bool imports = false;
+
+	for (size_t i = 0; i < p->maps.len; i++) {
+		struct rt_module *m = rt_session_module(s, p->maps.data[i].module);
+
+		if (m->id != p->main_module || !m->symtab)
+			continue;
+		for (size_t k = 0; k < m->symtab->count; k++) {
+			const struct rt_symbol *sym = &m->symtab->symbols[k];
+
+			imports |= sym->plt;
+			for (size_t c = 0; sym->plt && c < sizeof(calls) / sizeof(calls[0]); c++) {
+				if (!strncmp(sym->name, calls[c], strlen(calls[c])))
+					return true;
+			}
+		}
+		return !imports;
+	}
+	return true;
+}
+
+static struct rt_error *missing(struct rt_session *s)
+{
+	RT_VEC(struct rt_plan_module) known = { 0 };
+	struct rt_error *err = NULL;
+
+	for (size_t i = 0; i < s->modules.len && !err; i++) {
+		struct rt_module *m = s->modules.data[i];
+		struct rt_plan_module pm;
+
+		if (!m->symtab)
+			continue;
+		err = rt_plan_module_of(m, &pm);
+		if (!err && !rt_vec_push(&known, pm))
+			err = rt_error_nomem();
+	}
+	for (size_t i = 0; i < s->batches.len && !err; i++) {
+		/* what a scan found is not told by anybody */
+		if (s->batches.data[i]->spec == s->options.spec)
+			err = rt_plan_missing(s->batches.data[i]->plan, known.data, known.len);
+	}
+	rt_vec_deinit(&known);
+	return err;
+}
+
+struct rt_error *rt_session_check_missing(struct rt_session *s, struct rt_process *p)
+{
+	if (s->options.scan || !s->batches.len || p->attached)
+		return NULL;
+	if (half_found(s->batches.data[0]) || (!s->points.len && !may_lead_on(s, p)))
+		return missing(s);
+	return NULL;
+}
+
+struct rt_error *rt_session_check_nothing(struct rt_session *s)
+{
+	const char *name = s->modules.len ? rt_module_basename(s->modules.data[0]) : "the program";
+
+	if (s->points.len)
+		return NULL;
+	RT_TRY(missing(s));
+	if (!s->modules.len)
+		return NULL;
+	if (s->options.scan)
+		return rt_error_fix(rt_error_new(RT_E_NO_PAIRS, "no get/put family was found in %s", name),
+				    "name the functions: -P 'new=FN:ret get=FN:1 put=FN:1', or look: reftrace scan %s",
+				    name);
+	return NULL;
+}

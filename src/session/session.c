@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The run: start or attach, then wait for ptrace stops and drain the engine
+ * until nobody is left, then disarm and let go.
+ */
+#include "session/session.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+#include "session/internal.h"
+
+#define POLL_MIN_MS 2  /* while events come: a ring must not fill up */
+#define POLL_MAX_MS 20 /* while nothing comes */
+#define TICK_NS 100000000u
+#define FORWARD_NS 150000000u /* how long the terminal's own signal may take to reach the program */
+
+static void remember_limits(struct rt_session *s)
+{
+	static const int resources[] = { RLIMIT_NOFILE, RLIMIT_MEMLOCK };
+
+	for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+		s->old_limits[i].resource = resources[i];
+		s->old_limits[i].known = getrlimit(resources[i], &s->old_limits[i].limit) == 0;
+	}
+}
+
+struct rt_error *rt_session_create(const struct rt_session_options *options, const struct rt_session_hooks *hooks,
+				   struct rt_session **ret)
+{
+	_cleanup_(rt_session_destroyp) struct rt_session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return rt_error_nomem();
+	s->options = *options;
+	s->hooks = *hooks;
+	s->ops = options->ops ? options->ops : &rt_engine_uprobe;
+	s->exec_pipe = -1;
+	s->wake_fd = -1;
+	rt_stream_init(s);
+	sigprocmask(SIG_SETMASK, NULL, &s->old_mask);
+	remember_limits(s);
+	RT_TRY(s->ops->probe(&s->options.engine));
+	/* before the engine: the guardian is to hold nothing of it */
+	RT_TRY(rt_guardian_start(&s->guardian));
+	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->wake_fd < 0)
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot make an eventfd");
+	RT_TRY(s->ops->open(&s->options.engine, &s->engine));
+	*ret = rt_take(s);
+	return NULL;
+}
+
+void rt_session_interrupt(struct rt_session *s, int signal)
+{
+	uint64_t one = 1;
+	int errnum = errno;
+
+	s->interrupt_signal = signal;
+	s->interrupts++;
+	if (write(s->wake_fd, &one, sizeof(one)) < 0)
+		errno = 0; /* full: it is awake already */
+	errno = errnum;
+}
+
+/* First: the program decides what the signal means. Second: stop now. */
+static void on_interrupts(struct rt_session *s)
+{
+	uint64_t now = rt_now_ns();
+	int n = s->interrupts;
+
+	if (n != s->interrupts_seen) {
+		bool first = !s->interrupts_seen && n == 1;
+
+		s->interrupts_seen = n;
+		if (!first || s->options.pid_count || s->root_ended || !rt_session_process(s, s->root)) {
+			s->finish = true;
+			return;
+		}
+		s->forward_signal = s->interrupt_signal;
+		s->forward_ns = now;
+	}
+	if (!s->forward_signal)
+		return;
+	/* a terminal signals the whole group: the program has it, or will have it in a moment */
+	if (s->tty_signal == s->forward_signal && s->tty_ns + 2 * FORWARD_NS > s->forward_ns) {
+		s->forward_signal = 0;
+	} else if (now - s->forward_ns > FORWARD_NS) {
+		if (!s->root_ended)
+			kill((pid_t)s->root, s->forward_signal);
+		s->forward_signal = 0;
+	}
+}
+
+static struct rt_error *on_time(struct rt_session *s)
+{
+	uint64_t now = rt_now_ns();
+
+	if (s->deadline_ns && now >= s->deadline_ns)
+		s->finish = true;
+	if (now - s->tick_ns < TICK_NS)
+		return NULL;
+	s->tick_ns = now;
+	RT_TRY(rt_tracee_overdue(s));
+	return s->hooks.tick ? s->hooks.tick(s->hooks.arg) : NULL;
+}
+
+/* The launched program could not be started: said by the child, before it ended. */
+static struct rt_error *check_started(struct rt_session *s)
+{
+	int errnum;
+
+	if (s->options.pid_count || s->root_started || !s->root_ended)
+		return NULL;
+	errnum = rt_session_exec_errno(s);
+	if (!errnum)
+		return rt_error_new(RT_E_EXEC, "cannot start %s: it was killed before it ran", s->options.command[0]);
+	return rt_error_errno(RT_E_EXEC, errnum, "cannot start %s", s->options.command[0]);
+}
+
+static struct rt_error *loop(struct rt_session *s, int signal_fd)
+{
+	struct pollfd fds[2] = { { .fd = signal_fd, .events = POLLIN }, { .fd = s->wake_fd, .events = POLLIN } };
+	uint64_t seen = 0;
+	int wait_ms = POLL_MIN_MS;
+
+	while (!s->finish) {
+		struct signalfd_siginfo info[8];
+		uint64_t count;
+
+		RT_TRY(rt_tracee_reap(s));
+		RT_TRY(check_started(s));
+		if (!s->threads.len && !s->processes.len)
+			return NULL;
+		RT_TRY(rt_session_drain(s));
+		RT_TRY(on_time(s));
+		on_interrupts(s);
+		if (s->engine_records != seen || s->forward_signal)
+			wait_ms = POLL_MIN_MS;
+		else if (wait_ms < POLL_MAX_MS)
+			wait_ms += wait_ms / 2;
+		seen = s->engine_records;
+		if (poll(fds, 2, wait_ms) <= 0)
+			continue;
+		if (fds[0].revents && read(signal_fd, info, sizeof(info)) < 0 && errno != EAGAIN)
+			return rt_error_errno(RT_E_SYSTEM, errno, "cannot read signals");
+		if (fds[1].revents && read(s->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+			return rt_error_errno(RT_E_SYSTEM, errno, "cannot read an eventfd");
+	}
+	return NULL;
+}
+
+/* A program that has not run yet when a fault of the command line shows: it never shall. */
+static void kill_unstarted(struct rt_session *s)
+{
+	struct rt_process *p = rt_session_process(s, s->root);
+
+	if (s->options.pid_count || s->root_running || !p)
+		return;
+	kill((pid_t)s->root, SIGKILL);
+	rt_process_remove_all(s);
+	while (waitpid((pid_t)s->root, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	while (waitpid((pid_t)s->root, NULL, __WALL) > 0)
+		;
+	s->root_ended = true;
+}
+
+static struct rt_error *last_look(struct rt_session *s, struct rt_process *p)
+{
+	if (!p->census_done && s->options.pid_count)
+		RT_TRY(rt_session_census(s, p));
+	return rt_emit_task(s, RT_WIRE_MARK, rt_process_wire(p), p->tgid, 0, RT_MARK_DETACH);
+}
+
+/* Disarms and detaches; good_end: the owner's sink still takes records. */
+static struct rt_error *finish(struct rt_session *s, bool good_end)
+{
+	struct rt_error *err = NULL, *stop_err;
+
+	if (s->threads.len) {
+		err = rt_session_stop_all(s);
+		if (!err && good_end)
+			err = rt_session_drain(s);
+		if (!err && good_end)
+			err = rt_process_each(s, last_look);
+	}
+	stop_err = s->ops->stop(s->engine, &s->engine_sink);
+	rt_session_detach_all(s);
+	if (err) {
+		rt_error_free(stop_err);
+		return err;
+	}
+	return stop_err;
+}
+
+static struct rt_error *run(struct rt_session *s)
+{
+	_cleanup_close_ int signal_fd = -1;
+	struct rt_error *err, *end_err;
+	sigset_t chld;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	signal_fd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signal_fd < 0)
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot make a signalfd");
+	s->tick_ns = rt_now_ns();
+	err = s->options.pid_count ? rt_session_attach(s) : rt_session_launch(s);
+	if (!err && s->options.pid_count && s->options.duration_ns)
+		s->deadline_ns = rt_now_ns() + s->options.duration_ns;
+	if (!err)
+		err = loop(s, signal_fd);
+	if (err)
+		kill_unstarted(s);
+	end_err = finish(s, !err);
+	if (err) {
+		rt_error_free(end_err);
+		return err;
+	}
+	RT_TRY(end_err);
+	return rt_session_check_nothing(s);
+}
+
+struct rt_error *rt_session_run(struct rt_session *s)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	struct rt_error *err;
+	sigset_t chld;
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	/* ignored, it would let children vanish without a status */
+	sigaction(SIGCHLD, &dfl, &s->old_chld);
+	sigprocmask(SIG_BLOCK, &chld, &s->old_mask);
+	err = run(s);
+	sigaction(SIGCHLD, &s->old_chld, NULL);
+	sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+	return err;
+}
+
+bool rt_session_status(const struct rt_session *s, int *ret)
+{
+	if (!s->root_known)
+		return false;
+	*ret = s->root_status;
+	return true;
+}
+
+uint32_t rt_session_pid(const struct rt_session *s)
+{
+	return s->root;
+}
+
+void rt_session_destroy(struct rt_session *s)
+{
+	if (s->engine)
+		s->ops->close(s->engine);
+	rt_process_remove_all(s);
+	rt_unwind_check_deinit(&s->unwind);
+	rt_batches_deinit(s);
+	rt_modules_deinit(s);
+	rt_map_deinit(&s->threads);
+	rt_map_deinit(&s->processes);
+	rt_map_deinit(&s->generations);
+	rt_guardian_stop(&s->guardian);
+	if (s->exec_pipe >= 0)
+		close(s->exec_pipe);
+	if (s->wake_fd >= 0)
+		close(s->wake_fd);
+	free(s->pairs);
+	free(s);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Launching the program. The child waits on a pipe until it is seized, then
+ * becomes the program: same process group, same terminal, the signal mask,
+ * dispositions and limits that we were started with, and only its own fds (all
+ * of ours close on exec).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "session/internal.h"
+
+extern char **environ;
+
+unsigned long rt_session_ptrace_flags(const struct rt_session *s)
+{
+	unsigned long flags = PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT;
+
+	return s->options.no_follow ? flags : flags | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+}
+
+static bool become(const struct rt_identity *id)
+{
+	if (!id->change)
+		return true;
+	return setgroups((size_t)id->group_count, id->groups) == 0 && setresgid(id->gid, id->gid, id->gid) == 0 &&
+	       setresuid(id->uid, id->uid, id->uid) == 0;
+}
+
+/* In the child, between fork and exec; never returns. Status: what a shell would give. */
+static void child(struct rt_session *s, const struct rt_identity *id, char **env, int go, int report)
+{
+	char byte;
+	int errnum;
+
+	while (read(go, &byte, 1) < 0 && errno == EINTR)
+		;
+	sigaction(SIGCHLD, &s->old_chld, NULL);
+	for (size_t i = 0; i < sizeof(s->old_limits) / sizeof(s->old_limits[0]); i++) {
+		if (s->old_limits[i].known)
+			setrlimit(s->old_limits[i].resource, &s->old_limits[i].limit);
+	}
+	if (become(id)) {
+		environ = env;
+		sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+		/* the list is the owner's; exec does not write to it */
+		execvp(s->options.command[0], (char *const *)(uintptr_t)s->options.command);
+	}
+	errnum = errno;
+	if (write(report, &errnum, sizeof(errnum)) < 0)
+		_exit(125);
+	_exit(errnum == ENOENT ? 127 : 126);
+}
+
+struct pipes {
+	int go[2], report[2];
+};
+
+static void pipes_close(struct pipes *p)
+{
+	for (int i = 0; i < 2; i++) {
+		if (p->go[i] >= 0)
+			close(p->go[i]);
+		if (p->report[i] >= 0)
+			close(p->report[i]);
+	}
+}
+
+static struct rt_error *seize_child(struct rt_session *s, pid_t pid)
+{
+	struct rt_process *p;
+
+	if (ptrace(PTRACE_SEIZE, pid, 0, rt_session_ptrace_flags(s)) < 0)
+		return rt_error_fix(rt_error_errno(RT_E_PRIVILEGE, errno, "cannot trace processes here"),
+				    "a container or sandbox that forbids ptrace: allow CAP_SYS_PTRACE "
+				    "(docker run --cap-add=SYS_PTRACE)");
+	p = rt_process_add(s, (uint32_t)pid);
+	if (!p || !rt_thread_add(s, p, (uint32_t)pid))
+		return rt_error_nomem();
+	s->root = (uint32_t)pid;
+	return NULL;
+}
+
+struct rt_error *rt_session_launch(struct rt_session *s)
+{
+	_cleanup_(rt_identity_deinit) struct rt_identity id = { 0 };
+	_cleanup_(pipes_close) struct pipes pipes = { { -1, -1 }, { -1, -1 } };
+	struct rt_error *err;
+	char **env = NULL;
+	pid_t pid;
+
+	RT_TRY(rt_identity_find(&s->options, &id));
+	if (pipe2(pipes.go, O_CLOEXEC) < 0 || pipe2(pipes.report, O_CLOEXEC) < 0)
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot make a pipe");
+	RT_TRY(rt_identity_environment(&id, s->options.env, &env));
+	pid = fork();
+	if (pid == 0)
+		child(s, &id, env, pipes.go[0], pipes.report[1]);
+	rt_environment_free(env);
+	if (pid < 0)
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot start a process");
+	err = seize_child(s, pid);
+	if (err) {
+		kill(pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+		return err;
+	}
+	if (write(pipes.go[1], "g", 1) < 0)
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot start the program");
+	fcntl(pipes.report[0], F_SETFL, O_NONBLOCK);
+	s->exec_pipe = rt_take_fd(&pipes.report[0]);
+	return NULL;
+}
+
+int rt_session_exec_errno(struct rt_session *s)
+{
+	int errnum = 0;
+
+	if (s->exec_pipe < 0 || read(s->exec_pipe, &errnum, sizeof(errnum)) != sizeof(errnum))
+		return 0;
+	return errnum;
+}

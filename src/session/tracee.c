@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What ptrace tells, one wait status at a time. A program must behave as
+ * without us: signals go on with the information they came with, group stops
+ * stay group stops, and nothing stays stopped that we do not need.
+ *
+ * A new child may report its first stop before its parent's event names it:
+ * it waits in the table without a process until then.
+ */
+#include <errno.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+#include "session/internal.h"
+
+#define ORPHAN_NS 100000000u /* a child whose parent died before its event */
+#define EXIT_NS 100000000u   /* how long a thread at its exit waits for the others */
+
+static bool is_group_stop(int status)
+{
+	int sig = WSTOPSIG(status);
+
+	return status >> 16 == PTRACE_EVENT_STOP &&
+	       (sig == SIGSTOP || sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU);
+}
+
+void rt_thread_continue(struct rt_thread *t, int signal)
+{
+	t->stopped = false;
+	t->listening = false;
+	t->saved = false;
+	/* ESRCH: killed meanwhile; wait() will tell */
+	if (ptrace(PTRACE_CONT, t->tid, 0, (unsigned long)signal) < 0 && errno != ESRCH)
+		rt_log_debug("session", "cannot continue %u: %s", t->tid, strerror(errno));
+}
+
+bool rt_tracee_is_engine_stop(uint32_t tid, int status)
+{
+	siginfo_t info = { 0 };
+
+	if (status >> 16 || WSTOPSIG(status) != SIGSTOP)
+		return false;
+	return ptrace(PTRACE_GETSIGINFO, tid, 0, &info) == 0 && rt_engine_is_stop(info.si_code);
+}
+
+static struct rt_error *on_signal(struct rt_session *s, struct rt_thread *t, int status)
+{
+	int sig = WSTOPSIG(status);
+
+	if (rt_tracee_is_engine_stop(t->tid, status)) {
+		RT_TRY(rt_session_look(s, t->process));
+		rt_thread_continue(t, 0);
+		return NULL;
+	}
+	if ((sig == SIGINT || sig == SIGTERM || sig == SIGQUIT || sig == SIGHUP) && t->process->tgid == s->root) {
+		siginfo_t info = { 0 };
+
+		if (ptrace(PTRACE_GETSIGINFO, t->tid, 0, &info) == 0 && info.si_code == SI_KERNEL) {
+			s->tty_signal = sig;
+			s->tty_ns = rt_now_ns();
+		}
+	}
+	rt_thread_continue(t, sig);
+	return NULL;
+}
+
+/* ---- new threads and processes ---- */
+
+static bool is_thread_of(uint32_t tgid, uint32_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u", tgid, tid);
+	return access(path, F_OK) == 0;
+}
+
+static struct rt_error *copy_process(struct rt_session *s, const struct rt_process *parent, uint32_t tgid,
+				     struct rt_process **ret)
+{
+	struct rt_process *p = rt_process_add(s, tgid);
+
+	if (!p)
+		return rt_error_nomem();
+	p->attached = parent->attached;
+	p->main_module = parent->main_module;
+	p->loader = parent->loader;
+	p->debug_state = parent->debug_state;
+	p->looked = parent->looked;
+	p->loaded = parent->loaded;
+	p->foreign = parent->foreign;
+	for (size_t i = 0; i < parent->maps.len; i++) {
+		if (!rt_vec_push(&p->maps, parent->maps.data[i]))
+			return rt_error_nomem();
+	}
+	*ret = p;
+	return NULL;
+}
+
+/* The thread goes on if it already stands at its first stop. */
+static struct rt_error *first_step(struct rt_session *s, struct rt_thread *t)
+{
+	return t->saved ? rt_tracee_replay(s, t) : NULL;
+}
+
+static struct rt_error *new_process(struct rt_session *s, struct rt_thread *by, uint32_t tgid, bool vfork)
+{
+	struct rt_process *parent = by->process, *p = rt_session_process(s, tgid);
+	struct rt_thread *t;
+
+	RT_TRY(rt_session_drain(s));
+	if (p) {
+		/* the pid came again, and the end of its last owner was not seen */
+		s->ops->forget(s->engine, tgid);
+		t = rt_session_thread(s, tgid);
+		if (t)
+			t->process = NULL;
+		for (size_t i = 0; t && i < p->threads.len; i++) {
+			if (p->threads.data[i] == t)
+				p->threads.data[i] = p->threads.data[--p->threads.len];
+		}
+		rt_process_remove(s, p);
+	}
+	RT_TRY(copy_process(s, parent, tgid, &p));
+	p->shares_mm = vfork;
+	t = rt_thread_add(s, p, tgid);
+	if (!t)
+		return rt_error_nomem();
+	RT_TRY(rt_emit_task(s, RT_WIRE_FORK, rt_process_wire(parent), by->tid, rt_process_wire(p), 0));
+	RT_TRY(rt_session_arm_child(s, p));
+	return first_step(s, t);
+}
+
+static struct rt_error *on_child(struct rt_session *s, struct rt_thread *t, int event)
+{
+	unsigned long message = 0;
+	uint32_t tid;
+
+	if (ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &message) < 0)
+		return NULL; /* killed */
+	tid = (uint32_t)message;
+	if (event == PTRACE_EVENT_CLONE && is_thread_of(t->process->tgid, tid)) {
+		struct rt_thread *made = rt_thread_add(s, t->process, tid);
+
+		if (!made)
+			return rt_error_nomem();
+		RT_TRY(rt_emit_task(s, RT_WIRE_THREAD, rt_process_wire(t->process), t->tid, tid, 0));
+		RT_TRY(first_step(s, made));
+	} else if (s->options.no_follow) {
+		/* a process made by plain clone(): it is let go at its first stop, see let_go() */
+		struct rt_thread *made = rt_thread_add(s, NULL, tid);
+
+		if (!made)
+			return rt_error_nomem();
+		made->let_go = true;
+		if (made->saved)
+			RT_TRY(rt_tracee_replay(s, made));
+	} else {
+		RT_TRY(new_process(s, t, tid, event == PTRACE_EVENT_VFORK));
+	}
+	rt_thread_continue(t, 0);
+	return NULL;
+}
+
+/* ---- exec ---- */
+
+static struct rt_error *on_exec(struct rt_session *s, struct rt_thread *t)
+{
+	struct rt_process *p = t->process;
+	bool first = p->tgid == s->root && !s->root_started && !s->options.pid_count;
+
+	RT_TRY(rt_session_drain(s));
+	/* the other threads are gone; the one that called exec has the leader's id now */
+	for (size_t i = p->threads.len; i-- > 0;) {
+		if (p->threads.data[i] != t)
+			rt_thread_remove(s, p->threads.data[i]);
+	}
+	s->ops->forget(s->engine, p->tgid);
+	if (first) {
+		s->root_started = true;
+	} else {
+		uint64_t *gen = rt_map_put(&s->generations, rt_key_make(p->tgid, 0), NULL);
+
+		if (!gen)
+			return rt_error_nomem();
+		p->gen = (uint32_t)++ * gen;
+		s->last_tgid = 0;
+		RT_TRY(rt_emit_task(s, RT_WIRE_EXEC, rt_process_wire(p), t->tid, 0, 0));
+	}
+	rt_vec_clear(&p->maps);
+	rt_vec_clear(&p->armed);
+	p->main_module = p->loader = 0;
+	p->debug_state = 0;
+	p->attached = p->shares_mm = p->looked = p->loaded = p->stop_armed = p->foreign = false;
+	p->dying = p->census_done = false;
+	t->exiting = t->exit_held = false;
+	RT_TRY(rt_session_look(s, p));
+	rt_thread_continue(t, 0);
+	return NULL;
+}
+
+/* ---- exit ---- */
+
+/* Lets the threads go on that wait at their exit; after the census, if everybody is there. */
+static struct rt_error *release_dying(struct rt_session *s, struct rt_process *p, bool look)
+{
+	if (look && !p->census_done) {
+		p->census_done = true;
+		RT_TRY(rt_session_census(s, p));
+	}
+	for (size_t i = 0; i < p->threads.len; i++) {
+		if (p->threads.data[i]->exit_held) {
+			p->threads.data[i]->exit_held = false;
+			rt_thread_continue(p->threads.data[i], 0);
+		}
+	}
+	return NULL;
+}
+
+static struct rt_error *check_dying(struct rt_session *s, struct rt_process *p)
+{
+	size_t out = 0;
+
+	if (!p->dying)
+		return NULL;
+	for (size_t i = 0; i < p->threads.len; i++)
+		out += !p->threads.data[i]->exiting;
+	if (!out)
+		return release_dying(s, p, true);
+	/* exec ends the other threads too, and waits for them: nothing dies then */
+	for (size_t i = 0; i < p->threads.len; i++) {
+		const struct rt_thread *t = p->threads.data[i];
+
+		if (!t->exiting && rt_proc_in_exec(p->tgid, t->tid)) {
+			p->dying = false;
+			return release_dying(s, p, false);
+		}
+	}
+	if (rt_now_ns() - p->dying_ns > EXIT_NS)
+		return release_dying(s, p, true);
+	return NULL;
+}
+
+/* true when only this thread ends: pthread_exit() or the return of its function. */
+static bool ends_alone(const struct rt_thread *t, unsigned long code)
+{
+	struct user_regs_struct regs;
+
+	if (code & 0x7f) /* killed, and the whole process with it */
+		return false;
+	return ptrace(PTRACE_GETREGS, t->tid, 0, &regs) == 0 && regs.orig_rax == SYS_exit;
+}
+
+static struct rt_error *on_exit_event(struct rt_session *s, struct rt_thread *t)
+{
+	struct rt_process *p = t->process;
+	unsigned long code = 0;
+	bool last = true;
+
+	t->exiting = true;
+	for (size_t i = 0; i < p->threads.len; i++)
+		last = last && p->threads.data[i]->exiting;
+	if (ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &code) < 0 || (!last && ends_alone(t, code))) {
+		rt_thread_continue(t, 0);
+		return NULL;
+	}
+	if (!p->dying) {
+		p->dying = true;
+		p->dying_ns = rt_now_ns();
+	}
+	t->exit_held = true;
+	return check_dying(s, p);
+}
+
+static struct rt_error *process_ended(struct rt_session *s, struct rt_process *p, int status)
+{
+	uint32_t wire = rt_process_wire(p), tgid = p->tgid;
+
+	RT_TRY(rt_session_drain(s));
+	if (tgid == s->root) {
+		s->root_ended = true;
+		s->root_known = !s->options.pid_count;
+		s->root_status = status;
+	}
+	rt_process_remove(s, p);
+	s->ops->forget(s->engine, tgid);
+	if (tgid == s->root && !s->root_started && !s->options.pid_count)
+		return NULL; /* never was the program */
+	return rt_emit_task(s, RT_WIRE_EXIT, wire, tgid, 0, status);
+}
+
+static struct rt_error *on_end(struct rt_session *s, struct rt_thread *t, int status)
+{
+	struct rt_process *p = t->process;
+
+	/* the leader's end is told when every other thread is gone: it is the end of the process */
+	if (p && t->tid == p->tgid)
+		return process_ended(s, p, status);
+	if (p)
+		RT_TRY(rt_emit_task(s, RT_WIRE_THREAD, rt_process_wire(p), t->tid, t->tid, 1));
+	rt_thread_remove(s, t);
+	return p ? check_dying(s, p) : NULL;
+}
+
+/* ---- one status ---- */
+
+static void let_go(struct rt_session *s, struct rt_thread *t)
+{
+	ptrace(PTRACE_DETACH, t->tid, 0, 0);
+	rt_thread_remove(s, t);
+}
+
+static struct rt_error *on_stop(struct rt_session *s, struct rt_thread *t, int status)
+{
+	struct rt_process *p = t->process;
+	bool group;
+
+	t->saved = false;
+	if (t->let_go) {
+		let_go(s, t);
+		return NULL;
+	}
+	group = is_group_stop(status);
+	rt_guardian_mark(&s->guardian, p->guard_slot, group);
+	if (group) {
+		/* stays stopped, but hears when it is continued */
+		t->listening = true;
+		t->stopped = false;
+		if (ptrace(PTRACE_LISTEN, t->tid, 0, 0) < 0 && errno != ESRCH)
+			rt_log_debug("session", "cannot listen to %u: %s", t->tid, strerror(errno));
+		return NULL;
+	}
+	switch (status >> 16) {
+	case 0:
+		return on_signal(s, t, status);
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+	case PTRACE_EVENT_CLONE:
+		return on_child(s, t, status >> 16);
+	case PTRACE_EVENT_EXEC:
+		return on_exec(s, t);
+	case PTRACE_EVENT_EXIT:
+		return on_exit_event(s, t);
+	default:
+		rt_thread_continue(t, 0);
+		return NULL;
+	}
+}
+
+struct rt_error *rt_tracee_replay(struct rt_session *s, struct rt_thread *t)
+{
+	return t->saved ? on_stop(s, t, t->status) : NULL;
+}
+
+struct rt_error *rt_tracee_status(struct rt_session *s, uint32_t tid, int status)
+{
+	struct rt_thread *t = rt_session_thread(s, tid);
+
+	if (!WIFSTOPPED(status))
+		return t ? on_end(s, t, status) : NULL;
+	if (!t) {
+		t = rt_thread_add(s, NULL, tid);
+		if (!t)
+			return rt_error_nomem();
+	}
+	t->stopped = true;
+	t->listening = false;
+	t->status = status;
+	t->saved = true;
+	/* an exec is told under the leader's id, whoever called it; that entry may be gone */
+	if (!t->process && !t->let_go && status >> 16 == PTRACE_EVENT_EXEC && rt_session_process(s, tid)) {
+		t = rt_thread_add(s, rt_session_process(s, tid), tid);
+		if (!t)
+			return rt_error_nomem();
+	}
+	if (s->collecting || (!t->process && !t->let_go))
+		return NULL;
+	return on_stop(s, t, status);
+}
+
+struct rt_error *rt_tracee_reap(struct rt_session *s)
+{
+	for (;;) {
+		int status;
+		pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
+
+		if (tid < 0 && errno == EINTR)
+			continue;
+		if (tid <= 0)
+			return NULL;
+		if (tid == s->guardian.pid) {
+			s->guardian.pid = 0;
+			continue;
+		}
+		RT_TRY(rt_tracee_status(s, (uint32_t)tid, status));
+	}
+}
+
+/* ---- what waits for too long ---- */
+
+/* Its parent was killed before it could tell about the child: the child is followed all the same. */
+static struct rt_error *adopt(struct rt_session *s, struct rt_thread *t)
+{
+	struct rt_process *p;
+	uint64_t tgid;
+
+	if (!rt_proc_status(t->tid, "Tgid", 10, &tgid))
+		return NULL;
+	p = rt_session_process(s, (uint32_t)tgid);
+	if (!p) {
+		p = rt_process_add(s, (uint32_t)tgid);
+		if (!p)
+			return rt_error_nomem();
+		p->attached = true; /* in the middle of its life */
+		if (!rt_thread_add(s, p, t->tid))
+			return rt_error_nomem();
+		RT_TRY(rt_session_look(s, p));
+	} else if (!rt_thread_add(s, p, t->tid)) {
+		return rt_error_nomem();
+	}
+	return rt_tracee_replay(s, t);
+}
+
+struct rt_error *rt_tracee_overdue(struct rt_session *s)
+{
+	uint64_t now = rt_now_ns();
+	struct rt_map_slot *slot;
+	size_t pos = 0;
+
+	while ((slot = rt_map_next(&s->threads, &pos)) != NULL) {
+		struct rt_thread *t = (struct rt_thread *)(uintptr_t)slot->value;
+
+		if (!t->process && !t->let_go && t->saved && now - t->since_ns > ORPHAN_NS) {
+			RT_TRY(adopt(s, t));
+			pos = 0;
+		}
+	}
+	return rt_process_each(s, check_dying);
+}
