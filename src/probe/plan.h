@@ -114,8 +114,10 @@ RT_CHECK struct rt_error *rt_plan_module(struct rt_plan *plan, const struct rt_p
 /*
  * After the modules are known: functions that the user named and that no
  * module has, as one RT_E_NO_FUNCTION error with "did you mean" (names from
- * modules), or RT_E_STRIPPED when the module has no symbols; NULL when every told
- * type has at least a get or new, and a put or free.
+ * modules), or RT_E_STRIPPED when the module has no symbols, or RT_E_UNARMED when
+ * it is there and cannot be probed. NULL when every told type (not from presets or scan) has
+ * at least one point for each of get, put, new-or-get and put-or-free that it names. A
+ * function that comes with a later dlopen() is missing before it.
  */
 RT_CHECK struct rt_error *rt_plan_missing(const struct rt_plan *plan, const struct rt_plan_module *modules,
 					  size_t count);

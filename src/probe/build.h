@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The planning of one module, shared by the parts of the planner. Private to probe/.
+ */
+#pragma once
+
+#include "probe/plan.h"
+#include "probe/site.h"
+#include "probe/survey.h"
+
+/* A function of the spec that was found in the module. */
+struct rt_target {
+	uint32_t type;                  /* index of plan->types */
+	uint32_t function;              /* index of the type's functions in the spec */
+	const char *name;               /* source name; lives as long as the module's tables, or the spec */
+	const struct rt_symbol *symbol; /* NULL: only an address is known */
+	struct rt_elfaddr addr;
+};
+
+struct rt_plan_build {
+	struct rt_plan *plan;
+	const struct rt_plan_module *module;
+	struct rt_survey survey;
+	struct rt_decoder *decoder;
+	RT_VEC(struct rt_target) targets;
+	struct rt_map taken; /* (address, op or op and register) -> type id: what already is a point */
+};
+
+static inline const struct rt_spec_function *rt_target_function(const struct rt_plan_build *b,
+								const struct rt_target *t)
+{
+	return &b->plan->types.data[t->type].spec->functions.data[t->function];
+}
+
+/* true: the result says where the object is, or whether it counts. */
+static inline bool rt_needs_return(const struct rt_spec_function *f)
+{
+	return f->place >= RT_PLACE_RET || f->condition != RT_IF_ALWAYS;
+}
+
+/* How an operation changes the count. */
+int16_t rt_op_delta(uint8_t op, int32_t start);
+
+/* Notes that a function cannot be probed here. */
+RT_CHECK struct rt_error *rt_plan_refuse(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name,
+					 enum rt_code code, const char *format, ...)
+	__attribute__((format(printf, 6, 7)));
+
+/* resolve.c: fills b->targets. */
+RT_CHECK struct rt_error *rt_plan_resolve(struct rt_plan_build *b);
+/* counter.c: finds the counters and sizes of types that have targets here. */
+void rt_plan_counters(struct rt_plan_build *b);
+/* point.c: points for b->targets. */
+RT_CHECK struct rt_error *rt_plan_points(struct rt_plan_build *b);
+/* inline.c: points for inlined instances. */
+RT_CHECK struct rt_error *rt_plan_inlined(struct rt_plan_build *b);
+
+/* The function's DSO says this module. */
+bool rt_plan_dso_fits(const char *dso, const char *path);
+
+/* Appends *point (name is copied) with the next id. */
+RT_CHECK struct rt_error *rt_plan_add(struct rt_plan_build *b, uint32_t type, uint32_t function,
+				      const struct rt_point *point, const char *name);
+/* Sets the point's counter from its type: read at the armed instruction, after track. */
+void rt_plan_set_counter(const struct rt_plan_type *type, const struct rt_track *track, struct rt_point *point);

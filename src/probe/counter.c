@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where the counter of a type lies: told by name, declared in debug info, or seen in the code of its get and put. */
+#include <string.h>
+
+#include "probe/build.h"
+#include "probe/effect.h"
+#include "probe/scan.h"
+
+enum { COUNTER_PAIRS = 16 };
+
+static bool counter_size_ok(uint32_t size)
+{
+	return size == 1 || size == 2 || size == 4 || size == 8;
+}
+
+static bool set_member(struct rt_plan_type *type, const struct rt_member *m, const char *from)
+{
+	if (m->offset > INT32_MAX || !counter_size_ok(m->size))
+		return false;
+	type->counter_offset = (int32_t)m->offset;
+	type->counter_size = m->size;
+	type->counter_from = from;
+	return true;
+}
+
+/* Tag or typedef of what target's object argument points to; NULL: unknown. */
+static const char *pointee(struct rt_plan_build *b, const struct rt_target *t)
+{
+	const struct rt_spec_function *f = rt_target_function(b, t);
+	const struct rt_survey_function *declared = rt_survey_declaration(&b->survey, t->name, t->addr);
+	const struct rt_param *p;
+	unsigned levels = f->place == RT_PLACE_ARG || f->place == RT_PLACE_RET ? 1 : 2;
+
+	if (!declared)
+		return NULL;
+	p = f->place == RT_PLACE_RET || f->place == RT_PLACE_RET_PTR ? &declared->returns
+								     : rt_survey_param(&b->survey, declared, f->arg);
+	return p && p->pointers == levels ? p->pointee : NULL;
+}
+
+static void from_debug_info(struct rt_plan_build *b, const struct rt_target *t)
+{
+	struct rt_plan_type *type = &b->plan->types.data[t->type];
+	const char *structure = pointee(b, t);
+	struct rt_member member;
+	uint64_t size;
+
+	if (!structure)
+		return;
+	if (!type->object_size) {
+		size = rt_dwarf_struct_size(b->module->dwarf, structure);
+		type->object_size = size <= UINT32_MAX ? (uint32_t)size : 0;
+	}
+	if (type->counter_offset == RT_COUNTER_UNKNOWN && !type->spec->counter_struct &&
+	    rt_dwarf_counter(b->module->dwarf, structure, &member))
+		(void)set_member(type, &member, "debug info");
+}
+
+static bool plain_argument(const struct rt_spec_function *f)
+{
+	return f->place == RT_PLACE_ARG && !f->hidden;
+}
+
+/* Tries the type's gets against its puts in this module. */
+static void from_code(struct rt_plan_build *b, uint32_t index)
+{
+	struct rt_plan_type *type = &b->plan->types.data[index];
+	unsigned tried = 0;
+
+	for (size_t i = 0; i < b->targets.len; i++) {
+		const struct rt_target *get = &b->targets.data[i];
+		const struct rt_spec_function *g = rt_target_function(b, get);
+
+		if (get->type != index || g->op != RT_OP_GET || !plain_argument(g))
+			continue;
+		for (size_t j = 0; j < b->targets.len && tried < COUNTER_PAIRS; j++) {
+			const struct rt_target *put = &b->targets.data[j];
+			const struct rt_spec_function *p = rt_target_function(b, put);
+
+			if (put->type != index || p->op != RT_OP_PUT || !plain_argument(p))
+				continue;
+			tried++;
+			if (rt_scan_counter(b->module, get->addr, (uint8_t)rt_reg_argument(g->arg), put->addr,
+					    (uint8_t)rt_reg_argument(p->arg), &type->counter_offset,
+					    &type->counter_size)) {
+				type->counter_from = "inferred";
+				return;
+			}
+		}
+	}
+}
+
+void rt_plan_counters(struct rt_plan_build *b)
+{
+	bool dwarf = b->module->dwarf && rt_dwarf_present(b->module->dwarf);
+
+	for (uint32_t i = 0; dwarf && i < b->plan->types.len; i++) {
+		struct rt_plan_type *type = &b->plan->types.data[i];
+		struct rt_member member;
+
+		if (type->counter_offset == RT_COUNTER_UNKNOWN && type->spec->counter_struct &&
+		    rt_dwarf_member(b->module->dwarf, type->spec->counter_struct, type->spec->counter_member, &member))
+			(void)set_member(type, &member, "told");
+	}
+	for (size_t i = 0; dwarf && i < b->targets.len; i++)
+		from_debug_info(b, &b->targets.data[i]);
+	for (uint32_t i = 0; i < b->plan->types.len; i++)
+		if (b->plan->types.data[i].counter_offset == RT_COUNTER_UNKNOWN &&
+		    !b->plan->types.data[i].spec->counter_struct)
+			from_code(b, i);
+}
+
+bool rt_scan_counter(const struct rt_plan_module *module, struct rt_elfaddr get, uint8_t get_reg, struct rt_elfaddr put,
+		     uint8_t put_reg, int32_t *ret_offset, uint32_t *ret_size)
+{
+	_cleanup_(rt_decoder_destroyp) struct rt_decoder *decoder = NULL;
+	_cleanup_error_ struct rt_error *err = rt_decoder_create(module->image->machine, &decoder);
+	struct rt_effect get_effect, put_effect;
+
+	if (err)
+		return false;
+	rt_effect_of(module->image, decoder, get, get_reg, &get_effect);
+	rt_effect_of(module->image, decoder, put, put_reg, &put_effect);
+	return rt_effect_counter(&get_effect, &put_effect, ret_offset, ret_size);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Points for inlined instances: the instruction where an instance begins, with
+ * the object wherever debug information has it just there.
+ */
+#include <string.h>
+
+#include "probe/build.h"
+
+enum { GAP_INSNS = 16 };
+
+/* Between the instance's first instruction and the one where its object is known: straight code that stores nothing? */
+static bool gap_is_straight(struct rt_plan_build *b, const struct rt_inlined *i, bool *ret_stores)
+{
+	struct rt_elfaddr at = i->start;
+
+	*ret_stores = false;
+	for (unsigned n = 0; n < GAP_INSNS && at.v < i->entry.v; n++) {
+		struct rt_insn insn;
+
+		if (!rt_decode(b->decoder, rt_image_at(b->module->image, at, 16), at, &insn) || insn.jump || insn.ret ||
+		    insn.call)
+			return false;
+		*ret_stores |= insn.has_mem && insn.mem.writes;
+		at.v += insn.length;
+	}
+	return at.v == i->entry.v;
+}
+
+/* CFA = sp + *ret at addr, 0 where the frame is not sp-based. */
+static int32_t cfa_delta(struct rt_plan_build *b, struct rt_elfaddr addr)
+{
+	struct rt_cfi_row row;
+
+	if (!rt_dwarf_cfi(b->module->dwarf, addr, &row) || row.cfa_reg != RT_REG_RSP || row.cfa_offset < 0 ||
+	    row.cfa_offset > INT32_MAX)
+		return 0;
+	return (int32_t)row.cfa_offset;
+}
+
+struct instance {
+	uint32_t type, function; /* indexes */
+	const struct rt_inlined *at;
+	const char *name;
+};
+
+static struct rt_error *refuse(struct rt_plan_build *b, const struct instance *in, const char *why)
+{
+	return rt_plan_refuse(b, in->type, in->function, in->name, RT_E_UNARMED, "inlined into %s (line %u): %s",
+			      in->at->caller ? in->at->caller : "?", in->at->line, why);
+}
+
+/* Several instances may start at one instruction for different objects: the register tells them apart. */
+static struct rt_error *take_place(struct rt_plan_build *b, const struct instance *in, const struct rt_point *p,
+				   bool *ret_mine)
+{
+	uint64_t place = (uint64_t)p->op | (uint64_t)p->reg << 8 | (uint64_t)p->deref << 16 | UINT64_C(1) << 24 |
+			 (uint64_t)(uint32_t)p->reg_offset << 32;
+	uint64_t *owner = rt_map_put(&b->taken, rt_key_make(p->address.v, place), ret_mine);
+
+	if (!owner)
+		return rt_error_nomem();
+	if (*ret_mine)
+		*owner = b->plan->types.data[in->type].id;
+	return NULL;
+}
+
+static struct rt_error *add_instance(struct rt_plan_build *b, const struct instance *in)
+{
+	const struct rt_plan_type *type = &b->plan->types.data[in->type];
+	const struct rt_spec_function *f = &type->spec->functions.data[in->function];
+	struct rt_site_request request = { .image = b->module->image,
+					   .decoder = b->decoder,
+					   .entry = in->at->entry,
+					   .reg = in->at->reg,
+					   .nearest = true,
+					   .first_insn = b->plan->options.first_insn,
+					   .avoid_nop5 = b->plan->options.avoid_nop5 };
+	struct rt_point p = { .kind = RT_POINT_INSN,
+			      .op = f->op,
+			      .delta = rt_op_delta(f->op, type->start),
+			      .guessed = f->guessed,
+			      .function = in->at->start,
+			      .deref = (uint8_t)(in->at->deref + (f->place == RT_PLACE_ARG_PTR)),
+			      .reg_offset = in->at->offset,
+			      .place = f->place,
+			      .counter_offset = RT_COUNTER_UNKNOWN,
+			      .flags = (uint16_t)(RT_EV_INLINE | (f->hidden ? RT_EV_HIDDEN : 0)) };
+	struct rt_site site;
+	const char *why;
+	bool stores, mine;
+
+	if (!in->at->located)
+		return refuse(b, in, in->at->why_not ? in->at->why_not : "its object cannot be located");
+	if (!gap_is_straight(b, in->at, &stores))
+		return refuse(b, in, "its object is only known behind a branch");
+	(void)rt_survey_range(&b->survey, in->at->entry, &request.start, &request.end);
+	if (!rt_site_find(&request, &site, &why))
+		return refuse(b, in, why);
+	if (!rt_image_offset(b->module->image, site.address, &p.offset))
+		return refuse(b, in, "its code is not in the file");
+	p.address = site.address;
+	p.cost = site.cost;
+	p.reg = site.reg;
+	p.cfa_delta = cfa_delta(b, site.address);
+	/* the walk knows the object's fields only where the register holds the object itself */
+	if (!stores && !p.deref && !p.reg_offset)
+		rt_plan_set_counter(type, &site.track, &p);
+	else if (!stores && site.address.v == in->at->entry.v)
+		rt_plan_set_counter(type, NULL, &p);
+	RT_TRY(take_place(b, in, &p, &mine));
+	return mine ? rt_plan_add(b, in->type, in->function, &p, in->name) : NULL;
+}
+
+static struct rt_error *add_instances(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name)
+{
+	const struct rt_spec_function *f = &b->plan->types.data[type].spec->functions.data[function];
+	_cleanup_free_ struct rt_inlined *list = NULL;
+	size_t count = 0;
+
+	RT_TRY(rt_dwarf_inlined(b->module->dwarf, name, f->arg ? f->arg : 1, &list, &count));
+	if (count && rt_needs_return(f))
+		return rt_plan_refuse(b, type, function, name, RT_E_UNARMED,
+				      "inlined at %zu places, where its result cannot be seen", count);
+	for (size_t i = 0; i < count; i++) {
+		struct instance in = { .type = type, .function = function, .at = &list[i], .name = name };
+
+		RT_TRY(add_instance(b, &in));
+	}
+	return NULL;
+}
+
+/* One name may be declared in many files: ask for its instances once. */
+static bool first_of_name(struct rt_survey *survey, const struct rt_survey_function *f)
+{
+	const struct rt_survey_function *other = NULL;
+
+	while ((other = rt_survey_function(survey, f->name, other)) && other != f)
+		if (other->has_inlined)
+			return false;
+	return true;
+}
+
+static struct rt_error *inlined_function(struct rt_plan_build *b, uint32_t type, uint32_t function)
+{
+	const struct rt_spec_function *f = &b->plan->types.data[type].spec->functions.data[function];
+	const struct rt_survey_function *declared = NULL;
+
+	if (!strpbrk(f->name, "*?")) {
+		while ((declared = rt_survey_function(&b->survey, f->name, declared)))
+			if (declared->has_inlined)
+				return add_instances(b, type, function, f->name);
+		return NULL;
+	}
+	for (size_t i = 0; i < b->survey.functions.len; i++) {
+		declared = &b->survey.functions.data[i];
+		if (declared->has_inlined && rt_glob_match(f->name, declared->name) &&
+		    first_of_name(&b->survey, declared))
+			RT_TRY(add_instances(b, type, function, declared->name));
+	}
+	return NULL;
+}
+
+struct rt_error *rt_plan_inlined(struct rt_plan_build *b)
+{
+	for (uint32_t t = 0; b->survey.functions.len && t < b->plan->types.len; t++) {
+		const struct rt_spec_type *spec = b->plan->types.data[t].spec;
+
+		for (uint32_t i = 0; i < spec->functions.len; i++)
+			if (rt_plan_dso_fits(spec->functions.data[i].dso, b->module->name))
+				RT_TRY(inlined_function(b, t, i));
+	}
+	return NULL;
+}

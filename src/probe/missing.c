@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What to say when functions that the user named are nowhere. */
+#include <string.h>
+
+#include "base/sink.h"
+#include "probe/build.h"
+#include "probe/near.h"
+
+static const char *basename_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Presets and scans name what may be there; the user names what must be. */
+static bool is_told(const struct rt_spec_type *type)
+{
+	return type->origin && strncmp(type->origin, "presets/", 8) != 0 && strcmp(type->origin, "scan") != 0;
+}
+
+struct shortage {
+	const struct rt_plan_type *type;
+	const struct rt_spec_function *missing; /* first function that is nowhere */
+	const struct rt_spec_function *refused; /* first function that cannot be probed */
+};
+
+/* true when one of the ops was named for the type, but has no point. */
+static bool lacks(const struct rt_plan_type *type, enum rt_op a, enum rt_op b, struct shortage *ret)
+{
+	struct shortage s = { .type = type };
+	bool named = false;
+
+	for (size_t i = 0; i < type->spec->functions.len; i++) {
+		const struct rt_spec_function *f = &type->spec->functions.data[i];
+
+		if (f->op != a && f->op != b)
+			continue;
+		named = true;
+		if (type->seen[i] & RT_SEEN_POINT)
+			return false;
+		if (type->seen[i] & RT_SEEN_REFUSED) {
+			if (!s.refused)
+				s.refused = f;
+		} else if (!s.missing) {
+			s.missing = f;
+		}
+	}
+	if (named)
+		*ret = s;
+	return named;
+}
+
+static struct rt_error *refused_error(const struct rt_plan *plan, const struct shortage *s)
+{
+	const char *why = "";
+
+	for (size_t i = 0; i < plan->refused.len; i++)
+		if (plan->refused.data[i].type == s->type->id &&
+		    rt_glob_match(s->refused->name, plan->refused.data[i].function))
+			why = plan->refused.data[i].why;
+	return rt_error_new(RT_E_UNARMED, "type %s: '%s' is there but cannot be probed: %s", s->type->spec->name,
+			    s->refused->name, why);
+}
+
+struct candidates {
+	struct rt_near near;
+	size_t symbols; /* how many names were looked at */
+	struct rt_survey *surveys;
+	size_t count;
+};
+
+static void offer_all(struct candidates *c)
+{
+	for (size_t m = 0; m < c->count; m++) {
+		struct rt_survey *s = &c->surveys[m];
+
+		c->symbols += s->symbols.len;
+		for (size_t i = 0; i < s->symbols.len; i++)
+			if (s->symbols.data[i].clone != RT_CLONE_PART)
+				rt_near_offer(&c->near, rt_intern_text(&s->names, s->symbols.data[i].name));
+		for (size_t i = 0; i < s->functions.len; i++)
+			if (s->functions.data[i].has_inlined)
+				rt_near_offer(&c->near, s->functions.data[i].name);
+	}
+}
+
+/* "obj_get (leak.c:19)" */
+static void write_name(struct rt_sink *text, struct candidates *c, const char *name)
+{
+	rt_sink_puts(text, name);
+	for (size_t m = 0; m < c->count; m++) {
+		const struct rt_survey_function *f = rt_survey_function(&c->surveys[m], name, NULL);
+
+		if (!f || !f->file || !f->line)
+			continue;
+		rt_sink_printf(text, " (%s:%u%s)", basename_of(f->file), f->line,
+			       !f->has_body && f->has_inlined ? ", only inlined" : "");
+		return;
+	}
+}
+
+/* true when the file may have had the function under a name that is gone. */
+static bool is_stripped(const struct rt_plan_module *module)
+{
+	return module->symtab && module->symtab->stripped && !(module->dwarf && rt_dwarf_present(module->dwarf));
+}
+
+static struct rt_error *stripped_error(const struct rt_plan_module *module, const char *function)
+{
+	const struct rt_image *image = module->image;
+	char id[2 * RT_BUILD_ID_MAX + 1];
+	struct rt_error *err;
+
+	if (!image->build_id_size || image->build_id_is_hash)
+		err = rt_error_new(RT_E_STRIPPED,
+				   "%s has no symbol table (stripped) and no build-id, so no '%s' is seen",
+				   module->name, function);
+	else
+		err = rt_error_new(RT_E_STRIPPED,
+				   "%s has no symbol table (stripped), so no '%s' is seen; its build-id is %s",
+				   module->name, function, rt_build_id_text(image->build_id, image->build_id_size, id));
+	return rt_error_fix(err,
+			    "install its debug symbols (the -dbgsym or -debuginfo package of this build-id)\n"
+			    "or name the code by its ELF address: -P 'get=0xADDRESS@%s:1 put=0xADDRESS@%s:1'",
+			    basename_of(module->name), basename_of(module->name));
+}
+
+static struct rt_error *no_function_error(const struct rt_spec_function *f, struct candidates *c,
+					  const struct rt_plan_module *modules)
+{
+	struct rt_error *err =
+		c->count == 1
+			? rt_error_new(RT_E_NO_FUNCTION, "no function '%s' in %s (%zu symbols read)", f->name,
+				       modules[0].name, c->symbols)
+			: rt_error_new(RT_E_NO_FUNCTION,
+				       "no function '%s' in %s and %zu other files (%zu symbols read)", f->name,
+				       c->count ? modules[0].name : "nothing", c->count ? c->count - 1 : 0, c->symbols);
+	_cleanup_error_ struct rt_error *write_err = NULL;
+	struct rt_sink text;
+
+	rt_sink_init_memory(&text);
+	if (c->near.count) {
+		rt_sink_puts(&text, "did you mean: ");
+		for (size_t i = 0; i < c->near.count; i++) {
+			if (i)
+				rt_sink_puts(&text, ", ");
+			write_name(&text, c, c->near.names[i]);
+		}
+		rt_sink_puts(&text, "?\n");
+	}
+	rt_sink_printf(&text, "list: reftrace scan %s", c->count ? modules[0].name : "FILE");
+	write_err = rt_sink_end(&text);
+	if (!write_err)
+		err = rt_error_fix(err, "%s", text.buffer);
+	rt_sink_deinit(&text);
+	return err;
+}
+
+/* The function is in a file, but not where the spec says: FN@DSO. */
+static struct rt_error *wrong_file_error(const struct rt_spec_function *f, struct candidates *c,
+					 const struct rt_plan_module *modules)
+{
+	for (size_t m = 0; f->dso && m < c->count; m++) {
+		struct rt_error *err;
+
+		if (!rt_survey_symbol(&c->surveys[m], f->name, NULL) || rt_plan_dso_fits(f->dso, modules[m].name))
+			continue;
+		err = rt_error_new(RT_E_NO_FUNCTION, "no function '%s' in a file called %s", f->name, f->dso);
+		return rt_error_fix(err, "%s has it: %s@%s", modules[m].name, f->name, basename_of(modules[m].name));
+	}
+	return NULL;
+}
+
+static struct rt_error *missing_error(const struct rt_spec_function *f, struct candidates *c,
+				      const struct rt_plan_module *modules)
+{
+	struct rt_error *err = wrong_file_error(f, c, modules);
+
+	if (err)
+		return err;
+	c->near.wanted = f->name;
+	offer_all(c);
+	/* a slip is more likely than a name that was stripped away */
+	for (size_t m = 0; m < c->count && !c->near.count; m++)
+		if (f->dso ? rt_plan_dso_fits(f->dso, modules[m].name) : m == 0)
+			if (is_stripped(&modules[m]))
+				return stripped_error(&modules[m], f->name);
+	return no_function_error(f, c, modules);
+}
+
+struct rt_error *rt_plan_missing(const struct rt_plan *plan, const struct rt_plan_module *modules, size_t count)
+{
+	struct candidates c = { .count = 0 };
+	struct rt_error *err = NULL;
+	struct shortage s = { 0 };
+	size_t t = 0;
+
+	for (; t < plan->types.len; t++) {
+		const struct rt_plan_type *type = &plan->types.data[t];
+
+		/* a mistyped get beside a good new would turn every put into an extra one */
+		if (is_told(type->spec) &&
+		    (lacks(type, RT_OP_GET, RT_OP_GET, &s) || lacks(type, RT_OP_PUT, RT_OP_PUT, &s) ||
+		     lacks(type, RT_OP_NEW, RT_OP_GET, &s) || lacks(type, RT_OP_PUT, RT_OP_FREE, &s)))
+			break;
+	}
+	if (t == plan->types.len)
+		return NULL;
+	if (!s.missing)
+		return refused_error(plan, &s);
+	c.surveys = calloc(count + 1, sizeof(*c.surveys));
+	if (!c.surveys)
+		return rt_error_nomem();
+	for (; c.count < count && !err; c.count += !err)
+		err = rt_survey_init(&modules[c.count], &c.surveys[c.count]);
+	if (!err)
+		err = missing_error(s.missing, &c, modules);
+	for (size_t i = 0; i < c.count; i++)
+		rt_survey_deinit(&c.surveys[i]);
+	free(c.surveys);
+	return err;
+}

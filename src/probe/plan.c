@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The plan as data, and the planning of one module: resolve, find counters, choose sites. */
+#include "probe/plan.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "probe/build.h"
+
+const char *rt_probe_cost_name(enum rt_probe_cost cost)
+{
+	static const char *const names[] = { [RT_COST_EMULATED] = "emulated",
+					     [RT_COST_STEP] = "single-stepped",
+					     [RT_COST_AVOID] = "5-byte nop",
+					     [RT_COST_NEVER] = "never" };
+
+	return (unsigned)cost < sizeof(names) / sizeof(names[0]) ? names[cost] : "?";
+}
+
+int16_t rt_op_delta(uint8_t op, int32_t start)
+{
+	switch (op) {
+	case RT_OP_NEW:
+		return start >= 0 && start <= INT16_MAX ? (int16_t)start : 1;
+	case RT_OP_GET:
+		return 1;
+	case RT_OP_PUT:
+		return -1;
+	default:
+		return 0;
+	}
+}
+
+void rt_plan_destroy(struct rt_plan *plan)
+{
+	if (!plan)
+		return;
+	for (size_t i = 0; i < plan->types.len; i++)
+		free(plan->types.data[i].seen);
+	for (size_t i = 0; i < plan->points.len; i++)
+		free(plan->points.data[i].name);
+	for (size_t i = 0; i < plan->refused.len; i++) {
+		free(plan->refused.data[i].function);
+		free(plan->refused.data[i].why);
+	}
+	rt_vec_deinit(&plan->types);
+	rt_vec_deinit(&plan->points);
+	rt_vec_deinit(&plan->refused);
+	free(plan);
+}
+
+struct rt_error *rt_plan_create(const struct rt_spec *spec, const struct rt_plan_options *options, struct rt_plan **ret)
+{
+	_cleanup_(rt_plan_destroyp) struct rt_plan *plan = calloc(1, sizeof(*plan));
+
+	if (!plan)
+		return rt_error_nomem();
+	plan->spec = spec;
+	plan->options = *options;
+	for (size_t i = 0; i < spec->types.len; i++) {
+		const struct rt_spec_type *s = &spec->types.data[i];
+		struct rt_plan_type *t = rt_vec_add(&plan->types);
+
+		if (!t)
+			return rt_error_nomem();
+		t->id = (uint32_t)i + 1;
+		t->spec = s;
+		t->start = s->start;
+		t->floating = s->floating;
+		t->counter_offset = s->counter_offset;
+		t->counter_size = s->counter_offset == RT_COUNTER_UNKNOWN ? 0 : s->counter_size;
+		t->counter_from = s->counter_offset == RT_COUNTER_UNKNOWN ? NULL : "told";
+		t->seen = calloc(s->functions.len + 1, 1);
+		if (!t->seen)
+			return rt_error_nomem();
+	}
+	*ret = rt_take(plan);
+	return NULL;
+}
+
+struct rt_error *rt_plan_refuse(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name,
+				enum rt_code code, const char *format, ...)
+{
+	struct rt_refused r = { .type = b->plan->types.data[type].id, .module = b->module->id, .code = (uint8_t)code };
+	va_list ap;
+
+	va_start(ap, format);
+	if (vasprintf(&r.why, format, ap) < 0)
+		r.why = NULL;
+	va_end(ap);
+	r.function = strdup(name);
+	if (!r.why || !r.function || !rt_vec_push(&b->plan->refused, r)) {
+		free(r.why);
+		free(r.function);
+		return rt_error_nomem();
+	}
+	b->plan->types.data[type].seen[function] |= RT_SEEN_REFUSED;
+	return NULL;
+}
+
+struct rt_error *rt_plan_add(struct rt_plan_build *b, uint32_t type, uint32_t function, const struct rt_point *point,
+			     const char *name)
+{
+	struct rt_plan_type *t = &b->plan->types.data[type];
+	struct rt_point p = *point;
+
+	p.id = (uint32_t)b->plan->points.len + 1;
+	p.module = b->module->id;
+	p.type = t->id;
+	p.name = strdup(name);
+	if (!p.name || !rt_vec_push(&b->plan->points, p)) {
+		free(p.name);
+		return rt_error_nomem();
+	}
+	t->points++;
+	t->seen[function] |= RT_SEEN_POINT;
+	return NULL;
+}
+
+void rt_plan_set_counter(const struct rt_plan_type *type, const struct rt_track *track, struct rt_point *point)
+{
+	int8_t bias = 0;
+
+	point->counter_offset = RT_COUNTER_UNKNOWN;
+	point->counter_size = 0;
+	if (type->counter_offset == RT_COUNTER_UNKNOWN ||
+	    (track && !rt_track_bias(track, type->counter_offset, type->counter_size, &bias)))
+		return;
+	point->counter_offset = type->counter_offset;
+	point->counter_size = (uint8_t)type->counter_size;
+	point->counter_bias = bias;
+}
+
+static void build_deinit(struct rt_plan_build *b)
+{
+	rt_survey_deinit(&b->survey);
+	rt_decoder_destroy(b->decoder);
+	rt_vec_deinit(&b->targets);
+	rt_map_deinit(&b->taken);
+}
+
+static struct rt_error *build(struct rt_plan_build *b)
+{
+	RT_TRY(rt_decoder_create(b->module->image->machine, &b->decoder));
+	RT_TRY(rt_survey_init(b->module, &b->survey));
+	RT_TRY(rt_plan_resolve(b));
+	rt_plan_counters(b);
+	RT_TRY(rt_plan_points(b));
+	return b->plan->options.no_inline ? NULL : rt_plan_inlined(b);
+}
+
+struct rt_error *rt_plan_module(struct rt_plan *plan, const struct rt_plan_module *module, size_t *ret_first)
+{
+	struct rt_plan_build b = { .plan = plan, .module = module };
+	size_t first = plan->points.len;
+	struct rt_error *err = build(&b);
+
+	build_deinit(&b);
+	if (err)
+		return rt_error_wrap(err, "%s", module->name);
+	*ret_first = first;
+	return NULL;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Names of the spec to functions with code in one module. */
+#include <string.h>
+
+#include "base/fs.h"
+#include "probe/build.h"
+
+static const char *basename_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool rt_plan_dso_fits(const char *dso, const char *path)
+{
+	const char *base = basename_of(path);
+	size_t len;
+
+	if (!dso || rt_glob_match(dso, base))
+		return true;
+	/* libfoo and libfoo.so stand for libfoo.so.1.2 */
+	len = strlen(dso);
+	return strncmp(base, dso, len) == 0 &&
+	       (strncmp(base + len, ".so", 3) == 0 || (base[len] == '.' && len > 3 && !strcmp(dso + len - 3, ".so")));
+}
+
+static struct rt_error *add_target(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name,
+				   const struct rt_survey_symbol *s)
+{
+	const struct rt_spec_function *f = &b->plan->types.data[type].spec->functions.data[function];
+	struct rt_target target = {
+		.type = type, .function = function, .name = name, .symbol = s->symbol, .addr = s->symbol->addr
+	};
+	bool exact = strcmp(f->name, s->symbol->name) == 0;
+
+	if (s->clone == RT_CLONE_PART && !exact)
+		return NULL;
+	if (s->symbol->ifunc)
+		return rt_plan_refuse(b, type, function, name, RT_E_UNARMED,
+				      "its code is chosen at run time (IFUNC): name the variant that runs");
+	/* a clone may have lost parameters before the object's; one that is first and is counted stays first */
+	if (s->clone == RT_CLONE_ARGS && !exact && f->arg > 1)
+		return rt_plan_refuse(b, type, function, name, RT_E_UNARMED,
+				      "compiled as %s: argument %u may be elsewhere", s->symbol->name, f->arg);
+	return rt_vec_push(&b->targets, target) ? NULL : rt_error_nomem();
+}
+
+static bool is_glob(const char *name)
+{
+	return strpbrk(name, "*?") != NULL;
+}
+
+static struct rt_error *resolve_glob(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *glob)
+{
+	for (size_t i = 0; i < b->survey.symbols.len; i++) {
+		const struct rt_survey_symbol *s = &b->survey.symbols.data[i];
+		const char *name = rt_intern_text(&b->survey.names, s->name);
+
+		if (rt_glob_match(glob, name))
+			RT_TRY(add_target(b, type, function, name, s));
+	}
+	return NULL;
+}
+
+static struct rt_error *resolve_address(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name)
+{
+	struct rt_target target = { .type = type, .function = function, .name = name };
+	const struct rt_symbol *symbol;
+	uint64_t addr;
+
+	if (!rt_parse_u64(name + 2, strlen(name) - 2, 16, &addr))
+		return NULL;
+	target.addr.v = addr;
+	if (!rt_image_at(b->module->image, target.addr, 1).size)
+		return rt_plan_refuse(b, type, function, name, RT_E_NO_FUNCTION, "no code at this address");
+	symbol = b->module->symtab ? rt_symtab_at(b->module->symtab, target.addr) : NULL;
+	if (symbol && symbol->addr.v == addr) {
+		target.symbol = symbol;
+		target.name = symbol->name;
+	}
+	return rt_vec_push(&b->targets, target) ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *resolve_name(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name)
+{
+	const struct rt_survey_symbol *s = NULL;
+	size_t base;
+	enum rt_clone clone;
+
+	while ((s = rt_survey_symbol(&b->survey, name, s)))
+		RT_TRY(add_target(b, type, function, name, s));
+	/* "obj_put.isra.0" names just that clone */
+	base = rt_clone_base(name, &clone);
+	if (name[base]) {
+		_cleanup_free_ char *stem = strndup(name, base);
+
+		if (!stem)
+			return rt_error_nomem();
+		for (s = NULL; (s = rt_survey_symbol(&b->survey, stem, s));)
+			if (strcmp(s->symbol->name, name) == 0)
+				RT_TRY(add_target(b, type, function, name, s));
+	}
+	return NULL;
+}
+
+struct rt_error *rt_plan_resolve(struct rt_plan_build *b)
+{
+	for (uint32_t t = 0; t < b->plan->types.len; t++) {
+		const struct rt_spec_type *spec = b->plan->types.data[t].spec;
+
+		for (uint32_t i = 0; i < spec->functions.len; i++) {
+			const struct rt_spec_function *f = &spec->functions.data[i];
+
+			if (!rt_plan_dso_fits(f->dso, b->module->name))
+				continue;
+			if (strncmp(f->name, "0x", 2) == 0)
+				RT_TRY(resolve_address(b, t, i, f->name));
+			else if (is_glob(f->name))
+				RT_TRY(resolve_glob(b, t, i, f->name));
+			else
+				RT_TRY(resolve_name(b, t, i, f->name));
+		}
+	}
+	return NULL;
+}
