@@ -21,6 +21,13 @@ const char *rt_paint(const struct rt_text_report *report, enum rt_paint paint)
 	return report->options.color ? codes[paint] : "";
 }
 
+const char *rt_report_fit(struct rt_text_report *report, const char *text)
+{
+	size_t most = report->options.width + report->options.width / 2;
+
+	return report->options.verbose ? text : rt_shorten(&report->arena, text, most);
+}
+
 static const char *command_text(struct rt_text_report *report)
 {
 	const char *text = "";
@@ -69,7 +76,8 @@ static void head(struct rt_text_report *report)
 	if (report->run->pairs) {
 		const char *pairs = rt_clean(&report->arena, report->run->pairs);
 
-		rt_sink_printf(report->sink, "%s%s\n", strncmp(pairs, "pairs:", 6) ? "pairs: " : "", pairs);
+		rt_sink_printf(report->sink, "%s%s\n", strncmp(pairs, "pairs:", 6) ? "pairs: " : "",
+			       rt_report_fit(report, pairs));
 	}
 	rt_sink_puts(report->sink, "\n");
 }
@@ -82,10 +90,10 @@ static void findings(struct rt_text_report *report)
 	if (report->options.verbose || full > v->finding_count)
 		full = v->finding_count;
 	for (size_t i = 0; i < full; i++)
-		rt_text_finding(report, &v->findings[i]);
+		rt_report_finding(report, &v->findings[i]);
 	lines = v->finding_count - full > LINE_FINDINGS ? LINE_FINDINGS : v->finding_count - full;
 	for (size_t i = full; i < full + lines; i++)
-		rt_text_finding_line(report, &v->findings[i]);
+		rt_report_finding_line(report, &v->findings[i]);
 	if (full + lines < v->finding_count)
 		rt_sink_printf(report->sink, "and %zu more findings: -v\n", v->finding_count - full - lines);
 	if (lines)
@@ -178,7 +186,7 @@ static void folded(struct rt_text_report *report)
 	for (size_t i = 0; all && i < v->suspect_count; i++) {
 		if (!i)
 			rt_sink_puts(report->sink, "suspects (confidence < 0.5, no effect on the exit status):\n");
-		rt_text_finding_line(report, &v->suspects[i]);
+		rt_report_finding_line(report, &v->suspects[i]);
 	}
 	for (size_t i = 0; i < v->alive_count && (all || i < 4); i++)
 		rt_sink_printf(report->sink, "%s%llu %s (%s)",
@@ -225,7 +233,8 @@ static void notes(struct rt_text_report *report, const char *head_text, const ch
 	size_t shown = report->options.verbose || count <= NOTES ? count : NOTES;
 
 	for (size_t i = 0; i < shown; i++)
-		rt_sink_printf(report->sink, "  %s%s\n", head_text, rt_clean(&report->arena, texts[i]));
+		rt_sink_printf(report->sink, "  %s%s\n", head_text,
+			       rt_report_fit(report, rt_clean(&report->arena, texts[i])));
 	if (shown < count)
 		rt_sink_printf(report->sink, "  %sand %zu more: -v\n", head_text, count - shown);
 }

@@ -24,19 +24,22 @@ struct rt_text_report {
 const char *rt_paint(const struct rt_text_report *report, enum rt_paint paint);
 
 /* "leak.c:29" in at most max columns; "" when the place has no file. Whole path or its last part. */
-const char *rt_text_place(struct rt_text_report *report, const struct rt_frame *frame, size_t max);
+const char *rt_report_place(struct rt_text_report *report, const struct rt_frame *frame, size_t max);
+
+/* A sentence: whole with -v, else at most one and a half lines. */
+const char *rt_report_fit(struct rt_text_report *report, const char *text);
 
 /* A finding in full: head, guilty line, source, balance, history. */
-void rt_text_finding(struct rt_text_report *report, const struct rt_finding *finding);
+void rt_report_finding(struct rt_text_report *report, const struct rt_finding *finding);
 
 /* A finding in one line, for those beyond options.max_findings and for suspects. */
-void rt_text_finding_line(struct rt_text_report *report, const struct rt_finding *finding);
+void rt_report_finding_line(struct rt_text_report *report, const struct rt_finding *finding);
 
 /* The lines around the guilty one, with what happened on them. Prints nothing when they cannot be read. */
-void rt_text_source(struct rt_text_report *report, const struct rt_finding *finding);
+void rt_report_source(struct rt_text_report *report, const struct rt_finding *finding);
 
 /* Table "balance by caller", "first:" line or ledger, stacks. */
-void rt_text_balance(struct rt_text_report *report, const struct rt_finding *finding);
-void rt_text_first(struct rt_text_report *report, const struct rt_finding *finding);
-void rt_text_ledger(struct rt_text_report *report, const struct rt_finding *finding);
-void rt_text_stacks(struct rt_text_report *report, const struct rt_finding *finding);
+void rt_report_balance(struct rt_text_report *report, const struct rt_finding *finding);
+void rt_report_first(struct rt_text_report *report, const struct rt_finding *finding);
+void rt_report_ledger(struct rt_text_report *report, const struct rt_finding *finding);
+void rt_report_stacks(struct rt_text_report *report, const struct rt_finding *finding);

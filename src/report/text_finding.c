@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-const char *rt_text_place(struct rt_text_report *report, const struct rt_frame *frame, size_t max)
+const char *rt_report_place(struct rt_text_report *report, const struct rt_frame *frame, size_t max)
 {
 	const char *file = frame->file, *line;
 	size_t least;
@@ -110,7 +110,7 @@ static void guilty_line(struct rt_text_report *report, const struct rt_finding *
 	size_t width = report->options.width, room = width > taken + 16 ? width - taken : 16;
 
 	rt_sink_printf(report->sink, "  %s %s%s%s  %s   %s\n", role_text(f->role), rt_paint(report, RT_PAINT_STRONG),
-		       call, rt_paint(report, RT_PAINT_END), rt_text_place(report, &f->guilty, room), sure);
+		       call, rt_paint(report, RT_PAINT_END), rt_report_place(report, &f->guilty, room), sure);
 }
 
 /* Where it was taken, other candidates, and why: as much as is needed to believe the line above. */
@@ -123,37 +123,38 @@ static void reasons(struct rt_text_report *report, const struct rt_finding *f)
 
 	if (elsewhere && f->kind == RT_LEAK)
 		rt_sink_printf(report->sink, "  taken in %s  %s\n", call_text(report, &f->taken_by),
-			       rt_text_place(report, &f->taken_by, 40));
+			       rt_report_place(report, &f->taken_by, 40));
 	if (f->confidence < RT_CERTAIN || all || f->kind != RT_LEAK) {
 		for (size_t i = 0; i < evidence; i++)
-			rt_sink_printf(report->sink, "  why: %s\n", rt_clean(&report->arena, f->evidence[i]));
+			rt_sink_printf(report->sink, "  why: %s\n",
+				       rt_report_fit(report, rt_clean(&report->arena, f->evidence[i])));
 	}
 	for (size_t i = 0; i < f->alternative_count && (all || (i < 1 && f->confidence < RT_CERTAIN)); i++)
 		rt_sink_printf(report->sink, "  or: %s  %s   (%.2f)\n", call_text(report, &f->alternatives[i].frame),
-			       rt_text_place(report, &f->alternatives[i].frame, 40), f->alternatives[i].confidence);
+			       rt_report_place(report, &f->alternatives[i].frame, 40), f->alternatives[i].confidence);
 	if (f->incomplete)
 		rt_sink_puts(report->sink, "  note: some operations of these objects were not seen\n");
 }
 
-void rt_text_finding(struct rt_text_report *report, const struct rt_finding *f)
+void rt_report_finding(struct rt_text_report *report, const struct rt_finding *f)
 {
 	rt_sink_printf(report->sink, "%s%s%s %s  %s\n", rt_paint(report, RT_PAINT_BAD), kind_head(f->kind),
 		       rt_paint(report, RT_PAINT_END), f->id, what(report, f));
 	guilty_line(report, f);
 	reasons(report, f);
-	rt_text_source(report, f);
+	rt_report_source(report, f);
 	if (f->kind == RT_LEAK || report->options.verbose)
-		rt_text_balance(report, f);
+		rt_report_balance(report, f);
 	if (f->kind == RT_LEAK && !report->options.verbose)
-		rt_text_first(report, f);
+		rt_report_first(report, f);
 	else
-		rt_text_ledger(report, f);
+		rt_report_ledger(report, f);
 	if (f->kind != RT_LEAK || report->options.verbose)
-		rt_text_stacks(report, f);
+		rt_report_stacks(report, f);
 	rt_sink_puts(report->sink, "\n");
 }
 
-void rt_text_finding_line(struct rt_text_report *report, const struct rt_finding *f)
+void rt_report_finding_line(struct rt_text_report *report, const struct rt_finding *f)
 {
 	rt_sink_printf(report->sink, "%s%s%s %s  %s\n", rt_paint(report, RT_PAINT_BAD), kind_head(f->kind),
 		       rt_paint(report, RT_PAINT_END), f->id, what(report, f));

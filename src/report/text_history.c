@@ -85,7 +85,7 @@ static void balance_row(struct rt_text_report *report, const struct rt_balance *
 		       b->left ? rt_paint(report, RT_PAINT_END) : "", b->guilty ? "  <==" : "");
 }
 
-void rt_text_balance(struct rt_text_report *report, const struct rt_finding *f)
+void rt_report_balance(struct rt_text_report *report, const struct rt_finding *f)
 {
 	size_t rows = report->options.verbose ? f->balance_count : report->balance_rows, hidden = 0, room;
 	struct columns c;
@@ -171,7 +171,7 @@ static bool one_file(const struct rt_finding *f)
 	return true;
 }
 
-void rt_text_first(struct rt_text_report *report, const struct rt_finding *f)
+void rt_report_first(struct rt_text_report *report, const struct rt_finding *f)
 {
 	const char *head = rt_format(&report->arena, "  first: object #%llu at +%s  ",
 				     (unsigned long long)f->first_object, since_start(report, f->first_time_ns));
@@ -200,7 +200,7 @@ void rt_text_first(struct rt_text_report *report, const struct rt_finding *f)
 	rt_sink_puts(report->sink, "\n");
 }
 
-void rt_text_ledger(struct rt_text_report *report, const struct rt_finding *f)
+void rt_report_ledger(struct rt_text_report *report, const struct rt_finding *f)
 {
 	struct wrap w = { .report = report, .column = 10, .indent = 10, .lines = report->options.verbose ? 32 : 6 };
 	bool dead = false;
@@ -233,7 +233,7 @@ void rt_text_ledger(struct rt_text_report *report, const struct rt_finding *f)
 	rt_sink_puts(report->sink, "\n");
 }
 
-void rt_text_stacks(struct rt_text_report *report, const struct rt_finding *f)
+void rt_report_stacks(struct rt_text_report *report, const struct rt_finding *f)
 {
 	size_t most = report->options.verbose ? f->stack_count : 4, label = 0;
 
@@ -253,9 +253,9 @@ void rt_text_stacks(struct rt_text_report *report, const struct rt_finding *f)
 			const char *word = rt_place_text(&report->arena, &s->frames[n]);
 
 			if (s->frames[n].line && s->frames[n].file)
-				word = rt_format(
-					&report->arena, "%s %s", word,
-					rt_text_place(report, &s->frames[n], n && !report->options.verbose ? 20 : 32));
+				word = rt_format(&report->arena, "%s %s", word,
+						 rt_report_place(report, &s->frames[n],
+								 n && !report->options.verbose ? 20 : 32));
 			wrap_word(&w, " < ", word, n + 1 == s->count);
 		}
 		rt_sink_puts(report->sink, "\n");

@@ -129,7 +129,7 @@ static bool telling(struct rt_text_report *report, const struct rt_finding *f, u
 	return text && text[strspn(text, " \t\r{};")];
 }
 
-void rt_text_source(struct rt_text_report *report, const struct rt_finding *f)
+void rt_report_source(struct rt_text_report *report, const struct rt_finding *f)
 {
 	const char *code[EXCERPT] = { NULL };
 	struct excerpt e = { 0 };

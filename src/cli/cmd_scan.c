@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* scan: which get/put families would be traced, module by module, and how sure that is. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "cli/command.h"
+#include "cli/failure.h"
+#include "cli/file.h"
+#include "cli/options.h"
+#include "maps/maps.h"
+#include "probe/scan.h"
+#include "report/json_writer.h"
+#include "report/words.h"
+
+enum { MAPS_MAX = 64 << 20 };
+
+static const struct argp_option own[] = {
+	{ "pid", 'p', "PID[,PID]", 0, "look at the modules of running processes", 1 },
+	{ "type", 't', "NAME", 0, "only families of this type (repeatable)", 1 },
+	{ "write", RT_OPT_WRITE, "FILE", 0, "write what was found as a preset, for -P ./FILE", 1 },
+	{ "json", RT_OPT_JSON, NULL, 0, "print JSON", 1 },
+	{ "symfs", RT_OPT_SYMFS, "DIR", 0, "look for separate debug files below DIR", 1 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct rt_options *options = state->input;
+
+	switch (key) {
+	case 't':
+		if (!strncmp(arg, "struct ", 7))
+			arg += 7;
+		return rt_vec_push(&options->types, arg) ? 0 : rt_option_fault(options, rt_error_nomem());
+	case RT_OPT_JSON:
+		options->format = RT_FORMAT_JSON;
+		return 0;
+	case RT_OPT_SYMFS:
+		options->symfs = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp scan_argp = { own, parse };
+static const struct argp_child children[] = { { &scan_argp }, { &rt_common_argp }, { 0 } };
+const struct argp rt_scan_argp = { NULL, rt_parse_operands, "FILE...\n-p PID[,PID]",
+				   "Lists the get/put families of programs and libraries.", children };
+
+struct scan {
+	const struct rt_options *options;
+	const char **types; /* owned, NULL-terminated, or NULL */
+	int root_fd;
+	struct rt_spec all; /* of every module, for --write */
+	struct rt_json json;
+	struct rt_sink out;
+	struct rt_arena arena;
+	size_t families, modules;
+};
+
+static const char *place_suffix(struct scan *s, const struct rt_spec_function *f)
+{
+	switch (f->place) {
+	case RT_PLACE_ARG:
+		return rt_format(&s->arena, ":%u", f->arg);
+	case RT_PLACE_ARG_PTR:
+		return rt_format(&s->arena, ":*%u", f->arg);
+	case RT_PLACE_RET:
+		return ":ret";
+	case RT_PLACE_RET_PTR:
+		return ":*ret";
+	case RT_PLACE_OUT:
+		return rt_format(&s->arena, ":out*%u", f->arg);
+	}
+	return "";
+}
+
+/* How a family is confirmed beyond its names, as the planner sees it. */
+static const char *confirmed(struct scan *s, const struct rt_plan_type *planned, const struct rt_dwarf *dwarf)
+{
+	if (planned && planned->counter_from && !strcmp(planned->counter_from, "inferred"))
+		return "by code: both change one counter";
+	if (planned && planned->counter_from)
+		return rt_format(&s->arena, "by %s: its counter is known", planned->counter_from);
+	return rt_dwarf_present(dwarf) ? "by name and parameter type" : "by name only";
+}
+
+static void family_text(struct scan *s, const struct rt_spec_type *type, const char *how, uint32_t points)
+{
+	rt_sink_printf(&s->out, "  %-16s ", rt_clean(&s->arena, type->name));
+	for (size_t i = 0; i < type->functions.len; i++) {
+		const struct rt_spec_function *f = &type->functions.data[i];
+
+		rt_sink_printf(&s->out, "%s%s=%s%s", i ? " " : "", f->hidden ? "hidden" : rt_op_name(f->op),
+			       rt_clean(&s->arena, f->name), place_suffix(s, f));
+	}
+	rt_sink_printf(&s->out, "\n                   %s; %u point%s\n", how, points, rt_plural(points));
+}
+
+static void family_json(struct scan *s, const struct rt_spec_type *type, const char *how, uint32_t points)
+{
+	rt_json_begin_object(&s->json, NULL);
+	rt_json_string(&s->json, "type", type->name);
+	rt_json_begin_array(&s->json, "functions");
+	for (size_t i = 0; i < type->functions.len; i++) {
+		const struct rt_spec_function *f = &type->functions.data[i];
+
+		rt_json_begin_object(&s->json, NULL);
+		rt_json_string(&s->json, "op", f->hidden ? "hidden" : rt_op_name(f->op));
+		rt_json_string(&s->json, "function", f->name);
+		rt_json_string(&s->json, "place", place_suffix(s, f));
+		rt_json_end_object(&s->json);
+	}
+	rt_json_end_array(&s->json);
+	rt_json_string(&s->json, "confirmed", how);
+	rt_json_u64(&s->json, "points", points);
+	rt_json_end_object(&s->json);
+}
+
+static void module_begin(struct scan *s, const char *name, bool stripped, size_t count)
+{
+	if (s->options->format == RT_FORMAT_JSON) {
+		rt_json_begin_object(&s->json, NULL);
+		rt_json_string(&s->json, "module", name);
+		rt_json_bool(&s->json, "stripped", stripped);
+		rt_json_begin_array(&s->json, "families");
+	} else if (count) {
+		rt_sink_printf(&s->out, "%s%s\n", rt_clean(&s->arena, name),
+			       stripped ? "  (stripped: only exported functions)" : "");
+	}
+}
+
+static void module_families(struct scan *s, const struct rt_plan_module *module, const struct rt_spec *spec,
+			    const struct rt_plan *plan)
+{
+	module_begin(s, module->name, module->symtab->stripped, spec->types.len);
+	for (size_t i = 0; i < spec->types.len; i++) {
+		const struct rt_plan_type *planned = i < plan->types.len ? &plan->types.data[i] : NULL;
+		const char *how = confirmed(s, planned, module->dwarf);
+
+		if (s->options->format == RT_FORMAT_JSON)
+			family_json(s, &spec->types.data[i], how, planned ? planned->points : 0);
+		else
+			family_text(s, &spec->types.data[i], how, planned ? planned->points : 0);
+	}
+	if (s->options->format == RT_FORMAT_JSON) {
+		rt_json_end_array(&s->json);
+		rt_json_end_object(&s->json);
+	}
+	s->families += spec->types.len;
+}
+
+/* Appends spec to s->all through its written form. */
+static struct rt_error *keep(struct scan *s, const struct rt_spec *spec)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (!s->options->write || !spec->types.len)
+		return NULL;
+	RT_TRY(rt_spec_write(spec, &text));
+	return rt_spec_parse(text, strlen(text), "scan", &s->all);
+}
+
+static struct rt_error *scan_planned(struct scan *s, const struct rt_plan_module *module, struct rt_spec *spec)
+{
+	struct rt_scan_options how = { .types = s->types };
+	struct rt_plan_options plan_options = { .return_points = true };
+	_cleanup_(rt_plan_destroyp) struct rt_plan *plan = NULL;
+	size_t first;
+
+	RT_TRY(rt_scan_module(module, &how, spec));
+	RT_TRY(rt_plan_create(spec, &plan_options, &plan));
+	RT_TRY(rt_plan_module(plan, module, &first));
+	module_families(s, module, spec, plan);
+	return keep(s, spec);
+}
+
+static struct rt_error *scan_image(struct scan *s, struct rt_image *image, const char *name)
+{
+	_cleanup_(rt_symtab_destroyp) struct rt_symtab *symtab = NULL;
+	_cleanup_(rt_dwarf_destroyp) struct rt_dwarf *dwarf = NULL;
+	struct rt_plan_module module = { .id = 1, .name = name, .image = image };
+	struct rt_spec spec = { 0 };
+	struct rt_error *err;
+
+	RT_TRY(rt_image_find_debug(image, s->root_fd));
+	RT_TRY(rt_symtab_create(image, &symtab));
+	RT_TRY(rt_dwarf_create(image, &dwarf));
+	module.symtab = symtab;
+	module.dwarf = dwarf;
+	err = scan_planned(s, &module, &spec);
+	rt_spec_deinit(&spec);
+	s->modules++;
+	return err;
+}
+
+/* opens `open` and calls it `name` */
+static struct rt_error *scan_file(struct scan *s, const char *open_path, const char *name)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+	_cleanup_close_ int fd = -1;
+
+	RT_TRY(rt_fs_open_file(AT_FDCWD, open_path, false, &fd));
+	RT_TRY(rt_image_open_fd(fd, name, &image));
+	return scan_image(s, image, name);
+}
+
+static struct rt_error *scan_process(struct scan *s, uint32_t pid)
+{
+	const char *path = rt_format(&s->arena, "/proc/%u/maps", pid);
+	_cleanup_free_ char *text = NULL;
+	struct rt_maps_line line;
+	char *cursor;
+	RT_VEC(const char *) seen = { 0 };
+	struct rt_error *err = rt_fs_read(AT_FDCWD, path, MAPS_MAX, &text, NULL);
+
+	if (rt_error_catch(&err, RT_E_NOT_FOUND))
+		return rt_error_fix(rt_error_new(RT_E_NO_PROCESS, "no process %u", pid), "find it with: pgrep NAME");
+	RT_TRY(err);
+	cursor = text;
+	while (rt_maps_parse_line(&cursor, &line)) {
+		const char *open_path;
+		bool known = !line.executable || line.path[0] != '/';
+
+		for (size_t i = 0; i < seen.len && !known; i++)
+			known = !strcmp(seen.data[i], line.path);
+		if (known || !rt_vec_push(&seen, rt_format(&s->arena, "%s", line.path)))
+			continue;
+		/* the very file that is mapped, even in another mount namespace or deleted */
+		open_path = rt_format(&s->arena, "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)line.start,
+				      (unsigned long long)line.end);
+		err = scan_file(s, open_path, seen.data[seen.len - 1]);
+		if (err)
+			fprintf(stderr, "reftrace: %s; ignoring\n", rt_clean(&s->arena, err->message));
+		rt_error_free(err);
+	}
+	rt_vec_deinit(&seen);
+	return NULL;
+}
+
+static struct rt_error *write_preset(struct scan *s)
+{
+	_cleanup_free_ char *text = NULL;
+	_cleanup_close_ int fd = -1;
+	struct rt_error *err;
+	struct rt_sink sink;
+
+	RT_TRY(rt_spec_write(&s->all, &text));
+	RT_TRY(rt_file_create(s->options->write, &fd));
+	rt_sink_init_fd(&sink, fd, s->options->write);
+	rt_sink_puts(&sink, "# found by reftrace scan; see reftrace.spec(5)\n");
+	rt_sink_puts(&sink, text);
+	err = rt_sink_end(&sink);
+	rt_sink_deinit(&sink);
+	return err;
+}
+
+static struct rt_error *scan_all(struct scan *s)
+{
+	const struct rt_options *options = s->options;
+
+	if (options->format == RT_FORMAT_JSON) {
+		rt_json_begin_object(&s->json, NULL);
+		rt_json_begin_array(&s->json, "modules");
+	}
+	for (size_t i = 0; i < options->operands.len; i++)
+		RT_TRY(scan_file(s, options->operands.data[i], options->operands.data[i]));
+	for (size_t i = 0; i < options->pids.len; i++)
+		RT_TRY(scan_process(s, options->pids.data[i]));
+	if (options->format == RT_FORMAT_JSON) {
+		rt_json_end_array(&s->json);
+		rt_json_end_object(&s->json);
+	}
+	RT_TRY(rt_sink_end(&s->out));
+	if (options->write)
+		RT_TRY(write_preset(s));
+	if (s->families)
+		return NULL;
+	return rt_error_fix(
+		rt_error_new(RT_E_NO_PAIRS, "no get/put family was found in %zu module%s", s->modules,
+			     rt_plural(s->modules)),
+		"tell them: reftrace run -P 'type=NAME new=FN get=FN put=FN' -- PROG (man 5 reftrace.spec)");
+}
+
+static struct rt_error *scan(const struct rt_options *options)
+{
+	struct scan s = { .options = options, .root_fd = AT_FDCWD };
+	_cleanup_close_ int root = -1;
+	struct rt_error *err;
+
+	if (!options->operands.len && !options->pids.len)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "scan: no file and no -p PID"),
+				    "reftrace scan FILE, or reftrace scan -p PID");
+	if (options->symfs) {
+		root = open(options->symfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (root < 0)
+			return rt_error_errno(RT_E_UNREADABLE, errno, "cannot read %s", options->symfs);
+		s.root_fd = root;
+	}
+	if (options->types.len) {
+		s.types = calloc(options->types.len + 1, sizeof(*s.types));
+		if (!s.types)
+			return rt_error_nomem();
+		memcpy(s.types, options->types.data, options->types.len * sizeof(*s.types));
+	}
+	rt_sink_init_fd(&s.out, STDOUT_FILENO, "standard output");
+	rt_json_init(&s.json, &s.out);
+	err = scan_all(&s);
+	rt_sink_deinit(&s.out);
+	rt_spec_deinit(&s.all);
+	rt_arena_deinit(&s.arena);
+	free(s.types);
+	return err;
+}
+
+int cmd_scan(int argc, char **argv)
+{
+	struct rt_options options;
+	struct rt_error *err = rt_options_parse(&rt_scan_argp, argc, argv, &options);
+	int status = RT_EXIT_OK;
+
+	if (!err && options.help)
+		rt_options_help(&rt_scan_argp, "scan", stdout);
+	else if (!err)
+		err = scan(&options);
+	if (err)
+		status = rt_failure(err);
+	rt_options_deinit(&options);
+	return status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "command.h"
+
+#include <string.h>
+
+static const struct rt_command table[] = {
+	{ "run", cmd_run, "[--] PROG [ARGS...] | -p PID", "trace a program, report at its end (the default command)",
+	  &rt_run_argp },
+	{ "record", cmd_record, "[--] PROG [ARGS...] | -p PID", "trace into a recording, report later",
+	  &rt_record_argp },
+	{ "report", cmd_report, "-i FILE", "report a recording or an .events file", &rt_report_argp },
+	{ "scan", cmd_scan, "FILE... | -p PID", "list the get/put families that would be traced", &rt_scan_argp },
+	{ "doctor", cmd_doctor, "", "try what works on this machine, and say what would help", &rt_doctor_argp },
+	{ "help", cmd_help, "[COMMAND]", "show the commands, or the options of one", &rt_help_argp },
+	{ "version", cmd_version, "", "show the version and how it was built", &rt_version_argp },
+	{ NULL },
+};
+
+/* Words of later versions: a script that uses one shall get a clear answer, not a traced program of that name. */
+static const char *const reserved[] = {
+	"object", "tree", "diff",  "annotate", "export", "probe", "cache",      "archive", "bpf",
+	"script", "top",  "check", "suppress", "html",   "tui",   "completion", NULL,
+};
+
+const struct rt_command *rt_commands(void)
+{
+	return table;
+}
+
+const struct rt_command *rt_command_find(const char *name)
+{
+	for (const struct rt_command *c = table; c->name; c++) {
+		if (!strcmp(c->name, name))
+			return c;
+	}
+	return NULL;
+}
+
+bool rt_command_reserved(const char *name)
+{
+	for (size_t i = 0; reserved[i]; i++) {
+		if (!strcmp(reserved[i], name))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Files that reftrace writes: under sudo they belong to the user who called it. */
+#pragma once
+
+#include "base/error.h"
+#include "base/sink.h"
+
+/* Creates or empties path for writing; *ret is an O_CLOEXEC fd that the caller closes. RT_E_UNWRITABLE. */
+RT_CHECK struct rt_error *rt_file_create(const char *path, int *ret);
+
+/* true, and the ids of the user behind sudo, when we run as root for one. */
+bool rt_invoking_user(uid_t *ret_uid, gid_t *ret_gid);

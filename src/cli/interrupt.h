@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Signals while a session runs. */
+#pragma once
+
+#include "session/session.h"
+
+/*
+ * SIGINT, SIGTERM and SIGHUP end the session's run from now on (unless they
+ * were ignored), SIGPIPE only makes writes fail. NULL: back to what was before.
+ */
+void rt_interrupt_watch(struct rt_session *session);

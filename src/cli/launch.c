@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "cli/launch.h"
+
+#include <fcntl.h>
+
+#include "cli/interrupt.h"
+
+struct rt_error *rt_launch_check(const struct rt_options *options)
+{
+	struct rt_error *err = NULL;
+
+	if (!options->command && !options->pids.len)
+		err = rt_error_new(RT_E_USAGE, "%s: no program and no -p PID", options->verb);
+	else if (options->command && options->pids.len)
+		err = rt_error_new(RT_E_USAGE, "%s: both a program and -p PID", options->verb);
+	else if (options->pids.len && (options->user || options->as_root || options->env.len))
+		err = rt_error_new(RT_E_USAGE, "%s: -u, --as-root and -E are for programs that reftrace starts",
+				   options->verb);
+	else if (options->user && options->as_root)
+		err = rt_error_new(RT_E_USAGE, "%s: both -u and --as-root", options->verb);
+	if (options->command && !**options->command)
+		err = err ?: rt_error_new(RT_E_USAGE, "%s: the program's name is empty", options->verb);
+	return rt_error_fix(err, "reftrace %s -- PROG ARGS, or reftrace %s -p PID", options->verb, options->verb);
+}
+
+/* A NULL-terminated copy for interfaces that want one; NULL when empty. */
+static struct rt_error *list(const char *const *data, size_t len, const char ***ret)
+{
+	const char **copy = NULL;
+
+	if (len) {
+		copy = calloc(len + 1, sizeof(*copy));
+		if (!copy)
+			return rt_error_nomem();
+		for (size_t i = 0; i < len; i++)
+			copy[i] = data[i];
+	}
+	*ret = copy;
+	return NULL;
+}
+
+static struct rt_error *run(struct rt_launch *launch, const struct rt_options *options, const char *const *types,
+			    bool scan)
+{
+	_cleanup_free_ const char **env = NULL;
+	struct rt_session_hooks hooks = rt_pipeline_hooks(&launch->pipeline);
+	struct rt_session_options session = {
+		.command = options->command,
+		.pids = options->pids.data,
+		.pid_count = options->pids.len,
+		.no_follow = options->no_follow,
+		.user = options->user,
+		.as_root = options->as_root,
+		.duration_ns = options->duration_ns,
+		.spec = &launch->spec,
+		.scan = scan,
+		.types = types,
+		.engine = { .attach = options->attach, .ring_bytes = options->ring_bytes, .root_fd = AT_FDCWD },
+		.plan = { .first_insn = options->first_insn },
+		.no_census = options->no_census,
+	};
+	struct rt_error *err;
+
+	RT_TRY(list(options->env.data, options->env.len, &env));
+	session.env = env;
+	RT_TRY(rt_session_create(&session, &hooks, &launch->session));
+	rt_interrupt_watch(launch->session);
+	err = rt_session_run(launch->session);
+	rt_interrupt_watch(NULL);
+	return err;
+}
+
+struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options *options, const char *recording,
+			       bool recording_only)
+{
+	_cleanup_free_ const char **types = NULL;
+	struct rt_pipeline_options pipeline = { .recording = recording,
+						.recording_only = recording_only,
+						.symfs = options->symfs,
+						.command = options->command };
+	struct rt_error *err;
+	bool scan;
+
+	*launch = (struct rt_launch){ .pipeline.fd = -1 };
+	RT_TRY(list(options->types.data, options->types.len, &types));
+	RT_TRY(rt_spec_choose(options, &launch->spec, &scan));
+	pipeline.lifetime.types = types;
+	pipeline.lifetime.strict = options->strict;
+	RT_TRY(rt_pipeline_init(&launch->pipeline, &pipeline));
+	err = run(launch, options, types, scan);
+	if (!err || !launch->pipeline.events)
+		return err;
+	launch->failure = err;
+	return rt_pipeline_cut(&launch->pipeline, err->message);
+}
+
+void rt_launch_deinit(struct rt_launch *launch)
+{
+	rt_pipeline_deinit(&launch->pipeline);
+	rt_session_destroyp(&launch->session);
+	rt_spec_deinit(&launch->spec);
+	rt_error_free(launch->failure);
+}

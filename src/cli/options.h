@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The options of all commands: one struct, filled by argp tables. Groups that
+ * several commands share (target, trace, output, common) are argp children,
+ * so that an option means the same everywhere.
+ */
+#pragma once
+
+#include <argp.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "engine/engine.h"
+
+enum rt_format { RT_FORMAT_TEXT, RT_FORMAT_JSON };
+enum rt_color { RT_COLOR_AUTO, RT_COLOR_ALWAYS, RT_COLOR_NEVER };
+
+/* Strings point into argv; the vectors are owned. */
+struct rt_options {
+	const char *verb;
+	struct rt_error *err; /* first fault of an argument; owned */
+	bool help;
+	/* target */
+	const char *const *command; /* NULL-terminated rest of argv, NULL = none */
+	RT_VEC(uint32_t) pids;
+	uint64_t duration_ns;
+	bool no_follow, as_root;
+	const char *user;
+	RT_VEC(const char *) env; /* VAR=VAL */
+	/* trace */
+	RT_VEC(const char *) types, pairs;
+	bool no_presets, no_census, first_insn;
+	enum rt_attach_path attach;
+	size_t ring_bytes; /* 0 = default */
+	/* output */
+	enum rt_format format;
+	enum rt_color color;
+	const char *output;    /* -o */
+	const char *json;      /* --json=FILE */
+	const char *recording; /* -w */
+	const char *input;     /* -i */
+	const char *write;     /* --write */
+	const char *symfs;
+	bool quiet, verbose, strict, build_options;
+	int error_exitcode;            /* 0 = findings do not change the exit status */
+	RT_VEC(const char *) operands; /* arguments of commands that start no program */
+};
+
+/* Option keys without a letter. */
+enum {
+	RT_OPT_DURATION = 0x100,
+	RT_OPT_NO_FOLLOW,
+	RT_OPT_AS_ROOT,
+	RT_OPT_NO_PRESETS,
+	RT_OPT_ENGINE,
+	RT_OPT_ATTACH,
+	RT_OPT_NO_CENSUS,
+	RT_OPT_FIRST_INSN,
+	RT_OPT_FORMAT,
+	RT_OPT_JSON,
+	RT_OPT_COLOR,
+	RT_OPT_ERROR_EXITCODE,
+	RT_OPT_STRICT,
+	RT_OPT_SYMFS,
+	RT_OPT_DEBUG,
+	RT_OPT_WRITE,
+	RT_OPT_BUILD_OPTIONS,
+};
+
+/* Groups. */
+extern const struct argp rt_target_argp, rt_trace_argp, rt_output_argp, rt_common_argp;
+
+/*
+ * Parses argv (argv[0] = the command's name) by argp. With program true the
+ * first word that is no option starts the program's own arguments; else words are operands.
+ * RT_E_USAGE names the fault and the nearest option. *ret is to be freed by rt_options_deinit() in any case.
+ */
+RT_CHECK struct rt_error *rt_options_parse(const struct argp *argp, int argc, char **argv, struct rt_options *ret);
+void rt_options_deinit(struct rt_options *options);
+
+/* An argp parser for commands that take a program; one for operands. Use as argp.parser. */
+error_t rt_parse_program(int key, char *arg, struct argp_state *state);
+error_t rt_parse_operands(int key, char *arg, struct argp_state *state);
+
+/* Notes a fault of an argument (takes err) and returns what a parser returns then. */
+error_t rt_option_fault(struct rt_options *options, struct rt_error *err);
+
+/* "30s", "100ms", "1.5m", "2h", "10" (seconds). */
+RT_CHECK struct rt_error *rt_parse_duration(const char *text, uint64_t *ret_ns);
+/* "4096", "64K", "16M", "1G". */
+RT_CHECK struct rt_error *rt_parse_size(const char *text, size_t *ret);
+/* "12,34". */
+RT_CHECK struct rt_error *rt_parse_pids(const char *text, struct rt_options *options);
+
+/* Prints the help of a command. */
+void rt_options_help(const struct argp *argp, const char *verb, FILE *out);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "cli/output.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+#include "cli/command.h"
+#include "cli/file.h"
+#include "report/words.h"
+
+bool rt_output_color(enum rt_color color, int fd)
+{
+	const char *no = getenv("NO_COLOR"), *force = getenv("CLICOLOR_FORCE"), *term = getenv("TERM");
+
+	if (color != RT_COLOR_AUTO)
+		return color == RT_COLOR_ALWAYS;
+	if (no && *no)
+		return false;
+	if (force && *force && strcmp(force, "0") != 0)
+		return true;
+	return isatty(fd) && term && strcmp(term, "dumb") != 0;
+}
+
+static unsigned width(int fd)
+{
+	struct winsize size;
+
+	if (isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size))
+		return size.ws_col;
+	return 0;
+}
+
+int rt_exit_status(const struct rt_verdict *verdict, const struct rt_options *options, bool program_ended,
+		   int program_status)
+{
+	bool broke = !verdict->trust.complete || verdict->trust.nothing_seen || verdict->trust.lost;
+	int own = 0;
+
+	if (program_ended)
+		own = WIFSIGNALED(program_status) ? 128 + WTERMSIG(program_status) : WEXITSTATUS(program_status);
+	if (options->error_exitcode && verdict->finding_count)
+		return options->error_exitcode;
+	if (broke && (!own || options->error_exitcode))
+		return RT_EXIT_TRUST;
+	return own;
+}
+
+static struct rt_error *write_text(const struct rt_options *options, struct rt_pipeline *pipeline,
+				   const struct rt_verdict *verdict, const struct rt_run_info *run, int fd,
+				   struct rt_sink *sink)
+{
+	struct rt_text_options text = {
+		.width = width(fd),
+		.color = rt_output_color(options->color, fd),
+		.quiet = options->quiet,
+		.verbose = options->verbose,
+	};
+
+	return rt_report_text(verdict, run, &text, pipeline->namer, sink);
+}
+
+static struct rt_error *write_to(const struct rt_options *options, enum rt_format format, struct rt_pipeline *pipeline,
+				 const struct rt_verdict *verdict, const struct rt_run_info *run, int fd,
+				 const char *name)
+{
+	struct rt_error *err;
+	struct rt_sink sink;
+
+	rt_sink_init_fd(&sink, fd, name);
+	if (format == RT_FORMAT_JSON)
+		err = rt_report_json(verdict, run, &sink);
+	else
+		err = write_text(options, pipeline, verdict, run, fd, &sink);
+	rt_sink_deinit(&sink);
+	return err;
+}
+
+struct rt_error *rt_output_open(const struct rt_options *options, int fd, struct rt_output *ret)
+{
+	*ret = (struct rt_output){ .fd = fd, .file_fd = -1, .json_fd = -1 };
+	if (options->output)
+		RT_TRY(rt_file_create(options->output, &ret->file_fd));
+	if (options->json)
+		RT_TRY(rt_file_create(options->json, &ret->json_fd));
+	return NULL;
+}
+
+void rt_output_close(struct rt_output *output)
+{
+	rt_closep(&output->file_fd);
+	rt_closep(&output->json_fd);
+}
+
+/* Also without a look into the report: what a script's log has to show. */
+static void warn(const struct rt_output *output, const struct rt_pipeline *pipeline, const struct rt_trust *trust,
+		 bool report_elsewhere)
+{
+	struct rt_arena arena = { 0 };
+
+	if (pipeline->cut && !output->failed)
+		fprintf(stderr, "reftrace: %s %s; the answer covers what came before\n", rt_code_text(RT_E_TRUNCATED),
+			rt_clean(&arena, *pipeline->cut ? pipeline->cut : "the input ends early"));
+	if (trust->lost)
+		fprintf(stderr,
+			"reftrace: %s %llu of %llu events were lost: leaks may be too high\n"
+			"      fix: a larger ring: -m 64M; fewer functions: -t NAME\n",
+			rt_code_text(RT_E_LOST), (unsigned long long)trust->lost,
+			(unsigned long long)(trust->events + trust->lost));
+	if (trust->nothing_seen && report_elsewhere)
+		fprintf(stderr, "reftrace: %s no get/put event was seen: this is NOT a clean result\n",
+			rt_code_text(RT_E_NO_EVENT));
+	rt_arena_deinit(&arena);
+}
+
+struct rt_error *rt_output_report(const struct rt_options *options, const struct rt_output *output,
+				  struct rt_pipeline *pipeline, struct rt_run_info *run, int *ret)
+{
+	const struct rt_verdict *verdict;
+	int fd = output->fd;
+
+	RT_TRY(rt_pipeline_verdict(pipeline, &verdict));
+	run->exit_status = rt_exit_status(verdict, options, output->own_run && run->program_ended, run->program_status);
+	if (output->failed)
+		run->exit_status = output->failed;
+	if (!run->pid && verdict->process_count)
+		run->pid = RT_PID_OF(verdict->processes[0].pid);
+	warn(output, pipeline, &verdict->trust, fd != STDERR_FILENO || output->file_fd >= 0);
+	if (output->json_fd >= 0)
+		RT_TRY(write_to(options, RT_FORMAT_JSON, pipeline, verdict, run, output->json_fd, options->json));
+	if (output->file_fd >= 0)
+		RT_TRY(write_to(options, options->format, pipeline, verdict, run, output->file_fd, options->output));
+	else
+		RT_TRY(write_to(options, options->format, pipeline, verdict, run, fd,
+				fd == STDOUT_FILENO ? "standard output" : "standard error"));
+	*ret = run->exit_status;
+	return NULL;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "cli/pipeline.h"
+
+#include <string.h>
+
+#include "cli/file.h"
+
+static struct rt_error *record_spool(struct rt_pipeline *p, const struct rt_wire_head *record)
+{
+	struct rt_event_sink *sink = rt_spool_writer_sink(p->writer);
+	struct rt_error *err = sink->record(sink, record);
+
+	if (!err || p->recording_only)
+		return err;
+	/* the report is worth more than the recording: go on without it, and say so at the end */
+	p->recording_error = err;
+	rt_spool_writer_destroy(p->writer);
+	p->writer = NULL;
+	return NULL;
+}
+
+static struct rt_error *record(struct rt_event_sink *self, const struct rt_wire_head *record)
+{
+	struct rt_pipeline *p = (struct rt_pipeline *)(void *)self;
+
+	if (record->kind == RT_WIRE_EVENT) {
+		p->events++;
+	} else if (record->kind == RT_WIRE_LOSS) {
+		const struct rt_wire_loss *loss = (const struct rt_wire_loss *)(const void *)record;
+
+		if (loss->cause == RT_LOSS_RING)
+			p->lost += loss->value ? loss->value : 1;
+		else if (loss->cause == RT_LOSS_CUT && !p->cut)
+			p->cut = strdup(loss->text);
+	}
+	if (record->time_ns) {
+		p->first_ns = p->first_ns ? p->first_ns : record->time_ns;
+		p->last_ns = record->time_ns;
+	}
+	RT_TRY(rt_maps_record(p->maps, record));
+	if (p->chain)
+		RT_TRY(rt_chain_record(p->chain, record));
+	RT_TRY(rt_lifetime_record(p->lifetime, record));
+	return p->writer ? record_spool(p, record) : NULL;
+}
+
+static struct rt_error *open_recording(struct rt_pipeline *p, const struct rt_pipeline_options *options)
+{
+	RT_TRY(rt_file_create(options->recording, &p->fd));
+	p->recording = options->recording;
+	p->recording_only = options->recording_only;
+	rt_sink_init_fd(&p->file, p->fd, options->recording);
+	return rt_spool_writer_create(&p->file, options->command, &p->writer);
+}
+
+struct rt_error *rt_pipeline_init(struct rt_pipeline *ret, const struct rt_pipeline_options *options)
+{
+	struct rt_chain_options chain = { .symfs = options->symfs };
+
+	*ret = (struct rt_pipeline){ .sink = { record }, .fd = -1, .file = { .fd = -1 } };
+	RT_TRY(rt_maps_create(&ret->maps));
+	ret->namer = options->namer;
+	if (!ret->namer) {
+		RT_TRY(rt_chain_create(ret->maps, &chain, &ret->chain));
+		ret->namer = rt_chain_namer(ret->chain);
+	}
+	RT_TRY(rt_lifetime_create(&options->lifetime, ret->namer, &ret->lifetime));
+	return options->recording ? open_recording(ret, options) : NULL;
+}
+
+void rt_pipeline_deinit(struct rt_pipeline *p)
+{
+	rt_spool_writer_destroyp(&p->writer);
+	rt_sink_deinit(&p->file);
+	rt_closep(&p->fd);
+	rt_error_free(p->recording_error);
+	free(p->cut);
+	rt_lifetime_destroyp(&p->lifetime);
+	rt_chain_destroyp(&p->chain);
+	rt_maps_destroyp(&p->maps);
+	*p = (struct rt_pipeline){ .fd = -1 };
+}
+
+static void give_image(void *arg, uint32_t module, const struct rt_image *image)
+{
+	struct rt_pipeline *p = arg;
+
+	/* without it the chain opens the file itself */
+	if (p->chain)
+		rt_error_free(rt_chain_give_image(p->chain, module, image));
+}
+
+static void live(void *arg, uint32_t pid, bool (*visit)(const struct rt_live *live, void *visit_arg), void *visit_arg)
+{
+	struct rt_pipeline *p = arg;
+
+	rt_lifetime_live(p->lifetime, pid, visit, visit_arg);
+}
+
+static struct rt_error *tick(void *arg)
+{
+	struct rt_pipeline *p = arg;
+	struct rt_error *err;
+
+	if (!p->writer)
+		return NULL;
+	err = rt_spool_writer_flush(p->writer);
+	if (!err || p->recording_only)
+		return err;
+	p->recording_error = err;
+	rt_spool_writer_destroy(p->writer);
+	p->writer = NULL;
+	return NULL;
+}
+
+struct rt_session_hooks rt_pipeline_hooks(struct rt_pipeline *pipeline)
+{
+	return (struct rt_session_hooks){
+		.sink = &pipeline->sink,
+		.image = give_image,
+		.live = live,
+		.tick = tick,
+		.arg = pipeline,
+	};
+}
+
+struct rt_error *rt_pipeline_cut(struct rt_pipeline *pipeline, const char *why)
+{
+	_cleanup_free_ struct rt_wire_loss *loss = rt_record_loss(RT_LOSS_CUT, 0, 0, why);
+
+	if (!loss)
+		return rt_error_nomem();
+	loss->head.time_ns = pipeline->last_ns;
+	return record(&pipeline->sink, &loss->head);
+}
+
+struct rt_error *rt_pipeline_end_recording(struct rt_pipeline *pipeline, int program_status)
+{
+	struct rt_error *err = pipeline->recording_error;
+
+	pipeline->recording_error = NULL;
+	if (err)
+		return err;
+	return pipeline->writer ? rt_spool_writer_end(pipeline->writer, program_status) : NULL;
+}
+
+struct rt_error *rt_pipeline_verdict(struct rt_pipeline *pipeline, const struct rt_verdict **ret)
+{
+	return rt_lifetime_verdict(pipeline->lifetime, ret);
+}

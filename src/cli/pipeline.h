@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The one way of a stream through the analysis, whoever yields it (session,
+ * recording, .events file):
+ *
+ *     record -> maps -> names -> lifetime   (and the spool, when one is kept)
+ */
+#pragma once
+
+#include "capture/spool.h"
+#include "lifetime/lifetime.h"
+#include "maps/maps.h"
+#include "session/session.h"
+#include "symbol/chain.h"
+
+struct rt_pipeline_options {
+	struct rt_lifetime_options lifetime;
+	const char *symfs;
+	struct rt_namer *namer;     /* names its own frames (.events); NULL: by maps and symbols */
+	const char *recording;      /* path of the spool to write, NULL = none */
+	const char *const *command; /* for the spool's header */
+	bool recording_only;        /* a recording that cannot be written ends the stream */
+};
+
+struct rt_pipeline {
+	struct rt_event_sink sink; /* take records here */
+	struct rt_maps *maps;
+	struct rt_chain *chain;
+	struct rt_lifetime *lifetime;
+	struct rt_namer *namer;
+	struct rt_spool_writer *writer;
+	struct rt_sink file;
+	int fd;
+	const char *recording;
+	bool recording_only;
+	char *cut;                        /* what the first cut of the stream says; owned, NULL = whole */
+	struct rt_error *recording_error; /* the first one; the analysis went on; owned */
+	uint64_t events, lost, first_ns, last_ns;
+};
+
+/* Fills *ret (caller's memory; it must not move). Deinit it also after a failure. */
+RT_CHECK struct rt_error *rt_pipeline_init(struct rt_pipeline *ret, const struct rt_pipeline_options *options);
+void rt_pipeline_deinit(struct rt_pipeline *pipeline);
+
+/* What a session shall call. */
+struct rt_session_hooks rt_pipeline_hooks(struct rt_pipeline *pipeline);
+
+/* Says in the stream that it ends early. */
+RT_CHECK struct rt_error *rt_pipeline_cut(struct rt_pipeline *pipeline, const char *why);
+
+/* Ends the recording, if one is kept. */
+RT_CHECK struct rt_error *rt_pipeline_end_recording(struct rt_pipeline *pipeline, int program_status);
+
+/* Ends the stream. The verdict is valid until deinit. */
+RT_CHECK struct rt_error *rt_pipeline_verdict(struct rt_pipeline *pipeline, const struct rt_verdict **ret);

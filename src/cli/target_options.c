@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Options that say who is traced, and how its operations are found. */
+#include "cli/options.h"
+
+#include <string.h>
+
+#include "cli/command.h"
+
+static const struct argp_option target_options[] = {
+	{ NULL, 0, NULL, 0, "Target:", 1 },
+	{ "pid", 'p', "PID[,PID]", 0, "attach to running processes; ends with them, --duration or Ctrl-C" },
+	{ "duration", RT_OPT_DURATION, "TIME", 0, "stop after TIME: 30s, 100ms, 5m" },
+	{ "follow", 'f', NULL, 0, "follow child processes (the default)" },
+	{ "no-follow", RT_OPT_NO_FOLLOW, NULL, 0, "leave child processes alone" },
+	{ "user", 'u', "USER", 0, "run the program as USER (under sudo: as the invoking user)" },
+	{ "as-root", RT_OPT_AS_ROOT, NULL, 0, "under sudo, keep root for the program" },
+	{ "env", 'E', "VAR=VAL", 0, "set a variable for the program (repeatable)" },
+	{ 0 },
+};
+
+static error_t parse_target(int key, char *arg, struct argp_state *state)
+{
+	struct rt_options *options = state->input;
+
+	switch (key) {
+	case 'p':
+		return rt_option_fault(options, rt_parse_pids(arg, options));
+	case RT_OPT_DURATION:
+		return rt_option_fault(options, rt_parse_duration(arg, &options->duration_ns));
+	case 'f':
+		options->no_follow = false;
+		return 0;
+	case RT_OPT_NO_FOLLOW:
+		options->no_follow = true;
+		return 0;
+	case 'u':
+		options->user = arg;
+		return 0;
+	case RT_OPT_AS_ROOT:
+		options->as_root = true;
+		return 0;
+	case 'E':
+		if (!strchr(arg, '=') || *arg == '=')
+			return rt_option_fault(
+				options,
+				rt_error_fix(rt_error_new(RT_E_USAGE, "-E '%s' has no '='", arg), "write -E VAR=VAL"));
+		return rt_vec_push(&options->env, arg) ? 0 : rt_option_fault(options, rt_error_nomem());
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp rt_target_argp = { target_options, parse_target };
+
+static const struct argp_option trace_options[] = {
+	{ NULL, 0, NULL, 0, "What to trace:", 2 },
+	{ "type", 't', "NAME", 0, "only this type of object, as in struct NAME (repeatable)" },
+	{ "pairs", 'P', "SPEC", 0,
+	  "get/put functions, a preset's name, or a file (repeatable): -P 'type=obj new=obj_new get=obj_get:1 "
+	  "put=obj_put:1'; without -P they are searched for by name and type" },
+	{ "no-presets", RT_OPT_NO_PRESETS, NULL, 0, "with -t, do not look into the presets" },
+	{ "no-census", RT_OPT_NO_CENSUS, NULL, 0, "do not look at the end who still points to live objects" },
+	{ NULL, 0, NULL, 0, "Engine:", 3 },
+	{ "engine", RT_OPT_ENGINE, "NAME", 0, "auto, or uprobe (auto is uprobe in this version)" },
+	{ "attach", RT_OPT_ATTACH, "HOW", 0, "auto, multi (BPF uprobe_multi, Linux 6.6) or tracefs" },
+	{ "ring", 'm', "SIZE", 0, "size of the event ring: 64K, 16M" },
+	{ "first-insn", RT_OPT_FIRST_INSN, NULL, 0, "arm the first instruction of a function, not the cheapest one" },
+	{ 0 },
+};
+
+static struct rt_error *bad_choice(const char *option, const char *arg, const char *choices)
+{
+	return rt_error_fix(rt_error_new(RT_E_USAGE, "--%s=%s is not known", option, arg), "choose one of: %s",
+			    choices);
+}
+
+static error_t parse_trace(int key, char *arg, struct argp_state *state)
+{
+	struct rt_options *options = state->input;
+
+	switch (key) {
+	case 't':
+		if (!strncmp(arg, "struct ", 7))
+			arg += 7;
+		return rt_vec_push(&options->types, arg) ? 0 : rt_option_fault(options, rt_error_nomem());
+	case 'P':
+		return rt_vec_push(&options->pairs, arg) ? 0 : rt_option_fault(options, rt_error_nomem());
+	case RT_OPT_NO_PRESETS:
+		options->no_presets = true;
+		return 0;
+	case RT_OPT_NO_CENSUS:
+		options->no_census = true;
+		return 0;
+	case RT_OPT_ENGINE:
+		if (!strcmp(arg, "auto") || !strcmp(arg, "uprobe"))
+			return 0;
+		return rt_option_fault(options, bad_choice("engine", arg, "auto, uprobe"));
+	case RT_OPT_ATTACH:
+		if (!strcmp(arg, "auto"))
+			options->attach = RT_ATTACH_AUTO;
+		else if (!strcmp(arg, "multi"))
+			options->attach = RT_ATTACH_MULTI;
+		else if (!strcmp(arg, "tracefs"))
+			options->attach = RT_ATTACH_TRACEFS;
+		else
+			return rt_option_fault(options, bad_choice("attach", arg, "auto, multi, tracefs"));
+		return 0;
+	case 'm':
+		return rt_option_fault(options, rt_parse_size(arg, &options->ring_bytes));
+	case RT_OPT_FIRST_INSN:
+		options->first_insn = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp rt_trace_argp = { trace_options, parse_trace };
