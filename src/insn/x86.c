@@ -162,6 +162,11 @@ static void set_registers(struct rt_decoder *decoder, const cs_insn *in, struct 
 			      BIT(RT_REG_R8) | BIT(RT_REG_R9);
 		ret->writes |= BIT(RT_REG_RAX) | BIT(RT_REG_RCX) | BIT(RT_REG_R11);
 		break;
+	case X86_INS_CWD:
+	case X86_INS_CDQ:
+	case X86_INS_CQO:
+		ret->writes = BIT(RT_REG_RDX);
+		break;
 	case X86_INS_XLATB:
 		ret->reads |= BIT(RT_REG_RAX) | BIT(RT_REG_RBX);
 		ret->writes |= BIT(RT_REG_RAX);
