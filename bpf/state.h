@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Maps and per-hit state of engine K. All maps are made by user space's loader;
+ * sizes written here are placeholders that the loader replaces.
+ *
+ * A uprobe program may be preempted by another thread on the same CPU that
+ * runs the same program. So nothing per CPU is taken for granted: counters are
+ * added to atomically, and the scratch buffers (a stack copy does not fit on
+ * the BPF stack) are claimed one by one.
+ */
+#pragma once
+
+#include "kernel_types.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "wire/event.h"
+#include "wire/probe.h"
+
+#define SCRATCH_PER_CPU 4
+#define TOPS 64
+
+/* Set before loading: the verifier sees them as constants. */
+const volatile uint32_t rt_stack_bytes = 2048;
+const volatile uint32_t rt_frames = 16;
+const volatile uint32_t rt_points = 1;
+
+/* Ids of stacks count from 1. */
+uint32_t rt_next_stack = 1;
+
+struct scratch {
+	uint32_t busy;
+	uint32_t copied; /* bytes of copy that are valid */
+	uint64_t base;   /* user address of copy[0] */
+	/* what is sent: head and frames of a struct rt_wire_stack */
+	struct rt_wire_head head;
+	uint32_t id;
+	uint16_t nr;
+	uint16_t end;
+	struct rt_wire_frame frame[RT_STACK_MAX];
+	uint8_t copy[RT_COPY_MAX + 16];
+};
+
+struct cpu {
+	uint32_t seq;
+	uint32_t pad;
+	uint64_t tops[TOPS]; /* tid << 36 | number of the first page above the thread's stack that cannot be read */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct rt_probe);
+} points SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct rt_probe_process);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct rt_probe_count);
+} counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct cpu);
+} cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} ring SEC(".maps");
+
+/* Hash of (process, frames) -> stack id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint64_t);
+	__type(value, uint32_t);
+} stacks SEC(".maps");
+
+/* Least recently used ones go first: what longjmp() or a dead thread left behind. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct rt_pending_key);
+	__type(value, struct rt_pending);
+} pendings SEC(".maps");
+
+/* Thread (pid_tgid) -> entries of return points that it is in. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint64_t);
+	__type(value, uint32_t);
+} nesting SEC(".maps");
+
+/* tracefs path, which knows no cookies: (tgid, ip) -> cookie. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct rt_ip_key);
+	__type(value, uint64_t);
+} ips SEC(".maps");
+
+enum { DROP_NONE, DROP_RING, DROP_BUSY };
+
+/* One hit, while it is looked at. */
+struct hit {
+	const struct rt_probe *probe;
+	struct rt_probe_count *count;
+	struct cpu *cpu;
+	uint64_t cookie, pid_tgid;
+	uint64_t object, aux, sp;
+	uint32_t wire_pid, salt, cpu_id;
+	uint32_t counter, stack;
+	uint16_t flags;
+	uint8_t drop; /* DROP_* */
+};
+
+#define add(field, n) __sync_fetch_and_add(&(field), (n))
+
+static __always_inline void count_drop(struct hit *h, uint32_t drop)
+{
+	if (drop == DROP_BUSY)
+		add(h->count->busy, 1);
+	else
+		add(h->count->ring, 1);
+}
+
+/* false: the numbers make no sense. h->wire_pid == 0: the process was let go. */
+static __always_inline bool hit_init(struct hit *h, uint64_t cookie)
+{
+	uint32_t point = RT_COOKIE_POINT(cookie), process = RT_COOKIE_PROCESS(cookie), i;
+	struct rt_probe_process *p;
+
+	p = bpf_map_lookup_elem(&processes, &process);
+	if (!p || point >= rt_points)
+		return false;
+	h->wire_pid = p->wire_pid;
+	h->salt = p->salt;
+	h->probe = bpf_map_lookup_elem(&points, &point);
+	h->cpu_id = bpf_get_smp_processor_id();
+	h->cpu = bpf_map_lookup_elem(&cpus, &h->cpu_id);
+	i = h->cpu_id * rt_points + point;
+	h->count = bpf_map_lookup_elem(&counts, &i);
+	h->pid_tgid = bpf_get_current_pid_tgid();
+	h->cookie = cookie;
+	return h->probe && h->cpu && h->count;
+}
+
+static __always_inline uint32_t next_seq(struct hit *h)
+{
+	return h->cpu_id << RT_SEQ_BITS | (add(h->cpu->seq, 1) & RT_SEQ_MASK);
+}
+
+/* A scratch buffer of this CPU that nobody uses, or NULL. */
+static __always_inline struct scratch *scratch_take(uint32_t cpu)
+{
+	struct scratch *s;
+	uint32_t i, n;
+
+	for (n = 0; n < SCRATCH_PER_CPU; n++) {
+		i = cpu * SCRATCH_PER_CPU + n;
+		s = bpf_map_lookup_elem(&scratches, &i);
+		if (!s)
+			return NULL;
+		if (!__sync_lock_test_and_set(&s->busy, 1))
+			return s;
+	}
+	return NULL;
+}
+
+static __always_inline void scratch_put(struct scratch *s)
+{
+	__sync_lock_test_and_set(&s->busy, 0);
+}

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Engine K: BPF programs behind uprobes. This file holds the ops table and the
+ * processes; see uprobe_priv.h for the rest.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+
+#include "base/log.h"
+#include "engine/uprobe_priv.h"
+
+static struct rt_uprobe *uprobe_of(struct rt_engine *engine)
+{
+	return (struct rt_uprobe *)(void *)engine; /* base is its first member */
+}
+
+bool rt_engine_is_stop(int si_code)
+{
+	return si_code == 0x80; /* SI_KERNEL: no process can send that */
+}
+
+bool rt_uprobe_avoid_nop5(void)
+{
+	return true;
+}
+
+void rt_uprobe_fail(const struct rt_uprobe_report *report, struct rt_uprobe_site *site, int errnum, const char *why)
+{
+	struct rt_arm_failure failure = { .point = site->point, .errnum = errnum, .why = why };
+
+	site->bad = true;
+	if (report->failed)
+		report->failed(&failure, report->arg);
+}
+
+/* Entries whose last link is closed may be used again. */
+static void collect_entries(struct rt_uprobe *u)
+{
+	uint32_t entry;
+
+	while (rt_reaper_done(u->reaper, &entry))
+		(void)rt_vec_push(&u->free_processes, entry);
+}
+
+/* Entry of pid, made if new. */
+static struct rt_error *get_process(struct rt_uprobe *u, const struct rt_arm *arm, uint32_t *ret)
+{
+	uint64_t *known = rt_map_get(&u->by_pid, rt_key_make(arm->pid, 0));
+	uint32_t entry;
+
+	collect_entries(u);
+	if (known) {
+		entry = *known;
+	} else {
+		uint64_t *slot;
+
+		if (u->free_processes.len)
+			entry = u->free_processes.data[--u->free_processes.len];
+		else if (u->process_end < RT_UPROBE_PROCESSES)
+			entry = u->process_end++;
+		else
+			return rt_error_new(RT_E_LIMIT, "more than %d processes are traced", RT_UPROBE_PROCESSES);
+		slot = rt_map_put(&u->by_pid, rt_key_make(arm->pid, 0), NULL);
+		if (!slot) {
+			(void)rt_vec_push(&u->free_processes, entry);
+			return rt_error_nomem();
+		}
+		*slot = entry;
+		u->processes[entry].pid = arm->pid;
+		u->process_table[entry].salt = ++u->salt;
+	}
+	u->process_table[entry].wire_pid = arm->wire_pid ? arm->wire_pid : arm->pid;
+	*ret = entry;
+	return NULL;
+}
+
+/* Two return points at one instruction of one process would take each other's returns. */
+static bool return_is_taken(struct rt_uprobe *u, struct rt_uprobe_process *process, const struct rt_point *point)
+{
+	bool fresh = false;
+	uint64_t *owner =
+		rt_map_put(&process->armed, rt_key_make(point->offset.v, 1 + (uint64_t)point->module), &fresh);
+
+	if (owner && fresh)
+		*owner = point->id;
+	return owner && *owner != point->id;
+}
+
+/* Those points of the request that are not armed yet, with their table entries filled. */
+static struct rt_error *choose_sites(struct rt_uprobe *u, uint32_t entry, const struct rt_arm *arm,
+				     struct rt_uprobe_sites *sites, const struct rt_uprobe_report *report)
+{
+	struct rt_uprobe_process *process = &u->processes[entry];
+
+	for (size_t i = 0; i < arm->point_count; i++) {
+		const struct rt_point *p = arm->points[i];
+		struct rt_uprobe_site *s;
+		const char *why;
+		bool fresh = false;
+
+		if (!rt_map_put(&process->armed, rt_key_make(p->id, 0), &fresh))
+			return rt_error_nomem();
+		if (!fresh)
+			continue;
+		s = rt_vec_add(&sites->list);
+		if (!s)
+			return rt_error_nomem();
+		s->offset = p->offset.v;
+		s->address = arm->bias + p->address.v;
+		s->point = p->id;
+		s->at_return = p->kind == RT_POINT_RETURN || p->condition != RT_IF_ALWAYS;
+		why = rt_uprobe_point_set(u, p);
+		if (!why && s->at_return && return_is_taken(u, process, p))
+			why = "another point waits for the same function's return";
+		if (why)
+			rt_uprobe_fail(report, s, 0, why);
+	}
+	if (arm->stop_at.v) {
+		sites->stop.offset = arm->stop_offset.v;
+		sites->stop.address = arm->bias + arm->stop_at.v;
+	}
+	return NULL;
+}
+
+struct rt_error *rt_uprobe_extend(struct rt_uprobe *u, const struct rt_arm *arm, const struct rt_uprobe_report *report)
+{
+	struct rt_uprobe_sites sites = { 0 };
+	struct rt_error *err;
+	uint32_t entry = 0;
+
+	if (u->stopped)
+		return rt_error_new(RT_E_INTERNAL, "engine uprobe: extend after stop");
+	RT_TRY(get_process(u, arm, &entry));
+	err = choose_sites(u, entry, arm, &sites, report);
+	if (!err) {
+		rt_uprobe_check_before(u, arm, &sites, report);
+		err = u->path == RT_ATTACH_MULTI ? rt_multi_arm(u, entry, arm, &sites, report)
+						 : rt_tracefs_arm(u, entry, arm, &sites, report);
+	}
+	if (!err)
+		rt_uprobe_check_after(u, arm, &sites, report);
+	rt_vec_deinit(&sites.list);
+	return err;
+}
+
+static struct rt_error *uprobe_extend(struct rt_engine *engine, const struct rt_arm *arm,
+				      void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg)
+{
+	struct rt_uprobe_report report = { failed, arg };
+
+	return rt_uprobe_extend(uprobe_of(engine), arm, &report);
+}
+
+static struct rt_error *uprobe_drain(struct rt_engine *engine, struct rt_event_sink *sink)
+{
+	return rt_ring_drain(uprobe_of(engine), sink);
+}
+
+/* Hands the links of a process to the reaper. silent: its hits do not count from now on. */
+static void release_process(struct rt_uprobe *u, uint32_t entry, bool silent)
+{
+	struct rt_uprobe_process *process = &u->processes[entry];
+
+	if (silent)
+		__atomic_store_n(&u->process_table[entry].wire_pid, 0, __ATOMIC_SEQ_CST);
+	if (u->tracefs)
+		rt_tracefs_forget(u, process->pid);
+	rt_map_remove(&u->by_pid, rt_key_make(process->pid, 0), NULL);
+	rt_reaper_close(u->reaper, process->links.data, process->links.len, entry);
+	rt_vec_deinit(&process->links);
+	rt_map_deinit(&process->armed);
+	process->armed = (struct rt_map){ 0 };
+	process->pid = 0;
+}
+
+static void uprobe_forget(struct rt_engine *engine, uint32_t pid)
+{
+	struct rt_uprobe *u = uprobe_of(engine);
+	uint64_t *entry = rt_map_get(&u->by_pid, rt_key_make(pid, 0));
+
+	if (entry)
+		release_process(u, *entry, true);
+	collect_entries(u);
+}
+
+/* Closes every link and waits for it: afterwards no program runs any more. */
+static void disarm(struct rt_uprobe *u)
+{
+	if (!u->reaper)
+		return;
+	for (uint32_t i = 1; i < u->process_end; i++)
+		if (u->processes[i].pid)
+			release_process(u, i, false);
+	rt_reaper_wait(u->reaper);
+	collect_entries(u);
+	rt_tracefs_destroy(u->tracefs);
+	u->tracefs = NULL;
+	u->stopped = true;
+}
+
+static void sum_point(const struct rt_uprobe *u, uint32_t point, struct rt_probe_count *ret)
+{
+	*ret = (struct rt_probe_count){ 0 };
+	for (uint32_t cpu = 0; cpu < u->cpus; cpu++) {
+		const struct rt_probe_count *c = &u->counts[(size_t)cpu * u->points + point];
+
+		ret->hits += c->hits;
+		ret->nulls += c->nulls;
+		ret->unmet += c->unmet;
+		ret->ring += c->ring;
+		ret->busy += c->busy;
+		ret->faults += c->faults;
+		ret->entries += c->entries;
+		ret->resent += c->resent;
+	}
+}
+
+static bool point_balances(const struct rt_uprobe *u, uint32_t point, const struct rt_probe_count *sum)
+{
+	return sum->hits - sum->nulls - sum->unmet == u->records[point] + sum->ring + sum->busy;
+}
+
+/*
+ * Entries of each point that wait for a return which the kernel will show, or
+ * would have shown had the function returned: it runs, the program ended in it, or it was left by a jump.
+ */
+static void count_waiting(struct rt_uprobe *u, uint64_t *waiting)
+{
+	struct rt_pending_key key, next;
+	struct rt_pending pending;
+	void *from = NULL;
+	int fd = rt_uprobe_map_pendings(u);
+
+	while (!bpf_map_get_next_key(fd, from, &next)) {
+		key = next;
+		from = &key;
+		if (!bpf_map_lookup_elem(fd, &key, &pending) && RT_COOKIE_POINT(pending.cookie) <= u->last_point &&
+		    pending.nested <= RT_PENDING_MAX)
+			waiting[RT_COOKIE_POINT(pending.cookie)]++;
+	}
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static struct rt_error *say(struct rt_event_sink *sink, uint8_t kind, enum rt_loss cause, uint32_t point,
+			    uint64_t value, const char *text)
+{
+	_cleanup_free_ struct rt_wire_loss *r = NULL;
+
+	if (!value && kind == RT_WIRE_LOSS)
+		return NULL;
+	r = rt_record_loss(cause, point, value, text);
+	if (!r)
+		return rt_error_nomem();
+	r->head.kind = kind;
+	r->head.time_ns = now_ns();
+	return sink->record(sink, &r->head);
+}
+
+/* HITS and LOSS records of one point. */
+static struct rt_error *say_point(struct rt_uprobe *u, uint32_t point, uint64_t waiting, struct rt_event_sink *sink)
+{
+	struct rt_probe_count sum;
+	uint64_t events, returns;
+
+	sum_point(u, point, &sum);
+	events = sum.hits - sum.nulls - sum.unmet;
+	RT_TRY(say(sink, RT_WIRE_HITS, 0, point, events, ""));
+	RT_TRY(say(sink, RT_WIRE_LOSS, RT_LOSS_RING, point, sum.ring, "the ring buffer was full"));
+	RT_TRY(say(sink, RT_WIRE_LOSS, RT_LOSS_RING, point, sum.busy, "no free stack buffer on the CPU"));
+	RT_TRY(say(sink, RT_WIRE_LOSS, RT_LOSS_FAULT, point, sum.faults, "object or counter could not be read"));
+	RT_TRY(say(sink, RT_WIRE_LOSS, RT_LOSS_STACKMAP, point, sum.resent, "the table of stacks is full"));
+	returns = sum.hits + waiting;
+	if (sum.entries > returns) {
+		u->returns_missed += sum.entries - returns;
+		RT_TRY(say(sink, RT_WIRE_LOSS, RT_LOSS_RETURNS, point, sum.entries - returns,
+			   "returns not seen: calls nested more than 64 deep"));
+	}
+	if (!point_balances(u, point, &sum))
+		RT_TRY(say(sink, RT_WIRE_LOSS, RT_LOSS_BALANCE, point,
+			   events > u->records[point] ? events - u->records[point] : 0,
+			   "hits differ from events and drops"));
+	return NULL;
+}
+
+static struct rt_error *uprobe_stop(struct rt_engine *engine, struct rt_event_sink *sink)
+{
+	struct rt_uprobe *u = uprobe_of(engine);
+	_cleanup_free_ uint64_t *waiting = calloc(u->last_point + 1, sizeof(*waiting));
+
+	if (u->stopped)
+		return NULL;
+	disarm(u);
+	if (!waiting)
+		return rt_error_nomem();
+	RT_TRY(rt_ring_drain(u, sink));
+	count_waiting(u, waiting);
+	for (uint32_t point = 1; point <= u->last_point; point++)
+		if (u->probes[point].op)
+			RT_TRY(say_point(u, point, waiting[point], sink));
+	return NULL;
+}
+
+static void uprobe_stats(struct rt_engine *engine, struct rt_engine_stats *ret)
+{
+	struct rt_uprobe *u = uprobe_of(engine);
+	struct rt_engine_stats stats = { .balanced = true, .returns_missed = u->returns_missed };
+
+	for (uint32_t point = 1; point <= u->last_point; point++) {
+		struct rt_probe_count sum;
+
+		sum_point(u, point, &sum);
+		stats.records += u->records[point];
+		stats.hits += sum.hits;
+		stats.dropped += sum.ring + sum.busy;
+		stats.faults += sum.faults;
+		stats.stack_resent += sum.resent;
+		stats.balanced = stats.balanced && point_balances(u, point, &sum);
+	}
+	*ret = stats;
+}
+
+static void uprobe_close(struct rt_engine *engine)
+{
+	struct rt_uprobe *u = uprobe_of(engine);
+
+	if (!u)
+		return;
+	if (u->processes)
+		disarm(u);
+	rt_reaper_destroy(u->reaper);
+	rt_tracefs_destroy(u->tracefs); /* where there was no reaper yet */
+	rt_uprobe_unload(u);
+	rt_map_deinit(&u->by_pid);
+	rt_map_deinit(&u->armed);
+	rt_vec_deinit(&u->free_processes);
+	free(u->processes);
+	free(u->records);
+	free(u);
+}
+
+static void uprobe_closep(struct rt_uprobe **u)
+{
+	if (*u)
+		uprobe_close(&(*u)->base);
+}
+
+/* One attempt: this path, with or without sessions. */
+static struct rt_error *open_path(const struct rt_engine_options *options, enum rt_attach_path path, bool session,
+				  struct rt_uprobe **ret)
+{
+	_cleanup_(uprobe_closep) struct rt_uprobe *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return rt_error_nomem();
+	u->base.ops = &rt_engine_uprobe;
+	u->options = *options;
+	u->path = path;
+	u->session = session;
+	u->process_end = 1;
+	u->processes = calloc(RT_UPROBE_PROCESSES, sizeof(*u->processes));
+	if (!u->processes)
+		return rt_error_nomem();
+	RT_TRY(rt_uprobe_load(u));
+	u->records = calloc(u->points, sizeof(*u->records));
+	if (!u->records)
+		return rt_error_nomem();
+	if (path == RT_ATTACH_TRACEFS)
+		RT_TRY(rt_tracefs_create(options->root_fd, &u->tracefs));
+	RT_TRY(rt_reaper_create(&u->reaper));
+	RT_TRY(rt_uprobe_selftest(u));
+	*ret = rt_take(u);
+	return NULL;
+}
+
+static struct rt_error *uprobe_open(const struct rt_engine_options *options, struct rt_engine **ret)
+{
+	static const struct {
+		enum rt_attach_path path;
+		bool session;
+	} ways[] = { { RT_ATTACH_MULTI, true }, { RT_ATTACH_MULTI, false }, { RT_ATTACH_TRACEFS, false } };
+	struct rt_error *err = NULL;
+
+	rt_error_free(rt_uprobe_cleanup_stale(options->root_fd));
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct rt_uprobe *u = NULL;
+		struct rt_error *now;
+
+		if (options->attach != RT_ATTACH_AUTO && options->attach != ways[i].path)
+			continue;
+		now = open_path(options, ways[i].path, ways[i].session, &u);
+		if (!now) {
+			rt_error_free(err);
+			*ret = &u->base;
+			return NULL;
+		}
+		rt_log_debug("engine", "path %d session %d: %s", ways[i].path, ways[i].session, now->message);
+		if (err && err->code == RT_E_PRIVILEGE) {
+			rt_error_free(now);
+		} else {
+			rt_error_free(err);
+			err = now;
+		}
+	}
+	return err;
+}
+
+const struct rt_engine_ops rt_engine_uprobe = {
+	.name = "uprobe",
+	.probe = rt_uprobe_try,
+	.open = uprobe_open,
+	.extend = uprobe_extend,
+	.drain = uprobe_drain,
+	.forget = uprobe_forget,
+	.stop = uprobe_stop,
+	.stats = uprobe_stats,
+	.close = uprobe_close,
+};

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The BPF object: how big its maps are, which programs this attach path needs,
+ * and the tables that user space and the programs share, mapped into memory.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+#include "engine/uprobe_priv.h"
+
+/* made by bpftool */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wcast-qual"
+#include "reftrace.skel.h"
+#pragma GCC diagnostic pop
+
+#define DEFAULT_RING (64u << 20)
+#define DEFAULT_STACK_BYTES 2048
+#define DEFAULT_FRAMES 16
+#define STACKS (128u << 10)
+#define PENDINGS (16u << 10)
+#define THREADS (8u << 10)
+#define IPS (64u << 10)
+#define SCRATCH_PER_CPU 4 /* as in bpf/state.h */
+
+static int libbpf_says(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char text[512];
+
+	if (!rt_log_enabled("engine"))
+		return 0;
+	vsnprintf(text, sizeof(text), format, args);
+	rt_log_debug("engine", "libbpf: %.*s", (int)strcspn(text, "\n"), text);
+	return 0;
+}
+
+static size_t ring_size(size_t wanted)
+{
+	size_t size = sysconf(_SC_PAGESIZE);
+
+	if (!wanted)
+		wanted = DEFAULT_RING;
+	while (size < wanted && size < (1u << 30))
+		size *= 2;
+	return size;
+}
+
+/* Points in the table: each costs 64 bytes on every CPU. */
+static uint32_t point_limit(uint32_t cpus)
+{
+	return cpus <= 16 ? 16384 : cpus <= 64 ? 8192 : 4096;
+}
+
+static void set_sizes(struct rt_uprobe *u)
+{
+	struct reftrace_bpf *b = u->bpf;
+	unsigned stack = u->options.stack_bytes, frames = u->options.frames;
+
+	if (!stack)
+		stack = DEFAULT_STACK_BYTES;
+	if (stack > RT_COPY_MAX)
+		stack = RT_COPY_MAX;
+	if (stack < 64)
+		stack = 64;
+	if (!frames)
+		frames = DEFAULT_FRAMES;
+	if (frames > RT_STACK_MAX)
+		frames = RT_STACK_MAX;
+	b->rodata->rt_stack_bytes = stack & ~7u;
+	b->rodata->rt_frames = frames;
+	b->rodata->rt_points = u->points;
+	bpf_map__set_max_entries(b->maps.points, u->points);
+	bpf_map__set_max_entries(b->maps.processes, RT_UPROBE_PROCESSES);
+	bpf_map__set_max_entries(b->maps.counts, u->points * u->cpus);
+	bpf_map__set_max_entries(b->maps.scratches, u->cpus * SCRATCH_PER_CPU);
+	bpf_map__set_max_entries(b->maps.cpus, u->cpus);
+	bpf_map__set_max_entries(b->maps.stacks, STACKS);
+	bpf_map__set_max_entries(b->maps.pendings, PENDINGS);
+	bpf_map__set_max_entries(b->maps.nesting, THREADS);
+	bpf_map__set_max_entries(b->maps.ips, u->path == RT_ATTACH_TRACEFS ? IPS : 1);
+	u->ring.size = ring_size(u->options.ring_bytes);
+	bpf_map__set_max_entries(b->maps.ring, u->ring.size);
+}
+
+static void use(struct bpf_program *prog, bool wanted, uint32_t attach_type)
+{
+	bpf_program__set_autoload(prog, wanted);
+	bpf_program__set_type(prog, BPF_PROG_TYPE_KPROBE);
+	/* decided before loading: the kernel ties helpers to it */
+	bpf_program__set_expected_attach_type(prog, (enum bpf_attach_type)attach_type);
+}
+
+static void choose_programs(struct rt_uprobe *u)
+{
+	struct reftrace_bpf *b = u->bpf;
+	bool multi = u->path == RT_ATTACH_MULTI;
+
+	use(b->progs.entry_multi, multi, RT_ATTACH_TYPE_MULTI);
+	use(b->progs.session_multi, multi && u->session, RT_ATTACH_TYPE_SESSION);
+	use(b->progs.enter_multi, multi && !u->session, RT_ATTACH_TYPE_MULTI);
+	use(b->progs.leave_multi, multi && !u->session, RT_ATTACH_TYPE_MULTI);
+	use(b->progs.entry_trace, !multi, 0);
+	use(b->progs.enter_trace, !multi, 0);
+	use(b->progs.leave_trace, !multi, 0);
+	use(b->progs.stop_any, true, multi ? RT_ATTACH_TYPE_MULTI : 0);
+}
+
+static struct rt_error *map_table(struct bpf_map *map, void **ret)
+{
+	size_t size = (size_t)bpf_map__max_entries(map) * bpf_map__value_size(map);
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (at == MAP_FAILED)
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot map the BPF table %s", bpf_map__name(map));
+	*ret = at;
+	return NULL;
+}
+
+static void unmap_table(struct bpf_map *map, void *at)
+{
+	if (at)
+		munmap(at, (size_t)bpf_map__max_entries(map) * bpf_map__value_size(map));
+}
+
+static struct rt_error *map_tables(struct rt_uprobe *u)
+{
+	void *at = NULL;
+
+	RT_TRY(map_table(u->bpf->maps.points, &at));
+	u->probes = at;
+	RT_TRY(map_table(u->bpf->maps.processes, &at));
+	u->process_table = at;
+	RT_TRY(map_table(u->bpf->maps.counts, &at));
+	u->counts = at;
+	return rt_ring_open(&u->ring, bpf_map__fd(u->bpf->maps.ring), u->ring.size);
+}
+
+struct rt_error *rt_uprobe_load(struct rt_uprobe *u)
+{
+	libbpf_print_fn_t old = libbpf_set_print(libbpf_says);
+	struct rt_error *err = NULL;
+	int cpus = libbpf_num_possible_cpus(), r;
+
+	u->cpus = cpus > 0 ? cpus : 1;
+	u->points = point_limit(u->cpus);
+	u->bpf = reftrace_bpf__open();
+	if (u->bpf) {
+		set_sizes(u);
+		choose_programs(u);
+		r = reftrace_bpf__load(u->bpf);
+		if (r == -EPERM || r == -EACCES)
+			err = rt_uprobe_denied(u->path, -r, "cannot load BPF programs");
+		else if (r)
+			err = rt_error_errno(RT_E_KERNEL, -r, "the kernel does not take the BPF programs");
+		else
+			err = map_tables(u);
+	} else {
+		err = rt_error_errno(RT_E_KERNEL, errno, "cannot open the BPF programs");
+	}
+	libbpf_set_print(old);
+	return err;
+}
+
+void rt_uprobe_unload(struct rt_uprobe *u)
+{
+	if (!u->bpf)
+		return;
+	rt_ring_close(&u->ring);
+	unmap_table(u->bpf->maps.points, u->probes);
+	unmap_table(u->bpf->maps.processes, u->process_table);
+	unmap_table(u->bpf->maps.counts, u->counts);
+	u->probes = NULL;
+	u->process_table = NULL;
+	u->counts = NULL;
+	reftrace_bpf__destroy(u->bpf);
+	u->bpf = NULL;
+}
+
+int rt_uprobe_prog_entry(const struct rt_uprobe *u)
+{
+	return bpf_program__fd(u->path == RT_ATTACH_MULTI ? u->bpf->progs.entry_multi : u->bpf->progs.entry_trace);
+}
+
+int rt_uprobe_prog_enter(const struct rt_uprobe *u)
+{
+	return bpf_program__fd(u->path == RT_ATTACH_MULTI ? u->bpf->progs.enter_multi : u->bpf->progs.enter_trace);
+}
+
+int rt_uprobe_prog_leave(const struct rt_uprobe *u)
+{
+	return bpf_program__fd(u->path == RT_ATTACH_MULTI ? u->bpf->progs.leave_multi : u->bpf->progs.leave_trace);
+}
+
+int rt_uprobe_prog_session(const struct rt_uprobe *u)
+{
+	return bpf_program__fd(u->bpf->progs.session_multi);
+}
+
+int rt_uprobe_prog_stop(const struct rt_uprobe *u)
+{
+	return bpf_program__fd(u->bpf->progs.stop_any);
+}
+
+int rt_uprobe_map_ips(const struct rt_uprobe *u)
+{
+	return bpf_map__fd(u->bpf->maps.ips);
+}
+
+int rt_uprobe_map_pendings(const struct rt_uprobe *u)
+{
+	return bpf_map__fd(u->bpf->maps.pendings);
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Attaching by uprobe_multi links (Linux 6.6): one link arms any number of
+ * offsets of one file in one process. libbpf 1.1 does not know them, so
+ * bpf(2) is called directly. One offset that the kernel cannot probe makes
+ * the whole link fail without saying which: then the range is halved until
+ * it is found.
+ */
+#include <errno.h>
+#include <sys/syscall.h>
+
+#include "engine/uprobe_priv.h"
+
+#define LINK_CREATE 28
+#define FLAG_RETURN 1u
+#define ERRNO_NOTSUPP 524 /* the kernel's own ENOTSUPP: no such instruction can be probed */
+
+/* The part of union bpf_attr that matters, in the layout of Linux 6.6. */
+struct link_attr {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t count, multi_flags, pid, pad;
+};
+_Static_assert(sizeof(struct link_attr) == 64, "kernel ABI");
+
+int rt_multi_link(int prog, uint32_t type, bool returns, const char *path, const uint64_t *offsets,
+		  const uint64_t *cookies, size_t count, uint32_t pid)
+{
+	struct link_attr attr = {
+		.prog_fd = prog,
+		.attach_type = type,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.cookies = (uintptr_t)cookies,
+		.count = count,
+		.multi_flags = returns ? FLAG_RETURN : 0,
+		.pid = pid,
+	};
+	long fd = syscall(__NR_bpf, LINK_CREATE, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* One kind of link over some of the sites. */
+struct batch {
+	struct rt_uprobe *u;
+	struct rt_uprobe_process *process;
+	const struct rt_arm *arm;
+	const struct rt_uprobe_report *report;
+	int prog;
+	uint32_t type;
+	bool returns;
+	uint64_t *offsets, *cookies;
+	struct rt_uprobe_site **sites;
+	size_t count;
+};
+
+static void batch_deinit(struct batch *b)
+{
+	free(b->offsets);
+	free(b->cookies);
+	free(b->sites);
+}
+
+/* Sites of one kind that are still good. false: out of memory. */
+static bool batch_fill(struct batch *b, struct rt_uprobe_sites *sites, bool at_return, uint32_t entry)
+{
+	size_t n = sites->list.len;
+
+	b->offsets = calloc(n, sizeof(*b->offsets));
+	b->cookies = calloc(n, sizeof(*b->cookies));
+	b->sites = calloc(n, sizeof(struct rt_uprobe_site *));
+	if (!b->offsets || !b->cookies || !b->sites)
+		return false;
+	b->count = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct rt_uprobe_site *s = &sites->list.data[i];
+
+		if (s->bad || s->at_return != at_return)
+			continue;
+		b->offsets[b->count] = s->offset;
+		b->cookies[b->count] = RT_COOKIE_MAKE(s->point, entry);
+		b->sites[b->count++] = s;
+	}
+	return true;
+}
+
+static struct rt_error *link_error(const struct batch *b, int errnum)
+{
+	if (errnum == ESRCH)
+		return rt_error_new(RT_E_NO_PROCESS, "process %u is gone", b->arm->pid);
+	if (errnum == EPERM || errnum == EACCES)
+		return rt_uprobe_denied(RT_ATTACH_MULTI, errnum, "cannot place uprobes");
+	if (errnum == ENOENT)
+		return rt_error_new(RT_E_NOT_FOUND, "cannot probe %s: no such file", b->arm->path);
+	return rt_error_errno(RT_E_SYSTEM, errnum, "cannot place uprobes in %s", b->arm->path);
+}
+
+static const char *site_reason(int errnum)
+{
+	if (errnum == ERRNO_NOTSUPP)
+		return "the kernel cannot probe this instruction";
+	if (errnum == EINVAL)
+		return "the kernel refuses this offset of the file";
+	return NULL;
+}
+
+/* Arms sites [first, first + count), halving on failure. */
+static struct rt_error *arm_range(struct batch *b, size_t first, size_t count)
+{
+	const char *why;
+	int fd;
+
+	if (!count)
+		return NULL;
+	if (!rt_vec_reserve(&b->process->links, b->process->links.len + 1))
+		return rt_error_nomem();
+	fd = rt_multi_link(b->prog, b->type, b->returns, b->arm->path, b->offsets + first, b->cookies + first, count,
+			   b->arm->pid);
+	if (fd >= 0) {
+		(void)rt_vec_push(&b->process->links, fd);
+		return NULL;
+	}
+	why = site_reason(-fd);
+	if (!why)
+		return link_error(b, -fd);
+	if (count > 1) {
+		RT_TRY(arm_range(b, first, count / 2));
+		return arm_range(b, first + count / 2, count - count / 2);
+	}
+	if (!b->sites[first]->bad)
+		rt_uprobe_fail(b->report, b->sites[first], -fd, why);
+	return NULL;
+}
+
+static struct rt_error *arm_kind(struct batch *b, struct rt_uprobe_sites *sites, bool at_return, uint32_t entry)
+{
+	if (!batch_fill(b, sites, at_return, entry))
+		return rt_error_nomem();
+	return arm_range(b, 0, b->count);
+}
+
+static struct rt_error *arm_stop(struct rt_uprobe *u, struct rt_uprobe_process *process, const struct rt_arm *arm,
+				 struct rt_uprobe_sites *sites, const struct rt_uprobe_report *report)
+{
+	uint64_t cookie = 0;
+	int fd;
+
+	if (!rt_vec_reserve(&process->links, process->links.len + 1))
+		return rt_error_nomem();
+	fd = rt_multi_link(rt_uprobe_prog_stop(u), RT_ATTACH_TYPE_MULTI, false, arm->path, &sites->stop.offset, &cookie,
+			   1, arm->pid);
+	if (fd >= 0)
+		(void)rt_vec_push(&process->links, fd);
+	else
+		rt_uprobe_fail(report, &sites->stop, -fd, "the dynamic linker's hook cannot be probed");
+	return NULL;
+}
+
+struct rt_error *rt_multi_arm(struct rt_uprobe *u, uint32_t entry, const struct rt_arm *arm,
+			      struct rt_uprobe_sites *sites, const struct rt_uprobe_report *report)
+{
+	struct batch base = { .u = u, .process = &u->processes[entry], .arm = arm, .report = report };
+	_cleanup_(batch_deinit) struct batch entries = base, enters = base, leaves = base;
+
+	if (sites->stop.address)
+		RT_TRY(arm_stop(u, base.process, arm, sites, report));
+	if (!sites->list.len)
+		return NULL;
+	entries.prog = rt_uprobe_prog_entry(u);
+	entries.type = RT_ATTACH_TYPE_MULTI;
+	RT_TRY(arm_kind(&entries, sites, false, entry));
+	enters.prog = u->session ? rt_uprobe_prog_session(u) : rt_uprobe_prog_enter(u);
+	enters.type = u->session ? RT_ATTACH_TYPE_SESSION : RT_ATTACH_TYPE_MULTI;
+	if (!u->session) {
+		/* Returns first: an entry whose return is not armed yet would be counted as lost. */
+		leaves.prog = rt_uprobe_prog_leave(u);
+		leaves.type = RT_ATTACH_TYPE_MULTI;
+		leaves.returns = true;
+		RT_TRY(arm_kind(&leaves, sites, true, entry));
+	}
+	return arm_kind(&enters, sites, true, entry);
+}

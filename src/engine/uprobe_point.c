@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From the plan's points to entries of the BPF program's table; and what lies
+ * in a process's memory where a point goes: nobody else's breakpoint before,
+ * ours afterwards.
+ */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "engine/uprobe_priv.h"
+
+#define INT3 0xcc
+
+static uint8_t result_of(const struct rt_point *p)
+{
+	switch (p->place) {
+	case RT_PLACE_RET:
+		return RT_PROBE_RESULT;
+	case RT_PLACE_RET_PTR:
+		return RT_PROBE_RESULT_PTR;
+	case RT_PLACE_OUT:
+		return RT_PROBE_OUT;
+	}
+	return RT_PROBE_AT_ENTRY;
+}
+
+static const char *set_object(struct rt_probe *probe, const struct rt_point *p)
+{
+	if (probe->result == RT_PROBE_RESULT || probe->result == RT_PROBE_RESULT_PTR)
+		return NULL;
+	if (p->reg > RT_REG_RIP)
+		return "the object is in no register here";
+	probe->reg = p->reg;
+	probe->reg_offset = p->reg_offset;
+	probe->deref = p->deref;
+	if (p->place == RT_PLACE_ARG_PTR) {
+		probe->kind |= RT_PROBE_SLOT;
+		if (!probe->deref)
+			probe->deref = 1;
+	}
+	/* The slot itself is what is kept from the entry, where arguments are in registers. */
+	if (p->place == RT_PLACE_OUT)
+		probe->deref = 0;
+	return probe->deref > RT_PROBE_DEREF_MAX ? "the object is behind too many pointers" : NULL;
+}
+
+const char *rt_uprobe_point_set(struct rt_uprobe *u, const struct rt_point *p)
+{
+	bool at_return = p->kind == RT_POINT_RETURN || p->condition != RT_IF_ALWAYS;
+	struct rt_probe probe = {
+		.delta = p->delta,
+		.flags = p->flags | (at_return ? RT_EV_AT_RETURN : 0),
+		.op = p->op,
+		.cfa_delta = p->cfa_delta,
+		.kind = p->kind == RT_POINT_INSN ? RT_PROBE_SITE : 0,
+		.result = at_return ? result_of(p) : RT_PROBE_AT_ENTRY,
+		.condition = p->condition,
+		.result_size = p->result_size ? p->result_size : 4,
+	};
+	const char *why;
+
+	if (!p->id || p->id >= u->points)
+		return "too many probe points for this engine";
+	if (at_return && (p->kind == RT_POINT_INSN || p->cfa_delta != 8))
+		return "a return can only be seen from the function's first instructions";
+	if (!at_return && result_of(p) != RT_PROBE_AT_ENTRY)
+		return "a result can only be seen at the function's return";
+	why = set_object(&probe, p);
+	if (why)
+		return why;
+	if (p->counter_offset != RT_COUNTER_UNKNOWN &&
+	    (p->counter_size == 1 || p->counter_size == 2 || p->counter_size == 4 || p->counter_size == 8)) {
+		probe.counter_offset = p->counter_offset;
+		probe.counter_size = p->counter_size;
+	}
+	u->probes[p->id] = probe;
+	if (p->id > u->last_point)
+		u->last_point = p->id;
+	return NULL;
+}
+
+/* The memory of a stopped process, or -1: then nothing can be checked. */
+static int open_memory(uint32_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static struct rt_key armed_key(const struct stat *st, uint64_t offset)
+{
+	return rt_key_make(st->st_dev * 0x9e3779b97f4a7c15ull ^ st->st_ino, offset);
+}
+
+void rt_uprobe_check_before(struct rt_uprobe *u, const struct rt_arm *arm, struct rt_uprobe_sites *sites,
+			    const struct rt_uprobe_report *report)
+{
+	_cleanup_close_ int mem = open_memory(arm->pid), file = open(arm->path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	uint8_t now, original;
+
+	if (mem < 0 || file < 0 || fstat(file, &st))
+		return;
+	for (size_t i = 0; i < sites->list.len; i++) {
+		struct rt_uprobe_site *s = &sites->list.data[i];
+		struct rt_key key = armed_key(&st, s->offset);
+
+		if (s->bad)
+			continue;
+		/* A forked child has inherited the breakpoints of its parent. */
+		if (!rt_map_get(&u->armed, key) && pread(mem, &now, 1, (off_t)s->address) == 1 && now == INT3 &&
+		    pread(file, &original, 1, (off_t)s->offset) == 1 && original != INT3)
+			rt_uprobe_fail(report, s, 0, "another debugger or tracer has a breakpoint here");
+		else
+			(void)rt_map_put(&u->armed, key, NULL);
+	}
+}
+
+void rt_uprobe_check_after(struct rt_uprobe *u, const struct rt_arm *arm, struct rt_uprobe_sites *sites,
+			   const struct rt_uprobe_report *report)
+{
+	_cleanup_close_ int mem = open_memory(arm->pid);
+	uint8_t now;
+
+	if (mem < 0)
+		return;
+	for (size_t i = 0; i < sites->list.len; i++) {
+		struct rt_uprobe_site *s = &sites->list.data[i];
+
+		if (!s->bad && pread(mem, &now, 1, (off_t)s->address) == 1 && now != INT3)
+			rt_uprobe_fail(report, s, 0, "the kernel did not place the breakpoint");
+	}
+}

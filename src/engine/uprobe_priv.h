@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Inside engine K.
+ *
+ *   uprobe.c           the ops table: processes, extend, forget, stop, totals
+ *   uprobe_load.c      BPF object: sizes, loading, tables mapped into memory
+ *   uprobe_point.c     plan's points -> table entries; what lies in memory at a point
+ *   uprobe_multi.c     attaching by uprobe_multi links
+ *   uprobe_tracefs.c   attaching by multi-probe tracefs events; stale definitions
+ *   uprobe_ring.c      draining
+ *   uprobe_reaper.c    closing links, which is slow, in threads of its own
+ *   uprobe_try.c       what works here, and who is to blame if nothing does
+ *   uprobe_selftest.c  a child with known calls, at every start
+ *
+ * Every link is bound to one process. A process has an entry in the BPF
+ * program's table of processes; it is taken out of use by one store (forget),
+ * and used again only when the last link that names it is closed.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/map.h"
+#include "engine/engine.h"
+#include "engine/uprobe.h"
+#include "wire/probe.h"
+
+struct reftrace_bpf;
+
+#define RT_UPROBE_PROCESSES 16384
+
+/* One place to arm. */
+struct rt_uprobe_site {
+	uint64_t offset;  /* in the file */
+	uint64_t address; /* in the process */
+	uint32_t point;
+	bool at_return;
+	bool bad; /* refused, and reported */
+};
+
+struct rt_uprobe_sites {
+	RT_VEC(struct rt_uprobe_site) list;
+	struct rt_uprobe_site stop; /* stop.address != 0: stop the process there */
+};
+
+struct rt_uprobe_process {
+	uint32_t pid; /* 0 = free, or waiting for its links to close */
+	uint32_t salt;
+	RT_VEC(int) links;
+	struct rt_map armed; /* (point, 0) -> 1 */
+};
+
+struct rt_uprobe_ring {
+	int fd; /* of the map, not owned */
+	size_t size;
+	uint64_t *consumer, *producer; /* mapped */
+	uint8_t *data;
+	uint64_t buffer[(32 + RT_STACK_MAX * sizeof(struct rt_wire_frame)) / 8];
+};
+
+struct rt_tracefs;
+struct rt_reaper;
+
+struct rt_uprobe {
+	struct rt_engine base;
+	struct rt_engine_options options;
+	enum rt_attach_path path;
+	bool session; /* uprobe sessions work */
+	bool stopped;
+	struct reftrace_bpf *bpf;
+	uint32_t cpus, points; /* sizes of the tables */
+	uint32_t last_point;   /* highest point in use */
+	struct rt_probe *probes;
+	struct rt_probe_process *process_table;
+	struct rt_probe_count *counts;
+	uint64_t *records;                   /* events handed on, for each point */
+	struct rt_uprobe_process *processes; /* [RT_UPROBE_PROCESSES] */
+	uint32_t process_end;                /* entries ever used */
+	uint32_t salt;
+	RT_VEC(uint32_t) free_processes;
+	struct rt_map by_pid; /* pid -> entry */
+	struct rt_map armed;  /* (device and inode, offset) -> 1: breakpoints that are ours, or inherited from ours */
+	uint64_t returns_missed; /* known after stop */
+	struct rt_uprobe_ring ring;
+	struct rt_reaper *reaper;
+	struct rt_tracefs *tracefs; /* NULL on the multi path */
+};
+
+/* Where failures of single points go. */
+struct rt_uprobe_report {
+	void (*failed)(const struct rt_arm_failure *failure, void *arg);
+	void *arg;
+};
+
+void rt_uprobe_fail(const struct rt_uprobe_report *report, struct rt_uprobe_site *site, int errnum, const char *why);
+
+/* uprobe_load.c */
+RT_CHECK struct rt_error *rt_uprobe_load(struct rt_uprobe *u);
+void rt_uprobe_unload(struct rt_uprobe *u);
+/* Programs by purpose, as fds; -1 where not loaded. */
+int rt_uprobe_prog_entry(const struct rt_uprobe *u);
+int rt_uprobe_prog_enter(const struct rt_uprobe *u);
+int rt_uprobe_prog_leave(const struct rt_uprobe *u);
+int rt_uprobe_prog_session(const struct rt_uprobe *u);
+int rt_uprobe_prog_stop(const struct rt_uprobe *u);
+int rt_uprobe_map_ips(const struct rt_uprobe *u);
+int rt_uprobe_map_pendings(const struct rt_uprobe *u);
+
+/* uprobe_point.c: fills the table entry; NULL, or why the point cannot be used. */
+const char *rt_uprobe_point_set(struct rt_uprobe *u, const struct rt_point *point);
+/* Reports sites whose memory holds a breakpoint that is not ours. */
+void rt_uprobe_check_before(struct rt_uprobe *u, const struct rt_arm *arm, struct rt_uprobe_sites *sites,
+			    const struct rt_uprobe_report *report);
+/* Reports sites whose memory, where it is mapped, holds no breakpoint now. */
+void rt_uprobe_check_after(struct rt_uprobe *u, const struct rt_arm *arm, struct rt_uprobe_sites *sites,
+			   const struct rt_uprobe_report *report);
+
+/* uprobe_multi.c: a link fd, or a negative errno. type: RT_ATTACH_TYPE_*; returns: arm the return. */
+enum { RT_ATTACH_TYPE_MULTI = 48, RT_ATTACH_TYPE_SESSION = 57 };
+int rt_multi_link(int prog, uint32_t type, bool returns, const char *path, const uint64_t *offsets,
+		  const uint64_t *cookies, size_t count, uint32_t pid);
+RT_CHECK struct rt_error *rt_multi_arm(struct rt_uprobe *u, uint32_t entry, const struct rt_arm *arm,
+				       struct rt_uprobe_sites *sites, const struct rt_uprobe_report *report);
+
+/* uprobe_tracefs.c */
+RT_CHECK struct rt_error *rt_tracefs_create(int root_fd, struct rt_tracefs **ret);
+RT_CHECK struct rt_error *rt_tracefs_arm(struct rt_uprobe *u, uint32_t entry, const struct rt_arm *arm,
+					 struct rt_uprobe_sites *sites, const struct rt_uprobe_report *report);
+/* Forgets the (tgid, ip) pairs of a process that has no links any more. */
+void rt_tracefs_forget(struct rt_uprobe *u, uint32_t pid);
+/* Removes our definitions (all perf events must be closed). */
+void rt_tracefs_destroy(struct rt_tracefs *t);
+
+/* uprobe_ring.c */
+RT_CHECK struct rt_error *rt_ring_open(struct rt_uprobe_ring *ring, int map_fd, size_t size);
+void rt_ring_close(struct rt_uprobe_ring *ring);
+RT_CHECK struct rt_error *rt_ring_drain(struct rt_uprobe *u, struct rt_event_sink *sink);
+
+/* uprobe_reaper.c */
+RT_CHECK struct rt_error *rt_reaper_create(struct rt_reaper **ret);
+/* Closes fds in the background; key comes back from rt_reaper_done() when the last fd given with it is closed. */
+void rt_reaper_close(struct rt_reaper *r, const int *fds, size_t count, uint32_t key);
+/* A key whose fds are all closed; false: none now. */
+bool rt_reaper_done(struct rt_reaper *r, uint32_t *ret_key);
+/* Waits until everything given so far is closed. */
+void rt_reaper_wait(struct rt_reaper *r);
+void rt_reaper_destroy(struct rt_reaper *r);
+
+/* uprobe_try.c: the error for a refused bpf(2), perf_event_open(2) or tracefs write. */
+RT_CHECK struct rt_error *rt_uprobe_denied(enum rt_attach_path path, int errnum, const char *what);
+RT_CHECK struct rt_error *rt_uprobe_try(const struct rt_engine_options *options);
+
+/* uprobe_selftest.c */
+RT_CHECK struct rt_error *rt_uprobe_selftest(struct rt_uprobe *u);
+/* Where the function that the self-test probes lies in our own program (/proc/self/exe). */
+struct rt_uprobe_own {
+	uint64_t bias, address, offset; /* address: as the ELF file says it */
+};
+RT_CHECK struct rt_error *rt_uprobe_own_site(struct rt_uprobe_own *ret);
+
+/* uprobe.c: extend() for callers that know the module's file and sites. */
+RT_CHECK struct rt_error *rt_uprobe_extend(struct rt_uprobe *u, const struct rt_arm *arm,
+					   const struct rt_uprobe_report *report);

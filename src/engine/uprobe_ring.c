@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Draining the BPF ring buffer. Producers never wake anybody (a wake-up costs
+ * more than the record), so the owner's timer asks; one call takes what was
+ * there when it began, and so ends however fast producers are.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "engine/uprobe_priv.h"
+
+#define BUSY (1u << 31)
+#define DISCARD (1u << 30)
+#define HEAD 8
+/* Producers look at the consumer's position for every record: move it now and then only. */
+#define BATCH 64
+
+struct rt_error *rt_ring_open(struct rt_uprobe_ring *ring, int map_fd, size_t size)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	void *consumer, *producer;
+
+	consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
+	if (consumer == MAP_FAILED)
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot map the ring buffer");
+	/* The data follow twice, so that a record which wraps lies in one piece. */
+	producer = mmap(NULL, page + 2 * size, PROT_READ, MAP_SHARED, map_fd, page);
+	if (producer == MAP_FAILED) {
+		munmap(consumer, page);
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot map the ring buffer");
+	}
+	ring->fd = map_fd;
+	ring->size = size;
+	ring->consumer = consumer;
+	ring->producer = producer;
+	ring->data = (uint8_t *)producer + page;
+	return NULL;
+}
+
+void rt_ring_close(struct rt_uprobe_ring *ring)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	if (!ring->consumer)
+		return;
+	munmap(ring->consumer, page);
+	munmap(ring->producer, page + 2 * ring->size);
+	ring->consumer = ring->producer = NULL;
+}
+
+/* Hands one record on, in a copy that the sink may change (the ring itself is read-only). */
+static struct rt_error *deliver(struct rt_uprobe *u, const void *bytes, size_t size, struct rt_event_sink *sink)
+{
+	struct rt_wire_head *head = (void *)u->ring.buffer;
+
+	if (size > sizeof(u->ring.buffer) || !rt_record_valid(bytes, size))
+		return rt_error_new(RT_E_INTERNAL, "engine uprobe: damaged record of %zu bytes in the ring", size);
+	memcpy(head, bytes, size);
+	if (head->kind == RT_WIRE_EVENT) {
+		uint32_t point = rt_record_event(head)->point;
+
+		if (point <= u->last_point)
+			u->records[point]++;
+	}
+	return sink->record(sink, head);
+}
+
+struct rt_error *rt_ring_drain(struct rt_uprobe *u, struct rt_event_sink *sink)
+{
+	struct rt_uprobe_ring *ring = &u->ring;
+	uint64_t pos = __atomic_load_n(ring->consumer, __ATOMIC_RELAXED);
+	uint64_t end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	struct rt_error *err = NULL;
+	unsigned batch = 0;
+
+	while (pos < end && !err) {
+		uint8_t *at = ring->data + (pos & (ring->size - 1));
+		uint32_t head = __atomic_load_n((uint32_t *)(void *)at, __ATOMIC_ACQUIRE);
+		uint32_t size = head & ~(BUSY | DISCARD);
+
+		if (head & BUSY)
+			break;
+		if (!(head & DISCARD))
+			err = deliver(u, at + HEAD, size, sink);
+		pos += RT_WIRE_ALIGN(size + HEAD);
+		if (++batch % BATCH == 0)
+			__atomic_store_n(ring->consumer, pos, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(ring->consumer, pos, __ATOMIC_RELEASE);
+	return err;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What works here. Nothing is concluded from version numbers or sysctls: each
+ * thing is tried, and what is refused is named with what would allow it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include <bpf/bpf.h>
+
+#include "base/fs.h"
+#include "engine/uprobe_priv.h"
+
+#define CAP_SYS_ADMIN_BIT 21
+#define CAP_PERFMON_BIT 38
+#define CAP_BPF_BIT 39
+
+/* Our effective capabilities; all ones when they cannot be read. */
+static uint64_t capabilities(void)
+{
+	_cleanup_free_ char *text = NULL;
+	uint64_t caps = ~0ull;
+	const char *at;
+
+	rt_error_free(rt_fs_read(AT_FDCWD, "/proc/self/status", 1 << 16, &text, NULL));
+	at = text ? strstr(text, "\nCapEff:\t") : NULL;
+	if (at) {
+		at += strlen("\nCapEff:\t");
+		(void)rt_parse_u64(at, strcspn(at, "\n"), 16, &caps);
+	}
+	return caps;
+}
+
+static bool locked_down(void)
+{
+	_cleanup_free_ char *text = NULL;
+
+	rt_error_free(rt_fs_read(AT_FDCWD, "/sys/kernel/security/lockdown", 4096, &text, NULL));
+	return text && strstr(text, "[confidentiality]");
+}
+
+struct rt_error *rt_uprobe_denied(enum rt_attach_path path, int errnum, const char *what)
+{
+	uint64_t caps = capabilities();
+	const char *missing = NULL;
+
+	if (!(caps >> CAP_SYS_ADMIN_BIT & 1)) {
+		if (path == RT_ATTACH_TRACEFS)
+			missing = "CAP_SYS_ADMIN";
+		else if (!(caps >> CAP_BPF_BIT & 1) && !(caps >> CAP_PERFMON_BIT & 1))
+			missing = "CAP_BPF and CAP_PERFMON";
+		else if (!(caps >> CAP_BPF_BIT & 1))
+			missing = "CAP_BPF";
+		else if (!(caps >> CAP_PERFMON_BIT & 1))
+			missing = "CAP_PERFMON";
+	}
+	if (!missing && locked_down())
+		return rt_error_fix(rt_error_errno(RT_E_LOCKDOWN, errnum, "%s: kernel lockdown", what),
+				    "boot without lockdown=confidentiality");
+	if (!missing)
+		return rt_error_errno(RT_E_PRIVILEGE, errnum, "%s, though the capabilities are there", what);
+	if (path == RT_ATTACH_TRACEFS)
+		return rt_error_fix(rt_error_new(RT_E_PRIVILEGE, "%s: %s is missing", what, missing),
+				    "sudo reftrace ...");
+	return rt_error_fix(
+		rt_error_new(RT_E_PRIVILEGE, "%s: %s missing", what, missing),
+		"sudo reftrace ...\n"
+		"or, for your own programs, once: sudo setcap cap_bpf,cap_perfmon+ep $(command -v reftrace)");
+}
+
+/* Error of a refused bpf(2). */
+static struct rt_error *refused(int errnum, const char *feature)
+{
+	if (errnum == EPERM || errnum == EACCES)
+		return rt_uprobe_denied(RT_ATTACH_MULTI, errnum, "cannot use BPF");
+	return rt_error_errno(RT_E_KERNEL, errnum, "this kernel has no %s", feature);
+}
+
+/* A program that does nothing, of the kind that uprobes take. */
+static int load_empty(uint32_t attach_type)
+{
+	const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = (enum bpf_attach_type)attach_type);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "rt_try", "GPL", code, 2, &opts);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static struct rt_error *try_multi(void)
+{
+	_cleanup_close_ int prog = load_empty(RT_ATTACH_TYPE_MULTI);
+	struct rt_uprobe_own own = { 0 };
+	uint64_t cookie = 0;
+	int link;
+
+	if (prog < 0)
+		return refused(-prog, "BPF programs for uprobes");
+	RT_TRY(rt_uprobe_own_site(&own));
+	link = rt_multi_link(prog, RT_ATTACH_TYPE_MULTI, false, "/proc/self/exe", &own.offset, &cookie, 1,
+			     (uint32_t)getpid());
+	if (link < 0)
+		return refused(-link, "uprobe_multi links");
+	close(link);
+	return NULL;
+}
+
+static struct rt_error *try_tracefs(int root_fd)
+{
+	_cleanup_close_ int prog = load_empty(0);
+	struct rt_tracefs *t = NULL;
+
+	if (prog < 0)
+		return refused(-prog, "BPF programs for uprobes");
+	RT_TRY(rt_tracefs_create(root_fd, &t));
+	rt_tracefs_destroy(t);
+	return NULL;
+}
+
+struct rt_error *rt_uprobe_try(const struct rt_engine_options *options)
+{
+	int ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "rt_try", 0, 0, (uint32_t)sysconf(_SC_PAGESIZE), NULL);
+	struct rt_error *err;
+
+	if (ring < 0)
+		return refused(errno, "BPF ring buffers");
+	close(ring);
+	if (options->attach == RT_ATTACH_TRACEFS)
+		return try_tracefs(options->root_fd);
+	err = try_multi();
+	if (!err || options->attach == RT_ATTACH_MULTI)
+		return err;
+	if (err->code == RT_E_KERNEL) {
+		rt_error_free(err);
+		return try_tracefs(options->root_fd);
+	}
+	return err;
+}
