@@ -19,6 +19,8 @@
  * probed as well and happens INSIDE an activation of FN is the same reference:
  * the analysis gives it to FN's caller and counts it once.
  *
+ * A new inside another new's activation that names the same object is the same creation.
+ *
  * Without a type= the common prefix of the functions names the type. A type
  * that was there before gets the new functions too; told values replace older ones.
  * `start=` is the count after new: 0, 1, n, or floating. `counter=` is
@@ -60,7 +62,8 @@ struct rt_spec_type {
 	int32_t counter_offset;                /* RT_COUNTER_UNKNOWN when not told */
 	uint32_t counter_size;
 	char *klass;  /* class=; owned; NULL */
-	char *origin; /* "-P", preset name, "scan": for messages; owned */
+	char *origin; /* "-P", file, "presets/NAME", "scan": for messages; owned */
+	bool unsure;  /* from scan: only the names speak for it */
 };
 
 struct rt_spec {

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "probe/family.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct rt_stem stems[] = {
+	{ "_ref", "_unref", RT_STEM_STRONG },
+	{ "_incref", "_decref", RT_STEM_STRONG },
+	{ "_inc_ref", "_dec_ref", RT_STEM_STRONG },
+	{ "_up_ref", "_free", RT_STEM_STRONG },
+	{ "_retain", "_release", RT_STEM_STRONG },
+	{ "_reference", "_unreference", RT_STEM_STRONG },
+	{ "_reference", "_destroy", RT_STEM_STRONG },
+	{ "_addref", "_release", RT_STEM_STRONG },
+	{ "_add_ref", "_release", RT_STEM_STRONG },
+	{ "_addref", "_delref", RT_STEM_STRONG },
+	{ "_get", "_put", RT_STEM_COMMON },
+	{ "_hold", "_rele", RT_STEM_COMMON },
+	{ "_acquire", "_release", RT_STEM_WEAK },
+	{ "_grab", "_drop", RT_STEM_WEAK },
+	{ "_dup", "_free", RT_STEM_WEAK },
+};
+
+const struct rt_stem *rt_stem_at(size_t i)
+{
+	return i < sizeof(stems) / sizeof(stems[0]) ? &stems[i] : NULL;
+}
+
+/* The last place where word stands as a whole word in name. */
+static const char *find_word(const char *name, const char *word)
+{
+	size_t len = strlen(word);
+	const char *found = NULL;
+
+	for (const char *at = name; (at = strstr(at, word)); at++)
+		if (at > name && (at[len] == '\0' || at[len] == '_'))
+			found = at;
+	return found;
+}
+
+bool rt_family_partner(const char *name, const struct rt_stem *stem, char *put, char *family)
+{
+	const char *at = find_word(name, stem->get), *tail;
+	size_t head, word = strlen(stem->get);
+
+	if (!at || strlen(name) + strlen(stem->put) + 1 > RT_FAMILY_NAME_MAX)
+		return false;
+	tail = at + word;
+	/* mnt_ref_fs, but not get_something and not a word in the middle that means something else */
+	if (*tail && stem->weight != RT_STEM_STRONG)
+		return false;
+	head = (size_t)(at - name);
+	snprintf(put, RT_FAMILY_NAME_MAX, "%.*s%s%s", (int)head, name, stem->put, tail);
+	while (head > 0 && name[head - 1] == '_')
+		head--;
+	if (!head)
+		return false;
+	snprintf(family, RT_FAMILY_NAME_MAX, "%.*s%s", (int)head, name, tail);
+	return true;
+}
+
+static bool follows(const char *name, const char *family, const char *const *words)
+{
+	size_t len = strlen(family);
+
+	if (strncmp(name, family, len) != 0 || name[len] != '_')
+		return false;
+	name += len + 1;
+	name += *name == '_';
+	for (; *words; words++) {
+		size_t n = strlen(*words);
+
+		if (strncmp(name, *words, n) == 0 && (name[n] == '\0' || name[n] == '_'))
+			return true;
+	}
+	return false;
+}
+
+bool rt_family_is_new(const char *name, const char *family, bool sure)
+{
+	static const char *const words[] = { "new", "create", "alloc", "init", NULL };
+	static const char *const names[] = { "new", "create", "alloc", NULL };
+
+	return follows(name, family, sure ? words : names);
+}
+
+bool rt_family_is_free(const char *name, const char *family)
+{
+	static const char *const words[] = { "free", "delete", "destroy", "finalize", "release", "dispose", NULL };
+	size_t len = strlen(family);
+
+	/* exactly the word: obj_free, not obj_free_list */
+	if (!follows(name, family, words))
+		return false;
+	name += len + 1;
+	name += *name == '_';
+	return !strchr(name, '_');
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Families of a module: names propose, debug information and code dispose. A
+ * wrong family costs more than a missing one: it puts false findings in front of
+ * the user, so what nothing confirms must at least be named unmistakably.
+ */
+#include "probe/scan.h"
+
+#include <string.h>
+
+#include "probe/effect.h"
+#include "probe/family.h"
+#include "probe/spec_type.h"
+#include "probe/survey.h"
+
+/* A function by name: its code, its declaration, or both. */
+struct named {
+	const char *name;
+	const struct rt_symbol *symbol;            /* NULL: no code of its own */
+	const struct rt_survey_function *declared; /* NULL: no debug info */
+};
+
+struct family {
+	const struct rt_stem *stem;
+	char stem_name[RT_FAMILY_NAME_MAX];
+	struct named get, put;
+	const char *structure; /* tag or typedef, NULL: unknown */
+	uint8_t put_levels;    /* 1: T *, 2: T ** */
+	bool by_type, by_code;
+	int32_t counter; /* by_code: where */
+};
+
+/* A family that was taken: a second one of the same name must count the same field. */
+struct taken {
+	uint32_t name; /* id in survey.names */
+	bool by_code;
+	int32_t counter;
+	const struct rt_symbol *get;
+};
+
+struct scan {
+	const struct rt_plan_module *module;
+	const struct rt_scan_options *options;
+	const struct rt_spec *known; /* what the caller has already */
+	struct rt_spec found;
+	struct rt_survey survey;
+	struct rt_decoder *decoder;
+	RT_VEC(struct taken) taken;
+};
+
+static bool lookup(struct scan *s, const char *name, struct named *ret)
+{
+	const struct rt_survey_symbol *symbol = NULL;
+	const struct rt_survey_function *f = NULL;
+
+	*ret = (struct named){ .name = name };
+	while ((symbol = rt_survey_symbol(&s->survey, name, symbol)))
+		if (symbol->clone != RT_CLONE_PART && !symbol->symbol->ifunc) {
+			ret->symbol = symbol->symbol;
+			break;
+		}
+	if (ret->symbol)
+		ret->declared = rt_survey_declaration(&s->survey, name, ret->symbol->addr);
+	while (!ret->declared && (f = rt_survey_function(&s->survey, name, f)))
+		if (f->has_inlined || f->has_body)
+			ret->declared = f;
+	return ret->symbol || (ret->declared && ret->declared->has_inlined);
+}
+
+static bool same_struct(const char *a, const char *b)
+{
+	return a && b && strcmp(a, b) == 0;
+}
+
+/* Does debug info speak for the pair (1), against it (-1), or not at all (0)? */
+static int confirm_by_type(struct scan *s, struct family *f)
+{
+	const struct rt_survey_function *get = f->get.declared, *put = f->put.declared;
+	const struct rt_param *g = rt_survey_param(&s->survey, get, 1), *p = rt_survey_param(&s->survey, put, 1);
+
+	if (!get || !put)
+		return 0;
+	if (!g || !p || g->pointers != 1 || !p->pointers || p->pointers > 2)
+		return -1;
+	/* gpointer and void *: nothing is said */
+	if (!g->pointee && !p->pointee)
+		return 0;
+	if (!same_struct(g->pointee, p->pointee))
+		return -1;
+	/* queue_get(q) hands out what queue_put(q, x) took: another thing than a reference to q */
+	if (get->returns.type && get->returns.pointers && !same_struct(get->returns.pointee, g->pointee))
+		return -1;
+	if (get->param_count > 1 && get->returns.type && !get->returns.pointers)
+		return -1;
+	f->structure = g->pointee;
+	f->put_levels = p->pointers;
+	return f->stem->weight == RT_STEM_COMMON && put->param_count > 1 ? 0 : 1;
+}
+
+static bool confirm_by_code(struct scan *s, struct family *f)
+{
+	struct rt_effect get, put;
+	uint32_t size;
+
+	if (!f->get.symbol || !f->put.symbol)
+		return false;
+	rt_effect_of(s->module->image, s->decoder, f->get.symbol->addr, RT_REG_RDI, &get);
+	if (!get.count)
+		return false;
+	rt_effect_of(s->module->image, s->decoder, f->put.symbol->addr, RT_REG_RDI, &put);
+	return rt_effect_counter(&get, &put, &f->counter, &size);
+}
+
+static bool is_public(const struct named *n)
+{
+	return n->symbol && n->symbol->bind != RT_BIND_LOCAL;
+}
+
+/* Is it a family at all? */
+static bool accept(struct scan *s, struct family *f)
+{
+	struct rt_member counter;
+	int types = confirm_by_type(s, f);
+
+	if (types < 0)
+		return false;
+	f->by_type = types > 0;
+	f->by_code = confirm_by_code(s, f);
+	if (f->by_code)
+		return true;
+	if (f->by_type)
+		switch (f->stem->weight) {
+		case RT_STEM_STRONG:
+			return true;
+		case RT_STEM_COMMON:
+			return rt_dwarf_counter(s->module->dwarf, f->structure, &counter);
+		case RT_STEM_WEAK:
+			return false;
+		}
+	/* an infix ("_ref_unlocked") is an inner variant of a family rather than one of its own */
+	return f->stem->weight == RT_STEM_STRONG && is_public(&f->get) && is_public(&f->put) && f->get.name[0] != '_' &&
+	       strcmp(f->get.name + strlen(f->get.name) - strlen(f->stem->get), f->stem->get) == 0;
+}
+
+static bool wanted(const struct scan *s, const struct family *f)
+{
+	const char *const *types = s->options->types;
+
+	for (; types && *types; types++)
+		if (strcmp(*types, f->stem_name) == 0 || (f->structure && strcmp(*types, f->structure) == 0))
+			return true;
+	return !s->options->types;
+}
+
+/* The caller's spec counts this function already: a second type would count it twice. */
+static bool is_known(const struct rt_spec *spec, const char *name)
+{
+	for (size_t t = 0; t < spec->types.len; t++)
+		for (size_t i = 0; i < spec->types.data[t].functions.len; i++)
+			if (rt_glob_match(spec->types.data[t].functions.data[i].name, name))
+				return true;
+	return false;
+}
+
+static struct rt_error *add_function(struct rt_spec_type *type, const char *name, enum rt_op op, enum rt_place place)
+{
+	struct rt_spec_function f = {
+		.op = (uint8_t)op, .place = (uint8_t)place, .arg = place == RT_PLACE_RET ? 0 : 1, .guessed = true
+	};
+
+	f.name = strdup(name);
+	if (!f.name)
+		return rt_error_nomem();
+	if (!rt_spec_has_function(type, &f) && rt_vec_push(&type->functions, f))
+		return NULL;
+	free(f.name);
+	return NULL;
+}
+
+static bool makes(struct scan *s, const struct family *f, const struct named *n)
+{
+	const struct rt_param *r;
+
+	if (!n->declared)
+		return !f->structure && is_public(n) && rt_family_is_new(n->name, f->stem_name, false);
+	r = &n->declared->returns;
+	if (!f->structure)
+		return r->pointers == 1 && rt_family_is_new(n->name, f->stem_name, false);
+	return r->pointers == 1 && same_struct(r->pointee, f->structure) &&
+	       (rt_family_is_new(n->name, f->stem_name, true) || rt_family_is_new(n->name, f->structure, true));
+}
+
+/* Does the code of from jump to or call the code at target? */
+static bool calls(struct scan *s, const struct rt_symbol *from, struct rt_elfaddr target)
+{
+	struct rt_elfaddr at = from->addr, end = { from->addr.v + from->size };
+
+	for (unsigned n = 0; n < 4000 && at.v < end.v; n++) {
+		struct rt_insn insn;
+
+		if (!rt_decode(s->decoder, rt_image_at(s->module->image, at, 16), at, &insn))
+			return false;
+		if ((insn.call || insn.jump) && insn.has_target && insn.target.v == target.v)
+			return true;
+		at.v += insn.length;
+	}
+	return false;
+}
+
+static bool frees(struct scan *s, const struct family *f, const struct named *n)
+{
+	const struct rt_param *p = rt_survey_param(&s->survey, n->declared, 1);
+
+	if (!n->symbol || !f->put.symbol || strcmp(n->name, f->put.name) == 0 ||
+	    n->symbol->addr.v == f->put.symbol->addr.v)
+		return false;
+	if (!rt_family_is_free(n->name, f->stem_name) && !(f->structure && rt_family_is_free(n->name, f->structure)))
+		return false;
+	if (n->declared && f->structure && (!p || p->pointers != 1 || !same_struct(p->pointee, f->structure)))
+		return false;
+	/* only a put's own last step is death; others may just close or detach */
+	return calls(s, f->put.symbol, n->symbol->addr);
+}
+
+static struct rt_error *complete(struct scan *s, const struct family *f, struct rt_spec_type *type)
+{
+	for (uint32_t id = 1; id <= s->survey.head_count; id++) {
+		const char *name = rt_intern_text(&s->survey.names, id);
+		struct named n;
+
+		if ((strncmp(name, f->stem_name, strlen(f->stem_name)) != 0 &&
+		     (!f->structure || strncmp(name, f->structure, strlen(f->structure)) != 0)) ||
+		    !lookup(s, name, &n))
+			continue;
+		if (makes(s, f, &n))
+			RT_TRY(add_function(type, name, RT_OP_NEW, RT_PLACE_RET));
+		else if (frees(s, f, &n))
+			RT_TRY(add_function(type, name, RT_OP_FREE, RT_PLACE_ARG));
+	}
+	return NULL;
+}
+
+/*
+ * Two pairs for one type are both counted only if they move the same counter and
+ * neither is a wrapper of the other; acquire/release beside ref/unref is a lock.
+ */
+static struct rt_error *take_name(struct scan *s, const struct family *f, bool *ret_mine)
+{
+	struct taken t = { .by_code = f->by_code, .counter = f->counter, .get = f->get.symbol };
+
+	t.name = rt_intern_string(&s->survey.names, f->structure ? f->structure : f->stem_name);
+	if (!t.name)
+		return rt_error_nomem();
+	*ret_mine = true;
+	for (size_t i = 0; i < s->taken.len; i++) {
+		const struct taken *old = &s->taken.data[i];
+
+		if (old->name == t.name && (!old->by_code || !t.by_code || old->counter != t.counter ||
+					    calls(s, old->get, t.get->addr) || calls(s, t.get, old->get->addr)))
+			*ret_mine = false;
+	}
+	return !*ret_mine || rt_vec_push(&s->taken, t) ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *add_family(struct scan *s, const struct family *f)
+{
+	struct rt_spec one = { 0 };
+	struct rt_spec_type *type = rt_vec_add(&one.types);
+	struct rt_error *err = NULL;
+
+	if (!type)
+		return rt_error_nomem();
+	type->start = RT_START_UNKNOWN;
+	type->counter_offset = RT_COUNTER_UNKNOWN;
+	type->unsure = !f->by_code && !f->by_type;
+	type->name = strdup(f->structure ? f->structure : f->stem_name);
+	type->origin = strdup("scan");
+	if (!type->name || !type->origin)
+		err = rt_error_nomem();
+	if (!err)
+		err = add_function(type, f->get.name, RT_OP_GET, RT_PLACE_ARG);
+	if (!err)
+		err = add_function(type, f->put.name, RT_OP_PUT, f->put_levels == 2 ? RT_PLACE_ARG_PTR : RT_PLACE_ARG);
+	if (!err)
+		err = complete(s, f, type);
+	if (!err)
+		err = rt_spec_join(&s->found, &one);
+	rt_spec_deinit(&one);
+	return err;
+}
+
+static struct rt_error *consider(struct scan *s, const char *name, const struct rt_stem *stem)
+{
+	struct family f = { .stem = stem, .put_levels = 1 };
+	char put[RT_FAMILY_NAME_MAX];
+	bool mine;
+
+	if (!rt_family_partner(name, stem, put, f.stem_name) || !lookup(s, put, &f.put) || !lookup(s, name, &f.get))
+		return NULL;
+	if (is_known(s->known, name) || is_known(s->known, put) || !accept(s, &f) || !wanted(s, &f))
+		return NULL;
+	RT_TRY(take_name(s, &f, &mine));
+	return mine ? add_family(s, &f) : NULL;
+}
+
+/* The C and C++ run-time libraries: their own counting is nobody's business unless asked for. */
+static bool is_runtime(const char *path)
+{
+	static const char *const names[] = { "libc.so",  "libc-",    "libpthread", "ld-linux", "libstdc++",
+					     "libgcc_s", "libdl.so", "librt.so",   "libm.so",  "linux-vdso" };
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+
+	if (strncmp(base, "[vdso]", 6) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(base, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static struct rt_error *scan_names(struct scan *s)
+{
+	RT_TRY(rt_decoder_create(s->module->image->machine, &s->decoder));
+	RT_TRY(rt_survey_init(s->module, &s->survey));
+	/* the clearest words first: they claim the type */
+	for (size_t i = 0; rt_stem_at(i); i++)
+		for (uint32_t id = 1; id <= s->survey.head_count; id++)
+			RT_TRY(consider(s, rt_intern_text(&s->survey.names, id), rt_stem_at(i)));
+	return NULL;
+}
+
+struct rt_error *rt_scan_module(const struct rt_plan_module *module, const struct rt_scan_options *options,
+				struct rt_spec *spec)
+{
+	struct scan s = { .module = module, .options = options, .known = spec };
+	struct rt_error *err;
+
+	if (!options->types && is_runtime(module->name))
+		return NULL;
+	err = scan_names(&s);
+	if (!err)
+		err = rt_spec_join(spec, &s.found);
+	rt_spec_deinit(&s.found);
+	rt_survey_deinit(&s.survey);
+	rt_vec_deinit(&s.taken);
+	rt_decoder_destroy(s.decoder);
+	return rt_error_wrap(err, "%s", module->name);
+}
