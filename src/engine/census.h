@@ -20,13 +20,17 @@ struct rt_census_options {
 	uint64_t max_bytes; /* memory to look at; beyond it the census is given up; 0 = 4 GiB */
 	const int *tids;    /* stopped threads whose stacks and registers are roots */
 	size_t tid_count;
+	/* Per tid: where its live stack starts, when that is known to be above its sp (the frames
+	 * of exit() overlay dead ones); 0 = at sp. NULL: none is known. */
+	const uint64_t *stack_from;
 };
 
 /*
  * Looks through process pid (every thread stopped or gone; /proc/PID/mem must be
  * readable). Objects need not be sorted. For each object one COUNT (where its counter is
  * known) and HELD records: one per kind of holder with its number of pointers; an
- * object that nobody reaches gets one HELD with RT_HOLDER_NONE. A MARK
+ * object that nobody reaches gets one HELD with RT_HOLDER_NONE. What only an unreached object
+ * leads to is held by that one (RT_HOLDER_OBJECT). Objects that are no addresses in writable memory get no HELD. A MARK
  * (RT_MARK_CENSUS) closes it; RT_MARK_CENSUS_SKIPPED when it was given up.
  */
 RT_CHECK struct rt_error *rt_census(uint32_t pid, uint32_t wire_pid, uint64_t time_ns,
