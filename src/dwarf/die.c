@@ -79,19 +79,24 @@ bool rt_die_entry(const struct rt_dwarf *dwarf, Dwarf_Die *die, uint64_t *ret)
 	return true;
 }
 
-const char *rt_die_file(struct rt_dwarf *dwarf, struct rt_unit *unit, Dwarf_Die *die, unsigned attribute)
+const char *rt_die_file(struct rt_dwarf *dwarf, Dwarf_Die *die, unsigned attribute)
 {
-	Dwarf_Files *files;
 	Dwarf_Half version = 0;
-	uint64_t index;
+	Dwarf_Files *files;
+	Dwarf_Attribute attr;
+	Dwarf_Word index;
+	Dwarf_Die unit;
 	size_t count;
 
-	if (!rt_die_number(die, attribute, &index) || dwarf_getsrcfiles(&unit->die, &files, &count) != 0)
+	/* the number counts in the table of the unit that says it, which need not be the one of die */
+	if (!dwarf_attr_integrate(die, attribute, &attr) || dwarf_formudata(&attr, &index) != 0 ||
+	    dwarf_cu_info(attr.cu, &version, NULL, &unit, NULL, NULL, NULL, NULL) != 0 ||
+	    dwarf_getsrcfiles(&unit, &files, &count) != 0)
 		return NULL;
-	dwarf_cu_info(unit->die.cu, &version, NULL, NULL, NULL, NULL, NULL, NULL);
+	/* libdw's own dwarf_decl_file() takes 0 for "none", which it is before DWARF 5 only */
 	if (index >= count || (index == 0 && version < 5))
 		return NULL;
-	return rt_dwarf_path(dwarf, &unit->die, dwarf_filesrc(files, index, NULL, NULL));
+	return rt_dwarf_path(dwarf, &unit, dwarf_filesrc(files, index, NULL, NULL));
 }
 
 const char *rt_die_linkage(struct rt_dwarf *dwarf, Dwarf_Die *die)

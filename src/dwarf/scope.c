@@ -18,7 +18,7 @@ void rt_node_name(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *
 		node->returns = returns.type;
 	}
 	if (node->inlined) {
-		node->call_file = rt_die_file(dwarf, unit, &node->die, DW_AT_call_file);
+		node->call_file = rt_die_file(dwarf, &node->die, DW_AT_call_file);
 		if (rt_die_number(&node->die, DW_AT_call_line, &line) && line <= UINT32_MAX)
 			node->call_line = line;
 	}

@@ -63,6 +63,11 @@ static void spell(Dwarf_Die *type, struct spelling *s)
 				s->array = true;
 			break;
 		default:
+			/* a nameless stand-in for a type in a unit of its own */
+			if (tag_word(tag) && rt_die_ref(&at, DW_AT_signature, &next)) {
+				at = next;
+				continue;
+			}
 			s->word = tag_word(tag);
 			s->aggregate = s->word && tag != DW_TAG_enumeration_type;
 			s->name = rt_die_string(&at, DW_AT_name);
@@ -118,7 +123,7 @@ void rt_fn_resolve(struct rt_dwarf *dwarf, struct rt_fn *fn)
 	fn->resolved = true;
 	fn->name = rt_dwarf_text(dwarf, rt_die_string(&fn->die, DW_AT_name));
 	fn->linkage = rt_die_linkage(dwarf, &fn->die);
-	fn->file = rt_dwarf_path(dwarf, &fn->die, dwarf_decl_file(&fn->die));
+	fn->file = rt_die_file(dwarf, &fn->die, DW_AT_decl_file);
 	if (dwarf_decl_line(&fn->die, &line) == 0 && line > 0)
 		fn->line = line;
 	if (dwarf_attr_integrate(&fn->die, DW_AT_external, &attr) && dwarf_formflag(&attr, &external) == 0)

@@ -22,7 +22,8 @@ static struct rt_error *add_type(struct rt_dwarf *dwarf, Dwarf_Die *die, unsigne
 	uint64_t *slot;
 	bool is_new;
 
-	if (!name || (kind == KIND_TAG && dwarf_hasattr(die, DW_AT_declaration)))
+	if (!name ||
+	    (kind == KIND_TAG && (dwarf_hasattr(die, DW_AT_declaration) || dwarf_hasattr(die, DW_AT_signature))))
 		return NULL;
 	id = rt_intern_string(&dwarf->strings, name);
 	slot = id ? rt_map_put(&dwarf->types, rt_key_make(id, kind), &is_new) : NULL;
@@ -102,12 +103,12 @@ static bool complete(struct rt_dwarf *dwarf, Dwarf_Die *type, Dwarf_Die *ret)
 {
 	const char *name;
 
+	if (rt_die_ref(type, DW_AT_signature, ret))
+		return true;
 	if (!dwarf_hasattr(type, DW_AT_declaration)) {
 		*ret = *type;
 		return true;
 	}
-	if (rt_die_ref(type, DW_AT_signature, ret))
-		return true;
 	name = dwarf_diename(type);
 	return name && find(dwarf, name, KIND_TAG, ret);
 }

@@ -130,7 +130,7 @@ bool rt_die_next(Dwarf_Die *die);
 /* The address where the code of a function or instance starts. */
 bool rt_die_entry(const struct rt_dwarf *dwarf, Dwarf_Die *die, uint64_t *ret);
 /* Interned file name of a DW_AT_call_file or the like; NULL when there is none. */
-const char *rt_die_file(struct rt_dwarf *dwarf, struct rt_unit *unit, Dwarf_Die *die, unsigned attribute);
+const char *rt_die_file(struct rt_dwarf *dwarf, Dwarf_Die *die, unsigned attribute);
 /* Interned DW_AT_linkage_name, NULL when it is the name. */
 const char *rt_die_linkage(struct rt_dwarf *dwarf, Dwarf_Die *die);
 

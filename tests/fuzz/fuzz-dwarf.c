@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Any bytes as an ELF file with debug info: every question is answered or refused, without a fault or a hang. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "dwarf/dwarf.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct names {
+	const char *list[32];
+	size_t count;
+};
+
+static bool keep(const struct rt_signature *sig, void *arg)
+{
+	struct names *names = arg;
+
+	for (size_t i = 0; i < sig->param_count; i++) {
+		if (names->count < 32 && sig->params[i].pointee)
+			names->list[names->count++] = sig->params[i].pointee;
+	}
+	if (names->count < 32 && sig->has_inlined)
+		names->list[names->count++] = sig->function;
+	return names->count < 32;
+}
+
+static void ask_address(struct rt_dwarf *dwarf, struct rt_elfaddr addr)
+{
+	struct rt_scope scopes[16];
+	struct rt_source_line line;
+	struct rt_elfaddr start, end;
+	struct rt_cfi_row row;
+	bool lsda;
+
+	rt_dwarf_scopes(dwarf, addr, scopes, 16);
+	rt_dwarf_line(dwarf, addr, &line);
+	rt_dwarf_cfi(dwarf, addr, &row);
+	if (rt_dwarf_fde(dwarf, addr, &start, &end, &lsda) && (addr.v < start.v || addr.v >= end.v))
+		abort();
+}
+
+static void ask_name(struct rt_dwarf *dwarf, const char *name)
+{
+	struct rt_inlined *list = NULL;
+	struct rt_member member;
+	struct rt_error *err;
+	size_t count;
+
+	rt_dwarf_counter(dwarf, name, &member);
+	rt_dwarf_member(dwarf, name, "refs.counter", &member);
+	rt_dwarf_struct_size(dwarf, name);
+	err = rt_dwarf_inlined(dwarf, name, 1, &list, &count);
+	rt_error_free(err);
+	free(list);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+	_cleanup_(rt_dwarf_destroyp) struct rt_dwarf *dwarf = NULL;
+	_cleanup_error_ struct rt_error *err = rt_image_from_bytes(rt_bytes_make(data, size), "fuzz", &image);
+	struct names names = { 0 };
+
+	if (err)
+		return 0;
+	err = rt_dwarf_create(image, &dwarf);
+	if (err)
+		return 0;
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct rt_segment *s = &image->segments[i];
+
+		for (uint64_t k = 0; k < 4096 && s->start.v + k < s->end.v; k += 7)
+			ask_address(dwarf, (struct rt_elfaddr){ s->start.v + k });
+	}
+	err = rt_dwarf_functions(dwarf, keep, &names);
+	for (size_t i = 0; i < names.count; i++)
+		ask_name(dwarf, names.list[i]);
+	return 0;
+}
