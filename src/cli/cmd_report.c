@@ -10,7 +10,7 @@
 #include "engine/text.h"
 
 static const struct argp_option own[] = {
-	{ "input", 'i', "FILE", 0, "recording of reftrace record or run -w, or an .events file", 1 },
+	{ "input", 'i', "FILE", 0, "recording of reftrace record, of run -w, or an .events file", 1 },
 	{ "type", 't', "NAME", 0, "only this type of object (repeatable)", 1 },
 	{ 0 },
 };
@@ -19,22 +19,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct rt_options *options = state->input;
 
-	if (key != 't')
+	switch (key) {
+	case 'i':
+		options->input = arg;
+		return 0;
+	case 't':
+		if (!strncmp(arg, "struct ", 7))
+			arg += 7;
+		return rt_vec_push(&options->types, arg) ? 0 : rt_option_fault(options, rt_error_nomem());
+	default:
 		return ARGP_ERR_UNKNOWN;
-	if (!strncmp(arg, "struct ", 7))
-		arg += 7;
-	return rt_vec_push(&options->types, arg) ? 0 : rt_option_fault(options, rt_error_nomem());
+	}
 }
 
 static const struct argp report_argp = { own, parse };
-static const struct argp_option input_option[] = { { "input", 'i', "FILE", OPTION_HIDDEN, "" }, { 0 } };
 static const struct argp_child children[] = {
 	{ &report_argp },
 	{ &rt_output_argp },
 	{ &rt_common_argp },
 	{ 0 },
 };
-const struct argp rt_report_argp = { input_option, rt_parse_operands, "-i FILE",
+const struct argp rt_report_argp = { NULL, rt_parse_operands, "-i FILE",
 				     "Reports what a recording or an .events file holds, on standard output.",
 				     children };
 

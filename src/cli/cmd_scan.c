@@ -30,6 +30,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct rt_options *options = state->input;
 
 	switch (key) {
+	case 'p':
+		return rt_option_fault(options, rt_parse_pids(arg, options));
+	case RT_OPT_WRITE:
+		options->write = arg;
+		return 0;
 	case 't':
 		if (!strncmp(arg, "struct ", 7))
 			arg += 7;
@@ -252,7 +257,7 @@ static struct rt_error *write_preset(struct scan *s)
 	RT_TRY(rt_file_create(s->options->write, &fd));
 	rt_sink_init_fd(&sink, fd, s->options->write);
 	rt_sink_puts(&sink, "# found by reftrace scan; see reftrace.spec(5)\n");
-	rt_sink_puts(&sink, text);
+	rt_sink_printf(&sink, "%s\n", text);
 	err = rt_sink_end(&sink);
 	rt_sink_deinit(&sink);
 	return err;

@@ -194,14 +194,6 @@ error_t rt_parse_operands(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		init_children(state);
 		return 0;
-	case 'i':
-		options->input = arg;
-		return 0;
-	case 'p':
-		return rt_option_fault(options, rt_parse_pids(arg, options));
-	case RT_OPT_WRITE:
-		options->write = arg;
-		return 0;
 	case RT_OPT_BUILD_OPTIONS:
 		options->build_options = true;
 		return 0;
