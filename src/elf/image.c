@@ -22,7 +22,7 @@ static struct rt_error *read_file_header(struct rt_image *image)
 	struct rt_cursor c;
 	uint32_t version;
 
-	if (b.size < EI_NIDENT || memcmp(b.data, ELFMAG, SELFMAG))
+	if (b.size < EI_NIDENT || memcmp(b.data, ELFMAG, SELFMAG) != 0)
 		return rt_error_new(RT_E_NOT_ELF, "%s is not an ELF file", image->name);
 	if ((b.data[EI_CLASS] != ELFCLASS32 && b.data[EI_CLASS] != ELFCLASS64) ||
 	    (b.data[EI_DATA] != ELFDATA2LSB && b.data[EI_DATA] != ELFDATA2MSB))

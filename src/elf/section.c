@@ -153,7 +153,7 @@ bool rt_section_find(const struct rt_image *image, const char *name, size_t *ind
 		if (!read_header(image, &table, i, &s, &offset))
 			return false;
 		/* only as many bytes are looked at as the wanted name has: names of a hostile file may be endless */
-		if (offset >= names.size || names.size - offset < len || memcmp(names.data + offset, name, len))
+		if (offset >= names.size || names.size - offset < len || memcmp(names.data + offset, name, len) != 0)
 			continue;
 		s.name = (const char *)names.data + offset;
 		*index = i + 1;

@@ -51,8 +51,7 @@ static const char *symbol_name(struct rt_arena *arena, struct rt_bytes strings, 
 	if (offset >= strings.size)
 		return NULL;
 	name = (const char *)strings.data + offset;
-	/* $x and the like only mark where code and data begin */
-	if (!*name || *name == '$')
+	if (!*name)
 		return NULL;
 	left = strings.size - offset;
 	len = strnlen(name, left < RT_SYMBOL_NAME_MAX ? left : RT_SYMBOL_NAME_MAX);
@@ -117,7 +116,8 @@ static struct rt_error *read_table(const struct rt_image *image, const struct rt
 		if (!wanted(&raw))
 			continue;
 		symbol.name = symbol_name(build->arena, strings, raw.name, &budget);
-		if (!symbol.name)
+		/* $x and the like only mark where code and data begin */
+		if (!symbol.name || (type == STT_NOTYPE && *symbol.name == '$'))
 			continue;
 		symbol.ifunc = type == STT_GNU_IFUNC;
 		symbol.function = type == STT_FUNC || symbol.ifunc;
@@ -345,8 +345,9 @@ static bool better(const struct rt_symbol *a, const struct rt_symbol *b)
 		return a->size;
 	if (a->addr.v != b->addr.v)
 		return a->addr.v > b->addr.v;
-	if ((a->bind == RT_BIND_GLOBAL) != (b->bind == RT_BIND_GLOBAL))
-		return a->bind == RT_BIND_GLOBAL;
+	/* of aliases the one that callers can use; weak or not tells nothing: "read" is the weak one of "__read" */
+	if ((a->bind == RT_BIND_LOCAL) != (b->bind == RT_BIND_LOCAL))
+		return a->bind != RT_BIND_LOCAL;
 	return strlen(a->name) < strlen(b->name);
 }
 

@@ -35,8 +35,8 @@ RT_CLEANUP(struct rt_symtab *, rt_symtab_destroy);
 
 /*
  * The function symbol that covers addr: [addr, addr + size), or for size 0 up
- * to the next symbol of the section. Of several, a global one, then the
- * shortest name. NULL: none.
+ * to the next symbol of the section. Of several, the innermost, then one that
+ * is not local, then the shortest name. NULL: none.
  */
 const struct rt_symbol *rt_symtab_at(const struct rt_symtab *symtab, struct rt_elfaddr addr);
 

@@ -162,6 +162,35 @@ TEST(static_program_names_its_ifunc_stubs)
 	workdir_remove(&f);
 }
 
+/* aarch64: stubs by their adrp and ldr; the oracle is the layout that lld documents: 32 bytes, then 16 for each */
+TEST(aarch64_stubs)
+{
+	static const char *const names[] = { "first", "second" };
+	struct workdir f;
+	struct rt_symtab *t;
+	char *start;
+	size_t n = 0;
+
+	workdir_make(&f);
+	workdir_write(&f, "a.c", "void first(void); void second(void); void caller(void) { first(); second(); }\n");
+	workdir_run(&f, "clang-14 --target=aarch64-linux-gnu -O1 -fPIC -c a.c && ld.lld -shared a.o -o a");
+	start = workdir_output(&f, "readelf -SW a | sed -n 's/.* \\.plt *PROGBITS *\\([0-9a-f]*\\) .*/\\1/p'");
+	t = read_symbols(&f, "a", false);
+	for (size_t i = 0; i < t->count; i++) {
+		if (!t->symbols[i].plt)
+			continue;
+		assert_true(n < 2);
+		assert_string_equal(t->symbols[i].name, names[n]);
+		assert_int_equal(t->symbols[i].addr.v, strtoull(start, NULL, 16) + 32 + 16 * n);
+		assert_int_equal(t->symbols[i].size, 16);
+		n++;
+	}
+	assert_int_equal(n, 2);
+	free(start);
+	rt_symtab_destroy(t);
+	workdir_remove(&f);
+}
+
 TEST(companion_and_debugdata)
 {
 	struct workdir f;
