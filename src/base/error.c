@@ -5,11 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct rt_error nomem = {
-	.code = RT_E_NOMEM,
-	.errnum = 12,
-	.message = (char *)"out of memory",
-};
+static char nomem_text[] = "out of memory";
+static struct rt_error nomem = { .code = RT_E_NOMEM, .errnum = 12, .message = nomem_text };
 
 static const struct {
 	const char *text, *meaning;
