@@ -90,6 +90,26 @@ static void from_code(struct rt_plan_build *b, uint32_t index)
 	}
 }
 
+/* Puts that end in another module or behind a pointer show nothing; a get that does one thing shows enough. */
+static void from_get_alone(struct rt_plan_build *b, uint32_t index)
+{
+	struct rt_plan_type *type = &b->plan->types.data[index];
+
+	for (size_t i = 0; i < b->targets.len; i++) {
+		const struct rt_target *get = &b->targets.data[i];
+		const struct rt_spec_function *g = rt_target_function(b, get);
+		struct rt_effect effect;
+
+		if (get->type != index || g->op != RT_OP_GET || !plain_argument(g))
+			continue;
+		rt_effect_of(b->module->image, b->module->symtab, b->decoder, get->addr,
+			     (uint8_t)rt_reg_argument(g->arg), &effect);
+		if (rt_effect_single(&effect, &type->counter_offset, &type->counter_size))
+			type->counter_from = "inferred";
+		return;
+	}
+}
+
 void rt_plan_counters(struct rt_plan_build *b)
 {
 	bool dwarf = b->module->dwarf && rt_dwarf_present(b->module->dwarf);
@@ -104,10 +124,14 @@ void rt_plan_counters(struct rt_plan_build *b)
 	}
 	for (size_t i = 0; dwarf && i < b->targets.len; i++)
 		from_debug_info(b, &b->targets.data[i]);
-	for (uint32_t i = 0; i < b->plan->types.len; i++)
-		if (b->plan->types.data[i].counter_offset == RT_COUNTER_UNKNOWN &&
-		    !b->plan->types.data[i].spec->counter_struct)
+	for (uint32_t i = 0; i < b->plan->types.len; i++) {
+		const struct rt_plan_type *type = &b->plan->types.data[i];
+
+		if (type->counter_offset == RT_COUNTER_UNKNOWN && !type->spec->counter_struct)
 			from_code(b, i);
+		if (type->counter_offset == RT_COUNTER_UNKNOWN && !type->spec->counter_struct)
+			from_get_alone(b, i);
+	}
 }
 
 bool rt_scan_counter(const struct rt_plan_module *module, struct rt_elfaddr get, uint8_t get_reg, struct rt_elfaddr put,
@@ -119,7 +143,7 @@ bool rt_scan_counter(const struct rt_plan_module *module, struct rt_elfaddr get,
 
 	if (err)
 		return false;
-	rt_effect_of(module->image, decoder, get, get_reg, &get_effect);
-	rt_effect_of(module->image, decoder, put, put_reg, &put_effect);
+	rt_effect_of(module->image, module->symtab, decoder, get, get_reg, &get_effect);
+	rt_effect_of(module->image, module->symtab, decoder, put, put_reg, &put_effect);
 	return rt_effect_counter(&get_effect, &put_effect, ret_offset, ret_size);
 }

@@ -21,6 +21,7 @@ struct path {
 
 struct walk {
 	const struct rt_image *image;
+	const struct rt_symtab *symtab;
 	struct rt_decoder *decoder;
 	RT_VEC(struct path) waiting;
 	struct rt_map entered; /* (address, depth) */
@@ -57,6 +58,17 @@ static void branch(struct walk *w, uint64_t at, unsigned depth, const struct rt_
 		w->effect->cut = true;
 }
 
+/* A stub of the PLT leads to the module's own function where it has one of that name. */
+static uint64_t behind_plt(const struct walk *w, struct rt_elfaddr target)
+{
+	const struct rt_symbol *stub = w->symtab ? rt_symtab_at(w->symtab, target) : NULL, *own;
+
+	if (!stub || !stub->plt)
+		return target.v;
+	own = rt_symtab_find(w->symtab, stub->name);
+	return own && own->function && !own->ifunc && own->addr.v ? own->addr.v : target.v;
+}
+
 /* A call hands over what the argument registers hold; the callee's frame is its own. */
 static void enter_call(struct walk *w, const struct rt_insn *insn, unsigned depth, const struct rt_track *track)
 {
@@ -79,7 +91,7 @@ static void enter_call(struct walk *w, const struct rt_insn *insn, unsigned dept
 		given |= v->kind == RT_VALUE_OBJECT;
 	}
 	if (given)
-		branch(w, insn->target.v, depth + 1, &inner);
+		branch(w, behind_plt(w, insn->target), depth + 1, &inner);
 }
 
 static void run_path(struct walk *w, struct path *path)
@@ -106,7 +118,8 @@ static void run_path(struct walk *w, struct path *path)
 			return;
 		if (insn.jump) {
 			if (insn.has_target)
-				branch(w, insn.target.v, path->depth, &path->track);
+				branch(w, insn.conditional ? insn.target.v : behind_plt(w, insn.target), path->depth,
+				       &path->track);
 			if (!insn.conditional)
 				return;
 		}
@@ -117,11 +130,11 @@ static void run_path(struct walk *w, struct path *path)
 	}
 }
 
-void rt_effect_of(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr entry, uint8_t reg,
-		  struct rt_effect *ret)
+void rt_effect_of(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
+		  struct rt_elfaddr entry, uint8_t reg, struct rt_effect *ret)
 {
 	struct rt_effect effect = { .count = 0 };
-	struct walk w = { .image = image, .decoder = decoder, .effect = &effect };
+	struct walk w = { .image = image, .symtab = symtab, .decoder = decoder, .effect = &effect };
 	struct rt_track track;
 
 	rt_track_init(&track, reg);
@@ -164,5 +177,16 @@ bool rt_effect_counter(const struct rt_effect *get, const struct rt_effect *put,
 		return false;
 	*ret_offset = offset;
 	*ret_size = size;
+	return true;
+}
+
+bool rt_effect_single(const struct rt_effect *get, int32_t *ret_offset, uint32_t *ret_size)
+{
+	const struct rt_change *c = &get->fields[0];
+
+	if (get->cut || get->count != 1 || c->delta != 1 || c->offset < 0 || c->offset > INT32_MAX)
+		return false;
+	*ret_offset = (int32_t)c->offset;
+	*ret_size = c->size;
 	return true;
 }

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "elf/image.h"
+#include "elf/symtab.h"
 #include "probe/track.h"
 
 enum { RT_EFFECT_FIELDS = 24 };
@@ -16,9 +16,15 @@ struct rt_effect {
 	bool cut; /* the function is too large, or code could not be decoded */
 };
 
-/* The object is in reg at entry. Bounded work: a few thousand instructions. */
-void rt_effect_of(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr entry, uint8_t reg,
-		  struct rt_effect *ret);
+/*
+ * The object is in reg at entry. symtab (may be NULL) tells which calls through the PLT come
+ * back to this module. Bounded work: a few thousand instructions.
+ */
+void rt_effect_of(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
+		  struct rt_elfaddr entry, uint8_t reg, struct rt_effect *ret);
+
+/* The one field that the function changes, and that it grows by 1: what an _up_ref() alone tells. false: not so. */
+bool rt_effect_single(const struct rt_effect *get, int32_t *ret_offset, uint32_t *ret_size);
 
 /* The one field that a's function grows by 1 and b's shrinks by 1. false: none, or more than one. */
 bool rt_effect_counter(const struct rt_effect *get, const struct rt_effect *put, int32_t *ret_offset,

@@ -104,10 +104,10 @@ static bool confirm_by_code(struct scan *s, struct family *f)
 
 	if (!f->get.symbol || !f->put.symbol)
 		return false;
-	rt_effect_of(s->module->image, s->decoder, f->get.symbol->addr, RT_REG_RDI, &get);
+	rt_effect_of(s->module->image, s->module->symtab, s->decoder, f->get.symbol->addr, RT_REG_RDI, &get);
 	if (!get.count)
 		return false;
-	rt_effect_of(s->module->image, s->decoder, f->put.symbol->addr, RT_REG_RDI, &put);
+	rt_effect_of(s->module->image, s->module->symtab, s->decoder, f->put.symbol->addr, RT_REG_RDI, &put);
 	return rt_effect_counter(&get, &put, &f->counter, &size);
 }
 
