@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Engine text: reads .events lines (reftrace.events(5)) into wire records.
+ * The whole file is turned into records at once; the source then hands them
+ * out. What a frame is called stands in the file, so the namer is here, too.
+ */
+#include "engine/text.h"
+
+#include <string.h>
+
+#include "base/fs.h"
+#include "engine/text_build.h"
+
+enum { WORDS = 64, STEP_NS = 1000 };
+
+struct word {
+	const char *s;
+	size_t len;
+};
+
+struct rt_text {
+	struct rt_source source;
+	struct rt_namer namer;
+	struct text_build build;
+	size_t pos; /* next record, in words */
+	const char *name;
+	/* where the parser is */
+	const char *line_start;
+	unsigned line;
+	uint64_t time_ns;
+	uint32_t pid, tid;
+	struct rt_map generations; /* pid -> exec generation */
+	/* the line */
+	struct word words[WORDS]; /* without the key=value ones */
+	unsigned nr;
+	struct text_event e;
+	struct word holder, signal, point, count;
+	int32_t start;
+	uint64_t object_size, counter;
+	bool has_counter;
+};
+
+static struct rt_error *bad(const struct rt_text *t, const char *at, const char *what)
+{
+	return rt_error_new(RT_E_FORMAT, "%s:%u:%zu: %s", t->name, t->line, (size_t)(at - t->line_start) + 1, what);
+}
+
+static bool is(struct word w, const char *text)
+{
+	return w.len == strlen(text) && !memcmp(w.s, text, w.len);
+}
+
+static struct rt_error *number(const struct rt_text *t, struct word w, uint64_t max, uint64_t *ret)
+{
+	bool hex = w.len > 2 && w.s[0] == '0' && w.s[1] == 'x';
+	uint64_t v;
+
+	if (!rt_parse_u64(w.s + (hex ? 2 : 0), w.len - (hex ? 2 : 0), hex ? 16 : 10, &v) || v > max)
+		return bad(t, w.s, "not a number, or too large");
+	*ret = v;
+	return NULL;
+}
+
+static uint32_t wire_pid(struct rt_text *t, uint32_t pid)
+{
+	uint64_t *gen = rt_map_get(&t->generations, rt_key_make(pid, 0));
+
+	return RT_PID_MAKE(pid, gen ? (uint32_t)*gen : 0);
+}
+
+static struct rt_error *flag_list(struct rt_text *t, struct word w)
+{
+	static const struct {
+		const char *name;
+		uint16_t flag;
+	} flags[] = {
+		{ "hidden", RT_EV_HIDDEN },      { "return", RT_EV_AT_RETURN },    { "inline", RT_EV_INLINE },
+		{ "noobject", RT_EV_NO_OBJECT }, { "inherited", RT_EV_INHERITED }, { "fault", RT_EV_COUNT_FAULT }
+	};
+
+	while (w.len) {
+		const char *comma = memchr(w.s, ',', w.len);
+		struct word one = { w.s, comma ? (size_t)(comma - w.s) : w.len };
+		unsigned i = 0;
+
+		while (i < sizeof(flags) / sizeof(flags[0]) && !is(one, flags[i].name))
+			i++;
+		if (i == sizeof(flags) / sizeof(flags[0]))
+			return bad(t, one.s, "unknown flag");
+		t->e.flags |= flags[i].flag;
+		w.s += one.len + (comma != NULL);
+		w.len -= one.len + (comma != NULL);
+	}
+	return NULL;
+}
+
+static struct rt_error *key_time(struct rt_text *t, struct word v)
+{
+	bool relative = v.len && v.s[0] == '+';
+	uint64_t n;
+
+	RT_TRY(number(t, (struct word){ v.s + relative, v.len - relative }, UINT64_MAX / 4, &n));
+	t->time_ns = relative ? t->time_ns - STEP_NS + n : n;
+	return NULL;
+}
+
+static struct rt_error *key_count(struct rt_text *t, struct word v, uint16_t flag)
+{
+	uint64_t n = 0;
+
+	t->count = v;
+	if (is(v, "fault")) {
+		t->e.flags |= RT_EV_COUNT_FAULT;
+		return NULL;
+	}
+	RT_TRY(number(t, v, UINT32_MAX, &n));
+	t->e.count = (uint32_t)n;
+	t->e.flags |= flag;
+	return NULL;
+}
+
+static struct rt_error *key_delta(struct rt_text *t, struct word v)
+{
+	bool minus = v.len && v.s[0] == '-';
+	uint64_t n;
+
+	RT_TRY(number(t, (struct word){ v.s + minus, v.len - minus }, INT16_MAX, &n));
+	t->e.delta = minus ? -(int32_t)n : (int32_t)n;
+	t->e.has_delta = true;
+	return NULL;
+}
+
+static struct rt_error *key_number(struct rt_text *t, struct word k, struct word v, bool *ret_known)
+{
+	uint64_t n = 0;
+
+	*ret_known = true;
+	if (is(k, "pid")) {
+		RT_TRY(number(t, v, RT_PID_MASK, &n));
+		t->pid = t->tid = (uint32_t)n;
+	} else if (is(k, "tid")) {
+		RT_TRY(number(t, v, RT_PID_MASK, &n));
+		t->tid = (uint32_t)n;
+	} else if (is(k, "cpu")) {
+		RT_TRY(number(t, v, UINT32_MAX >> RT_SEQ_BITS, &n));
+		t->e.cpu = (uint32_t)n;
+	} else if (is(k, "seq")) {
+		RT_TRY(number(t, v, UINT32_MAX, &n));
+		t->e.seq = (uint32_t)n;
+		t->e.has_seq = true;
+	} else if (is(k, "slot")) {
+		RT_TRY(number(t, v, UINT64_MAX, &t->e.aux));
+		t->e.has_slot = true;
+	} else if (is(k, "aux")) {
+		RT_TRY(number(t, v, UINT64_MAX, &t->e.aux));
+	} else if (is(k, "sp")) {
+		RT_TRY(number(t, v, UINT64_MAX, &t->e.sp));
+		t->e.has_sp = true;
+	} else if (is(k, "start")) {
+		RT_TRY(number(t, v, INT16_MAX, &n));
+		t->start = (int32_t)n;
+	} else if (is(k, "size")) {
+		RT_TRY(number(t, v, UINT32_MAX, &t->object_size));
+	} else if (is(k, "counter")) {
+		RT_TRY(number(t, v, INT32_MAX, &t->counter));
+		t->has_counter = true;
+	} else {
+		*ret_known = false;
+	}
+	return NULL;
+}
+
+/* takes KEY=VALUE; *ret_taken is false for other words */
+static struct rt_error *key_value(struct rt_text *t, struct word w, bool *ret_taken)
+{
+	const char *eq = memchr(w.s, '=', w.len);
+	struct word k = { w.s, eq ? (size_t)(eq - w.s) : 0 }, v = { eq + 1, w.len - k.len - 1 };
+
+	*ret_taken = false;
+	if (!eq)
+		return NULL;
+	*ret_taken = true;
+	if (is(k, "t"))
+		return key_time(t, v);
+	if (is(k, "count"))
+		return key_count(t, v, RT_EV_COUNT_EXACT);
+	if (is(k, "read"))
+		return key_count(t, v, RT_EV_COUNT_READ);
+	if (is(k, "delta"))
+		return key_delta(t, v);
+	if (is(k, "flags"))
+		return flag_list(t, v);
+	if (is(k, "via")) {
+		if (!v.len)
+			return bad(t, v.s, "via= needs a function name");
+		t->e.via = v.s;
+		t->e.via_len = v.len;
+	} else if (is(k, "signal")) {
+		t->signal = v;
+	} else if (is(k, "holder")) {
+		t->holder = v;
+	} else if (is(k, "point")) {
+		t->point = v;
+	} else {
+		RT_TRY(key_number(t, k, v, ret_taken));
+	}
+	return NULL;
+}
+
+static struct rt_error *split(struct rt_text *t, const char *s, const char *end)
+{
+	t->e = (struct text_event){ 0 };
+	t->holder = t->signal = t->point = t->count = (struct word){ 0 };
+	t->start = RT_START_UNKNOWN;
+	t->object_size = t->counter = 0;
+	t->has_counter = false;
+	t->nr = 0;
+	t->time_ns += STEP_NS;
+	while (s < end) {
+		struct word w = { s, 0 };
+		bool taken;
+
+		if (*s == ' ' || *s == '\t' || *s == '\r') {
+			s++;
+			continue;
+		}
+		if (*s == '#')
+			break;
+		while (s < end && *s != ' ' && *s != '\t' && *s != '\r')
+			s++;
+		w.len = (size_t)(s - w.s);
+		RT_TRY(key_value(t, w, &taken));
+		if (taken)
+			continue;
+		if (t->nr == WORDS)
+			return bad(t, w.s, "too many words");
+		t->words[t->nr++] = w;
+	}
+	return NULL;
+}
+
+static struct rt_error *emit(struct rt_text *t, const void *record, size_t size)
+{
+	return text_emit(&t->build, record, size) ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *task(struct rt_text *t, enum rt_wire_kind kind, uint32_t other, int32_t value)
+{
+	struct rt_wire_task r = { .head = { sizeof(r), kind, 0, 0, t->time_ns, wire_pid(t, t->pid), t->tid } };
+
+	r.other = other;
+	r.value = value;
+	return emit(t, &r, sizeof(r));
+}
+
+/* each thread has its CPU, unless the line names one */
+static uint32_t producer(const struct rt_text *t)
+{
+	return t->e.cpu ? t->e.cpu : t->tid & (UINT32_MAX >> RT_SEQ_BITS);
+}
+
+/* OP TYPE OBJECT [STACK] */
+static struct rt_error *line_event(struct rt_text *t, enum rt_op op)
+{
+	struct text_event *e = &t->e;
+
+	if (t->nr < 3 || t->nr > 4)
+		return bad(t, t->words[0].s, "expected: OP TYPE OBJECT [STACK]");
+	RT_TRY(number(t, t->words[2], UINT64_MAX, &e->object));
+	e->op = op;
+	e->type = t->words[1].s;
+	e->type_len = t->words[1].len;
+	if (t->nr == 4) {
+		e->stack = t->words[3].s;
+		e->stack_len = t->words[3].len;
+		if (e->stack[0] == ';' || e->stack[0] == '~' || memmem(e->stack, e->stack_len, ";;", 2))
+			return bad(t, e->stack, "empty frame");
+	}
+	if (!e->has_delta)
+		e->delta = op == RT_OP_GET || op == RT_OP_SWAP ? 1 : op == RT_OP_PUT ? -1 : 0;
+	e->cpu = producer(t);
+	e->time_ns = t->time_ns;
+	e->pid = wire_pid(t, t->pid);
+	e->tid = t->tid;
+	if (!text_event(&t->build, e))
+		return bad(t, t->words[0].s, "too many frames, or out of memory");
+	return NULL;
+}
+
+/* type NAME [floating] [heap] [free] [start=] [counter=] [size=] */
+static struct rt_error *line_type(struct rt_text *t)
+{
+	struct rt_wire_type a = { .start = t->start, .counter_offset = RT_COUNTER_UNKNOWN };
+
+	if (t->nr < 2)
+		return bad(t, t->words[0].s, "expected: type NAME [floating] [heap] [free] [start=N]");
+	if (t->has_counter) {
+		a.counter_offset = (int32_t)t->counter;
+		a.counter_size = 4;
+	}
+	a.object_size = (uint32_t)t->object_size;
+	for (unsigned i = 2; i < t->nr; i++) {
+		if (is(t->words[i], "floating"))
+			a.flags |= RT_TYPE_FLOATING;
+		else if (is(t->words[i], "heap"))
+			a.flags |= RT_TYPE_HEAP_ONLY;
+		else if (is(t->words[i], "free"))
+			a.flags |= RT_TYPE_FREE_KNOWN;
+		else
+			return bad(t, t->words[i].s, "expected: floating, heap or free");
+	}
+	return text_type(&t->build, t->words[1].s, t->words[1].len, &a) ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *loss(struct rt_text *t, enum rt_wire_kind kind, uint32_t cause, uint32_t point, uint64_t value,
+			     unsigned text_from)
+{
+	const char *text = "", *end = text;
+	_cleanup_free_ struct rt_wire_loss *r = NULL;
+	_cleanup_free_ char *copy = NULL;
+
+	if (text_from < t->nr) {
+		text = t->words[text_from].s;
+		end = t->words[t->nr - 1].s + t->words[t->nr - 1].len;
+	}
+	copy = strndup(text, (size_t)(end - text));
+	r = copy ? rt_record_loss(cause, point, value, copy) : NULL;
+	if (!r)
+		return rt_error_nomem();
+	r->head.kind = kind;
+	r->head.time_ns = t->time_ns;
+	r->head.pid = wire_pid(t, t->pid);
+	return emit(t, r, r->head.size);
+}
+
+/* every point of this name, or all when the name is empty */
+static struct rt_error *each_point(struct rt_text *t, struct word name, enum rt_wire_kind kind, uint32_t cause,
+				   bool own_count, uint64_t value)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < t->build.points.len; i++) {
+		const struct text_point *p = &t->build.points.data[i];
+
+		if (name.len && !is(name, rt_intern_text(&t->build.names, p->function)))
+			continue;
+		any = true;
+		RT_TRY(loss(t, kind, cause, i + 1, own_count ? p->events : value, t->nr));
+	}
+	return any || !name.len ? NULL : bad(t, name.s, "no such function so far");
+}
+
+/* loss CAUSE [N] [point=NAME] [TEXT...]; cut [TEXT...] */
+static struct rt_error *line_loss(struct rt_text *t)
+{
+	static const char *const causes[RT_LOSS_NR] = {
+		[RT_LOSS_RING] = "ring",         [RT_LOSS_STACKMAP] = "stackmap", [RT_LOSS_FAULT] = "fault",
+		[RT_LOSS_RETURNS] = "returns",   [RT_LOSS_UNARMED] = "unarmed",   [RT_LOSS_CUT] = "cut",
+		[RT_LOSS_UNTRACED] = "untraced", [RT_LOSS_BALANCE] = "balance",   [RT_LOSS_REFUSED] = "refused"
+	};
+	uint64_t value = 0;
+	uint32_t cause = 1;
+	unsigned text = 2;
+
+	if (t->nr < 2)
+		return bad(t, t->words[0].s, "expected: loss CAUSE [N] [point=FUNCTION] [TEXT]");
+	while (cause < RT_LOSS_NR && !is(t->words[1], causes[cause]))
+		cause++;
+	if (cause == RT_LOSS_NR)
+		return bad(t, t->words[1].s, "unknown cause");
+	if (t->nr > 2 && rt_parse_u64(t->words[2].s, t->words[2].len, 10, &value))
+		text = 3;
+	if (t->point.len)
+		return each_point(t, t->point, RT_WIRE_LOSS, cause, false, value);
+	return loss(t, RT_WIRE_LOSS, cause, 0, value, text);
+}
+
+/* unarmed FUNCTION TYPE OP [TEXT...]: a point that the plan had and that could not be armed */
+static struct rt_error *line_unarmed(struct rt_text *t)
+{
+	enum rt_op op = t->nr > 3 ? rt_op_parse(t->words[3].s, t->words[3].len) : RT_OP_NONE;
+	uint32_t type, point;
+
+	if (op == RT_OP_NONE)
+		return bad(t, t->words[0].s, "expected: unarmed FUNCTION TYPE OP [TEXT]");
+	type = text_type(&t->build, t->words[2].s, t->words[2].len, NULL);
+	point = type ? text_point(&t->build, type, op, 0, 0, 0, t->words[1].s, t->words[1].len) : 0;
+	return point ? loss(t, RT_WIRE_LOSS, RT_LOSS_UNARMED, point, 0, 4) : rt_error_nomem();
+}
+
+/* held OBJECT none|global|stack|heap|object [N] [holder=OBJECT] [slot=]; final OBJECT count=N */
+static struct rt_error *line_held(struct rt_text *t, bool final)
+{
+	static const char *const where[] = { "none", "global", "stack", "heap", "object" };
+	struct rt_wire_held r = { .head = { sizeof(r), final ? RT_WIRE_COUNT : RT_WIRE_HELD, 0, 0, t->time_ns,
+					    wire_pid(t, t->pid) } };
+	uint64_t n = 1;
+
+	if (t->nr < (final ? 2 : 3))
+		return bad(t, t->words[0].s, "expected: held OBJECT WHERE [N], or final OBJECT count=N");
+	RT_TRY(number(t, t->words[1], UINT64_MAX, &r.object));
+	if (t->holder.len)
+		RT_TRY(number(t, t->holder, UINT64_MAX, &r.holder));
+	if (final) {
+		if (!t->count.len)
+			return bad(t, t->words[0].s, "expected: final OBJECT count=N");
+		r.where = 4;
+		r.value = t->e.count;
+		return emit(t, &r, sizeof(r));
+	}
+	while (r.where < 5 && !is(t->words[2], where[r.where]))
+		r.where++;
+	if (r.where == 5)
+		return bad(t, t->words[2].s, "expected: none, global, stack, heap or object");
+	if (t->nr > 3)
+		RT_TRY(number(t, t->words[3], UINT32_MAX, &n));
+	r.value = r.where == RT_HOLDER_NONE ? 0 : (uint32_t)n;
+	r.slot = t->e.aux;
+	return emit(t, &r, sizeof(r));
+}
+
+static struct rt_error *line_mark(struct rt_text *t)
+{
+	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped" };
+
+	for (int32_t i = 1; t->nr == 2 && i < 5; i++) {
+		if (is(t->words[1], marks[i]))
+			return task(t, RT_WIRE_MARK, 0, i);
+	}
+	return bad(t, t->words[0].s, "expected: mark attach|census|detach|census-skipped");
+}
+
+/* fork PID; exec; exit [STATUS] [signal=N]; thread TID [end] */
+static struct rt_error *line_task(struct rt_text *t, bool *ret_known)
+{
+	uint64_t n = 0, *gen;
+
+	*ret_known = true;
+	if (t->nr > 1)
+		RT_TRY(number(t, t->words[1], RT_PID_MASK, &n));
+	if (is(t->words[0], "fork"))
+		return task(t, RT_WIRE_FORK, wire_pid(t, (uint32_t)n), 0);
+	if (is(t->words[0], "thread"))
+		return task(t, RT_WIRE_THREAD, (uint32_t)n, t->nr > 2);
+	if (is(t->words[0], "exit")) {
+		uint64_t signal = 0;
+
+		if (t->signal.len)
+			RT_TRY(number(t, t->signal, 127, &signal));
+		return task(t, RT_WIRE_EXIT, 0, (int32_t)((n & 0xff) << 8 | signal));
+	}
+	if (is(t->words[0], "exec")) {
+		gen = rt_map_put(&t->generations, rt_key_make(t->pid, 0), NULL);
+		if (!gen)
+			return rt_error_nomem();
+		*gen = (*gen + 1) & (UINT32_MAX >> RT_PID_BITS);
+		return task(t, RT_WIRE_EXEC, 0, 0);
+	}
+	*ret_known = false;
+	return NULL;
+}
+
+static struct rt_error *line(struct rt_text *t)
+{
+	struct word first = t->words[0];
+	enum rt_op op = rt_op_parse(first.s, first.len);
+	bool known;
+	uint64_t n = 0;
+
+	if (is(first, "find")) {
+		t->e.flags |= RT_EV_HIDDEN | RT_EV_AT_RETURN;
+		op = RT_OP_GET;
+	}
+	if (op != RT_OP_NONE)
+		return line_event(t, op);
+	if (is(first, "type"))
+		return line_type(t);
+	if (is(first, "loss"))
+		return line_loss(t);
+	if (is(first, "cut"))
+		return loss(t, RT_WIRE_LOSS, RT_LOSS_CUT, 0, 0, 1);
+	if (is(first, "unarmed"))
+		return line_unarmed(t);
+	if (is(first, "held") || is(first, "final"))
+		return line_held(t, is(first, "final"));
+	if (is(first, "mark"))
+		return line_mark(t);
+	if (is(first, "gap")) {
+		n = 1;
+		if (t->nr > 1)
+			RT_TRY(number(t, t->words[1], RT_SEQ_MASK, &n));
+		return n && !text_seq(&t->build, producer(t), (uint32_t)n - 1) ? rt_error_nomem() : NULL;
+	}
+	if (is(first, "hits")) {
+		if (t->nr > 2)
+			RT_TRY(number(t, t->words[2], UINT64_MAX, &n));
+		return each_point(t, t->nr > 1 ? t->words[1] : (struct word){ 0 }, RT_WIRE_HITS, 0, t->nr < 3, n);
+	}
+	RT_TRY(line_task(t, &known));
+	return known ? NULL : bad(t, first.s, "unknown word");
+}
+
+static struct rt_error *parse(struct rt_text *t, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	while (text < end) {
+		const char *nl = memchr(text, '\n', (size_t)(end - text));
+		const char *line_end = nl ? nl : end;
+
+		t->line++;
+		t->line_start = text;
+		RT_TRY(split(t, text, line_end));
+		if (t->nr)
+			RT_TRY(line(t));
+		else
+			t->time_ns -= STEP_NS;
+		text = line_end + 1;
+	}
+	return NULL;
+}
+
+static struct rt_error *text_next(struct rt_source *self, const struct rt_wire_head **ret)
+{
+	struct rt_text *t = (struct rt_text *)self;
+	const struct rt_wire_head *head;
+
+	*ret = NULL;
+	if (t->pos >= t->build.words.len)
+		return NULL;
+	head = (const struct rt_wire_head *)(const void *)(t->build.words.data + t->pos);
+	t->pos += head->size / 8u;
+	*ret = head;
+	return NULL;
+}
+
+static void text_source_destroy(struct rt_source *self)
+{
+	(void)self; /* a part of struct rt_text */
+}
+
+static size_t text_name(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool is_return,
+			struct rt_frame *ret, size_t max)
+{
+	struct rt_text *t = (struct rt_text *)((char *)self - offsetof(struct rt_text, namer));
+	uint64_t id = (pc - 0x400000) / 16;
+	size_t n;
+
+	if (!max)
+		return 0;
+	if (pc <= 0x400000 || id > t->build.pcs.len) {
+		ret[0] = (struct rt_frame){ .address = pc };
+		return 1;
+	}
+	n = t->build.pcs.data[id - 1].count < max ? t->build.pcs.data[id - 1].count : max;
+	memcpy(ret, t->build.frames.data + t->build.pcs.data[id - 1].first, n * sizeof(*ret));
+	return n;
+}
+
+static const char *text_source_line(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line_nr,
+				    bool *ret_stale)
+{
+	if (ret_stale)
+		*ret_stale = false;
+	return NULL;
+}
+
+struct rt_error *rt_text_create(const char *text, size_t len, const char *name, struct rt_text **ret)
+{
+	_cleanup_(rt_text_destroyp) struct rt_text *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return rt_error_nomem();
+	t->source = (struct rt_source){ text_next, text_source_destroy };
+	t->namer = (struct rt_namer){ text_name, text_source_line };
+	t->name = name;
+	t->build.module_path = "text";
+	t->pid = t->tid = 1;
+	RT_TRY(parse(t, text, len));
+	*ret = rt_take(t);
+	return NULL;
+}
+
+void rt_text_destroy(struct rt_text *t)
+{
+	text_build_deinit(&t->build);
+	rt_map_deinit(&t->generations);
+	free(t);
+}
+
+struct rt_source *rt_text_source(struct rt_text *t)
+{
+	return &t->source;
+}
+
+struct rt_namer *rt_text_namer(struct rt_text *t)
+{
+	return &t->namer;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Records for engine text. The made-up machine is as simple as can be: every
+ * frame takes FRAME bytes of its thread's stack, so that the CFA of a frame
+ * follows from its depth, as activations need it; equal frames have equal
+ * pcs, and the pc says which frame of the file it is.
+ */
+#include "engine/text_build.h"
+
+#include <string.h>
+
+#include "base/fs.h"
+
+enum { FRAME = 64, MODULE_ID = 1 };
+static const uint64_t TEXT_BASE = 0x400000, ENTRY_BASE = 0x10000000, STACK_BASE = UINT64_C(0x7f0000000000);
+
+bool text_emit(struct text_build *b, const void *record, size_t size)
+{
+	size_t words = size / 8, at = b->words.len;
+
+	if (at + words > b->words.cap && !rt_vec_reserve(&b->words, (at + words) * 2))
+		return false;
+	memcpy(b->words.data + at, record, size);
+	b->words.len = at + words;
+	return true;
+}
+
+static bool emit_owned(struct text_build *b, struct rt_wire_head *head)
+{
+	bool ok = head && text_emit(b, head, head->size);
+
+	free(head);
+	return ok;
+}
+
+static bool text_module(struct text_build *b)
+{
+	if (b->module)
+		return true;
+	b->module = MODULE_ID;
+	return emit_owned(b, &rt_record_module(MODULE_ID, b->module_path)->head);
+}
+
+uint32_t text_type(struct text_build *b, const char *name, size_t len, const struct rt_wire_type *attributes)
+{
+	uint32_t text = rt_intern_bytes(&b->names, name, len);
+	struct rt_wire_type *record;
+	uint32_t id = 0;
+
+	if (!text)
+		return 0;
+	for (uint32_t i = 0; i < b->types.len && !id; i++) {
+		if (b->types.data[i].name == text)
+			id = i + 1;
+	}
+	if (id && !attributes)
+		return id;
+	if (!id) {
+		struct text_type *t = rt_vec_add(&b->types);
+
+		if (!t)
+			return 0;
+		*t = (struct text_type){ .name = text, .counter = RT_COUNTER_UNKNOWN };
+		id = (uint32_t)b->types.len;
+	}
+	record = rt_record_type(id, rt_intern_text(&b->names, text));
+	if (record && attributes) {
+		record->start = attributes->start;
+		record->counter_offset = attributes->counter_offset;
+		record->counter_size = attributes->counter_size;
+		record->object_size = attributes->object_size;
+		record->flags = attributes->flags;
+		b->types.data[id - 1].counter = attributes->counter_offset;
+	}
+	return record && emit_owned(b, &record->head) ? id : 0;
+}
+
+static uint64_t text_entry(struct text_build *b, uint32_t name)
+{
+	bool made;
+	uint64_t *entry = rt_map_put(&b->functions, rt_key_make(name, 0), &made);
+
+	if (entry && made)
+		*entry = ENTRY_BASE + 0x1000 * b->functions.len;
+	return entry ? *entry : 0;
+}
+
+uint32_t text_point(struct text_build *b, uint32_t type, enum rt_op op, uint16_t flags, uint32_t aux, int32_t delta,
+		    const char *function, size_t len)
+{
+	uint32_t name = rt_intern_bytes(&b->names, function, len);
+	struct rt_key key = rt_key_make((uint64_t)type << 32 | (uint64_t)op << 24 | aux << 16 | flags, name);
+	struct rt_wire_point *record;
+	struct text_point *p;
+	bool made;
+	uint64_t *id;
+
+	if (!name || !text_module(b))
+		return 0;
+	id = rt_map_put(&b->point_ids, key, &made);
+	if (!id || !made)
+		return id ? (uint32_t)*id : 0;
+	p = rt_vec_add(&b->points);
+	if (!p)
+		return 0;
+	*p = (struct text_point){ .type = type, .function = name, .op = op, .flags = flags };
+	*id = b->points.len;
+	record = rt_record_point((uint32_t)*id, rt_intern_text(&b->names, name));
+	if (record) {
+		record->head.op = op;
+		record->type = type;
+		record->module = MODULE_ID;
+		record->delta = delta;
+		record->address = record->function = text_entry(b, name);
+		record->flags = flags;
+		record->aux = aux;
+	}
+	return record && emit_owned(b, &record->head) ? (uint32_t)*id : 0;
+}
+
+/* a piece of a frame, with %XX for bytes that have a meaning in the file */
+static const char *text_unescape(struct text_build *b, const char *s, size_t len)
+{
+	_cleanup_free_ char *plain = malloc(len + 1);
+	size_t n = 0;
+	uint32_t id;
+
+	if (!plain)
+		return NULL;
+	for (size_t i = 0; i < len; i++) {
+		uint64_t byte;
+
+		if (s[i] == '%' && i + 2 < len && rt_parse_u64(s + i + 1, 2, 16, &byte) && byte) {
+			plain[n++] = (char)byte;
+			i += 2;
+		} else {
+			plain[n++] = s[i];
+		}
+	}
+	id = rt_intern_bytes(&b->names, plain, n);
+	return id ? rt_intern_text(&b->names, id) : NULL;
+}
+
+/* where `what` starts in s, or len */
+static size_t text_find(const char *s, size_t len, const char *what)
+{
+	const char *p = s && len ? memmem(s, len, what, strlen(what)) : NULL;
+
+	return p ? (size_t)(p - s) : len;
+}
+
+/* NAME[@FILE:LINE][->RETURNS] */
+static bool text_frame(struct text_build *b, const char *s, size_t len, struct rt_frame *ret)
+{
+	size_t arrow = text_find(s, len, "->"), at = text_find(s, arrow, "@");
+	const char *name;
+
+	*ret = (struct rt_frame){ .module = b->module_path, .module_id = MODULE_ID };
+	if (!at || (at == 1 && s[0] == '?'))
+		return true;
+	name = text_unescape(b, s, at);
+	if (!name)
+		return false;
+	ret->function = name;
+	ret->entry = text_entry(b, rt_intern_string(&b->names, name));
+	if (at < arrow) {
+		const char *colon = memrchr(s + at + 1, ':', arrow - at - 1);
+		size_t file_end = colon ? (size_t)(colon - s) : arrow;
+		uint64_t line = 0;
+
+		if (colon && rt_parse_u64(colon + 1, arrow - file_end - 1, 10, &line))
+			ret->line = (uint32_t)line;
+		ret->file = text_unescape(b, s + at + 1, file_end - at - 1);
+	}
+	if (arrow < len) {
+		const char *word = text_unescape(b, s + arrow + 2, len - arrow - 2);
+		_cleanup_free_ char *spelled = NULL;
+		uint32_t id;
+
+		if (!word)
+			return false;
+		if (strpbrk(word, " *"))
+			id = rt_intern_string(&b->names, word);
+		else
+			id = asprintf(&spelled, "struct %s *", word) < 0 ? 0 : rt_intern_string(&b->names, spelled);
+		ret->returns = rt_intern_text(&b->names, id);
+	}
+	return true;
+}
+
+/* pc of one machine frame, given as written: outermost function, ";~" and the ones inlined into it */
+static uint64_t text_pc(struct text_build *b, const char *s, size_t len)
+{
+	uint32_t id = rt_intern_bytes(&b->groups, s, len);
+	struct text_pc *pc;
+	size_t end = len;
+
+	if (!id)
+		return 0;
+	if (id <= b->pcs.len)
+		return TEXT_BASE + 16 * (uint64_t)id;
+	pc = rt_vec_add(&b->pcs);
+	if (!pc)
+		return 0;
+	pc->first = (uint32_t)b->frames.len;
+	/* parts from the innermost on */
+	while (end) {
+		const char *semi = memrchr(s, ';', end);
+		size_t start = semi ? (size_t)(semi - s) + 1 : 0;
+		struct rt_frame *f = rt_vec_add(&b->frames);
+		bool inlined = start < end && s[start] == '~';
+
+		if (!f || !text_frame(b, s + start + inlined, end - start - inlined, f))
+			return 0;
+		f->inlined = inlined;
+		f->address = TEXT_BASE + 16 * (uint64_t)id;
+		pc->count++;
+		end = start ? start - 1 : 0;
+	}
+	return TEXT_BASE + 16 * (uint64_t)id;
+}
+
+/* splits "a;b;~c;d" into machine frames, outermost first; returns how many, 0: too many or no memory */
+static unsigned text_split(struct text_build *b, const char *s, size_t len, uint64_t pcs[RT_STACK_MAX])
+{
+	unsigned n = 0;
+	size_t start = 0;
+
+	while (start < len) {
+		size_t end = start;
+
+		do {
+			end += 1 + text_find(s + end + 1, len - end - 1, ";");
+		} while (end < len && end + 1 < len && s[end + 1] == '~');
+		if (end > len)
+			end = len;
+		if (n == RT_STACK_MAX)
+			return 0;
+		pcs[n] = text_pc(b, s + start, end - start);
+		if (!pcs[n++])
+			return 0;
+		start = end + 1;
+	}
+	return n;
+}
+
+/* id of the stack for pid; *ret_depth: its machine frames */
+static bool text_stack(struct text_build *b, const struct text_event *e, uint32_t *ret_id, unsigned *ret_depth)
+{
+	union {
+		struct rt_wire_stack stack;
+		uint8_t bytes[sizeof(struct rt_wire_stack) + RT_STACK_MAX * sizeof(struct rt_wire_frame)];
+	} u = { 0 };
+	uint64_t pcs[RT_STACK_MAX], key[RT_STACK_MAX + 2];
+	size_t skip = e->stack_len >= 4 && !memcmp(e->stack, "...;", 4) ? 4 : 0;
+	unsigned n = text_split(b, e->stack + skip, e->stack_len - skip, pcs);
+	size_t known = b->stacks.items.len;
+	uint32_t id;
+
+	if (!n)
+		return false;
+	key[0] = e->pid;
+	key[1] = (uint64_t)skip << 32 | (e->flags & RT_EV_INLINE);
+	memcpy(key + 2, pcs, n * sizeof(pcs[0]));
+	id = rt_intern_bytes(&b->stacks, key, (n + 2) * sizeof(key[0]));
+	*ret_depth = n;
+	if (!id || id <= known) {
+		*ret_id = id;
+		return id != 0;
+	}
+	u.stack.head.kind = RT_WIRE_STACK;
+	u.stack.head.pid = e->pid;
+	u.stack.head.time_ns = e->time_ns;
+	u.stack.head.size = (uint16_t)(sizeof(u.stack) + n * sizeof(struct rt_wire_frame));
+	u.stack.id = id;
+	u.stack.nr = (uint16_t)n;
+	u.stack.end = skip ? RT_STACK_DEPTH : RT_STACK_GIVEN;
+	for (unsigned i = 0; i < n; i++) {
+		u.stack.frame[i].pc = pcs[n - 1 - i];
+		u.stack.frame[i].cfa = FRAME * (i + 1);
+		u.stack.frame[i].flags = !i && (e->flags & RT_EV_INLINE) ? RT_FRAME_SITE : 0;
+	}
+	*ret_id = id;
+	return text_emit(b, &u.stack, u.stack.head.size);
+}
+
+uint32_t text_seq(struct text_build *b, uint32_t producer, uint32_t skip)
+{
+	uint64_t *counter = rt_map_put(&b->seqs, rt_key_make(producer, 0), NULL);
+
+	if (!counter)
+		return 0;
+	*counter = (*counter + 1 + skip) & RT_SEQ_MASK;
+	if (!*counter && !producer)
+		*counter = 1;
+	return producer << RT_SEQ_BITS | (uint32_t)*counter;
+}
+
+static bool text_api(struct text_build *b, const struct text_event *e, uint32_t type, uint32_t *ret)
+{
+	const char *op = e->flags & RT_EV_HIDDEN ? "find" : rt_op_name(e->op);
+	uint16_t flags = e->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE);
+	uint32_t aux = e->has_slot ? RT_AUX_SLOT : e->aux ? RT_AUX_OBJECT : RT_AUX_NONE;
+	_cleanup_free_ char *made = NULL;
+
+	if (!e->via && asprintf(&made, "%.*s_%s", (int)e->type_len, e->type, op) < 0)
+		return false;
+	*ret = text_point(b, type, e->op, flags, aux, e->delta, made ? made : e->via, made ? strlen(made) : e->via_len);
+	return *ret != 0;
+}
+
+bool text_event(struct text_build *b, const struct text_event *e)
+{
+	struct rt_wire_event r = { .head = { sizeof(r), RT_WIRE_EVENT, e->op, 0, e->time_ns, e->pid, e->tid } };
+	uint32_t type = text_type(b, e->type, e->type_len, NULL);
+	unsigned depth = 0;
+
+	if (!type || !text_api(b, e, type, &r.point))
+		return false;
+	b->points.data[r.point - 1].events++;
+	if (e->stack_len && !text_stack(b, e, &r.stack, &depth))
+		return false;
+	r.head.seq = e->has_seq ? e->seq : text_seq(b, e->cpu, 0);
+	r.object = e->object;
+	r.aux = e->aux;
+	r.sp = e->has_sp ? e->sp : STACK_BASE - (uint64_t)e->tid * 0x100000 - FRAME * depth;
+	r.count = e->count;
+	r.delta = (int16_t)e->delta;
+	r.flags = e->flags;
+	return text_emit(b, &r, sizeof(r));
+}
+
+void text_build_deinit(struct text_build *b)
+{
+	rt_vec_deinit(&b->words);
+	rt_intern_deinit(&b->names);
+	rt_intern_deinit(&b->stacks);
+	rt_intern_deinit(&b->groups);
+	rt_vec_deinit(&b->pcs);
+	rt_vec_deinit(&b->frames);
+	rt_vec_deinit(&b->types);
+	rt_vec_deinit(&b->points);
+	rt_map_deinit(&b->functions);
+	rt_map_deinit(&b->point_ids);
+	rt_map_deinit(&b->seqs);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Builds wire records for engine text: what text.c has understood of a line
+ * becomes records here. Names of types, points, frames and stacks get ids at
+ * first sight, so that a file needs no declarations.
+ */
+#pragma once
+
+#include "base/intern.h"
+#include "engine/text.h"
+
+/* One machine frame: the functions at one pc, innermost first, parts[] in text_build.frames. */
+struct text_pc {
+	uint32_t first, count;
+};
+
+struct text_type {
+	uint32_t name;   /* in names */
+	int32_t counter; /* offset, or RT_COUNTER_UNKNOWN */
+};
+
+struct text_point {
+	uint32_t type, function; /* type id; function name in names */
+	uint8_t op;
+	uint16_t flags;
+	uint64_t events;
+};
+
+struct text_build {
+	RT_VEC(uint64_t) words;  /* the records, in order: each a multiple of 8 bytes */
+	struct rt_intern names;  /* any text that is kept */
+	struct rt_intern stacks; /* pid and stack as written -> wire stack id */
+	struct rt_intern groups; /* machine frame as written -> index into pcs */
+	RT_VEC(struct text_pc) pcs;
+	RT_VEC(struct rt_frame) frames;
+	RT_VEC(struct text_type) types;
+	RT_VEC(struct text_point) points;
+	struct rt_map functions; /* name -> entry address */
+	struct rt_map point_ids; /* (type and op and flags, function) -> id */
+	struct rt_map seqs;      /* producer -> counter */
+	uint32_t module;         /* name of the module; 0 = the record is still to be made */
+	const char *module_path;
+};
+
+/* What one event line says. */
+struct text_event {
+	uint64_t time_ns, object, aux, sp;
+	uint32_t pid, tid, count, cpu, seq;
+	int32_t delta;
+	uint16_t flags;
+	enum rt_op op;
+	bool has_sp, has_slot, has_delta, has_seq;
+	const char *type, *stack, *via; /* not NUL-terminated; stack and via may be NULL */
+	size_t type_len, stack_len, via_len;
+};
+
+/* Each false: out of memory, or (stack) RT_STACK_MAX frames are not enough. */
+bool text_emit(struct text_build *b, const void *record, size_t size);
+/* Id of the type, made with its record when new. attributes NULL: as it is. */
+uint32_t text_type(struct text_build *b, const char *name, size_t len, const struct rt_wire_type *attributes);
+uint32_t text_point(struct text_build *b, uint32_t type, enum rt_op op, uint16_t flags, uint32_t aux, int32_t delta,
+		    const char *function, size_t len);
+bool text_event(struct text_build *b, const struct text_event *e);
+/* Next number of producer, skipping `skip` of them. */
+uint32_t text_seq(struct text_build *b, uint32_t producer, uint32_t skip);
+void text_build_deinit(struct text_build *b);

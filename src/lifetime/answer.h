@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What one verdict is made from. Everything here lives in lt->answer or in the
+ * vectors of struct lt_answer, and is made anew for each verdict.
+ */
+#pragma once
+
+#include "lifetime/model.h"
+
+/* One reference that was left open at the end, or one event that should not be. */
+struct lt_ref {
+	struct lt_inc *inc;
+	uint32_t site;        /* where the reference came from */
+	uint16_t ev;          /* ledger index: the get; LT_NO_EVENT */
+	uint16_t bad;         /* ledger index: the extra put or the use; LT_NO_EVENT */
+	uint32_t alternative; /* site that could have been left instead, 0 = none */
+	double doubt;         /* how likely that is: 0..0.5 */
+};
+
+/* Who is accused of one reference. */
+struct lt_blame {
+	enum rt_finding_kind kind;
+	enum rt_role role;
+	uint32_t guilty;      /* src id */
+	uint32_t alternative; /* src id, 0 = none */
+	double confidence, alternative_confidence;
+	const char *why; /* one more sentence, static text; NULL */
+	bool lost;       /* nobody points to the object */
+};
+
+struct lt_member {
+	struct lt_ref ref;
+	double confidence;
+};
+
+struct lt_choice {
+	uint32_t src;
+	double weight;
+};
+
+/* All references that one function is accused of. */
+struct lt_group {
+	enum rt_finding_kind kind;
+	enum rt_role role;
+	uint32_t type, guilty; /* index; src id */
+	bool suspect;
+	double confidence; /* sum */
+	uint64_t lost;     /* members that nobody points to */
+	const char *why;
+	RT_VEC(struct lt_member) members;
+	RT_VEC(struct lt_choice) choices;
+};
+
+struct lt_alive {
+	uint32_t type;
+	const char *reason;
+	uint64_t objects;
+};
+
+struct lt_answer {
+	struct rt_lifetime *lt;
+	struct rt_arena *arena; /* of the verdict */
+	struct rt_map running;  /* activations that are not known to be over */
+	struct rt_map left;     /* (type, function) -> open references */
+	RT_VEC(struct lt_group) groups;
+	RT_VEC(struct lt_alive) alive;
+	struct rt_map group_of; /* (kind and type and suspect, function) -> index */
+	bool nomem;
+};
+
+/* leak.c, extra.c: judge the objects of one type */
+void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m);
+void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m);
+/* blame.c */
+struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref);
+/* true: the activation that took the reference is over; *ret_proven says whether events prove it */
+bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_proven);
+bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid);
+/* census.c: who is reachable */
+void lt_census(struct rt_lifetime *lt);
+/* group.c */
+void lt_accuse(struct lt_answer *a, const struct lt_ref *ref, const struct lt_blame *blame);
+void lt_count_alive(struct lt_answer *a, uint32_t type, const char *reason);
+/* finding.c: g as the report wants it */
+bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding *ret);
+/* trust.c */
+bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret);
+char *lt_printf(struct rt_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* events of the type are missing: what is not local evidence is a suspicion at most */
+bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type);

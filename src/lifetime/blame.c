@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who is to blame for a reference that was left open. Events alone allow this much:
+ *
+ * Is it a leak?
+ *  - The census found no pointer to the object: certain. The open reference is
+ *    the fault; where several could be, the doubt of the matching lowers confidence.
+ *  - Somebody points to it: a cache, unless healthy twins overrule: references
+ *    of this site are closed by the function that took them (at least TWINS of
+ *    them, OWN of all), and the activation that took this one is over.
+ *    More open references than pointers is a suspicion.
+ *  - No census: twins as above; or references of this site are closed elsewhere
+ *    and younger ones were (a queue that is not yet drained has no younger ones
+ *    gone); or objects of the type die, but none that passed here. A name that says
+ *    "add", "cache", ... and a type of which no object ever dies make it a suspicion only.
+ *  - A process that did not end well leaves everything behind: only twins whose
+ *    activation is proven over count.
+ *  - Events are missing for this object or type: a suspicion at most.
+ *
+ * Who is it?
+ *  - F, the innermost source function that took the reference.
+ *  - F returns the object and never closes such references itself: F's caller.
+ *  - Healthy twins are closed in another function P, and P worked on this
+ *    object: P (it took the reference over). P did not: F, with P as alternative.
+ *  - F took two references in one activation and gave back fewer: an extra get.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "lifetime/answer.h"
+
+static const double TWINS = 3, OWN = 0.9, SUSPECT = 0.45;
+
+bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid)
+{
+	const uint64_t *at = rt_map_get(&lt->process_by_pid, rt_key_make(pid, 0));
+	const struct lt_process *p = at ? &lt->processes.data[*at] : NULL;
+
+	return p && p->ended && !p->execed && !(p->status & 0x7f);
+}
+
+static bool left_by_exec(const struct rt_lifetime *lt, uint32_t pid)
+{
+	const uint64_t *at = rt_map_get(&lt->process_by_pid, rt_key_make(pid, 0));
+
+	return at && lt->processes.data[*at].execed;
+}
+
+bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_proven)
+{
+	const struct lt_event *e = &ref->inc->ledger[ref->ev];
+	uint32_t act = lt_site(a->lt, ref->site)->nr > 1 ? e->up : e->act;
+
+	*ret_proven = act && !rt_map_get(&a->running, rt_key_make(act, 0));
+	/* the end of the process ends every function, though not always by its return */
+	return *ret_proven || lt_ended_well(a->lt, ref->inc->pid);
+}
+
+bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type)
+{
+	return type->damaged || lt->unbound_loss || lt->cut || lt->untraced || lt->gaps || lt->inconsistent;
+}
+
+static double pointers(const struct lt_inc *inc)
+{
+	double n = 0;
+
+	for (unsigned i = RT_HOLDER_GLOBAL; i <= RT_HOLDER_OBJECT; i++)
+		n += inc->held[i];
+	return n;
+}
+
+static const struct lt_stat *stat_of(const struct lt_type *type, uint32_t site)
+{
+	uint64_t *index = rt_map_get(&type->stat_of, rt_key_make(site, 0));
+
+	return index ? &type->stats.data[*index] : NULL;
+}
+
+static bool keeps(const struct rt_lifetime *lt, uint32_t site)
+{
+	const struct lt_site *s = lt_site(lt, site);
+
+	for (unsigned i = 0; i < s->nr; i++) {
+		if (lt_stem_keeps(lt_function_name(lt, site, i)))
+			return true;
+	}
+	return false;
+}
+
+/* without a census: do twins say that this reference should have been closed? */
+static double by_twins(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
+{
+	const struct lt_stat *stat = stat_of(m->type, ref->site);
+	double closed = lt_model_closed(m, ref->site);
+	uint64_t taken_ns = ref->inc->ledger[ref->ev].time_ns;
+
+	if (!lt_ended_well(a->lt, ref->inc->pid))
+		return 0;
+	if (closed >= TWINS) {
+		if (!stat || stat->newest_ns <= taken_ns)
+			return 0.3; /* the youngest ones: on their way */
+		return keeps(a->lt, ref->site) ? 0.35 : 0.65;
+	}
+	if (!m->type->healthy)
+		return keeps(a->lt, ref->site) ? 0.2 : 0.4;
+	return keeps(a->lt, ref->site) ? 0.35 : 0.6;
+}
+
+static double confidence(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
+			 struct lt_blame *b)
+{
+	const struct lt_inc *inc = ref->inc;
+	bool proven, over = lt_activation_over(a, ref, &proven);
+	bool twins = lt_model_closed(m, ref->site) >= TWINS && lt_model_own(m, ref->site) >= OWN && over;
+
+	if (left_by_exec(a->lt, inc->pid))
+		return 0;
+	if (inc->floating && lt_ended_well(a->lt, inc->pid) && (inc->nobody || !inc->census)) {
+		b->why = "the floating reference was never sunk";
+		return inc->nobody ? 0.95 : 0.55;
+	}
+	if (inc->nobody) {
+		b->lost = true;
+		return 0.97 * (1 - ref->doubt);
+	}
+	if (inc->child)
+		return 0;
+	if (inc->census) {
+		if (twins)
+			return proven ? 0.95 : 0.85;
+		if (inc->known && (double)inc->balance > pointers(inc))
+			return 0.4;
+		return a->lt->strict ? 0.5 : 0;
+	}
+	if (twins && proven)
+		return lt_ended_well(a->lt, inc->pid) ? 0.95 : 0.75;
+	if (twins)
+		return 0.85;
+	return by_twins(a, m, ref);
+}
+
+/* the level of the path that keeps what is handed up to it */
+static unsigned climb(const struct lt_model *m, uint32_t site)
+{
+	const struct lt_site *s = lt_site(m->lt, site);
+	const struct rt_map_slot *slot;
+	bool closes[LT_PATH] = { false };
+	unsigned level = 0;
+	size_t pos = 0;
+
+	while (s->nr > 1 && (slot = rt_map_next(&m->index, &pos))) {
+		uint32_t function = lt_site_function(m->lt, (uint32_t)slot->key.b);
+
+		for (unsigned i = 0; slot->key.a == site && function && i < s->nr; i++)
+			closes[i] |= lt_src(m->lt, s->src[i])->function == function;
+	}
+	while (level + 1 < s->nr && !closes[level])
+		level++;
+	return level;
+}
+
+static bool event_in(const struct lt_answer *a, const struct lt_inc *inc, uint32_t function, uint16_t except)
+{
+	for (uint32_t i = 0; function && i < inc->nr; i++) {
+		if (i != except && lt_site_function(a->lt, a->lt->uses.data[inc->ledger[i].use].site) == function)
+			return true;
+	}
+	return false;
+}
+
+/* more gets than puts in the very activation that took this one, and more than one get */
+static bool took_twice(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	const struct lt_event *mine = &ref->inc->ledger[ref->ev];
+	uint32_t function = lt_site_function(a->lt, ref->site);
+	int gets = 0, puts = 0;
+
+	if (!mine->act || mine->op != RT_OP_GET)
+		return false;
+	for (uint32_t i = 0; i < ref->inc->nr; i++) {
+		const struct lt_event *e = &ref->inc->ledger[i];
+
+		if (e->act != mine->act || lt_site_function(a->lt, a->lt->uses.data[e->use].site) != function)
+			continue;
+		gets += e->op == RT_OP_GET && e->delta > 0;
+		puts += e->delta < 0;
+	}
+	return gets >= 2 && puts < gets;
+}
+
+/* references of this site are handed to another function that closes them */
+static void handed_over(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
+			struct lt_blame *b)
+{
+	double share;
+	uint32_t p = lt_model_usual(m, ref->site, &share), function = lt_site_function(a->lt, p);
+
+	if (!function || share < OWN || lt_model_closed(m, ref->site) < TWINS ||
+	    lt_site_passes(a->lt, ref->site, function))
+		return;
+	if (event_in(a, ref->inc, function, ref->ev)) {
+		b->alternative = b->guilty;
+		b->alternative_confidence = 0.2;
+		b->guilty = lt_site(a->lt, p)->src[0];
+		b->confidence = fmin(b->confidence, 0.8);
+		b->why = "it took the reference over: healthy objects are put here";
+	} else {
+		b->alternative = lt_site(a->lt, p)->src[0];
+		b->alternative_confidence = 0.35;
+		b->confidence = fmin(b->confidence, 0.6);
+		b->why = "healthy references taken here are put by the function named as alternative";
+	}
+}
+
+struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
+{
+	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
+	const struct lt_site *site = lt_site(a->lt, ref->site);
+	unsigned level;
+
+	if (!site->nr || ref->ev == LT_NO_EVENT)
+		return b;
+	level = climb(m, ref->site);
+	b.guilty = site->src[level];
+	b.confidence = confidence(a, m, ref, &b);
+	if (ref->alternative) {
+		b.alternative = lt_site(a->lt, ref->alternative)->src[0];
+		b.alternative_confidence = ref->doubt;
+	} else if (level) {
+		b.alternative = site->src[level - 1];
+		b.alternative_confidence = 0.2;
+	}
+	if (took_twice(a, ref))
+		b.role = RT_ROLE_EXTRA_GET;
+	else
+		handed_over(a, m, ref, &b);
+	if (ref->inc->incomplete || ref->inc->folded || ref->inc->attached || lt_damaged(a->lt, m->type))
+		b.confidence = fmin(b.confidence, SUSPECT);
+	return b;
+}

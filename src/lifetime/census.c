@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the pointer census means: an object is rooted when globals, stacks or
+ * reachable memory point to it, or a rooted object does. What only lost objects
+ * point to is lost with them and not a fault of its own; lost objects in a
+ * circle are.
+ */
+#include "lifetime/answer.h"
+
+static struct lt_inc *holder_of(const struct rt_lifetime *lt, const struct lt_holder *h)
+{
+	for (uint32_t i = 0; i < lt->types.len; i++) {
+		struct lt_inc *inc = lt_inc_find(lt, h->inc->pid, i, h->holder);
+
+		if (inc && inc->life == LT_LIVE)
+			return inc;
+	}
+	return NULL;
+}
+
+static bool valid(const struct lt_holder *h)
+{
+	return h->inc->life == LT_LIVE && h->inc->census;
+}
+
+/* spreads a property from holders to what they hold, until nothing changes */
+static void spread(struct rt_lifetime *lt, bool roots)
+{
+	bool changed = true;
+
+	for (unsigned round = 0; changed && round < 10000; round++) {
+		changed = false;
+		for (size_t i = 0; i < lt->holders.len; i++) {
+			struct lt_holder *h = &lt->holders.data[i];
+			struct lt_inc *by = valid(h) ? holder_of(lt, h) : NULL;
+
+			if (!valid(h) || by == h->inc)
+				continue;
+			if (roots && !h->inc->rooted && (!by || by->rooted || !by->census))
+				changed = h->inc->rooted = true;
+			if (!roots && !h->inc->rooted && !h->inc->child && by && (by->nobody || by->child))
+				changed = h->inc->child = true;
+		}
+	}
+}
+
+void lt_census(struct rt_lifetime *lt)
+{
+	for (struct lt_inc *inc = lt->live; inc; inc = inc->older) {
+		inc->rooted = inc->held[RT_HOLDER_GLOBAL] || inc->held[RT_HOLDER_STACK] || inc->held[RT_HOLDER_HEAP];
+		inc->child = false;
+		inc->nobody &= !inc->rooted && !inc->held[RT_HOLDER_OBJECT];
+	}
+	spread(lt, true);
+	spread(lt, false);
+	for (struct lt_inc *inc = lt->live; inc; inc = inc->older) {
+		if (inc->census && !inc->rooted && !inc->child)
+			inc->nobody = true;
+	}
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Objects that were put or used after their death.
+ *
+ * The put that failed is mostly the victim's, on the shutdown path: its
+ * reference was gone. So the whole life is matched again, with one put more
+ * than there are references, and the put that stays alone at the least cost
+ * is the extra one: cheap are sites that never put in health, and two puts by
+ * one activation; dear are puts by functions that took a reference.
+ *
+ * A use after death with as many puts as references: a function that put
+ * before, in the same activation, uses what it gave away. Otherwise the put
+ * that does not fit its reference by the model is the extra one; else the user is.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "lifetime/answer.h"
+
+struct life {
+	struct lt_units units;
+	struct lt_mark marks[LT_UNITS];
+	uint16_t unit_of[LT_UNITS];
+	bool post[LT_UNITS];
+	unsigned n, opens, closes;
+	uint16_t bad; /* first event after death */
+};
+
+static bool read_life(const struct lt_answer *a, const struct lt_inc *inc, struct life *ret)
+{
+	ret->bad = LT_NO_EVENT;
+	ret->opens = ret->closes = 0;
+	for (uint32_t i = inc->nr; i-- > 0;) {
+		if (inc->ledger[i].flags & LT_EV_POST)
+			ret->bad = (uint16_t)i;
+	}
+	if (ret->bad == LT_NO_EVENT)
+		return false;
+	lt_pair(a->lt, inc, &ret->units);
+	ret->n = lt_marks(a->lt, inc, &ret->units, ret->marks, ret->unit_of);
+	if (ret->units.cut || ret->n > LT_UNITS)
+		return false;
+	for (unsigned i = 0; i < ret->n; i++) {
+		const struct lt_unit *u = &ret->units.u[ret->unit_of[i]];
+
+		ret->post[i] = u->ev != LT_NO_EVENT && (inc->ledger[u->ev].flags & LT_EV_POST);
+		ret->opens += ret->marks[i].opens;
+		ret->closes += !ret->marks[i].opens;
+	}
+	return true;
+}
+
+static uint32_t src_of_event(const struct lt_answer *a, const struct lt_event *e)
+{
+	return lt_site(a->lt, a->lt->uses.data[e->use].site)->src[0];
+}
+
+static double by_margin(double margin)
+{
+	return margin < 0.2 ? 0.55 : margin < 0.8 ? 0.7 : margin < 2 ? 0.85 : 0.95;
+}
+
+/* the put that stays alone, with the runner-up */
+static bool alone(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct life *l,
+		  struct lt_ref *ref, struct lt_blame *b)
+{
+	struct lt_match match, other;
+	int best = -1;
+
+	lt_model_match(m, l->marks, l->n, -1, true, l->post, &match);
+	for (unsigned i = 0; i < l->n; i++) {
+		if (!l->marks[i].opens && match.mate[i] < 0)
+			best = (int)i;
+	}
+	if (best < 0)
+		return false;
+	ref->bad = l->units.u[l->unit_of[best]].ev;
+	b->guilty = src_of_event(a, &inc->ledger[ref->bad]);
+	lt_model_match(m, l->marks, l->n, best, true, l->post, &other);
+	b->confidence = by_margin(other.cost - match.cost);
+	for (unsigned i = 0; i < l->n; i++) {
+		if (!l->marks[i].opens && other.mate[i] < 0 && match.mate[i] >= 0) {
+			b->alternative = src_of_event(a, &inc->ledger[l->units.u[l->unit_of[i]].ev]);
+			b->alternative_confidence = 1 - b->confidence;
+		}
+	}
+	return b->guilty != 0;
+}
+
+/* a get by the guilty function, or the creation */
+static void taken(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref)
+{
+	uint32_t function =
+		ref->bad == LT_NO_EVENT ? 0 : lt_site_function(a->lt, a->lt->uses.data[inc->ledger[ref->bad].use].site);
+
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+		uint32_t site = a->lt->uses.data[e->use].site;
+
+		if (e->op != RT_OP_NEW && e->delta <= 0)
+			continue;
+		if (ref->ev == LT_NO_EVENT || lt_site_function(a->lt, site) == function) {
+			ref->ev = (uint16_t)i;
+			ref->site = site;
+		}
+	}
+}
+
+/* an event after death by a function that put the object before, in the same activation */
+static bool own_put_before(const struct lt_answer *a, const struct lt_inc *inc, uint16_t bad)
+{
+	const struct lt_event *use = &inc->ledger[bad];
+	uint32_t function = lt_site_function(a->lt, a->lt->uses.data[use->use].site);
+
+	for (uint32_t i = 0; i < bad; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->delta < 0 && e->act && e->act == use->act &&
+		    lt_site_function(a->lt, a->lt->uses.data[e->use].site) == function)
+			return true;
+	}
+	return false;
+}
+
+/* a put that closes, in the best matching, a reference that it never closes in health */
+static int misfit(const struct lt_model *m, const struct life *l, uint32_t user)
+{
+	struct lt_match match;
+	int best = -1;
+
+	lt_model_match(m, l->marks, l->n, -1, true, l->post, &match);
+	for (unsigned i = 0; i < l->n; i++) {
+		uint32_t g = l->marks[i].site, p;
+
+		if (!l->marks[i].opens || match.mate[i] < 0)
+			continue;
+		p = l->marks[match.mate[i]].site;
+		if (lt_site_passes(m->lt, g, lt_site_function(m->lt, p)) || lt_site_function(m->lt, p) == user)
+			continue;
+		if (lt_model_closed(m, g) >= 3 ? lt_model_pair(m, g, p) < 1
+					       : lt_site_passes(m->lt, g, user) && lt_model_closes(m, p) < 1)
+			best = match.mate[i];
+	}
+	return best;
+}
+
+static void use_after(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct life *l,
+		      struct lt_ref *ref, struct lt_blame *b)
+{
+	const struct lt_event *use = &inc->ledger[l->bad];
+	int extra = -1;
+
+	b->kind = RT_USE_AFTER_PUT;
+	b->role = RT_ROLE_USE;
+	b->guilty = src_of_event(a, use);
+	ref->bad = l->bad;
+	if (own_put_before(a, inc, l->bad)) {
+		b->confidence = 0.95;
+		b->why = "it put its reference before";
+		return;
+	}
+	extra = misfit(m, l, lt_site_function(a->lt, a->lt->uses.data[use->use].site));
+	b->confidence = 0.7;
+	if (extra < 0)
+		return;
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.2;
+	b->kind = RT_EXTRA_PUT;
+	b->role = RT_ROLE_EXTRA_PUT;
+	ref->bad = l->units.u[l->unit_of[extra]].ev;
+	b->guilty = src_of_event(a, &inc->ledger[ref->bad]);
+	b->confidence = 0.75;
+}
+
+static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc)
+{
+	struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
+	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT };
+	struct life l;
+
+	if (!read_life(a, inc, &l))
+		return;
+	if (l.closes <= l.opens || !alone(a, m, inc, &l, &ref, &b))
+		use_after(a, m, inc, &l, &ref, &b);
+	if (!b.guilty)
+		return;
+	taken(a, inc, &ref);
+	if (inc->incomplete || inc->attached || inc->inherited || lt_damaged(a->lt, m->type))
+		b.confidence = fmin(b.confidence, 0.45);
+	lt_accuse(a, &ref, &b);
+}
+
+void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
+{
+	for (struct lt_inc *inc = a->lt->grave_old; inc; inc = inc->newer) {
+		if (inc->type == type && inc->post)
+			judge(a, m, inc);
+	}
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One life of one object: from new, or from first sight, until the count is 0
+ * or the memory is freed; the next event at the address starts the next life.
+ *
+ * The balance is what we counted, the counter is what the program counted.
+ * They are compared at every event that read it: where they differ and no
+ * other thread was at work, operations were not seen; the life is marked
+ * incomplete and the counter is believed. A dead object stays in the graveyard
+ * with its ledger: a put or use that hits it there is evidence.
+ */
+#include <string.h>
+
+#include "lifetime/life.h"
+
+static struct rt_key inc_key(uint32_t pid, uint32_t type, uint64_t object)
+{
+	return rt_key_make(object, (uint64_t)pid << 32 | type);
+}
+
+struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object)
+{
+	uint64_t *p = rt_map_get(&lt->by_object, inc_key(pid, type, object));
+
+	return p ? (struct lt_inc *)(uintptr_t)*p : NULL;
+}
+
+static void list_add(struct lt_inc **newest, struct lt_inc *inc)
+{
+	inc->older = *newest;
+	inc->newer = NULL;
+	if (*newest)
+		(*newest)->newer = inc;
+	*newest = inc;
+}
+
+static void list_remove(struct lt_inc **newest, struct lt_inc *inc)
+{
+	if (inc->newer)
+		inc->newer->older = inc->older;
+	else
+		*newest = inc->older;
+	if (inc->older)
+		inc->older->newer = inc->newer;
+}
+
+static void grave_remove(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	if (lt->grave_old == inc)
+		lt->grave_old = inc->newer;
+	list_remove(&lt->grave_new, inc);
+	lt->graves--;
+}
+
+/* forgets a dead object: counted in the model, its ledger goes */
+static void bury(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	grave_remove(lt, inc);
+	lt_shape_count(lt, inc);
+	lt_ledger_free(lt, inc);
+	inc->older = lt->spare;
+	lt->spare = inc;
+}
+
+static void trim_graves(struct rt_lifetime *lt)
+{
+	struct lt_inc *inc = lt->grave_old;
+
+	/* what was used after its death is evidence and stays */
+	for (unsigned tries = 0; lt->graves > LT_GRAVES && inc && tries < 64; tries++) {
+		struct lt_inc *newer = inc->newer;
+
+		if (!inc->post || lt->graves > 2 * LT_GRAVES) {
+			if (lt_inc_find(lt, inc->pid, inc->type, inc->object) == inc)
+				rt_map_remove(&lt->by_object, inc_key(inc->pid, inc->type, inc->object), NULL);
+			bury(lt, inc);
+		}
+		inc = newer;
+	}
+}
+
+void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, uint64_t time_ns)
+{
+	struct lt_type *type = lt_inc_type(lt, inc);
+
+	if (inc->life != LT_LIVE)
+		return;
+	inc->life = how;
+	inc->end_ns = time_ns;
+	if (how == LT_DEAD)
+		type->died++;
+	else
+		type->lost_lives++;
+	list_remove(&lt->live, inc);
+	list_add(&lt->grave_new, inc);
+	if (!lt->grave_old)
+		lt->grave_old = inc;
+	lt->graves++;
+	trim_graves(lt);
+}
+
+/* the balance had said that it is dead, and it is not */
+static void resurrect(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	struct lt_type *type = lt_inc_type(lt, inc);
+
+	grave_remove(lt, inc);
+	list_add(&lt->live, inc);
+	inc->life = LT_LIVE;
+	inc->soft = false;
+	type->died--;
+	lt_life_incomplete(lt, inc);
+}
+
+void lt_life_incomplete(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	if (!inc->incomplete)
+		lt_inc_type(lt, inc)->incomplete++;
+	inc->incomplete = true;
+}
+
+struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen, bool has_new)
+{
+	const struct rt_wire_event *e = seen->e;
+	struct lt_type *type = &lt->types.data[seen->point->type];
+	uint64_t *at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
+	struct lt_inc *inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL;
+
+	if (!at)
+		return NULL;
+	if (inc && inc->life == LT_LIVE) {
+		/* its end was not seen: memory is not handed out twice */
+		lt_life_incomplete(lt, inc);
+		lt_life_end(lt, inc, LT_LOST, e->head.time_ns);
+		at = rt_map_get(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object));
+		inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL;
+	}
+	if (inc && !inc->post) /* evidence stays in the graveyard */
+		bury(lt, inc);
+	at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
+	inc = lt->spare;
+	if (inc)
+		lt->spare = inc->older;
+	else
+		inc = rt_arena_alloc(&lt->arena, sizeof(*inc));
+	if (!at || !inc)
+		return NULL;
+	*inc = (struct lt_inc){ .object = e->object, .pid = e->head.pid, .type = seen->point->type };
+	inc->serial = ++type->objects;
+	inc->birth_ns = e->head.time_ns;
+	inc->has_new = has_new;
+	inc->inherited = !has_new && (seen->process->forked || (e->flags & RT_EV_INHERITED));
+	inc->attached = !has_new;
+	*at = (uintptr_t)inc;
+	list_add(&lt->live, inc);
+	return inc;
+}
+
+/* what the counter says now, against what we counted; the counter is believed unless threads overlap */
+static bool audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
+{
+	const struct rt_wire_event *e = seen->e;
+	struct lt_type *type = lt_inc_type(lt, inc);
+	int64_t count = seen->ev.count;
+
+	if (count == INT32_MIN)
+		return false;
+	inc->counted = true;
+	if (!inc->known || inc->assumed) {
+		int64_t moved = 0;
+
+		inc->assumed = false;
+
+		for (uint32_t i = 0; i < inc->nr; i++)
+			moved += inc->ledger[i].delta;
+		if (inc->has_new && type->start < 0 && count - moved >= 0 && count - moved < LT_COUNT_SANE) {
+			type->start = (int32_t)(count - moved);
+			type->start_learnt = true;
+		}
+		inc->balance = count;
+		inc->base = inc->has_new ? 0 : (int32_t)(count - moved > 0 ? count - moved : 0);
+		inc->known = true;
+		return true;
+	}
+	if (count == inc->balance)
+		return true;
+	/* a counter read when the function returned has the operation in it, or not */
+	if ((e->flags & RT_EV_AT_RETURN) && count == inc->balance + seen->ev.delta)
+		return true;
+	if (!(e->flags & RT_EV_COUNT_EXACT) &&
+	    (((inc->raced || inc->last_tid != e->head.tid) && e->head.time_ns - inc->last_ns <= LT_RACE_NS) ||
+	     lt_order_near(lt, e))) {
+		inc->raced = true;
+		return false;
+	}
+	inc->gap += count - inc->balance;
+	inc->balance = count;
+	lt_life_incomplete(lt, inc);
+	return true;
+}
+
+/* the operation is valid on a living object: ledger, balance, death */
+static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
+{
+	bool audited = audit(lt, inc, seen);
+
+	if (!lt_ledger_add(lt, inc, &seen->ev)) {
+		lt_life_incomplete(lt, inc);
+		return;
+	}
+	if (inc->last_ns + LT_RACE_NS < seen->ev.time_ns)
+		inc->raced = false;
+	inc->last_tid = seen->ev.tid;
+	inc->last_ns = seen->ev.time_ns;
+	inc->balance += seen->ev.delta;
+	if (seen->ev.delta >= 0 || !inc->known || inc->balance > 0)
+		return;
+	inc->soft = !audited;
+	lt_life_end(lt, inc, LT_DEAD, seen->ev.time_ns);
+}
+
+static void life_free(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
+{
+	bool sole = inc->balance == 1 || !inc->known || (lt_inc_type(lt, inc)->flags & RT_TYPE_HEAP_ONLY);
+
+	inc->freed = true;
+	inc->forced = inc->known && inc->balance > 1 && !sole;
+	if (sole && inc->balance != 0)
+		seen->ev.flags |= LT_EV_CLOSES;
+	if (inc->forced)
+		lt_inc_type(lt, inc)->forced++;
+	lt_ledger_add(lt, inc, &seen->ev);
+	lt_life_end(lt, inc, LT_DEAD, seen->ev.time_ns);
+}
+
+/* a hidden get is only seen at return: the get inside it, or one of its own if the counter says so */
+static void life_hidden(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
+{
+	int32_t count = seen->ev.count;
+
+	if (lt_nest_hidden(lt, inc, &seen->ev))
+		return;
+	if (count != INT32_MIN && inc->known && count == inc->balance) {
+		seen->ev.delta = 0; /* it hands out a pointer, not a reference */
+		seen->ev.op = RT_OP_USE;
+	}
+	if (count != INT32_MIN && !inc->known) {
+		seen->ev.count = count - seen->ev.delta;
+		audit(lt, inc, seen);
+		seen->ev.count = count;
+	}
+	apply(lt, inc, seen);
+}
+
+static void life_sink(struct lt_inc *inc, struct lt_seen *seen)
+{
+	if (inc->floating) {
+		inc->floating = false;
+		seen->ev.delta = 0;
+		seen->ev.flags |= LT_EV_TRANSFER;
+	} else {
+		seen->ev.delta = seen->ev.delta ? seen->ev.delta : 1;
+	}
+}
+
+/* an event on a dead object: evidence, or a life that began unseen */
+static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
+{
+	int32_t count = seen->ev.count;
+	const struct lt_type *type = lt_inc_type(lt, inc);
+	bool sane = count > 0 && count < LT_COUNT_SANE;
+
+	if (seen->ev.op == RT_OP_FREE && !inc->freed) {
+		inc->freed = true;
+		lt_ledger_add(lt, inc, &seen->ev);
+		return;
+	}
+	if (inc->life == LT_DEAD && !inc->freed && inc->soft && (sane || (count == INT32_MIN && type->has_free))) {
+		resurrect(lt, inc);
+		apply(lt, inc, seen);
+		return;
+	}
+	/* memory that is in use again, or an object whose constructor is not seen */
+	if (sane || inc->life == LT_LOST || (!inc->has_new && count == INT32_MIN && seen->ev.op != RT_OP_USE)) {
+		bool had_new = inc->has_new;
+
+		inc = lt_life_begin(lt, seen, false);
+		if (!inc)
+			return;
+		if (had_new)
+			lt_life_incomplete(lt, inc);
+		apply(lt, inc, seen);
+		return;
+	}
+	if (seen->ev.op == RT_OP_GET && type->start == 0 && count == 0 && !inc->freed) {
+		inc = lt_life_begin(lt, seen, false); /* counts start at 0: this is a birth */
+		if (inc)
+			apply(lt, inc, seen);
+		return;
+	}
+	if (lt_nest_merge(lt, inc, &seen->ev))
+		return;
+	seen->ev.flags |= LT_EV_POST;
+	inc->post = true;
+	lt_ledger_add(lt, inc, &seen->ev);
+}
+
+/* a second new of a living object: a constructor inside a constructor, or first sight came before the return */
+static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
+{
+	const struct lt_event *ev = &seen->ev;
+	int64_t moved = 0;
+
+	if (inc->has_new) {
+		const struct lt_event *old = inc->nr ? &inc->ledger[0] : NULL;
+
+		for (uint32_t i = 1; i < inc->nr; i++) {
+			if (inc->ledger[i].tid == ev->tid && inc->ledger[i].delta < 0)
+				return false;
+		}
+		if (!old || old->op != RT_OP_NEW)
+			return false;
+		if (lt_nested(lt, ev, old))
+			return true;
+		if (!lt_nested(lt, old, ev))
+			return false;
+		inc->ledger[0].use = ev->use;
+		inc->ledger[0].act = ev->act;
+		inc->ledger[0].up = ev->up;
+		inc->ledger[0].sp = ev->sp;
+		return true;
+	}
+	if (inc->inherited || !inc->nr || inc->ledger[0].tid != ev->tid || !lt_nested(lt, &inc->ledger[0], ev))
+		return false;
+	for (uint32_t i = 0; i < inc->nr; i++)
+		moved += inc->ledger[i].delta;
+	if (!lt_ledger_insert_front(lt, inc, ev))
+		return false;
+	inc->has_new = true;
+	inc->attached = false;
+	inc->base = 0;
+	if (!inc->known) {
+		inc->balance = lt_type_start(lt_inc_type(lt, inc)) + moved;
+		inc->known = true;
+		inc->assumed = lt_inc_type(lt, inc)->start < 0;
+	}
+	return true;
+}
+
+static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
+{
+	struct lt_type *type = &lt->types.data[seen->point->type];
+	int32_t count = seen->ev.count;
+
+	if (inc && inc->life == LT_LIVE && life_adopt(lt, inc, seen))
+		return;
+	inc = lt_life_begin(lt, seen, true);
+	if (!inc)
+		return;
+	seen->ev.delta = 0; /* what new gives is the start of the type */
+	inc->floating = (type->flags & RT_TYPE_FLOATING) != 0;
+	if (type->flags & RT_TYPE_HEAP_ONLY)
+		type->start = 1;
+	if (count != INT32_MIN && (seen->e->flags & RT_EV_AT_RETURN) && count >= 0 && count < LT_COUNT_SANE) {
+		if (type->start < 0) {
+			type->start = count;
+			type->start_learnt = true;
+		}
+		inc->counted = true;
+		if (count != type->start) {
+			lt_life_incomplete(lt, inc);
+			inc->gap = count - type->start;
+		}
+		inc->balance = count;
+		inc->known = true;
+	} else {
+		inc->balance = lt_type_start(type); /* 1 is what nearly all types do */
+		inc->known = true;
+		inc->assumed = type->start < 0;
+	}
+	inc->last_tid = seen->ev.tid;
+	inc->last_ns = seen->ev.time_ns;
+	lt_ledger_add(lt, inc, &seen->ev);
+}
+
+void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen)
+{
+	struct lt_inc *inc = lt_inc_find(lt, seen->e->head.pid, seen->point->type, seen->e->object);
+	enum rt_op op = seen->ev.op;
+
+	if (op == RT_OP_NEW) {
+		life_new(lt, inc, seen);
+		return;
+	}
+	if (inc && inc->life != LT_LIVE) {
+		life_after_death(lt, inc, seen);
+		return;
+	}
+	if (!inc) {
+		inc = lt_life_begin(lt, seen, false);
+		if (!inc)
+			return;
+	}
+	if (op == RT_OP_FREE) {
+		life_free(lt, inc, seen);
+		return;
+	}
+	if (op == RT_OP_SINK)
+		life_sink(inc, seen);
+	if (op == RT_OP_STEAL || op == RT_OP_MOVE)
+		seen->ev.flags |= LT_EV_TRANSFER;
+	if (seen->e->flags & RT_EV_HIDDEN) {
+		life_hidden(lt, inc, seen);
+		return;
+	}
+	if (lt_nest_merge(lt, inc, &seen->ev))
+		return;
+	if (seen->ev.count != INT32_MIN && inc->known && seen->ev.count != inc->balance) {
+		struct rt_wire_event first;
+
+		/* another thread's operation came before this one, by the counter */
+		if ((seen->e->flags & RT_EV_COUNT_EXACT) && lt_order_take(lt, seen->e, inc->balance, &first)) {
+			lt_incarnation_event(lt, &first);
+			lt_life_operation(lt, seen);
+			return;
+		}
+	}
+	apply(lt, inc, seen);
+}

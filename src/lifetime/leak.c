@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The objects of one type that are alive at the end: which of their
+ * references are open, and whether somebody may hold these.
+ *
+ * First all of them are matched with the closing model, in a few rounds: a
+ * site that is left open often is left open more cheaply. Then each open
+ * reference is judged (blame.c), and what nobody is blamed for is alive.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "lifetime/answer.h"
+
+enum { ROUNDS = 3 };
+
+/* All survivors with one and the same rest. */
+struct solution {
+	struct lt_mark marks[LT_UNITS];
+	unsigned n;
+	uint64_t count;
+	struct lt_match match;
+	uint32_t alternative[LT_UNITS];
+	double doubt[LT_UNITS];
+};
+
+struct survivor {
+	struct lt_inc *inc;
+	uint32_t solution; /* index + 1, 0 = too many units to match */
+};
+
+struct survivors {
+	RT_VEC(struct survivor) all;
+	RT_VEC(struct solution) solutions;
+	struct rt_intern ids;
+};
+
+static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc *inc, struct lt_model *m)
+{
+	struct lt_units units;
+	struct solution *sol;
+	struct lt_mark marks[LT_UNITS];
+	struct survivor *v = rt_vec_add(&s->all);
+	size_t known = s->ids.items.len;
+
+	if (!v)
+		return false;
+	v->inc = inc;
+	lt_pair(a->lt, inc, &units);
+	for (unsigned i = 0; i < units.nr; i++) {
+		if (units.u[i].opens && units.u[i].mate >= 0 && !inc->incomplete)
+			lt_model_learn(m, units.u[i].site, units.u[units.u[i].mate].site, 1);
+	}
+	memset(marks, 0, sizeof(marks));
+	units.nr = units.cut ? 0 : units.nr;
+	unsigned n = lt_marks(a->lt, inc, &units, marks, NULL);
+
+	if (!n || n > LT_UNITS)
+		return true;
+	v->solution = rt_intern_bytes(&s->ids, marks, n * sizeof(marks[0]));
+	if (v->solution > known) {
+		sol = rt_vec_add(&s->solutions);
+		if (!sol)
+			return false;
+		memcpy(sol->marks, marks, sizeof(marks));
+		sol->n = n;
+	}
+	if (v->solution)
+		s->solutions.data[v->solution - 1].count++;
+	return v->solution != 0;
+}
+
+static void left(struct lt_model *m, const struct solution *s, double sign)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		if (s->marks[i].opens && s->match.mate[i] < 0)
+			lt_model_left(m, s->marks[i].site, sign * (double)s->count);
+	}
+}
+
+/* how much dearer it is to leave another reference open instead of mark i */
+static void doubt(struct lt_model *m, struct solution *s, unsigned i)
+{
+	struct lt_match other;
+	double margin;
+
+	lt_model_match(m, s->marks, s->n, (int)i, false, NULL, &other);
+	margin = other.cost - s->match.cost;
+	s->doubt[i] = margin > 20 ? 0 : exp(-margin) / (1 + exp(-margin));
+	for (unsigned j = 0; j < s->n; j++) {
+		if (s->marks[j].opens && other.mate[j] < 0 && s->match.mate[j] >= 0)
+			s->alternative[i] = s->marks[j].site;
+	}
+	if (!s->alternative[i])
+		s->doubt[i] = 0;
+}
+
+static void solve(struct survivors *s, struct lt_model *m)
+{
+	for (unsigned round = 0; round <= ROUNDS; round++) {
+		for (size_t i = 0; i < s->solutions.len; i++) {
+			struct solution *sol = &s->solutions.data[i];
+			struct lt_match next;
+
+			lt_model_match(m, sol->marks, sol->n, -1, false, NULL, &next);
+			if (round)
+				left(m, sol, -1);
+			sol->match = next;
+			left(m, sol, 1);
+		}
+	}
+	for (size_t i = 0; i < s->solutions.len; i++) {
+		struct solution *sol = &s->solutions.data[i];
+
+		for (unsigned j = 0; j < sol->n; j++) {
+			if (sol->marks[j].opens && sol->match.mate[j] < 0)
+				doubt(m, sol, j);
+		}
+	}
+}
+
+static unsigned open_refs(const struct lt_answer *a, const struct survivor *v, const struct survivors *s,
+			  struct lt_ref ret[LT_UNITS])
+{
+	const struct solution *sol = v->solution ? &s->solutions.data[v->solution - 1] : NULL;
+	struct lt_units units;
+	struct lt_mark marks[LT_UNITS];
+	uint16_t unit_of[LT_UNITS];
+	unsigned n = 0;
+
+	if (!sol)
+		return 0;
+	lt_pair(a->lt, v->inc, &units);
+	lt_marks(a->lt, v->inc, &units, marks, unit_of);
+	for (unsigned i = 0; i < sol->n; i++) {
+		if (!sol->marks[i].opens || sol->match.mate[i] >= 0)
+			continue;
+		ret[n] = (struct lt_ref){ .inc = v->inc, .site = sol->marks[i].site, .bad = LT_NO_EVENT };
+		ret[n].ev = units.u[unit_of[i]].ev;
+		ret[n].alternative = sol->alternative[i];
+		ret[n++].doubt = sol->doubt[i];
+	}
+	return n;
+}
+
+static void count_left(struct lt_answer *a, const struct lt_ref *ref)
+{
+	uint32_t function = lt_site_function(a->lt, ref->site);
+	uint64_t *n = rt_map_put(&a->left, rt_key_make(ref->inc->type, function), NULL);
+
+	if (n)
+		(*n)++;
+}
+
+static const char *alive_reason(const struct rt_lifetime *lt, const struct lt_inc *inc)
+{
+	const uint64_t *at = rt_map_get(&lt->process_by_pid, rt_key_make(inc->pid, 0));
+	const struct lt_process *p = at ? &lt->processes.data[*at] : NULL;
+
+	if (p && p->execed)
+		return "exec";
+	if (inc->inherited)
+		return "inherited";
+	if (inc->child)
+		return "held through leaked objects";
+	if (inc->census && inc->rooted)
+		return inc->held[RT_HOLDER_GLOBAL] || inc->held[RT_HOLDER_HEAP] ? "cache" : "held";
+	if (inc->attached)
+		return "born before attach";
+	if (p && p->ended && (p->status & 0x7f))
+		return "killed";
+	return p && p->ended ? "unknown" : "in use";
+}
+
+/* of several open references of a lost object the one that most objects share is the fault */
+static unsigned main_ref(const struct lt_model *m, const struct lt_ref *refs, const struct lt_blame *blames, unsigned n)
+{
+	unsigned best = 0;
+
+	for (unsigned i = 1; i < n; i++) {
+		double d = blames[i].confidence - blames[best].confidence;
+
+		if (d > 0.01 || (d > -0.01 && lt_model_closed(m, refs[i].site) < lt_model_closed(m, refs[best].site)))
+			best = i;
+	}
+	return best;
+}
+
+static void judge(struct lt_answer *a, const struct lt_model *m, const struct survivor *v, const struct survivors *s)
+{
+	struct lt_ref refs[LT_UNITS];
+	struct lt_blame blames[LT_UNITS];
+	unsigned n = open_refs(a, v, s, refs), accused = 0, only = LT_UNITS;
+	bool skip = v->inc->inherited || (v->inc->final_known && v->inc->final == 0);
+
+	for (unsigned i = 0; i < n; i++) {
+		count_left(a, &refs[i]);
+		blames[i] = lt_blame_leak(a, m, &refs[i]);
+	}
+	if (v->inc->nobody && n > 1) {
+		only = main_ref(m, refs, blames, n);
+		if (blames[only].confidence > 0.9)
+			blames[only].confidence = 0.85;
+	}
+	for (unsigned i = 0; i < n && !skip; i++) {
+		if ((only < LT_UNITS && i != only) || !blames[i].guilty || blames[i].confidence <= 0)
+			continue;
+		lt_accuse(a, &refs[i], &blames[i]);
+		accused += blames[i].confidence >= 0.5;
+	}
+	if (!accused)
+		lt_count_alive(a, v->inc->type, alive_reason(a->lt, v->inc));
+}
+
+void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
+{
+	struct survivors s = { 0 };
+	bool ok = true;
+
+	for (struct lt_inc *inc = a->lt->live; inc && ok; inc = inc->older) {
+		if (inc->type == type)
+			ok = collect_one(a, &s, inc, m);
+	}
+	a->nomem |= !ok;
+	solve(&s, m);
+	for (size_t i = s.all.len; ok && i-- > 0;)
+		judge(a, m, &s.all.data[i], &s);
+	rt_vec_deinit(&s.all);
+	rt_vec_deinit(&s.solutions);
+	rt_intern_deinit(&s.ids);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The ledger of one life. Blocks come in powers of two from 8 to LT_LEDGER
+ * events and are used again through free lists: an object costs no malloc. A
+ * ledger that is full is folded: references that were closed in the activation
+ * that took them go first, oldest first; what remains beyond that is dropped,
+ * and then the life says so.
+ */
+#include <string.h>
+
+#include "lifetime/state.h"
+
+static unsigned size_class(uint32_t cap)
+{
+	return (unsigned)__builtin_ctz(cap) - 3;
+}
+
+static struct lt_event *block_new(struct rt_lifetime *lt, uint32_t cap)
+{
+	void **head = &lt->spare_ledger[size_class(cap)];
+	void *block = *head;
+
+	if (!block)
+		return rt_arena_alloc(&lt->arena, cap * sizeof(struct lt_event));
+	memcpy(head, block, sizeof(*head));
+	return block;
+}
+
+void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	void **head;
+
+	if (inc->ledger) {
+		head = &lt->spare_ledger[size_class(inc->cap)];
+		memcpy(inc->ledger, head, sizeof(*head));
+		*head = inc->ledger;
+	}
+	inc->ledger = NULL;
+	inc->nr = inc->cap = 0;
+}
+
+/* pairs of one activation in the middle go; returns how many events went */
+static uint32_t fold_pairs(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	uint32_t keep = lt->history < LT_LEDGER / 4 ? lt->history : LT_LEDGER / 4, last = inc->nr - keep, out;
+	bool gone[LT_LEDGER] = { false };
+
+	for (uint32_t i = keep; i < last; i++) {
+		const struct lt_event *p = &inc->ledger[i];
+
+		if (p->op == RT_OP_USE) {
+			gone[i] = true;
+			continue;
+		}
+		if (p->op != RT_OP_PUT || p->delta != -1 || !p->act)
+			continue;
+		for (uint32_t j = i; j-- > keep;) {
+			const struct lt_event *g = &inc->ledger[j];
+
+			if (gone[j] || g->op != RT_OP_GET || g->delta != 1 || (g->act != p->act && g->up != p->act))
+				continue;
+			if (!lt_site_passes(lt, lt->uses.data[g->use].site,
+					    lt_site_function(lt, lt->uses.data[p->use].site)))
+				continue;
+			gone[i] = gone[j] = true;
+			break;
+		}
+	}
+	out = keep;
+	for (uint32_t i = keep; i < inc->nr; i++) {
+		if (gone[i]) {
+			if (i + 1 < inc->nr)
+				inc->ledger[i + 1].flags |= LT_EV_GAP;
+			continue;
+		}
+		inc->ledger[out++] = inc->ledger[i];
+	}
+	keep = inc->nr - out;
+	inc->nr = out;
+	return keep;
+}
+
+static void fold(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	if (fold_pairs(lt, inc) < LT_LEDGER / 8) {
+		uint32_t from = lt->history < LT_LEDGER / 4 ? lt->history : LT_LEDGER / 4, drop = LT_LEDGER / 4;
+
+		memmove(inc->ledger + from, inc->ledger + from + drop,
+			(inc->nr - from - drop) * sizeof(struct lt_event));
+		inc->nr -= drop;
+		inc->folded += drop;
+		inc->ledger[from].flags |= LT_EV_GAP;
+	}
+}
+
+static bool make_room(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	struct lt_event *bigger;
+	struct lt_inc old = *inc;
+
+	if (inc->nr < inc->cap)
+		return true;
+	if (inc->cap == LT_LEDGER) {
+		fold(lt, inc);
+		return true;
+	}
+	bigger = block_new(lt, inc->cap ? inc->cap * 2 : 8);
+	if (!bigger)
+		return false;
+	if (inc->nr)
+		memcpy(bigger, inc->ledger, inc->nr * sizeof(*bigger));
+	inc->ledger = bigger;
+	inc->cap = inc->cap ? inc->cap * 2 : 8;
+	lt_ledger_free(lt, &old);
+	return true;
+}
+
+struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)
+{
+	if (!make_room(lt, inc))
+		return NULL;
+	inc->ledger[inc->nr] = *ev;
+	return &inc->ledger[inc->nr++];
+}
+
+bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)
+{
+	if (!make_room(lt, inc))
+		return false;
+	memmove(inc->ledger + 1, inc->ledger, inc->nr * sizeof(*inc->ledger));
+	inc->ledger[0] = *ev;
+	inc->nr++;
+	return true;
+}

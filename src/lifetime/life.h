@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Between event.c, which understands a record, and incarnation.c, which knows what it does to a life. */
+#pragma once
+
+#include "lifetime/state.h"
+
+/* An event with all that was looked up for it. Pointers are valid until tables grow. */
+struct lt_seen {
+	const struct rt_wire_event *e;
+	const struct lt_point *point;
+	const struct lt_process *process;
+	struct lt_event ev;
+};
+
+void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen);
+struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen, bool has_new);
+void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, uint64_t time_ns);
+void lt_life_incomplete(struct rt_lifetime *lt, struct lt_inc *inc);
+/* counts a dead object in the model of its type, once */
+void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc);

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Records in: tables at once, everything with a place in time through the
+ * window of order.c. What is odd is counted, never fatal: the input is foreign.
+ */
+#include <string.h>
+
+#include "lifetime/answer.h"
+#include "lifetime/life.h"
+
+struct rt_error *rt_lifetime_create(const struct rt_lifetime_options *options, struct rt_namer *namer,
+				    struct rt_lifetime **ret)
+{
+	_cleanup_(rt_lifetime_destroyp) struct rt_lifetime *lt = calloc(1, sizeof(*lt));
+	size_t n = 0;
+
+	if (!lt)
+		return rt_error_nomem();
+	lt->namer = namer;
+	lt->history = options && options->history ? options->history : 8;
+	lt->strict = options && options->strict;
+	if (options && options->types) {
+		while (options->types[n])
+			n++;
+		lt->only = rt_arena_alloc(&lt->arena, (n + 1) * sizeof(*lt->only));
+		for (size_t i = 0; lt->only && i < n; i++)
+			lt->only[i] = rt_arena_strndup(&lt->arena, options->types[i], strlen(options->types[i]));
+		if (!lt->only)
+			return rt_error_nomem();
+	}
+	*ret = rt_take(lt);
+	return NULL;
+}
+
+static void type_deinit(struct lt_type *t)
+{
+	rt_map_deinit(&t->api);
+	rt_map_deinit(&t->exact);
+	rt_map_deinit(&t->stat_of);
+	rt_vec_deinit(&t->stats);
+	rt_intern_deinit(&t->shape_ids);
+	rt_vec_deinit(&t->shapes);
+}
+
+void rt_lifetime_destroy(struct rt_lifetime *lt)
+{
+	for (size_t i = 0; i < lt->types.len; i++)
+		type_deinit(&lt->types.data[i]);
+	for (size_t i = 0; i < lt->losses.len; i++)
+		free(lt->losses.data[i]);
+	rt_intern_deinit(&lt->names);
+	rt_intern_deinit(&lt->functions);
+	rt_intern_deinit(&lt->src_ids);
+	rt_intern_deinit(&lt->stack_ids);
+	rt_intern_deinit(&lt->site_ids);
+	rt_vec_deinit(&lt->srcs);
+	rt_vec_deinit(&lt->machines);
+	rt_vec_deinit(&lt->stack_srcs);
+	rt_vec_deinit(&lt->stacks);
+	rt_vec_deinit(&lt->sites);
+	rt_vec_deinit(&lt->uses);
+	rt_map_deinit(&lt->stack_by_wire);
+	rt_map_deinit(&lt->use_by_key);
+	rt_map_deinit(&lt->memo);
+	rt_vec_deinit(&lt->types);
+	rt_vec_deinit(&lt->points);
+	rt_vec_deinit(&lt->processes);
+	rt_vec_deinit(&lt->producers);
+	rt_vec_deinit(&lt->losses);
+	rt_vec_deinit(&lt->holders);
+	rt_map_deinit(&lt->type_by_id);
+	rt_map_deinit(&lt->point_by_id);
+	rt_map_deinit(&lt->process_by_pid);
+	rt_map_deinit(&lt->thread_by_id);
+	rt_map_deinit(&lt->producer_by_id);
+	rt_map_deinit(&lt->by_object);
+	rt_map_deinit(&lt->slots);
+	free(lt->ring);
+	rt_arena_deinit(&lt->answer);
+	rt_arena_deinit(&lt->arena);
+	free(lt);
+}
+
+/* numbers of one producer follow each other; what came late was counted as missing before */
+static void check_seq(struct rt_lifetime *lt, uint32_t seq)
+{
+	uint32_t id = seq >> RT_SEQ_BITS, n = seq & RT_SEQ_MASK, ahead;
+	struct lt_producer *p;
+	bool made;
+	uint64_t *index;
+
+	if (!seq)
+		return;
+	index = rt_map_put(&lt->producer_by_id, rt_key_make(id, 0), &made);
+	if (!index)
+		return;
+	if (made) {
+		*index = lt->producers.len;
+		p = rt_vec_add(&lt->producers);
+		if (p)
+			*p = (struct lt_producer){ .id = id, .next = (n + 1) & RT_SEQ_MASK };
+		return;
+	}
+	if (*index >= lt->producers.len)
+		return;
+	p = &lt->producers.data[*index];
+	if (!id && !p->next)
+		p->next = 1; /* 0 of producer 0 would say "no number" */
+	ahead = (n - p->next) & RT_SEQ_MASK;
+	if (ahead < RT_SEQ_MASK / 2) {
+		p->missing += ahead;
+		p->next = (n + 1) & RT_SEQ_MASK;
+	} else if (p->missing) {
+		p->missing--;
+	}
+}
+
+static bool take_loss(struct rt_lifetime *lt, const struct rt_wire_loss *r)
+{
+	struct lt_point *point = r->point ? lt_point(lt, r->point) : NULL;
+	struct rt_wire_loss *copy;
+
+	if (r->head.kind == RT_WIRE_HITS) {
+		if (point)
+			point->hits = r->value;
+		return true;
+	}
+	if (r->cause == RT_LOSS_STACKMAP)
+		return true; /* nothing is missing */
+	if (point) {
+		lt->types.data[point->type].damaged = true;
+		point->unarmed |= r->cause == RT_LOSS_UNARMED || r->cause == RT_LOSS_REFUSED;
+		if (!point->unarmed)
+			point->dropped += r->value;
+	} else {
+		lt->unbound_loss++; /* any type may be the one */
+	}
+	lt->cut |= r->cause == RT_LOSS_CUT;
+	lt->untraced |= r->cause == RT_LOSS_UNTRACED;
+	if (r->cause == RT_LOSS_RING || r->cause == RT_LOSS_FAULT || r->cause == RT_LOSS_RETURNS ||
+	    r->cause == RT_LOSS_BALANCE)
+		lt->lost += r->value;
+	if (lt->losses.len >= 256)
+		return true;
+	copy = malloc(r->head.size);
+	if (!copy || !rt_vec_push(&lt->losses, copy)) {
+		free(copy);
+		return false;
+	}
+	memcpy(copy, r, r->head.size);
+	return true;
+}
+
+struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire_head *r)
+{
+	bool ok = true;
+
+	check_seq(lt, r->seq);
+	if (r->time_ns && (!lt->first_ns || r->time_ns < lt->first_ns))
+		lt->first_ns = r->time_ns;
+	if (r->time_ns > lt->last_ns)
+		lt->last_ns = r->time_ns;
+	switch (r->kind) {
+	case RT_WIRE_TYPE:
+		ok = lt_type_record(lt, (const struct rt_wire_type *)(const void *)r);
+		break;
+	case RT_WIRE_POINT:
+		ok = lt_point_record(lt, (const struct rt_wire_point *)(const void *)r);
+		break;
+	case RT_WIRE_STACK:
+		ok = lt_stack_record(lt, (const struct rt_wire_stack *)(const void *)r);
+		break;
+	case RT_WIRE_LOSS:
+	case RT_WIRE_HITS:
+		ok = take_loss(lt, (const struct rt_wire_loss *)(const void *)r);
+		break;
+	case RT_WIRE_EVENT:
+		lt->events++;
+		ok = lt_order_push(lt, r);
+		break;
+	case RT_WIRE_FORK:
+	case RT_WIRE_EXEC:
+	case RT_WIRE_EXIT:
+	case RT_WIRE_THREAD:
+	case RT_WIRE_MARK:
+	case RT_WIRE_HELD:
+	case RT_WIRE_COUNT:
+		ok = lt_order_push(lt, r);
+		break;
+	default:
+		break;
+	}
+	return ok ? NULL : rt_error_nomem();
+}
+
+static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
+{
+	struct lt_process *p = lt_process(lt, r->head.pid);
+	struct lt_thread *t;
+
+	if (!p)
+		return;
+	switch (r->head.kind) {
+	case RT_WIRE_FORK:
+		p = lt_process(lt, r->other);
+		if (p)
+			p->forked = true;
+		break;
+	case RT_WIRE_EXEC:
+		if (RT_GEN_OF(r->head.pid))
+			p = lt_process(lt, r->head.pid - (1u << RT_PID_BITS));
+		if (p && p->pid != r->head.pid) {
+			p->execed = p->ended = true;
+			p->end_ns = r->head.time_ns;
+		}
+		break;
+	case RT_WIRE_EXIT:
+		p->ended = true;
+		p->status = r->value;
+		p->end_ns = r->head.time_ns;
+		break;
+	case RT_WIRE_THREAD:
+		t = r->value ? lt_thread(lt, r->head.pid, r->other) : NULL;
+		if (t) {
+			t->ended = true;
+			t->nr = 0;
+			t->stack = 0;
+		}
+		break;
+	case RT_WIRE_MARK:
+		p->attached |= r->value == RT_MARK_ATTACH;
+		p->census |= r->value == RT_MARK_CENSUS;
+		break;
+	default:
+		break;
+	}
+}
+
+static void take_held(struct rt_lifetime *lt, const struct rt_wire_held *r)
+{
+	for (uint32_t i = 0; i < lt->types.len; i++) {
+		struct lt_inc *inc = lt_inc_find(lt, r->head.pid, i, r->object);
+		struct lt_holder *h;
+
+		if (!inc || inc->life != LT_LIVE)
+			continue;
+		if (r->head.kind == RT_WIRE_COUNT) {
+			inc->final_known = true;
+			inc->final = r->where == 4 ? (int32_t)r->value : (int64_t)r->value;
+			if (inc->known && !inc->assumed && inc->final != inc->balance) {
+				inc->gap += inc->final - inc->balance;
+				lt_life_incomplete(lt, inc);
+			}
+			continue;
+		}
+		inc->census = true;
+		if (r->where <= RT_HOLDER_OBJECT)
+			inc->held[r->where] += r->value;
+		inc->nobody |= r->where == RT_HOLDER_NONE;
+		h = r->where == RT_HOLDER_OBJECT ? rt_vec_add(&lt->holders) : NULL;
+		if (h)
+			*h = (struct lt_holder){ inc, r->holder };
+	}
+}
+
+void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r)
+{
+	if (r->kind == RT_WIRE_EVENT)
+		lt_incarnation_event(lt, rt_record_event(r));
+	else if (r->kind == RT_WIRE_HELD || r->kind == RT_WIRE_COUNT)
+		take_held(lt, (const struct rt_wire_held *)(const void *)r);
+	else
+		take_task(lt, (const struct rt_wire_task *)(const void *)r);
+}
+
+void rt_lifetime_live(struct rt_lifetime *lt, uint32_t pid, bool (*visit)(const struct rt_live *live, void *arg),
+		      void *arg)
+{
+	lt_order_flush(lt);
+	for (const struct lt_inc *inc = lt->live; inc; inc = inc->older) {
+		const struct lt_type *type = lt_inc_type(lt, inc);
+		struct rt_live live = { inc->object, type->id, type->counter_offset, type->counter_size,
+					type->object_size };
+
+		if (inc->pid == pid && !visit(&live, arg))
+			return;
+	}
+}

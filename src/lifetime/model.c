@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The closing model theta(g -> p), learnt by hard EM: match what every shape
+ * has left as cheaply as the counts so far allow, count the pairs, again. The
+ * first round has only the certain pairs and what names say; a few rounds settle it.
+ *
+ * Cost of closing g by p: -log of the smoothed share, a little for another
+ * thread, and a concave cost of distance, so that last taken is first closed.
+ */
+#include "lifetime/model.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "lifetime/assign.h"
+
+static const double FAR = 1e6, SMOOTH = 2;
+static const uint32_t ANY = 0, LEFT = UINT32_MAX;
+enum { ROUNDS = 5 };
+
+static double *cell(struct lt_model *m, uint32_t g, uint32_t p)
+{
+	bool made;
+	uint64_t *i = rt_map_put(&m->index, rt_key_make(g, p), &made);
+
+	if (!i)
+		return NULL;
+	if (made) {
+		*i = m->n.len;
+		if (!rt_vec_push(&m->n, 0.0)) {
+			rt_map_remove(&m->index, rt_key_make(g, p), NULL);
+			return NULL;
+		}
+	}
+	return &m->n.data[*i];
+}
+
+static double value(const struct lt_model *m, uint32_t g, uint32_t p)
+{
+	uint64_t *i = rt_map_get(&m->index, rt_key_make(g, p));
+
+	return i ? m->n.data[*i] : 0;
+}
+
+static void bump(struct lt_model *m, uint32_t g, uint32_t p, double n)
+{
+	double *c = cell(m, g, p);
+
+	if (c)
+		*c += n;
+}
+
+void lt_model_learn(struct lt_model *m, uint32_t g, uint32_t p, double n)
+{
+	bump(m, g, p, n);
+	bump(m, g, ANY, n);
+	bump(m, ANY, p, n);
+}
+
+void lt_model_left(struct lt_model *m, uint32_t g, double n)
+{
+	bump(m, g, LEFT, n);
+}
+
+double lt_model_pair(const struct lt_model *m, uint32_t g, uint32_t p)
+{
+	return value(m, g, p);
+}
+
+double lt_model_closed(const struct lt_model *m, uint32_t g)
+{
+	return value(m, g, ANY);
+}
+
+double lt_model_closes(const struct lt_model *m, uint32_t p)
+{
+	return value(m, ANY, p);
+}
+
+/* what the code itself says: 0..1 */
+static double prior(const struct rt_lifetime *lt, uint32_t g, uint32_t p)
+{
+	const struct lt_site *sg = lt_site(lt, g), *sp = lt_site(lt, p);
+	double best = 0.05;
+
+	if (!sg->nr || !sp->nr)
+		return best;
+	if (lt_site_passes(lt, g, lt_site_function(lt, p)))
+		return 1;
+	for (unsigned i = 0; i < sg->nr; i++) {
+		double stem = lt_stem_match(lt_function_name(lt, g, i), lt_function_name(lt, p, 0));
+
+		best = stem * 0.8 > best ? stem * 0.8 : best;
+	}
+	return best;
+}
+
+static double pair_cost(const struct lt_model *m, const struct lt_mark *marks, unsigned o, unsigned c)
+{
+	uint32_t g = marks[o].site, p = marks[c].site;
+	double share = (value(m, g, p) + SMOOTH * prior(m->lt, g, p)) / (value(m, g, ANY) + SMOOTH);
+	double cost = -log(share) + 0.1 * log1p(c - o);
+
+	return cost + (marks[o].thread != marks[c].thread ? 0.3 : 0);
+}
+
+static double left_cost(const struct lt_model *m, uint32_t g)
+{
+	double left = value(m, g, LEFT);
+
+	return -log((left + 0.5) / (value(m, g, ANY) + left + 1));
+}
+
+/* of a put that nobody owed: sites that never put in health, and doubles of one activation, come first */
+static double extra_cost(const struct lt_model *m, const struct lt_mark *marks, unsigned n, unsigned c,
+			 const bool *post)
+{
+	double healthy = value(m, ANY, marks[c].site), cost = 1.5 + fmin(3, log1p(healthy));
+	bool owns = false, twice = false;
+	uint32_t function = lt_site_function(m->lt, marks[c].site);
+
+	if (!healthy && m->type->healthy >= 3)
+		cost = 0.2;
+	for (unsigned i = 0; i < n; i++) {
+		if (marks[i].opens)
+			owns |= lt_site_passes(m->lt, marks[i].site, function);
+		else if (i != c && marks[i].act && marks[i].act == marks[c].act)
+			twice |= lt_site_function(m->lt, marks[i].site) == function;
+	}
+	cost += owns ? 0.5 : 0;
+	cost -= twice ? 1.0 : 0;
+	/* the last one is mostly the victim, whose own reference was gone */
+	cost += post && post[c] && !twice ? 0.7 : 0;
+	return cost > 0.05 ? cost : 0.05;
+}
+
+void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsigned n, int forbid, bool extra,
+		    const bool *post, struct lt_match *ret)
+{
+	double cost[LT_ASSIGN_MAX * LT_ASSIGN_MAX] = { 0 };
+	unsigned opens[LT_UNITS], closes[LT_UNITS], no = 0, nc = 0, size;
+	int column[LT_ASSIGN_MAX];
+
+	for (unsigned i = 0; i < n; i++) {
+		if (marks[i].opens)
+			opens[no++] = i;
+		else
+			closes[nc++] = i;
+		ret->mate[i] = -1;
+	}
+	size = no + nc;
+	for (unsigned r = 0; r < size; r++) {
+		for (unsigned c = 0; c < size; c++) {
+			double v = 0;
+
+			if (r < no && c < nc)
+				v = opens[r] < closes[c] ? pair_cost(m, marks, opens[r], closes[c]) : FAR;
+			else if (r < no)
+				v = (int)opens[r] == forbid ? FAR : extra ? 6 : left_cost(m, marks[opens[r]].site);
+			else if (c < nc)
+				v = (int)closes[c] == forbid ? FAR
+				    : extra                  ? extra_cost(m, marks, n, closes[c], post)
+							     : 8;
+			cost[r * size + c] = v;
+		}
+	}
+	lt_assign(size, cost, column);
+	ret->cost = 0;
+	for (unsigned r = 0; r < size; r++) {
+		unsigned c = (unsigned)column[r];
+
+		ret->cost += cost[r * size + c];
+		if (r < no && c < nc && cost[r * size + c] < FAR) {
+			ret->mate[opens[r]] = (int8_t)closes[c];
+			ret->mate[closes[c]] = (int8_t)opens[r];
+		}
+	}
+}
+
+static void model_exact(struct lt_model *m)
+{
+	const struct rt_map_slot *s;
+	size_t pos = 0;
+
+	while ((s = rt_map_next(&m->type->exact, &pos)))
+		lt_model_learn(m, (uint32_t)s->key.a, (uint32_t)s->key.b, (double)s->value);
+}
+
+static bool model_round(struct lt_model *m, unsigned round)
+{
+	struct lt_model next = { .lt = m->lt, .type = m->type };
+
+	model_exact(&next);
+	for (size_t i = 0; i < m->type->shapes.len; i++) {
+		const struct lt_shape *s = &m->type->shapes.data[i];
+		struct rt_bytes bytes = rt_intern_get(&m->type->shape_ids, s->id);
+		struct lt_mark marks[LT_UNITS];
+		unsigned n = (unsigned)(bytes.size / sizeof(marks[0]));
+		struct lt_match match;
+
+		memcpy(marks, bytes.data, bytes.size);
+		lt_model_match(m, marks, n, -1, false, NULL, &match);
+		for (unsigned o = 0; o < n; o++) {
+			if (marks[o].opens && match.mate[o] >= 0)
+				lt_model_learn(&next, marks[o].site, marks[match.mate[o]].site, (double)s->count);
+		}
+	}
+	lt_model_deinit(m);
+	*m = next;
+	return true;
+}
+
+bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, const struct lt_type *type)
+{
+	*m = (struct lt_model){ .lt = lt, .type = type };
+	model_exact(m);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		if (!model_round(m, round))
+			return false;
+	}
+	return true;
+}
+
+void lt_model_deinit(struct lt_model *m)
+{
+	rt_map_deinit(&m->index);
+	rt_vec_deinit(&m->n);
+}
+
+double lt_model_own(const struct lt_model *m, uint32_t g)
+{
+	const struct rt_map_slot *s;
+	double own = 0, all = value(m, g, ANY);
+	size_t pos = 0;
+
+	while (all > 0 && (s = rt_map_next(&m->index, &pos))) {
+		if (s->key.a == g && s->key.b != ANY && s->key.b != LEFT &&
+		    lt_site_passes(m->lt, g, lt_site_function(m->lt, (uint32_t)s->key.b)))
+			own += m->n.data[s->value];
+	}
+	return all > 0 ? own / all : 0;
+}
+
+uint32_t lt_model_usual(const struct lt_model *m, uint32_t g, double *ret_share)
+{
+	const struct rt_map_slot *s;
+	double best = 0, all = value(m, g, ANY);
+	uint32_t site = 0;
+	size_t pos = 0;
+
+	while ((s = rt_map_next(&m->index, &pos))) {
+		if (s->key.a == g && s->key.b != ANY && s->key.b != LEFT && m->n.data[s->value] > best) {
+			best = m->n.data[s->value];
+			site = (uint32_t)s->key.b;
+		}
+	}
+	*ret_share = all > 0 ? best / all : 0;
+	return site;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The closing model of one type, made for one verdict: how often a reference
+ * taken at site g was closed at site p; and the matching of what one object has left.
+ */
+#pragma once
+
+#include "lifetime/state.h"
+
+struct lt_model {
+	const struct rt_lifetime *lt;
+	const struct lt_type *type;
+	struct rt_map index; /* (g, p) -> cell; (g, 0) -> all closings of g; (0, p) -> all by p; (g, LEFT) */
+	RT_VEC(double) n;
+};
+
+/* A matching: partner of each mark, -1 = none. */
+struct lt_match {
+	int8_t mate[LT_UNITS];
+	double cost;
+};
+
+/* Learns from the shapes of type. false: out of memory. */
+bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, const struct lt_type *type);
+void lt_model_deinit(struct lt_model *m);
+double lt_model_pair(const struct lt_model *m, uint32_t g, uint32_t p);
+double lt_model_closed(const struct lt_model *m, uint32_t g); /* closings of references taken at g */
+double lt_model_closes(const struct lt_model *m, uint32_t p); /* closings done by p */
+/* share of those closings that lie in a function on the path of g: 0..1 */
+double lt_model_own(const struct lt_model *m, uint32_t g);
+/* the put site that closes g most often, and its share; 0 = none */
+uint32_t lt_model_usual(const struct lt_model *m, uint32_t g, double *ret_share);
+/* counts that n references of g were left open, for later matchings; or n closings g -> p */
+void lt_model_left(struct lt_model *m, uint32_t g, double n);
+void lt_model_learn(struct lt_model *m, uint32_t g, uint32_t p, double n);
+/* The cheapest matching of marks. forbid >= 0: this mark must have a partner. extra: closers may stay alone cheaply. */
+void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsigned n, int forbid, bool extra,
+		    const bool *post, struct lt_match *ret);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The order of time. Producers hand in their records a little out of order; a
+ * sorted window of LT_WINDOW_NS of stream time (at most LT_WINDOW records) puts
+ * that right. Streams are nearly sorted: a record mostly goes to the end.
+ * Within one object exact counts are better than clocks: lt_order_take() lets
+ * the waiting operation go first that the counter says came first.
+ */
+#include <string.h>
+
+#include "lifetime/state.h"
+
+enum { LOOK = 512 }; /* waiting records that are looked through for one object */
+
+static struct lt_slot *ring_at(const struct rt_lifetime *lt, uint32_t i)
+{
+	return &lt->ring[(lt->ring_first + i) & (LT_WINDOW - 1)];
+}
+
+static void pop(struct rt_lifetime *lt)
+{
+	struct lt_slot s = *ring_at(lt, 0);
+
+	lt->ring_first = (lt->ring_first + 1) & (LT_WINDOW - 1);
+	lt->ring_nr--;
+	if (s.head.kind)
+		lt_dispatch(lt, &s.head);
+}
+
+bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
+{
+	uint64_t time = r->time_ns;
+	uint32_t i;
+	size_t size = r->size < sizeof(struct rt_wire_event) ? r->size : sizeof(struct rt_wire_event);
+
+	if (!lt->ring) {
+		lt->ring = calloc(LT_WINDOW, sizeof(*lt->ring));
+		if (!lt->ring)
+			return false;
+	}
+	/* a process ends, and its census is taken, after everything that was seen of it */
+	if (r->kind == RT_WIRE_EXIT || r->kind == RT_WIRE_HELD || r->kind == RT_WIRE_COUNT || r->kind == RT_WIRE_MARK)
+		time = time > lt->newest_ns ? time : lt->newest_ns;
+	if (lt->ring_nr == LT_WINDOW)
+		pop(lt);
+	for (i = lt->ring_nr; i && ring_at(lt, i - 1)->time_ns > time; i--)
+		*ring_at(lt, i) = *ring_at(lt, i - 1);
+	ring_at(lt, i)->time_ns = time;
+	memcpy(&ring_at(lt, i)->event, r, size);
+	lt->ring_nr++;
+	if (time > lt->newest_ns)
+		lt->newest_ns = time;
+	while (lt->ring_nr && lt->newest_ns - ring_at(lt, 0)->time_ns > LT_WINDOW_NS)
+		pop(lt);
+	return true;
+}
+
+void lt_order_flush(struct rt_lifetime *lt)
+{
+	while (lt->ring_nr)
+		pop(lt);
+}
+
+static bool concerns(const struct lt_slot *s, const struct rt_wire_event *e)
+{
+	return s->head.kind == RT_WIRE_EVENT && s->event.object == e->object && s->head.pid == e->head.pid &&
+	       s->head.tid != e->head.tid && s->event.point && s->time_ns - e->head.time_ns <= LT_RACE_NS;
+}
+
+bool lt_order_take(struct rt_lifetime *lt, const struct rt_wire_event *e, int64_t count, struct rt_wire_event *ret)
+{
+	for (uint32_t i = 0; i < lt->ring_nr && i < LOOK; i++) {
+		struct lt_slot *s = ring_at(lt, i);
+
+		if (s->time_ns - e->head.time_ns > LT_RACE_NS && s->time_ns > e->head.time_ns)
+			return false;
+		if (concerns(s, e) && (s->event.flags & RT_EV_COUNT_EXACT) && (int32_t)s->event.count == count) {
+			*ret = s->event;
+			s->head.kind = 0; /* done; its slot stays until its turn */
+			return true;
+		}
+	}
+	return false;
+}
+
+bool lt_order_near(const struct rt_lifetime *lt, const struct rt_wire_event *e)
+{
+	for (uint32_t i = 0; i < lt->ring_nr && i < LOOK; i++) {
+		const struct lt_slot *s = ring_at(lt, i);
+
+		if (s->time_ns - e->head.time_ns > LT_RACE_NS && s->time_ns > e->head.time_ns)
+			return false;
+		if (concerns(s, e))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * References that are closed beyond doubt: by the same slot, or by the very
+ * activation of the function that took them, last taken first. "The same
+ * function somewhere up the stack" is no evidence: everything shares the
+ * event loop.
+ */
+#include "lifetime/state.h"
+
+enum { BASE_MAX = 32 };
+
+static void add(struct lt_units *u, unsigned ev, uint32_t site, bool opens, int times)
+{
+	for (int i = 0; i < times; i++) {
+		if (u->nr == LT_UNITS_MAX) {
+			u->cut = true;
+			return;
+		}
+		u->u[u->nr++] = (struct lt_unit){ .site = site, .mate = -1, .ev = (uint16_t)ev, .opens = opens };
+	}
+}
+
+static void expand(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
+{
+	const struct lt_type *type = lt_inc_type(lt, inc);
+	int base = inc->base > BASE_MAX ? BASE_MAX : inc->base;
+
+	ret->nr = 0;
+	ret->cut = inc->folded || base < inc->base;
+	add(ret, LT_NO_EVENT, LT_NOWHERE, true, base);
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+		uint32_t used = lt->uses.data[e->use].site, site = used ? used : LT_NOWHERE;
+		int start = lt_type_start(type);
+
+		if (e->op == RT_OP_NEW)
+			add(ret, i, site, true, type->flags & RT_TYPE_HEAP_ONLY ? 1 : start);
+		if (e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES))
+			add(ret, i, site, false, 1);
+		if (e->flags & LT_EV_TRANSFER)
+			add(ret, i, site, true, 1);
+		if (e->delta)
+			add(ret, i, site, e->delta > 0, e->delta > 0 ? e->delta : -e->delta);
+	}
+}
+
+static void marry(struct lt_units *u, unsigned a, unsigned b)
+{
+	u->u[a].mate = (int16_t)b;
+	u->u[b].mate = (int16_t)a;
+}
+
+static const struct lt_event *event_of(const struct lt_inc *inc, const struct lt_unit *u)
+{
+	return u->ev == LT_NO_EVENT ? NULL : &inc->ledger[u->ev];
+}
+
+/* how surely closer c ends the reference that opener o began: 0 = not for sure */
+static int certain(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_unit *o,
+		   const struct lt_unit *c)
+{
+	const struct lt_event *eo = event_of(inc, o), *ec = event_of(inc, c);
+	uint32_t function;
+
+	if (!eo || !ec)
+		return 0;
+	if (ec->flags & LT_EV_TRANSFER) {
+		if (ec->op == RT_OP_SINK)
+			return eo->op == RT_OP_NEW ? 3 : 0;
+		return eo->act && eo->act == ec->act ? 3 : 1;
+	}
+	if (ec->slot && eo->slot)
+		return ec->slot == eo->slot ? 3 : 0;
+	function = lt_site_function(lt, c->site);
+	if (!ec->act || !function || !lt_site_passes(lt, o->site, function))
+		return 0;
+	return ec->act == eo->act || ec->act == eo->up ? 2 : 0;
+}
+
+void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
+{
+	expand(lt, inc, ret);
+	for (unsigned c = 0; c < ret->nr; c++) {
+		unsigned best = 0;
+		int best_sure = 0;
+
+		if (ret->u[c].opens)
+			continue;
+		for (unsigned o = c; o-- > 0 && best_sure < 3;) {
+			int sure;
+
+			if (!ret->u[o].opens || ret->u[o].mate >= 0)
+				continue;
+			sure = certain(lt, inc, &ret->u[o], &ret->u[c]);
+			if (sure > best_sure) {
+				best_sure = sure;
+				best = o;
+			}
+		}
+		if (best_sure)
+			marry(ret, best, c);
+	}
+}
+
+static uint8_t number_of(uint32_t *seen, unsigned *nr, uint32_t what)
+{
+	for (unsigned i = 0; i < *nr; i++) {
+		if (seen[i] == what)
+			return (uint8_t)(i + 1);
+	}
+	seen[(*nr)++] = what;
+	return (uint8_t)*nr;
+}
+
+unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
+		  struct lt_mark ret[LT_UNITS], uint16_t unit_of[LT_UNITS])
+{
+	uint32_t threads[LT_UNITS], acts[LT_UNITS];
+	unsigned n = 0, nr_threads = 0, nr_acts = 0;
+
+	for (unsigned i = 0; i < units->nr; i++) {
+		const struct lt_unit *u = &units->u[i];
+		const struct lt_event *e = event_of(inc, u);
+
+		if (u->mate >= 0)
+			continue;
+		if (n == LT_UNITS)
+			return LT_UNITS + 1;
+		ret[n] = (struct lt_mark){ .site = u->site, .opens = u->opens };
+		ret[n].is_new = e && e->op == RT_OP_NEW;
+		ret[n].thread = e ? number_of(threads, &nr_threads, e->tid) : 0;
+		ret[n].act = e && e->act ? number_of(acts, &nr_acts, e->act) : 0;
+		if (unit_of)
+			unit_of[n] = (uint16_t)i;
+		n++;
+	}
+	return n;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Dead objects, reduced to what can be learnt from them: pairs that are
+ * certain are counted by their sites, the rest becomes a shape; equal shapes
+ * are one with a count. Memory grows with distinct shapes, and these are bounded.
+ */
+#include "lifetime/life.h"
+
+static struct lt_stat *stat_of(struct lt_type *type, uint32_t site)
+{
+	bool made;
+	uint64_t *index = rt_map_put(&type->stat_of, rt_key_make(site, 0), &made);
+	struct lt_stat *s;
+
+	if (!index)
+		return NULL;
+	if (!made)
+		return &type->stats.data[*index];
+	s = rt_vec_add(&type->stats);
+	if (!s) {
+		rt_map_remove(&type->stat_of, rt_key_make(site, 0), NULL);
+		return NULL;
+	}
+	*index = type->stats.len - 1;
+	s->site = site;
+	return s;
+}
+
+static void count_unit(struct lt_type *type, const struct lt_inc *inc, const struct lt_units *units, unsigned i)
+{
+	const struct lt_unit *u = &units->u[i];
+	struct lt_stat *s = stat_of(type, u->site);
+	uint64_t *pair;
+
+	if (!s || u->ev == LT_NO_EVENT)
+		return;
+	if (s->last_inc != inc->serial) {
+		s->last_inc = inc->serial;
+		s->objects++;
+	}
+	if (!u->opens) {
+		s->closed++;
+		return;
+	}
+	s->opened++;
+	if (inc->ledger[u->ev].time_ns > s->newest_ns)
+		s->newest_ns = inc->ledger[u->ev].time_ns;
+	if (u->mate >= 0) {
+		pair = rt_map_put(&type->exact, rt_key_make(u->site, units->u[u->mate].site), NULL);
+		if (pair)
+			(*pair)++;
+	}
+}
+
+static void intern(struct lt_type *type, const struct lt_mark *marks, unsigned n)
+{
+	size_t known = type->shape_ids.items.len;
+	uint32_t id;
+
+	if (known >= LT_SHAPES) {
+		type->other_shapes++;
+		return;
+	}
+	id = rt_intern_bytes(&type->shape_ids, marks, n * sizeof(*marks));
+	if (!id)
+		return;
+	if (id > known && !rt_vec_add(&type->shapes))
+		return;
+	type->shapes.data[id - 1].id = id;
+	type->shapes.data[id - 1].count++;
+}
+
+void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	struct lt_type *type = lt_inc_type(lt, inc);
+	struct lt_units units;
+	struct lt_mark marks[LT_UNITS];
+	unsigned n;
+
+	if (inc->shaped || inc->life != LT_DEAD || inc->incomplete || inc->forced || inc->folded || inc->post ||
+	    inc->inherited)
+		return;
+	inc->shaped = true;
+	lt_pair(lt, inc, &units);
+	type->healthy++;
+	for (unsigned i = 0; i < units.nr; i++)
+		count_unit(type, inc, &units, i);
+	n = lt_marks(lt, inc, &units, marks, NULL);
+	if (n && n <= LT_UNITS)
+		intern(type, marks, n);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Frames, stacks and sites by number.
+ *
+ * A wire stack holds pcs of one process. The namer turns each into source
+ * functions; one (function, line) has one number for all processes, so that
+ * shapes of a parent and its children are comparable. A site is found once
+ * per (stack, point) and remembered: the hot path only looks it up.
+ */
+#include <string.h>
+
+#include "lifetime/state.h"
+
+enum { INLINE_MAX = 16, LOOK_AHEAD = 3 };
+
+bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r)
+{
+	uint64_t content[RT_STACK_MAX * 2 + 1];
+	size_t known = lt->stack_ids.items.len;
+	struct lt_stack *s;
+	uint64_t *by_wire;
+	uint32_t id;
+
+	content[0] = (uint64_t)r->head.pid << 32 | r->end;
+	for (unsigned i = 0; i < r->nr; i++) {
+		content[1 + 2 * i] = r->frame[i].pc;
+		content[2 + 2 * i] = (uint64_t)r->frame[i].cfa << 32 | (r->frame[i].flags & RT_FRAME_SITE);
+	}
+	id = rt_intern_bytes(&lt->stack_ids, content, (1 + 2 * (size_t)r->nr) * sizeof(content[0]));
+	by_wire = rt_map_put(&lt->stack_by_wire, rt_key_make(r->head.pid, r->id), NULL);
+	if (!id || !by_wire)
+		return false;
+	*by_wire = id;
+	if (id <= known)
+		return true;
+	s = rt_vec_add(&lt->stacks);
+	if (!s)
+		return false;
+	*s = (struct lt_stack){ .pid = r->head.pid, .first = (uint32_t)lt->machines.len };
+	lt->given |= r->end == RT_STACK_GIVEN;
+	s->cut = r->end != RT_STACK_ROOT && r->end != RT_STACK_GIVEN;
+	for (unsigned i = 0; i < r->nr; i++) {
+		struct lt_machine *m = rt_vec_add(&lt->machines);
+
+		if (!m)
+			return false;
+		m->pc = r->frame[i].pc;
+		m->cfa = r->frame[i].cfa;
+		m->is_site = r->frame[i].flags & RT_FRAME_SITE;
+		lt->stacks.data[id - 1].nr++;
+	}
+	return true;
+}
+
+uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id)
+{
+	uint64_t *id = wire_id ? rt_map_get(&lt->stack_by_wire, rt_key_make(pid, wire_id)) : NULL;
+
+	return id ? (uint32_t)*id : 0;
+}
+
+const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id)
+{
+	static const struct lt_src nothing;
+
+	return id && id <= lt->srcs.len ? &lt->srcs.data[id - 1] : &nothing;
+}
+
+const struct lt_site *lt_site(const struct rt_lifetime *lt, uint32_t id)
+{
+	static const struct lt_site nothing;
+
+	return id && id <= lt->sites.len ? &lt->sites.data[id - 1] : &nothing;
+}
+
+/* number of (function, line), made when new */
+static uint32_t src_intern(struct rt_lifetime *lt, const struct rt_frame *f)
+{
+	uint32_t name = f->function ? rt_intern_string(&lt->names, f->function) : 0;
+	uint32_t file = f->file ? rt_intern_string(&lt->names, f->file) : 0;
+	uint64_t who[3] = { name, file, name ? f->module_id * (uint64_t)!file : f->address };
+	uint32_t function = rt_intern_bytes(&lt->functions, who, sizeof(who));
+	uint64_t key[3] = { function, f->line, f->line ? 0 : f->address };
+	size_t known = lt->srcs.len;
+	uint32_t id = rt_intern_bytes(&lt->src_ids, key, sizeof(key));
+
+	if (id > known) {
+		struct lt_src *src = rt_vec_add(&lt->srcs);
+
+		if (!src)
+			return 0;
+		*src = (struct lt_src){ .frame = *f, .function = function, .name = name };
+	}
+	return id;
+}
+
+/* names one pc; equal pcs of a process share their entries of stack_srcs */
+static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, uint64_t time_ns, bool innermost)
+{
+	struct rt_frame frames[INLINE_MAX];
+	struct lt_machine *m = &lt->machines.data[index];
+	bool is_return = !(m->is_site && innermost), made;
+	uint64_t *memo = rt_map_put(&lt->memo, rt_key_make(m->pc, (uint64_t)pid << 1 | is_return), &made);
+	size_t n;
+
+	if (!memo)
+		return false;
+	if (!made) {
+		m->src = (uint32_t)(*memo >> 8);
+		m->srcs = *memo & 0xff;
+		return true;
+	}
+	n = lt->namer->name(lt->namer, pid, time_ns, m->pc, is_return, frames, INLINE_MAX);
+	m->src = (uint32_t)lt->stack_srcs.len;
+	m->srcs = (uint32_t)n;
+	for (size_t i = 0; i < n; i++) {
+		if (!frames[i].function)
+			lt->nameless++;
+		if (!rt_vec_push(&lt->stack_srcs, src_intern(lt, &frames[i])))
+			return false;
+	}
+	*memo = (uint64_t)m->src << 8 | m->srcs;
+	return true;
+}
+
+static bool name_stack(struct rt_lifetime *lt, struct lt_stack *s, uint64_t time_ns)
+{
+	for (uint32_t i = 0; i < s->nr; i++) {
+		if (!name_machine(lt, s->first + i, s->pid, time_ns, i == 0))
+			return false;
+	}
+	s->named = true;
+	return true;
+}
+
+struct flat {
+	uint32_t src[RT_STACK_MAX * 2];
+	uint8_t machine[RT_STACK_MAX * 2];
+	unsigned nr;
+};
+
+static void flatten(const struct rt_lifetime *lt, const struct lt_stack *s, struct flat *ret)
+{
+	ret->nr = 0;
+	for (uint32_t i = 0; i < s->nr; i++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+
+		for (uint32_t j = 0; j < m->srcs && ret->nr < RT_STACK_MAX * 2; j++) {
+			ret->src[ret->nr] = lt->stack_srcs.data[m->src + j];
+			ret->machine[ret->nr++] = (uint8_t)i;
+		}
+	}
+}
+
+/*
+ * First frame that is not API. Frames below a constructor or finder of the
+ * type are its helpers, if it is near; further out only API that follows API
+ * is left out: a deeper look would swallow callers that a wrapper calls back.
+ */
+static unsigned skip_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct flat *flat)
+{
+	unsigned at = 0;
+
+	for (unsigned i = 0; i < flat->nr && i <= LOOK_AHEAD; i++) {
+		if (lt_is_api(lt, type, lt_src(lt, flat->src[i])) & LT_API_MAKES)
+			at = i + 1;
+	}
+	while (at < flat->nr && lt_is_api(lt, type, lt_src(lt, flat->src[at])))
+		at++;
+	return at < flat->nr ? at : flat->nr ? flat->nr - 1 : 0;
+}
+
+static bool word_is(const char *s, size_t len, const char *name)
+{
+	size_t n = strlen(name);
+
+	return (len == n && !memcmp(s, name, n)) || (len == n + 2 && !memcmp(s, name, n) && !memcmp(s + n, "_t", 2));
+}
+
+/* "struct obj *" of type obj: the function hands a reference to its caller */
+static bool returns_object(const struct lt_type *type, const struct rt_frame *f)
+{
+	const char *s = f->returns, *end;
+
+	if (!s)
+		return false;
+	while (!strncmp(s, "const ", 6) || !strncmp(s, "struct ", 7) || !strncmp(s, "class ", 6))
+		s = strchr(s, ' ') + 1;
+	end = strchr(s, '*');
+	if (!end || strchr(end + 1, '*'))
+		return false;
+	while (end > s && end[-1] == ' ')
+		end--;
+	return word_is(s, (size_t)(end - s), type->name);
+}
+
+static uint32_t site_intern(struct rt_lifetime *lt, const struct lt_site *site)
+{
+	size_t known = lt->sites.len;
+	uint32_t id = rt_intern_bytes(&lt->site_ids, site, sizeof(*site));
+
+	if (id > known && !rt_vec_push(&lt->sites, *site))
+		return 0;
+	return id;
+}
+
+static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_ns)
+{
+	const struct lt_point *point = &lt->points.data[use->point];
+	const struct lt_type *type = &lt->types.data[point->type];
+	struct lt_stack *s = &lt->stacks.data[use->stack - 1];
+	struct lt_site site = { { 0 }, 0 };
+	bool takes = point->op != RT_OP_PUT && point->op != RT_OP_FREE && point->op != RT_OP_USE;
+	struct flat flat;
+	unsigned at;
+
+	if (!s->named && !name_stack(lt, s, time_ns))
+		return false;
+	flatten(lt, s, &flat);
+	if (!flat.nr)
+		return true;
+	at = skip_api(lt, type, &flat);
+	use->machine = flat.machine[at];
+	for (;;) {
+		site.src[site.nr++] = flat.src[at];
+		use->up = flat.machine[at];
+		if (!takes || site.nr == LT_PATH || ++at == flat.nr ||
+		    !returns_object(type, &lt_src(lt, site.src[site.nr - 1])->frame))
+			break;
+	}
+	use->site = site_intern(lt, &site);
+	return use->site != 0;
+}
+
+uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns)
+{
+	bool made;
+	uint64_t *index = rt_map_put(&lt->use_by_key, rt_key_make(stack, point), &made);
+	struct lt_use *use;
+
+	if (!index)
+		return UINT32_MAX;
+	if (!made)
+		return (uint32_t)*index;
+	use = rt_vec_add(&lt->uses);
+	if (!use) {
+		rt_map_remove(&lt->use_by_key, rt_key_make(stack, point), NULL);
+		return UINT32_MAX;
+	}
+	*index = lt->uses.len - 1;
+	*use = (struct lt_use){ .stack = stack, .point = point };
+	if (stack && !use_fill(lt, use, time_ns))
+		return UINT32_MAX;
+	return (uint32_t)*index;
+}
+
+uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t site)
+{
+	const struct lt_site *s = lt_site(lt, site);
+
+	return s->nr ? lt_src(lt, s->src[0])->function : 0;
+}
+
+bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, uint32_t function)
+{
+	const struct lt_site *s = lt_site(lt, site);
+
+	for (uint32_t i = 0; function && i < s->nr; i++) {
+		if (lt_src(lt, s->src[i])->function == function)
+			return true;
+	}
+	return false;
+}
+
+const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level)
+{
+	const struct lt_site *s = lt_site(lt, site);
+	const char *name = level < s->nr ? lt_src(lt, s->src[level])->frame.function : NULL;
+
+	return name ? name : "";
+}

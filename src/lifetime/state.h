@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of this module share: the tables that grow with the stream.
+ *
+ *   stack.c        frames, stacks and sites by number
+ *   thread.c       which activation of a function an event lies in
+ *   type.c         types, points, processes
+ *   order.c        puts records into the order of time
+ *   incarnation.c  one life of one object, and its ledger
+ *   nest.c         events that tell of one operation twice
+ *   pair.c         references that are closed beyond doubt
+ *   shape.c        dead objects by their pattern; model.c: which site closes which
+ *   leak.c         which references were left, and by whom; extra.c: puts nobody owed
+ *   finding.c      groups and words; verdict.c, trust.c: the answer
+ */
+#pragma once
+
+#include "base/intern.h"
+#include "base/map.h"
+#include "lifetime/lifetime.h"
+
+enum {
+	LT_PATH = 4,             /* frames of a site that hands its reference up */
+	LT_LEDGER = 512,         /* events kept of one life before it is folded */
+	LT_GRAVES = 1 << 14,     /* dead objects whose ledger is kept */
+	LT_SHAPES = 4096,        /* distinct shapes of one type */
+	LT_UNITS = 24,           /* open references or puts of one shape that are matched */
+	LT_WINDOW = 1 << 12,     /* records that wait for earlier ones */
+	LT_WINDOW_NS = 5000000,  /* and how long, in time of the stream */
+	LT_RACE_NS = 100000,     /* two threads this near may have read the counter in any order */
+	LT_COUNT_SANE = 1 << 16, /* a counter above this is not one */
+};
+
+/* One source-level function at one line: equal for all processes. */
+struct lt_src {
+	struct rt_frame frame; /* of the first pc that was seen */
+	uint32_t function;     /* id of name and file */
+	uint32_t name;         /* id of the bare name, 0 = unknown */
+};
+
+/* One machine frame of a stack. */
+struct lt_machine {
+	uint64_t pc;
+	uint32_t cfa;       /* minus sp of the event, 0 = unknown */
+	uint32_t src, srcs; /* lt_state.stack_srcs[src, src + srcs), innermost first */
+	bool is_site;
+};
+
+struct lt_stack {
+	uint32_t pid;
+	uint32_t first, nr; /* lt_state.machines */
+	bool cut;           /* does not reach the outermost frame */
+	bool named;
+};
+
+/*
+ * Where a reference is taken or given: the innermost source function that is
+ * not API of the type, and its callers as long as they only hand it up.
+ */
+struct lt_site {
+	uint32_t src[LT_PATH]; /* path[0] is the innermost */
+	uint32_t nr;           /* 0: no stack */
+};
+
+/* One (stack, point): its site, where the site lies in the stack, and how often. */
+struct lt_use {
+	uint32_t stack, point; /* index */
+	uint32_t site;
+	uint8_t machine, up; /* machine frames of path[0] and of the last of the path */
+	uint64_t events;
+};
+
+struct lt_point {
+	uint32_t id, type; /* index of the type */
+	uint32_t name;
+	uint64_t events, hits, dropped;
+	uint8_t op;
+	uint8_t aux;
+	uint16_t flags;
+	bool unarmed;
+};
+
+/* One event of a life. */
+struct lt_event {
+	uint64_t time_ns, slot, sp;
+	uint32_t tid, use; /* use: index */
+	uint32_t act, up;  /* activations of the site's functions, 0 = not proven */
+	int32_t count;     /* as read; INT32_MIN = not read */
+	int16_t delta;     /* what it does to the number of references */
+	uint8_t op;
+	uint8_t flags; /* LT_EV_* */
+};
+
+enum {
+	LT_EV_POST = 1 << 0,     /* the object was dead */
+	LT_EV_TRANSFER = 1 << 1, /* closes one reference and opens one */
+	LT_EV_CLOSES = 1 << 2,   /* a free that gives the last reference back */
+	LT_EV_GAP = 1 << 3,      /* events before this one are not kept, or were not seen */
+	LT_EV_SWAPPED = 1 << 4,  /* made from a swap */
+	LT_EV_HIDDEN = 1 << 5,
+	LT_EV_RETURN = 1 << 6,
+};
+
+enum lt_life { LT_LIVE, LT_DEAD, LT_LOST };
+
+/* One life of one object. */
+struct lt_inc {
+	struct lt_inc *older, *newer; /* in the graveyard, or in the list of the living */
+	uint64_t object, serial;
+	uint64_t birth_ns, end_ns;
+	uint32_t pid, type; /* index of the type */
+	int64_t balance;    /* references now, as far as known */
+	int64_t gap;        /* what the counter knew and we did not */
+	int32_t base;       /* references at first sight */
+	uint32_t nr, cap;
+	struct lt_event *ledger;
+	uint32_t folded; /* events that the ledger lost */
+	uint32_t last_tid;
+	uint64_t last_ns;
+	enum lt_life life;
+	bool known;      /* balance is known */
+	bool assumed;    /* but only by the custom that counts start at 1 */
+	bool counted;    /* a counter was read */
+	bool has_new;    /* its birth was seen */
+	bool inherited;  /* born before a fork */
+	bool attached;   /* born before the attach, or birth not seen */
+	bool incomplete; /* operations were not seen */
+	bool raced;
+	bool soft; /* dead by the balance only */
+	bool freed;
+	bool forced; /* freed with open references */
+	bool floating;
+	bool post;   /* used after its death */
+	bool shaped; /* counted in the model */
+	/* census */
+	uint32_t held[5]; /* pointers per enum rt_holder */
+	bool census, nobody, final_known, rooted, child;
+	int64_t final;
+};
+
+/* A dead object with what was closed for sure taken out. */
+struct lt_shape {
+	uint64_t count;
+	uint32_t id; /* in type.shape_ids: struct lt_mark[] */
+};
+
+/* One reference taken (opens) or given back, in the order of time. */
+struct lt_mark {
+	uint32_t site;
+	uint8_t opens, is_new, thread, act; /* thread, act: in the order of first sight; act 0 = not proven */
+};
+
+/* One unit of a life's references: the event, and its partner where that is beyond doubt. */
+struct lt_unit {
+	uint32_t site;
+	int16_t mate; /* index of the unit, -1 = open */
+	uint16_t ev;  /* index in the ledger, LT_NO_EVENT for what was there at first sight */
+	bool opens;
+};
+
+enum { LT_NO_EVENT = 0xffff, LT_UNITS_MAX = 1024 };
+#define LT_NOWHERE (UINT32_MAX - 1) /* site of a reference that was there at first sight, or that had no stack */
+
+struct lt_units {
+	unsigned nr;
+	bool cut; /* there were more */
+	struct lt_unit u[LT_UNITS_MAX];
+};
+
+/* What healthy dead objects did at one site. */
+struct lt_stat {
+	uint32_t site;
+	uint64_t opened, closed, objects;
+	uint64_t newest_ns; /* when the last reference that got closed was taken */
+	uint64_t last_inc;  /* for counting objects once */
+};
+
+struct lt_type {
+	uint32_t id;
+	const char *name;
+	int32_t start; /* references after new; RT_START_UNKNOWN until learnt */
+	bool start_learnt;
+	bool counter;
+	uint32_t object_size, counter_size;
+	int32_t counter_offset;
+	uint32_t flags;
+	struct rt_map api;     /* name -> LT_API*: functions that are points of the type */
+	uint64_t op[RT_OP_NR]; /* events */
+	uint64_t objects;      /* incarnations: the last serial */
+	uint64_t died, incomplete, lost_lives, forced;
+	bool damaged; /* events of the type are missing */
+	bool has_new, has_free;
+	struct rt_map exact;   /* (get site, put site) -> closed in one activation, dead objects */
+	struct rt_map stat_of; /* site -> index of stats */
+	RT_VEC(struct lt_stat) stats;
+	uint64_t healthy; /* dead objects that the model was learnt from */
+	struct rt_intern shape_ids;
+	RT_VEC(struct lt_shape) shapes;
+	uint64_t other_shapes;
+};
+
+struct lt_process {
+	uint32_t pid; /* RT_PID_MAKE */
+	int status;
+	bool ended, execed, forked, attached, census;
+	uint64_t end_ns;
+};
+
+struct lt_frame {
+	uint64_t cfa, pc;
+	uint32_t function, act;
+	bool proven;
+};
+
+struct lt_thread {
+	uint32_t pid, tid, nr; /* nr: frames, outermost first */
+	uint32_t stack;
+	uint64_t sp;
+	bool ended;
+	struct lt_frame frames[RT_STACK_MAX];
+};
+
+/* A record that waits for its turn. */
+struct lt_slot {
+	uint64_t time_ns;
+	union {
+		struct rt_wire_head head;
+		struct rt_wire_event event;
+		struct rt_wire_task task;
+		struct rt_wire_held held;
+	};
+};
+
+struct lt_holder {
+	struct lt_inc *inc;
+	uint64_t holder;
+};
+
+struct lt_producer {
+	uint32_t id, next;
+	uint64_t missing;
+};
+
+struct rt_lifetime {
+	struct rt_namer *namer;
+	const char **only; /* types that make findings, NULL-terminated; NULL = all */
+	uint32_t history;
+	bool strict;
+	struct rt_arena arena;
+
+	struct rt_intern names;     /* function names, files */
+	struct rt_intern functions; /* name id and file id */
+	struct rt_intern src_ids, stack_ids, site_ids;
+	RT_VEC(struct lt_src) srcs; /* by src id - 1 */
+	RT_VEC(struct lt_machine) machines;
+	RT_VEC(uint32_t) stack_srcs;
+	RT_VEC(struct lt_stack) stacks; /* by stack id - 1 */
+	RT_VEC(struct lt_site) sites;   /* by site id - 1 */
+	RT_VEC(struct lt_use) uses;
+	struct rt_map stack_by_wire, use_by_key, memo;
+
+	RT_VEC(struct lt_type) types;
+	RT_VEC(struct lt_point) points;
+	RT_VEC(struct lt_process) processes;
+	RT_VEC(struct lt_producer) producers;
+	RT_VEC(struct rt_wire_loss *) losses;
+	RT_VEC(struct lt_holder) holders;
+	struct rt_map type_by_id, point_by_id, process_by_pid, thread_by_id, producer_by_id;
+	struct lt_thread *last_thread;
+	uint32_t next_act;
+
+	struct lt_slot *ring; /* LT_WINDOW, sorted by time */
+	uint32_t ring_first, ring_nr;
+	uint64_t newest_ns, first_ns, last_ns;
+
+	struct rt_map by_object; /* (object, pid and type) -> struct lt_inc */
+	struct rt_map slots;     /* (slot, pid and type) -> object that a swap left there */
+	struct lt_inc *live, *grave_new, *grave_old, *spare;
+	uint32_t graves;
+	void *spare_ledger[8]; /* by size class */
+
+	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
+	bool cut, untraced, gaps, given;
+	struct rt_arena answer; /* the verdict */
+	struct rt_verdict *verdict;
+};
+
+/* stack.c */
+bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r);
+uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id); /* index + 1, 0 = unknown */
+/* the use of (stack, point), made when new; UINT32_MAX: out of memory */
+uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
+const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id);
+const struct lt_site *lt_site(const struct rt_lifetime *lt, uint32_t id);
+uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t site); /* of path[0] */
+/* true when function (a lt_src.function) is on the path of site */
+bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, uint32_t function);
+const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level); /* "" unknown */
+
+/* thread.c */
+struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid);
+void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack, uint64_t sp);
+/* activation of machine frame number m of the stack that was seen last, 0 = not proven */
+uint32_t lt_thread_act(const struct rt_lifetime *lt, const struct lt_thread *t, unsigned m);
+
+/* type.c */
+bool lt_type_record(struct rt_lifetime *lt, const struct rt_wire_type *r);
+bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r);
+struct lt_point *lt_point(struct rt_lifetime *lt, uint32_t id);
+struct lt_process *lt_process(struct rt_lifetime *lt, uint32_t pid); /* made when new; NULL: out of memory */
+/* 0, or LT_API with LT_API_MAKES for constructors and finders */
+enum { LT_API = 1, LT_API_MAKES = 2 };
+unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src);
+int32_t lt_type_start(const struct lt_type *type);
+
+/* order.c */
+bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r);
+void lt_order_flush(struct rt_lifetime *lt);
+/* takes the waiting event of another thread on the same object whose exact count is `count`; false: none */
+bool lt_order_take(struct rt_lifetime *lt, const struct rt_wire_event *e, int64_t count, struct rt_wire_event *ret);
+/* another thread works on the object of e at almost the same time */
+bool lt_order_near(const struct rt_lifetime *lt, const struct rt_wire_event *e);
+/* what order.c calls when the turn of a record has come (lifetime.c) */
+void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r);
+
+/* incarnation.c */
+void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
+struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
+void lt_incarnations_free(struct rt_lifetime *lt);
+
+/* ledger.c */
+struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
+bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
+void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc);
+
+/* nest.c */
+/* inner was made while the function of outer ran, on the same thread */
+bool lt_nested(const struct rt_lifetime *lt, const struct lt_event *inner, const struct lt_event *outer);
+/* true: ev tells of an operation that the ledger has already; the ledger was put right */
+bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
+/* the get that a hidden get at return hands out, or NULL */
+struct lt_event *lt_nest_hidden(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
+
+/* stem.c: 0 = nothing in common, 1 = as add_x and remove_x */
+double lt_stem_match(const char *opens, const char *closes);
+/* the name says that a container keeps what it is given */
+bool lt_stem_keeps(const char *name);
+
+/* pair.c */
+void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret);
+/* the units without a partner as marks; returns how many, more than LT_UNITS: too many, ret holds none.
+ * unit_of[] (may be NULL) tells which unit a mark is */
+unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
+		  struct lt_mark ret[LT_UNITS], uint16_t unit_of[LT_UNITS]);
+
+static inline struct lt_type *lt_inc_type(const struct rt_lifetime *lt, const struct lt_inc *inc)
+{
+	return &lt->types.data[inc->type];
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Activations: which run of a function an event lies in.
+ *
+ * Consecutive stacks of a thread are compared from the outermost frame on. A
+ * frame is the same run only if its caller is the same run and still stands at
+ * the same call, and the function and its CFA are the same. Anything weaker
+ * pairs a get of one request with the put of the next: (function, CFA) comes
+ * back in every turn of an event loop. What cannot be proven has number 0.
+ */
+#include <string.h>
+
+#include "lifetime/state.h"
+
+struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid)
+{
+	struct lt_thread *t = lt->last_thread;
+	uint64_t *p;
+
+	if (t && t->tid == tid && t->pid == pid)
+		return t;
+	p = rt_map_put(&lt->thread_by_id, rt_key_make(pid, tid), NULL);
+	if (!p)
+		return NULL;
+	t = (struct lt_thread *)(uintptr_t)*p;
+	if (!t) {
+		t = rt_arena_alloc(&lt->arena, sizeof(*t));
+		if (!t)
+			return NULL;
+		t->pid = pid;
+		t->tid = tid;
+		*p = (uintptr_t)t;
+	}
+	lt->last_thread = t;
+	return t;
+}
+
+/* the outermost function of a machine frame: the symbol that has the CFA */
+static uint32_t machine_function(const struct rt_lifetime *lt, const struct lt_machine *m)
+{
+	return m->srcs ? lt_src(lt, lt->stack_srcs.data[m->src + m->srcs - 1])->function : 0;
+}
+
+/* where in the frames of t the outermost frame of a cut stack lies */
+static uint32_t align_cut(const struct lt_thread *t, uint64_t cfa, uint64_t pc, uint32_t function)
+{
+	for (uint32_t i = 0; i < t->nr; i++) {
+		if (t->frames[i].cfa == cfa && t->frames[i].function == function && t->frames[i].pc == pc)
+			return i;
+	}
+	return UINT32_MAX;
+}
+
+void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack, uint64_t sp)
+{
+	const struct lt_stack *s = stack ? &lt->stacks.data[stack - 1] : NULL;
+	bool kept = true, proven;
+	uint32_t at = 0;
+
+	t->ended = false;
+	if (!s || !s->nr || !s->named) {
+		/* only what lies below sp is known to be over */
+		while (t->nr && sp && t->frames[t->nr - 1].cfa && t->frames[t->nr - 1].cfa <= sp)
+			t->nr--;
+		t->stack = 0;
+		return;
+	}
+	if (t->stack == stack && t->sp == sp)
+		return;
+	t->stack = stack;
+	t->sp = sp;
+	proven = !s->cut;
+	if (s->cut) {
+		const struct lt_machine *m = &lt->machines.data[s->first + s->nr - 1];
+
+		at = align_cut(t, m->cfa ? sp + m->cfa : 0, m->pc, machine_function(lt, m));
+		if (at == UINT32_MAX || at + s->nr > RT_STACK_MAX) {
+			at = 0;
+			kept = false;
+		}
+	}
+	for (uint32_t i = s->nr; i-- > 0; at++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+		struct lt_frame *f = &t->frames[at], *caller = at ? f - 1 : NULL;
+		struct lt_frame now = { .cfa = m->cfa ? sp + m->cfa : 0, .pc = m->pc };
+
+		now.function = machine_function(lt, m);
+		now.proven = proven && now.cfa && (!caller || caller->proven);
+		kept = kept && at < t->nr && f->function == now.function && f->cfa == now.cfa;
+		if (kept && caller && i + 1 < s->nr && caller->pc != lt->machines.data[s->first + i + 1].pc)
+			kept = false;
+		now.act = kept ? f->act : ++lt->next_act;
+		if (kept)
+			now.proven = f->proven;
+		/* the caller's pc is compared one turn later: keep the old one until then */
+		if (caller && i + 1 < s->nr)
+			caller->pc = lt->machines.data[s->first + i + 1].pc;
+		now.pc = kept ? f->pc : m->pc;
+		*f = now;
+	}
+	t->frames[at - 1].pc = lt->machines.data[s->first].pc;
+	t->nr = at;
+}
+
+uint32_t lt_thread_act(const struct rt_lifetime *lt, const struct lt_thread *t, unsigned m)
+{
+	const struct lt_frame *f;
+
+	if (!t->stack || m >= t->nr)
+		return 0;
+	f = &t->frames[t->nr - 1 - m];
+	return f->proven ? f->act : 0;
+}

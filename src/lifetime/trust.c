@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is known about completeness. Every note takes something away from the
+ * answer: without one, and with events, the answer is complete.
+ */
+#include <stdarg.h>
+#include <string.h>
+
+#include "lifetime/answer.h"
+
+char *lt_printf(struct rt_arena *arena, const char *format, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vasprintf(&text, format, ap);
+	va_end(ap);
+	if (n < 0) {
+		text = NULL;
+		return NULL;
+	}
+	return rt_arena_strndup(arena, text, (size_t)n);
+}
+
+struct notes {
+	struct rt_arena *arena;
+	RT_VEC(const char *) notes, unarmed;
+	bool nomem;
+};
+
+static void note(struct notes *n, const char *text)
+{
+	if (!text || !rt_vec_push(&n->notes, text))
+		n->nomem = true;
+}
+
+static const char *cause_text(uint32_t cause)
+{
+	static const char *const texts[RT_LOSS_NR] = {
+		[RT_LOSS_RING] = "events were dropped because the ring was full",
+		[RT_LOSS_FAULT] = "objects or slots could not be read",
+		[RT_LOSS_RETURNS] = "returns of probed functions were not seen",
+		[RT_LOSS_CUT] = "the input ends early or is damaged",
+		[RT_LOSS_UNTRACED] = "a process could not be followed",
+		[RT_LOSS_BALANCE] = "probe hits and records do not agree",
+		[RT_LOSS_REFUSED] = "a function cannot be probed",
+	};
+
+	return cause < RT_LOSS_NR && texts[cause] ? texts[cause] : "something is missing";
+}
+
+static void add_loss(struct rt_lifetime *lt, struct notes *n, const struct rt_wire_loss *r)
+{
+	struct lt_point *p = r->point ? lt_point(lt, r->point) : NULL;
+	const char *name = p ? rt_intern_text(&lt->names, p->name) : "", *colon = name[0] && r->text[0] ? ": " : "";
+
+	if (r->cause == RT_LOSS_UNARMED || r->cause == RT_LOSS_REFUSED) {
+		char *text = lt_printf(n->arena, "%s%s%s", name, colon, r->text);
+
+		if (!text || !rt_vec_push(&n->unarmed, (const char *)text))
+			n->nomem = true;
+		return;
+	}
+	colon = name[0] || r->text[0] ? ": " : "";
+	if (r->value)
+		note(n, lt_printf(n->arena, "%s (%llu)%s%s%s%s", cause_text(r->cause), (unsigned long long)r->value,
+				  colon, name, name[0] && r->text[0] ? ": " : "", r->text));
+	else
+		note(n, lt_printf(n->arena, "%s%s%s%s%s", cause_text(r->cause), colon, name,
+				  name[0] && r->text[0] ? ": " : "", r->text));
+}
+
+static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trust *ret)
+{
+	for (size_t i = 0; i < lt->points.len; i++) {
+		struct lt_point *p = &lt->points.data[i];
+
+		ret->points++;
+		ret->points_hit += p->events != 0;
+		if (p->hits == UINT64_MAX || p->hits == p->events + p->dropped)
+			continue;
+		lt->types.data[p->type].damaged = true;
+		note(n, lt_printf(n->arena, "%s was hit %llu times, but %llu events and %llu losses arrived",
+				  rt_intern_text(&lt->names, p->name), (unsigned long long)p->hits,
+				  (unsigned long long)p->events, (unsigned long long)p->dropped));
+	}
+}
+
+static void check_gaps(struct rt_lifetime *lt, struct notes *n)
+{
+	uint64_t missing = 0;
+
+	for (size_t i = 0; i < lt->producers.len; i++)
+		missing += lt->producers.data[i].missing;
+	if (!missing)
+		return;
+	/* the engine has told of the same events where the numbers agree */
+	if (missing > lt->lost)
+		lt->lost = missing;
+	lt->gaps = true;
+	note(n,
+	     lt_printf(n->arena, "%llu records are missing between those that arrived", (unsigned long long)missing));
+}
+
+static void check_objects(struct rt_lifetime *lt, struct notes *n, struct rt_trust *ret)
+{
+	for (size_t i = 0; i < lt->types.len; i++) {
+		const struct lt_type *t = &lt->types.data[i];
+
+		ret->incomplete_objects += t->incomplete;
+		if (t->incomplete)
+			note(n, lt_printf(n->arena, "%llu objects of type %s have operations that were not seen",
+					  (unsigned long long)t->incomplete, t->name));
+	}
+	if (lt->inconsistent)
+		note(n, lt_printf(n->arena, "%llu records do not make sense", (unsigned long long)lt->inconsistent));
+	if (lt->blind)
+		note(n, lt_printf(n->arena, "%llu events without a readable object", (unsigned long long)lt->blind));
+}
+
+static bool copy_list(struct rt_arena *arena, const char *const *from, size_t len, const char ***ret)
+{
+	*ret = rt_arena_alloc(arena, (len + 1) * sizeof(**ret));
+	if (*ret && len)
+		memcpy(*ret, from, len * sizeof(**ret));
+	return *ret != NULL;
+}
+
+bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret)
+{
+	struct notes n = { .arena = &lt->answer };
+	bool ok;
+
+	*ret = (struct rt_trust){ .events = lt->events, .nothing_seen = !lt->events };
+	for (size_t i = 0; i < lt->losses.len; i++)
+		add_loss(lt, &n, lt->losses.data[i]);
+	check_points(lt, &n, ret);
+	check_gaps(lt, &n);
+	check_objects(lt, &n, ret);
+	if (!lt->events)
+		note(&n, lt_printf(n.arena, "no get or put was seen: this is not a clean result"));
+	ret->lost = lt->lost;
+	ret->unwind = lt->given ? "given" : "stack rows";
+	ret->complete = !n.notes.len && !n.unarmed.len && lt->events;
+	ret->note_count = n.notes.len;
+	ret->unarmed_count = n.unarmed.len;
+	ok = !n.nomem && copy_list(&lt->answer, n.notes.data, n.notes.len, &ret->notes) &&
+	     copy_list(&lt->answer, n.unarmed.data, n.unarmed.len, &ret->unarmed);
+	rt_vec_deinit(&n.notes);
+	rt_vec_deinit(&n.unarmed);
+	return ok;
+}

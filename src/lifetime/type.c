@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Types, points and processes: the small tables that records name by id.
+ */
+#include <string.h>
+
+#include "lifetime/state.h"
+
+static struct lt_type *type_of(struct rt_lifetime *lt, uint32_t id)
+{
+	bool made;
+	uint64_t *index = rt_map_put(&lt->type_by_id, rt_key_make(id, 0), &made);
+	struct lt_type *t;
+
+	if (!index)
+		return NULL;
+	if (!made)
+		return &lt->types.data[*index];
+	t = rt_vec_add(&lt->types);
+	if (!t) {
+		rt_map_remove(&lt->type_by_id, rt_key_make(id, 0), NULL);
+		return NULL;
+	}
+	*index = lt->types.len - 1;
+	t->id = id;
+	t->name = "?";
+	t->start = RT_START_UNKNOWN;
+	t->counter_offset = RT_COUNTER_UNKNOWN;
+	return t;
+}
+
+bool lt_type_record(struct rt_lifetime *lt, const struct rt_wire_type *r)
+{
+	struct lt_type *t = type_of(lt, r->id);
+	uint32_t name = rt_intern_string(&lt->names, r->name);
+
+	if (!t || !name)
+		return false;
+	t->name = rt_intern_text(&lt->names, name);
+	if (r->start >= 0 && r->start < LT_COUNT_SANE) {
+		t->start = r->start;
+		t->start_learnt = false;
+	}
+	t->counter_offset = r->counter_offset;
+	t->counter_size = r->counter_size;
+	t->object_size = r->object_size;
+	t->flags = r->flags;
+	t->has_free |= (r->flags & RT_TYPE_FREE_KNOWN) != 0;
+	return true;
+}
+
+bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
+{
+	struct lt_type *t = type_of(lt, r->type);
+	uint32_t name = rt_intern_string(&lt->names, r->name);
+	bool made, makes = r->head.op == RT_OP_NEW || (r->flags & RT_EV_HIDDEN);
+	uint64_t *index, *api;
+	struct lt_point *p;
+
+	if (!t || !name)
+		return false;
+	index = rt_map_put(&lt->point_by_id, rt_key_make(r->id, 0), &made);
+	api = rt_map_put(&t->api, rt_key_make(name, 0), NULL);
+	if (!index || !api)
+		return false;
+	*api |= LT_API | (makes ? LT_API_MAKES : 0);
+	if (!made)
+		return true;
+	p = rt_vec_add(&lt->points);
+	if (!p) {
+		rt_map_remove(&lt->point_by_id, rt_key_make(r->id, 0), NULL);
+		return false;
+	}
+	*index = lt->points.len - 1;
+	*p = (struct lt_point){ .id = r->id, .name = name, .hits = UINT64_MAX };
+	p->type = (uint32_t)(t - lt->types.data);
+	p->op = r->head.op;
+	p->aux = (uint8_t)r->aux;
+	p->flags = (uint16_t)r->flags;
+	return true;
+}
+
+struct lt_point *lt_point(struct rt_lifetime *lt, uint32_t id)
+{
+	uint64_t *index = rt_map_get(&lt->point_by_id, rt_key_make(id, 0));
+
+	return index ? &lt->points.data[*index] : NULL;
+}
+
+struct lt_process *lt_process(struct rt_lifetime *lt, uint32_t pid)
+{
+	bool made;
+	uint64_t *index = rt_map_put(&lt->process_by_pid, rt_key_make(pid, 0), &made);
+	struct lt_process *p;
+
+	if (!index)
+		return NULL;
+	if (!made)
+		return &lt->processes.data[*index];
+	p = rt_vec_add(&lt->processes);
+	if (!p) {
+		rt_map_remove(&lt->process_by_pid, rt_key_make(pid, 0), NULL);
+		return NULL;
+	}
+	*index = lt->processes.len - 1;
+	p->pid = pid;
+	return p;
+}
+
+/* "__thread__zput", "obj_putp": one-line wrappers that are as good as the function itself */
+static bool is_wrapper(const struct lt_type *type, const struct lt_src *src)
+{
+	static const char *const always[] = { "zput", "putp", "unrefp", "freep" };
+	static const char *const inlined[] = { "clear", "replace" };
+	const char *s = src->frame.function;
+	size_t n = strlen(type->name);
+
+	s += strspn(s, "_");
+	if (strncmp(s, type->name, n) || s[n] != '_')
+		return false;
+	s += n;
+	s += strspn(s, "_");
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++) {
+		if (!strcmp(s, always[i]))
+			return true;
+	}
+	for (size_t i = 0; src->frame.inlined && i < sizeof(inlined) / sizeof(inlined[0]); i++) {
+		if (!strcmp(s, inlined[i]))
+			return true;
+	}
+	return false;
+}
+
+unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src)
+{
+	uint64_t *api = src->name ? rt_map_get(&type->api, rt_key_make(src->name, 0)) : NULL;
+
+	if (!src->name)
+		return 0;
+	return api ? (unsigned)*api : is_wrapper(type, src) ? LT_API : 0;
+}
+
+int32_t lt_type_start(const struct lt_type *type)
+{
+	return type->start >= 0 ? type->start : 1;
+}

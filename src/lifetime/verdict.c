@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The verdict: counts, findings, suspects, what is alive, and trust. Made anew
+ * each time from the state of the stream, which it only reads (but for the
+ * dead objects, which are counted in the model once).
+ */
+#include <string.h>
+
+#include "lifetime/answer.h"
+#include "lifetime/life.h"
+
+#define ALLOC(a, n, type) ((type *)rt_arena_alloc((a)->arena, (n) * sizeof(type) + 1))
+
+static bool wanted(const struct rt_lifetime *lt, const struct lt_type *type)
+{
+	if (!lt->only)
+		return true;
+	for (size_t i = 0; lt->only[i]; i++) {
+		if (!strcmp(lt->only[i], type->name))
+			return true;
+	}
+	return false;
+}
+
+static void running(struct lt_answer *a)
+{
+	const struct rt_map_slot *s;
+	size_t pos = 0;
+
+	while ((s = rt_map_next(&a->lt->thread_by_id, &pos))) {
+		const struct lt_thread *t = (const struct lt_thread *)(uintptr_t)s->value;
+
+		for (uint32_t i = 0; t && !t->ended && i < t->nr; i++) {
+			if (!rt_map_put(&a->running, rt_key_make(t->frames[i].act, 0), NULL))
+				a->nomem = true;
+		}
+	}
+}
+
+static void judge(struct lt_answer *a)
+{
+	struct rt_lifetime *lt = a->lt;
+
+	for (struct lt_inc *inc = lt->grave_old; inc; inc = inc->newer)
+		lt_shape_count(lt, inc);
+	lt_census(lt);
+	running(a);
+	for (uint32_t i = 0; i < lt->types.len; i++) {
+		struct lt_model model;
+
+		if (!wanted(lt, &lt->types.data[i]))
+			continue;
+		if (!lt_model_init(&model, lt, &lt->types.data[i]))
+			a->nomem = true;
+		lt_extras(a, i, &model);
+		lt_leaks(a, i, &model);
+		lt_model_deinit(&model);
+	}
+}
+
+static int worse(const void *x, const void *y)
+{
+	const struct rt_finding *a = x, *b = y;
+	double sa = a->confidence >= 0.9 ? 0.9 : a->confidence, sb = b->confidence >= 0.9 ? 0.9 : b->confidence;
+
+	if (sa - sb > 0.05 || sb - sa > 0.05)
+		return sa < sb ? 1 : -1;
+	if (a->objects != b->objects)
+		return a->objects < b->objects ? 1 : -1;
+	return strcmp(a->id, b->id);
+}
+
+/* suspects of a function that is accused anyway add nothing */
+static bool said_already(const struct lt_answer *a, const struct lt_group *g)
+{
+	for (size_t i = 0; i < a->groups.len; i++) {
+		const struct lt_group *o = &a->groups.data[i];
+
+		if (!o->suspect && o->type == g->type &&
+		    lt_src(a->lt, o->guilty)->function == lt_src(a->lt, g->guilty)->function)
+			return true;
+	}
+	return false;
+}
+
+static bool fill_findings(struct lt_answer *a, struct rt_verdict *v)
+{
+	v->findings = ALLOC(a, a->groups.len, struct rt_finding);
+	v->suspects = ALLOC(a, a->groups.len, struct rt_finding);
+	if (!v->findings || !v->suspects)
+		return false;
+	for (size_t i = 0; i < a->groups.len; i++) {
+		const struct lt_group *g = &a->groups.data[i];
+
+		if (g->suspect && said_already(a, g))
+			continue;
+		if (!lt_finding(a, g, g->suspect ? &v->suspects[v->suspect_count++] : &v->findings[v->finding_count++]))
+			return false;
+	}
+	qsort(v->findings, v->finding_count, sizeof(*v->findings), worse);
+	qsort(v->suspects, v->suspect_count, sizeof(*v->suspects), worse);
+	return true;
+}
+
+static bool fill_types(struct lt_answer *a, struct rt_verdict *v)
+{
+	v->types = ALLOC(a, a->lt->types.len, struct rt_type_count);
+	v->alive = ALLOC(a, a->alive.len, struct rt_alive);
+	if (!v->types || !v->alive)
+		return false;
+	for (size_t i = 0; i < a->lt->types.len; i++) {
+		const struct lt_type *t = &a->lt->types.data[i];
+		struct rt_type_count *c = &v->types[v->type_count++];
+
+		*c = (struct rt_type_count){ .name = t->name, .incarnations = t->objects, .news = t->op[RT_OP_NEW] };
+		c->gets = t->op[RT_OP_GET] + t->op[RT_OP_SINK];
+		c->puts = t->op[RT_OP_PUT];
+		c->frees = t->op[RT_OP_FREE];
+		c->uses = t->op[RT_OP_USE];
+		for (size_t j = 0; j < v->finding_count; j++) {
+			if (v->findings[j].type == t->name && v->findings[j].kind == RT_LEAK)
+				c->leaked += v->findings[j].objects;
+		}
+	}
+	for (const struct lt_inc *inc = a->lt->live; inc; inc = inc->older)
+		v->types[inc->type].live++;
+	for (size_t i = 0; i < a->alive.len; i++) {
+		const struct lt_alive *from = &a->alive.data[i];
+
+		v->alive[v->alive_count++] =
+			(struct rt_alive){ a->lt->types.data[from->type].name, NULL, from->objects, from->reason };
+	}
+	return true;
+}
+
+static bool fill_points(struct lt_answer *a, struct rt_verdict *v)
+{
+	struct rt_lifetime *lt = a->lt;
+
+	v->points = ALLOC(a, lt->points.len, struct rt_point_count);
+	v->processes = ALLOC(a, lt->processes.len, struct rt_process_end);
+	if (!v->points || !v->processes)
+		return false;
+	for (size_t i = 0; i < lt->points.len; i++) {
+		const struct lt_point *p = &lt->points.data[i];
+		struct rt_point_count *c = &v->points[v->point_count++];
+
+		*c = (struct rt_point_count){ .point = p->id, .type = lt->types.data[p->type].name, .op = p->op };
+		c->function = rt_intern_text(&lt->names, p->name);
+		c->events = p->events;
+		c->hits = p->hits;
+		c->dropped = p->dropped;
+	}
+	for (size_t i = 0; i < lt->processes.len; i++) {
+		const struct lt_process *p = &lt->processes.data[i];
+
+		if (p->execed)
+			continue; /* the same process goes on as its next generation */
+		v->processes[v->process_count++] =
+			(struct rt_process_end){ RT_PID_OF(p->pid), "", p->status, p->ended };
+	}
+	return true;
+}
+
+static bool fill_sites(struct lt_answer *a, struct rt_verdict *v)
+{
+	struct rt_lifetime *lt = a->lt;
+	struct rt_map rows = { 0 };
+	bool ok = true;
+
+	v->sites = ALLOC(a, lt->uses.len, struct rt_site_count);
+	for (size_t i = 0; v->sites && i < lt->uses.len; i++) {
+		const struct lt_use *use = &lt->uses.data[i];
+		const struct lt_point *p = &lt->points.data[use->point];
+		uint32_t src = lt_site(lt, use->site)->src[0];
+		bool made;
+		uint64_t *at = rt_map_put(&rows, rt_key_make(src, use->point), &made);
+		struct rt_site_count *c;
+
+		if (!at) {
+			ok = false;
+			continue;
+		}
+		if (made)
+			*at = v->site_count++;
+		c = &v->sites[*at];
+		c->site = lt_src(lt, src)->frame;
+		c->type = lt->types.data[p->type].name;
+		c->api = rt_intern_text(&lt->names, p->name);
+		c->op = p->op;
+		c->events += use->events;
+	}
+	rt_map_deinit(&rows);
+	return ok && v->sites;
+}
+
+static void answer_deinit(struct lt_answer *a)
+{
+	for (size_t i = 0; i < a->groups.len; i++) {
+		rt_vec_deinit(&a->groups.data[i].members);
+		rt_vec_deinit(&a->groups.data[i].choices);
+	}
+	rt_vec_deinit(&a->groups);
+	rt_vec_deinit(&a->alive);
+	rt_map_deinit(&a->group_of);
+	rt_map_deinit(&a->running);
+	rt_map_deinit(&a->left);
+}
+
+struct rt_error *rt_lifetime_verdict(struct rt_lifetime *lt, const struct rt_verdict **ret)
+{
+	struct lt_answer a = { .lt = lt, .arena = &lt->answer };
+	struct rt_verdict *v;
+	bool ok;
+
+	lt_order_flush(lt);
+	rt_arena_deinit(&lt->answer);
+	v = rt_arena_alloc(&lt->answer, sizeof(*v));
+	/* trust first: what is missing decides what may be said */
+	ok = v && lt_trust(lt, &v->trust);
+	if (ok) {
+		v->start_ns = lt->first_ns;
+		v->end_ns = lt->last_ns;
+		judge(&a);
+		ok = !a.nomem && fill_findings(&a, v) && fill_types(&a, v) && fill_points(&a, v) && fill_sites(&a, v);
+	}
+	answer_deinit(&a);
+	if (!ok)
+		return rt_error_nomem();
+	*ret = v;
+	return NULL;
+}
