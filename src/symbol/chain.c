@@ -82,6 +82,31 @@ struct rt_error *rt_chain_give_image(struct rt_chain *chain, uint32_t id, const 
 	return NULL;
 }
 
+/*
+ * Takes the parameter list off a demangled name, as perf does: debug info has
+ * no list for functions without a mangled name, and one function shall have one
+ * name. The list is the last pair of parentheses ("operator()(int)").
+ */
+static void drop_params(char *name)
+{
+	size_t len = strlen(name), depth = 0;
+
+	while (len && name[len - 1] != ')') {
+		/* " const" and the like; anything else means that there is no list */
+		if (!strchr(" constvolaie&", name[len - 1]))
+			return;
+		len--;
+	}
+	while (len--) {
+		depth += name[len] == ')';
+		depth -= name[len] == '(';
+		if (!depth)
+			break;
+	}
+	if (!depth && len && len != SIZE_MAX)
+		name[len] = '\0';
+}
+
 /* The source name behind a linker's name: clones of the compiler and mangling taken off. */
 static const char *source_name(struct rt_chain *chain, const char *linkage)
 {
@@ -98,6 +123,8 @@ static const char *source_name(struct rt_chain *chain, const char *linkage)
 	}
 	if (!chain->options.no_demangle)
 		nice = rt_demangle(bare);
+	if (nice)
+		drop_params(nice);
 	return rt_chain_text(chain, nice ?: bare);
 }
 

@@ -3,7 +3,7 @@
  * Names for frames of real programs: implements struct rt_namer over mapping
  * history and ELF/DWARF of the modules. Order per frame: DWARF scopes (inlined
  * functions included), symbol table, PLT stub names; then only module+offset.
- * C++ names are demangled.
+ * C++ names are demangled, without parameters; linkage tells overloads apart.
  *
  * Modules are opened lazily, at the first question, by build-id: first an image
  * handed in by the session, else the recorded path (accepted only if its

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <sys/time.h>
+
+#include "built.h"
+#include "elf/symtab.h"
+#include "event/stream.h"
+#include "symbol/chain.h"
+
+static const char source[] = "#include <cstdio>\n"
+			     "#include <cstdlib>\n"
+			     "namespace ns { struct Obj { int refs; Obj *get(); }; }\n"
+			     "inline ns::Obj *ns::Obj::get()\n"
+			     "{\n"
+			     "	if (refs > 99)\n"
+			     "		abort();\n"
+			     "	refs++;\n"
+			     "	return this;\n"
+			     "}\n"
+			     "extern \"C\" __attribute__((noinline)) ns::Obj *hold(ns::Obj *o, int n)\n"
+			     "{\n"
+			     "	printf(\"%d\\n\", n);\n"
+			     "	return o->get();\n"
+			     "}\n"
+			     "__attribute__((noinline, noreturn)) static void leave(int code)\n"
+			     "{\n"
+			     "	exit(code);\n"
+			     "}\n"
+			     "int main(int argc, char **)\n"
+			     "{\n"
+			     "	static ns::Obj o;\n"
+			     "	hold(&o, argc);\n"
+			     "	leave(o.refs - 1);\n"
+			     "}\n";
+
+#define BASE 0x500000000000ull
+#define PID 42
+
+/* A chain that knows the program `name` as module 1, mapped at BASE + ELF address. */
+struct rig {
+	struct rt_image *image;
+	struct rt_maps *maps;
+	struct rt_chain *chain;
+	struct rt_namer *namer;
+};
+
+static void rig_close(struct rig *rig)
+{
+	rt_chain_destroy(rig->chain);
+	rt_maps_destroy(rig->maps);
+	rt_image_destroy(rig->image);
+}
+
+static void rig_open(struct rig *rig, const char *name, const char *recorded, const struct rt_chain_options *options,
+		     bool wrong_id)
+{
+	_cleanup_free_ char *path = built_path(name);
+	_cleanup_free_ struct rt_wire_module *module = rt_record_module(1, recorded ? recorded : path);
+
+	assert_ok(rt_image_open(path, &rig->image));
+	assert_ok(rt_maps_create(&rig->maps));
+	assert_ok(rt_chain_create(rig->maps, options, &rig->chain));
+	rig->namer = rt_chain_namer(rig->chain);
+	module->build_id_size = rig->image->build_id_size;
+	memcpy(module->build_id, rig->image->build_id, RT_BUILD_ID_MAX);
+	module->content_hash = rig->image->build_id_is_hash;
+	if (wrong_id)
+		module->build_id[3] ^= 1;
+	assert_ok(rt_chain_record(rig->chain, &module->head));
+	for (size_t i = 0; i < rig->image->segment_count; i++) {
+		const struct rt_segment *s = &rig->image->segments[i];
+		struct rt_wire_map map = { .head = { .size = sizeof(map), .kind = RT_WIRE_MAP, .pid = PID },
+					   .start = BASE + s->start.v,
+					   .end = BASE + s->end.v,
+					   .file_offset = s->offset.v,
+					   .module = 1 };
+
+		assert_ok(rt_maps_record(rig->maps, &map.head));
+	}
+}
+
+static void build(const char *flags)
+{
+	free(built_write("p.cc", source));
+	assert_true(built_run("g++ -Wl,--build-id %s p.cc -o p", flags));
+}
+
+static uint64_t address_of(const char *command)
+{
+	_cleanup_free_ char *text = built_output("%s", command);
+	uint64_t address = strtoull(text, NULL, 16);
+
+	assert_true(address != 0);
+	return address;
+}
+
+TEST(inlined_and_demangled)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+	struct rt_frame frames[8], again[8], one;
+	uint64_t hold, at = 0;
+	size_t n = 0;
+
+	build("-O2 -g");
+	rig_open(&rig, "p", NULL, NULL, false);
+	hold = address_of("nm p | sed -n 's/ T hold$//p'");
+	for (at = hold; at < hold + 64 && n < 2; at++)
+		n = rig.namer->name(rig.namer, PID, 5, BASE + at, false, frames, 8);
+	at--;
+	assert_int_equal(n, 2);
+	assert_string_equal(frames[0].function, "ns::Obj::get");
+	assert_string_equal(frames[0].linkage, "_ZN2ns3Obj3getEv");
+	assert_string_equal(frames[0].returns, "struct Obj *");
+	assert_true(frames[0].inlined && !frames[1].inlined);
+	assert_string_equal(frames[1].function, "hold");
+	assert_int_equal(frames[1].line, 14);
+	assert_int_equal(frames[1].entry, hold);
+	assert_int_equal(frames[0].address, at);
+	assert_int_equal(frames[1].module_id, 1);
+	assert_non_null(strstr(frames[1].file, "/p.cc"));
+	assert_int_equal(frames[1].build_id_size, rig.image->build_id_size);
+	/* kept: the same strings */
+	assert_int_equal(rig.namer->name(rig.namer, PID, 9, BASE + at, false, again, 8), 2);
+	assert_memory_equal(frames, again, 2 * sizeof(*frames));
+	assert_int_equal(rig.namer->name(rig.namer, PID, 9, BASE + at, false, &one, 1), 1);
+	assert_ptr_equal(one.function, frames[0].function);
+	assert_int_equal(rig.namer->name(rig.namer, PID, 9, BASE + at, false, &one, 0), 0);
+	/* nothing is there: a frame without names */
+	assert_int_equal(rig.namer->name(rig.namer, PID, 9, 0x1234, false, &one, 1), 1);
+	assert_true(!one.function && !one.module && one.address == 0x1234);
+	assert_int_equal(rig.namer->name(rig.namer, PID + 1, 9, BASE + at, false, &one, 1), 1);
+	assert_null(one.function);
+}
+
+TEST(return_address_behind_the_last_instruction)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+	struct rt_frame frames[8];
+	uint64_t end, start;
+	size_t n;
+
+	build("-O1 -g");
+	rig_open(&rig, "p", NULL, NULL, false);
+	start = address_of("nm -S p | awk '$4 ~ /leave/ { print $1; exit }'");
+	end = start + address_of("nm -S p | awk '$4 ~ /leave/ { print $2; exit }'");
+	/* exit() does not return: the address behind the call lies in the next function */
+	n = rig.namer->name(rig.namer, PID, 5, BASE + end, true, frames, 8);
+	assert_int_equal(n, 1);
+	assert_string_equal(frames[0].function, "leave");
+	assert_int_equal(frames[0].line, 18);
+	assert_int_equal(frames[0].address, end);
+	rig.namer->name(rig.namer, PID, 5, BASE + end, false, frames, 8);
+	assert_true(!frames[0].function || strcmp(frames[0].function, "leave") != 0);
+}
+
+TEST(symbols_only)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+	struct rt_frame frame;
+	uint64_t start, plt;
+
+	build("-O1 -fcf-protection=none");
+	rig_open(&rig, "p", NULL, NULL, false);
+	start = address_of("nm p | awk '$3 ~ /leave/ { print $1; exit }'");
+	assert_int_equal(rig.namer->name(rig.namer, PID, 5, BASE + start + 1, false, &frame, 1), 1);
+	assert_string_equal(frame.function, "leave");
+	assert_string_equal(frame.linkage, "_ZL5leavei");
+	assert_int_equal(frame.entry, start);
+	assert_null(frame.file);
+	plt = address_of("objdump -d -j .plt p | sed -n 's/^\\([0-9a-f]*\\) <exit@plt>.*/\\1/p'");
+	assert_int_equal(rig.namer->name(rig.namer, PID, 5, BASE + plt, false, &frame, 1), 1);
+	assert_string_equal(frame.function, "exit@plt");
+}
+
+TEST(other_build_is_not_used)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+	const char *const *notes;
+	struct rt_frame frame;
+
+	build("-O2 -g");
+	rig_open(&rig, "p", NULL, NULL, true);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(rig.namer->name(rig.namer, PID, 5, BASE + rig.image->entry.v + i, false, &frame, 1),
+				 1);
+		assert_null(frame.function);
+		assert_non_null(strstr(frame.module, "/p"));
+		assert_int_equal(frame.module_id, 1);
+	}
+	assert_int_equal(rt_chain_notes(rig.chain, &notes), 1);
+	assert_non_null(strstr(notes[0], "build-id differs"));
+}
+
+TEST(missing_file_and_given_image)
+{
+	__attribute__((cleanup(rig_close))) struct rig gone = { 0 };
+	__attribute__((cleanup(rig_close))) struct rig given = { 0 };
+	const char *const *notes;
+	struct rt_frame frame;
+
+	build("-O2 -g");
+	rig_open(&gone, "p", "/nowhere/p", NULL, false);
+	gone.namer->name(gone.namer, PID, 5, BASE + gone.image->entry.v, false, &frame, 1);
+	assert_null(frame.function);
+	assert_string_equal(frame.module, "/nowhere/p");
+	assert_int_equal(rt_chain_notes(gone.chain, &notes), 1);
+	rig_open(&given, "p", "/nowhere/p", NULL, false);
+	assert_ok(rt_chain_give_image(given.chain, 1, given.image));
+	given.namer->name(given.namer, PID, 5, BASE + given.image->entry.v, false, &frame, 1);
+	assert_string_equal(frame.function, "_start");
+	assert_int_equal(rt_chain_notes(given.chain, &notes), 0);
+}
+
+TEST(stripped_is_noted)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+	const char *const *notes;
+	struct rt_frame frame;
+
+	build("-O2 -s");
+	rig_open(&rig, "p", NULL, NULL, false);
+	rig.namer->name(rig.namer, PID, 5, BASE + rig.image->entry.v, false, &frame, 1);
+	assert_int_equal(rt_chain_notes(rig.chain, &notes), 1);
+	assert_non_null(strstr(notes[0], "no symbols"));
+}
+
+static void set_time(const char *name, time_t when)
+{
+	_cleanup_free_ char *path = built_path(name);
+	struct timeval times[2] = { { .tv_sec = when }, { .tv_sec = when } };
+
+	assert_int_equal(utimes(path, times), 0);
+}
+
+TEST(source_lines)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+	_cleanup_free_ char *file = built_path("p.cc"), *crlf = built_write("crlf.c", "one\r\n\r\nlast");
+	_cleanup_free_ char *fifo = built_path("fifo"), *big = built_path("big"), *late = built_write("late.c", "x\n");
+	struct rt_namer *n;
+	bool stale = true;
+
+	build("-O2 -g");
+	assert_true(built_run("rm -f fifo big && mkfifo fifo && truncate -s 17M big"));
+	set_time("p", 2000);
+	set_time("p.cc", 1000);
+	set_time("crlf.c", 2000);
+	set_time("late.c", 2001);
+	rig_open(&rig, "p", NULL, NULL, false);
+	n = rig.namer;
+	assert_string_equal(n->source_line(n, 1, file, 13, &stale), "\tprintf(\"%d\\n\", n);");
+	assert_false(stale);
+	assert_string_equal(n->source_line(n, 1, crlf, 1, NULL), "one");
+	assert_string_equal(n->source_line(n, 1, crlf, 2, NULL), "");
+	assert_string_equal(n->source_line(n, 1, crlf, 3, NULL), "last");
+	assert_null(n->source_line(n, 1, crlf, 4, NULL));
+	assert_null(n->source_line(n, 1, crlf, 0, NULL));
+	assert_null(n->source_line(n, 1, late, 1, &stale));
+	assert_true(stale);
+	alarm(20);
+	assert_null(n->source_line(n, 1, fifo, 1, &stale));
+	assert_false(stale);
+	assert_null(n->source_line(n, 1, big, 1, NULL));
+	assert_null(n->source_line(n, 1, "/dev/zero", 1, NULL));
+	assert_null(n->source_line(n, 1, "p.cc", 1, NULL));
+	assert_null(n->source_line(n, 1, "/nowhere/x.c", 1, NULL));
+	alarm(0);
+}
+
+TEST(below_another_root)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+	__attribute__((cleanup(rig_close))) struct rig without = { 0 };
+	_cleanup_free_ char *root = built_path("root/");
+	struct rt_chain_options options = { .symfs = root, .no_demangle = true };
+	struct rt_frame frame;
+	uint64_t start;
+
+	build("-O1");
+	assert_true(built_run("mkdir -p root/opt && cp -p p root/opt/prog && echo text > root/opt/s.c"));
+	rig_open(&rig, "p", "/opt/prog", &options, false);
+	start = address_of("nm p | awk '$3 ~ /leave/ { print $1; exit }'");
+	rig.namer->name(rig.namer, PID, 5, BASE + start, false, &frame, 1);
+	assert_string_equal(frame.function, "_ZL5leavei");
+	assert_string_equal(frame.module, "/opt/prog");
+	set_time("root/opt/s.c", 1000);
+	assert_string_equal(rig.namer->source_line(rig.namer, 1, "/opt/s.c", 1, NULL), "text");
+	options.no_source = true;
+	rig_open(&without, "p", "/opt/prog", &options, false);
+	assert_null(without.namer->source_line(without.namer, 1, "/opt/s.c", 1, NULL));
+}
+
+TEST(demangle)
+{
+	_cleanup_free_ char *a = rt_demangle("_ZN2ns3Obj3getEv"), *b = rt_demangle("_ZN3foo3bar17h0123456789abcdefE");
+	char longer[8000];
+
+	assert_string_equal(a, "ns::Obj::get()");
+	assert_string_equal(b, "foo::bar");
+	assert_null(rt_demangle("obj_get"));
+	assert_null(rt_demangle("_Z"));
+	assert_null(rt_demangle(""));
+	memset(longer, 'S', sizeof(longer));
+	memcpy(longer, "_Z", 2);
+	longer[sizeof(longer) - 1] = '\0';
+	assert_null(rt_demangle(longer));
+}
+
+TEST_MAIN();
