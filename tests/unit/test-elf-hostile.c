@@ -148,11 +148,12 @@ TEST(work_is_bounded)
 		Elf64_Sym sym = { .st_name = (uint32_t)at,
 				  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
 				  .st_shndx = 5,
-				  .st_value = at };
+				  .st_value = (uint64_t)at << 32 | R_X86_64_IRELATIVE };
 
 		memcpy(data + at, &sym, sizeof(sym));
 	}
-	data[SIZE - 1] = 0;
+	/* each symbol is a relocation as well; the section name lies at the very end */
+	memcpy(data + SIZE - 5, ".plt", 5);
 	memcpy(eh->e_ident, ELFMAG "\2\1\1", 7);
 	eh->e_type = ET_DYN;
 	eh->e_machine = EM_X86_64;
@@ -165,7 +166,9 @@ TEST(work_is_bounded)
 		sh[i].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
 		sh[i].sh_offset = i == 1 ? 0 : tables;
 		sh[i].sh_size = i == 1 ? SIZE : SIZE - tables;
-		sh[i].sh_name = (uint32_t)tables;
+		if (types[i % 5] == SHT_RELA || types[i % 5] == SHT_PROGBITS)
+			sh[i].sh_size = 1 << 20;
+		sh[i].sh_name = types[i % 5] == SHT_PROGBITS ? SIZE - 5 : (uint32_t)tables;
 		sh[i].sh_link = 1;
 	}
 	ask_all(data, SIZE);

@@ -88,9 +88,10 @@ TEST(content_hash_without_note)
 
 	workdir_make(&f);
 	workdir_write(&f, "p.c", program);
-	/* several lengths modulo the block size of the hash */
-	for (unsigned i = 0; i < 70; i += 3) {
-		workdir_run(&f, "gcc -Wl,--build-id=none p.c -o p && head -c %u /dev/zero >> p", i);
+	workdir_run(&f, "gcc -Wl,--build-id=none p.c -o p");
+	/* every length modulo the block size of the hash */
+	for (unsigned i = 0; i < 64; i++) {
+		workdir_run(&f, "printf x >> p");
 		image = open_image(&f, "p");
 		want = workdir_output(&f, "sha1sum p | cut -c 1-40 | tr -d '\\n'");
 		assert_true(image->build_id_is_hash);

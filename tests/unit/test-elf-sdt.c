@@ -10,6 +10,9 @@ static const char program[] = "#include <sys/sdt.h>\n"
 			      "	DTRACE_PROBE3(lib, put, x, argv[0], 1);\n"
 			      "	return 0; }\n";
 
+static const char semaphores[] = "#define _SDT_HAS_SEMAPHORES 1\n"
+				 "unsigned short app_start_semaphore, app_get_semaphore, lib_put_semaphore;\n";
+
 /* readelf's lines: "provider name location base semaphore" */
 static char *oracle(struct workdir *f, const char *name)
 {
@@ -72,9 +75,7 @@ TEST(semaphores)
 
 	workdir_make(&f);
 	workdir_write(&f, "p.c", program);
-	workdir_write(&f, "head.h",
-		      "#define _SDT_HAS_SEMAPHORES 1\n"
-		      "unsigned short app_start_semaphore, app_get_semaphore, lib_put_semaphore;\n");
+	workdir_write(&f, "head.h", semaphores);
 	workdir_run(&f, "gcc -include head.h p.c -o p && readelf -nW p | grep -q 'Semaphore: 0x0*[1-9a-f]'");
 	check(&f, "p", 0);
 	workdir_remove(&f);
@@ -87,7 +88,9 @@ TEST(moved_base)
 
 	workdir_make(&f);
 	workdir_write(&f, "p.c", program);
-	workdir_run(&f, "gcc p.c -o p && objcopy --change-section-address .stapsdt.base+0x1000 p moved 2>/dev/null");
+	workdir_write(&f, "head.h", semaphores);
+	workdir_run(&f, "gcc -include head.h p.c -o p && objcopy --change-section-address .stapsdt.base+0x1000 p moved "
+			"2>/dev/null");
 	check(&f, "moved", 0x1000);
 	workdir_remove(&f);
 }

@@ -42,6 +42,8 @@ TEST(branches)
 	assert_true(decode(0x37080080, &insn)); /* tbnz w0, #1, +0x10 */
 	assert_true(insn.conditional);
 	assert_int_equal(insn.target.v, AT + 0x10);
+	assert_true(decode(0x36020000, &insn)); /* tbz w0, #0, +0x4000 */
+	assert_int_equal(insn.target.v, AT + 0x4000);
 	assert_true(decode(0xd63f0200, &insn)); /* blr x16 */
 	assert_true(insn.call && insn.indirect && !insn.has_target);
 	assert_true(decode(0xd61f0220, &insn)); /* br x17 */
