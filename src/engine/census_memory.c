@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #include "base/fs.h"
@@ -32,24 +33,41 @@ static bool add(struct rt_census_memory *m, uint64_t start, uint64_t end, enum r
 	return true;
 }
 
+/*
+ * Large blocks are mappings of their own, which the kernel joins with what lies above
+ * them (thread-local storage, for one): where the run of such blocks at the start of a mapping ends.
+ */
+static uint64_t blocks_end(const struct rt_census_memory *m, const struct rt_maps_line *line)
+{
+	uint64_t at = line->start, head[2];
+
+	while (at + 4096 <= line->end && rt_census_read_long(m, at, head, sizeof(head)) == sizeof(head) && !head[0] &&
+	       (head[1] & 7) == 2 && (head[1] & ~7ull) % 4096 == 0 && (head[1] & ~7ull) &&
+	       (head[1] & ~7ull) <= line->end - at)
+		at += head[1] & ~7ull;
+	return at;
+}
+
 /* Anonymous memory: a stack from sp on, thread-local storage, or heap. */
 static bool add_anonymous(struct rt_census_memory *m, const struct rt_maps_line *line,
 			  const struct rt_census_thread *threads, size_t count)
 {
-	uint64_t start = line->start;
+	uint64_t start = line->path[0] ? line->start : blocks_end(m, line);
 
 	for (size_t i = 0; i < count; i++) {
 		if (threads[i].sp >= line->start && threads[i].sp < line->end)
 			return add(m, (threads[i].sp + 7) & ~7ull, line->end, RT_REGION_STACK);
 	}
+	if (!add(m, line->start, start, RT_REGION_HEAP))
+		return false;
 	for (size_t i = 0; i < count; i++) {
 		uint64_t from, to;
 
 		if (threads[i].tls < start || threads[i].tls >= line->end)
 			continue;
 		/* small: the loader's own mapping */
-		if (line->end - line->start <= 1 << 20 && !line->path[0])
-			return add(m, line->start, line->end, RT_REGION_GLOBAL);
+		if (line->end - start <= 1 << 20 && !line->path[0])
+			return add(m, start, line->end, RT_REGION_GLOBAL);
 		/* in a static program it lies at the start of the heap */
 		from = threads[i].tls - start > TLS_BELOW ? threads[i].tls - TLS_BELOW : start;
 		to = line->end - threads[i].tls > TLS_ABOVE ? threads[i].tls + TLS_ABOVE : line->end;

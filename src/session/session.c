@@ -39,6 +39,9 @@ struct rt_error *rt_session_create(const struct rt_session_options *options, con
 		return rt_error_nomem();
 	s->options = *options;
 	s->hooks = *hooks;
+	/* what every engine here can do, and what none should */
+	s->options.plan.return_points = true;
+	s->options.plan.avoid_nop5 = true;
 	s->ops = options->ops ? options->ops : &rt_engine_uprobe;
 	s->exec_pipe = -1;
 	s->wake_fd = -1;
