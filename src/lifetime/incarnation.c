@@ -275,6 +275,9 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 		lt_ledger_add(lt, inc, &seen->ev);
 		return;
 	}
+	/* the put that a wrapper calls, after the wrapper's own event */
+	if (lt_nest_merge(lt, inc, &seen->ev))
+		return;
 	if (inc->life == LT_DEAD && !inc->freed && inc->soft && (sane || (count == INT32_MIN && type->has_free))) {
 		resurrect(lt, inc);
 		apply(lt, inc, seen);
@@ -298,9 +301,7 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 			apply(lt, inc, seen);
 		return;
 	}
-	if (lt_nest_merge(lt, inc, &seen->ev))
-		return;
-	seen->ev.flags |= LT_EV_POST;
+	seen->ev.flags |= LT_EV_POST | (seen->ev.op == RT_OP_FREE ? LT_EV_CLOSES : 0);
 	inc->post = true;
 	lt_ledger_add(lt, inc, &seen->ev);
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Leaks: who is named, and that healthy programs stay silent. */
+/* Leaks: who is named, and that what is kept on purpose stays silent. */
 #include "lifetime.h"
 
-#define HEALTHY \
-	"new obj $ main@leak.c:38 count=0 flags=return\n" \
-	"get obj $ main;handle@leak.c:39 count=1\n" \
-	"get obj $ main;handle@leak.c:40;parse_header@leak.c:29 count=2\n" \
-	"put obj $ main;handle@leak.c:40;parse_header@leak.c:32 count=3\n" \
-	"put obj $ main;handle@leak.c:42 count=2\n" \
-	"put obj $ main@leak.c:43 count=1\n"
-#undef HEALTHY
 #define HEALTHY \
 	"new obj $ main@leak.c:38\n" \
 	"get obj $ main;handle@leak.c:39 count=1\n" \
@@ -24,11 +16,70 @@
 	"put obj $ main;handle@leak.c:42 count=3\n" \
 	"put obj $ main@leak.c:43 count=2\n"
 
+static void leaks(const char *healthy, unsigned n, const char *leaky, unsigned l, const char *end, const char *function,
+		  enum rt_role role)
+{
+	char *events = story_join(story_loop(healthy, 0, n), story_loop(leaky, n, l), end);
+
+	story_accuses(events, RT_LEAK, role, function, l);
+	free(events);
+}
+
+static void silent(const char *healthy, unsigned n, const char *kept, unsigned k, const char *end)
+{
+	char *events = story_join(story_loop(healthy, 0, n), story_loop(kept, n, k), end);
+
+	story_silent(events);
+	free(events);
+}
+
 TEST(missing_put_with_twins)
 {
-	char *events = story_join(story_loop(HEALTHY, 0, 80), story_loop(LEAKY, 80, 20), "exit 0\n");
+	leaks(HEALTHY, 80, LEAKY, 20, "exit 0\n", "parse_header", RT_ROLE_MISSING_PUT);
+}
 
-	story_accuses(events, RT_LEAK, RT_ROLE_MISSING_PUT, "parse_header", 20);
+TEST(missing_put_with_twins_names_the_evidence)
+{
+	char *events = story_join(story_loop(HEALTHY, 0, 80), story_loop(LEAKY, 80, 20), "hits\nexit 0\n");
+	struct story s = story_run(events, NULL);
+	const struct rt_finding *f = s.verdict->findings;
+	bool seen = false;
+
+	assert_int_equal(s.verdict->finding_count, 1);
+	assert_int_equal(f->guilty.line, 29);
+	assert_string_equal(f->guilty.file, "leak.c");
+	assert_string_equal(f->taken_by.function, "parse_header");
+	assert_int_equal(f->taken_count, 100);
+	assert_int_equal(f->taken_closed, 80);
+	assert_int_equal(f->of, 100);
+	assert_int_equal(f->references, 20);
+	assert_int_equal(f->first_object, 81);
+	assert_true(f->confidence > 0.9);
+	assert_int_equal(strlen(f->id), 8);
+	assert_int_equal(f->history_count, 5);
+	assert_int_equal(f->history[4].count_after, 1);
+	assert_string_equal(f->history[1].api, "obj_get");
+	assert_int_equal(f->stack_count, 1);
+	assert_int_equal(f->stacks[0].count, 3);
+	assert_string_equal(f->stacks[0].frames[0].function, "parse_header");
+	for (size_t i = 0; i < f->balance_count; i++) {
+		const struct rt_balance *b = &f->balance[i];
+
+		if (strcmp(b->site.function, "parse_header")) {
+			assert_int_equal(b->left, 0);
+			continue;
+		}
+		seen = true;
+		assert_true(b->guilty);
+		assert_int_equal(b->gets, 100);
+		assert_int_equal(b->puts, 80);
+		assert_int_equal(b->left, 20);
+		assert_int_equal(b->lines[0], 29);
+		assert_int_equal(b->lines[1], 32);
+	}
+	assert_true(seen);
+	assert_true(s.verdict->trust.complete);
+	story_end(&s);
 	free(events);
 }
 
@@ -42,6 +93,236 @@ TEST(healthy_program)
 	assert_true(s.verdict->trust.complete);
 	assert_int_equal(s.verdict->types[0].news, 50);
 	assert_int_equal(s.verdict->types[0].live, 0);
+	story_end(&s);
+	free(events);
+}
+
+TEST(missing_put_of_the_only_object)
+{
+	leaks("", 0, LEAKY, 1, "final 0x1000 count=1\nheld 0x1000 none\nmark census\nexit 0\n", "parse_header",
+	      RT_ROLE_MISSING_PUT);
+}
+
+TEST(error_path)
+{
+	leaks("new obj $ main;serve@s.c:3 count=0\n"
+	      "get obj $ main;serve@s.c:4;check@s.c:10 count=1\n"
+	      "put obj $ main;serve@s.c:4;check@s.c:19 count=2\n"
+	      "put obj $ main;serve@s.c:7 count=1\n",
+	      10,
+	      "new obj $ main;serve@s.c:3\n"
+	      "get obj $ main;serve@s.c:4;check@s.c:10 count=1\n"
+	      "use obj $ main;serve@s.c:4;check@s.c:12;log_error@s.c:40\n"
+	      "put obj $ main;serve@s.c:7 count=2\n",
+	      3, "exit 0\n", "check", RT_ROLE_MISSING_PUT);
+}
+
+TEST(leak_in_a_thread)
+{
+	const char *healthy = "tid=1\nnew obj $ main@t.c:5\n"
+			      "tid=7\nget obj $ thread_main;work@t.c:20 count=1\n"
+			      "put obj $ thread_main;work@t.c:25 count=2\n"
+			      "tid=1\nput obj $ main@t.c:9 count=1\n";
+	const char *leaky = "tid=1\nnew obj $ main@t.c:5\n"
+			    "tid=7\nget obj $ thread_main;work@t.c:20 count=1\n"
+			    "tid=1\nput obj $ main@t.c:9 count=2\n";
+
+	leaks(healthy, 10, leaky, 4, "thread 7 end\nexit 0\n", "work", RT_ROLE_MISSING_PUT);
+}
+
+#define HANDED \
+	"tid=1\nnew obj $ main;produce@q.c:5\n" \
+	"tid=7\nget obj $ thread_main;consume@q.c:20 count=1\n" \
+	"put obj $ thread_main;consume@q.c:25 count=2\n" \
+	"put obj $ thread_main;consume@q.c:26 count=1\n"
+
+TEST(handed_over_healthy)
+{
+	silent(HANDED, 20, "", 0, "exit 0\n");
+}
+
+TEST(handed_over_and_still_queued)
+{
+	silent(HANDED, 20, "tid=1\nnew obj $ main;produce@q.c:5\n", 5, "exit 0\n");
+}
+
+TEST(handed_over_consumer_leaks)
+{
+	char *leaky = story_join(story_loop(HANDED, 0, 10),
+				 story_loop("tid=1\nnew obj $ main;produce@q.c:5\n"
+					    "tid=7\nget obj $ thread_main;consume@q.c:20 count=1\n"
+					    "put obj $ thread_main;consume@q.c:22 count=2\n",
+					    10, 4),
+				 "");
+	char *events = story_join(leaky, story_loop(HANDED, 14, 10), "thread 7 end\nexit 0\n");
+
+	story_accuses(events, RT_LEAK, RT_ROLE_MISSING_PUT, "consume", 4);
+	free(events);
+}
+
+TEST(extra_get)
+{
+	leaks("new obj $ main@x.c:5\n"
+	      "get obj $ main;attach@x.c:20 count=1\n"
+	      "put obj $ main;attach@x.c:29 count=2\n"
+	      "put obj $ main@x.c:9 count=1\n",
+	      10,
+	      "new obj $ main@x.c:5\n"
+	      "get obj $ main;attach@x.c:20 count=1\n"
+	      "get obj $ main;attach@x.c:21 count=2\n"
+	      "put obj $ main;attach@x.c:29 count=3\n"
+	      "put obj $ main@x.c:9 count=2\n",
+	      4, "exit 0\n", "attach", RT_ROLE_EXTRA_GET);
+}
+
+TEST(all_leak_with_census)
+{
+	leaks("", 0,
+	      "new obj $ main@x.c:5\n"
+	      "get obj $ main;attach@x.c:20 count=1\n"
+	      "put obj $ main@x.c:9 count=2\n"
+	      "held $ none\n",
+	      4, "mark census\nexit 0\n", "attach", RT_ROLE_MISSING_PUT);
+}
+
+TEST(all_leak_without_census_is_a_suspect)
+{
+	silent("", 0,
+	       "new obj $ main@x.c:5\n"
+	       "get obj $ main;attach@x.c:20 count=1\n"
+	       "put obj $ main@x.c:9 count=2\n",
+	       4, "exit 0\n");
+}
+
+TEST(cache_without_census)
+{
+	/* every object enters the cache and stays */
+	silent("", 0,
+	       "new obj $ main;load@c.c:5\n"
+	       "get obj $ main;load@c.c:6;cache_add@c.c:20 count=1\n"
+	       "put obj $ main;load@c.c:7 count=2\n",
+	       30, "exit 0\n");
+	/* some enter it */
+	silent("new obj $ main;load@c.c:5\nput obj $ main;load@c.c:7 count=1\n", 20,
+	       "new obj $ main;load@c.c:5\n"
+	       "get obj $ main;load@c.c:6;cache_add@c.c:20 count=1\n"
+	       "put obj $ main;load@c.c:7 count=2\n",
+	       30, "exit 0\n");
+}
+
+TEST(cache_with_census)
+{
+	const char *kept = "new obj $ main;load@c.c:5\n"
+			   "get obj $ main;load@c.c:6;remember_it@c.c:20 count=1\n"
+			   "put obj $ main;load@c.c:7 count=2\n"
+			   "final $ count=1\nheld $ heap 1\n";
+	char *events = story_join(story_loop("new obj $ main;load@c.c:5\nput obj $ main;load@c.c:7 count=1\n", 0, 20),
+				  story_loop(kept, 20, 30), "mark census\nexit 0\n");
+	struct story s = story_run(events, NULL);
+
+	assert_int_equal(s.verdict->finding_count, 0);
+	assert_int_equal(s.verdict->suspect_count, 0);
+	assert_int_equal(s.verdict->alive_count, 1);
+	assert_string_equal(s.verdict->alive[0].reason, "cache");
+	assert_int_equal(s.verdict->alive[0].objects, 30);
+	story_end(&s);
+	free(events);
+}
+
+TEST(reachable_but_twins_close_it)
+{
+	/* a pointer is left in a global, and yet the function always gives its reference back */
+	leaks(HEALTHY, 20, LEAKY "final $ count=1\nheld $ global 1\n", 5, "mark census\nexit 0\n", "parse_header",
+	      RT_ROLE_MISSING_PUT);
+}
+
+TEST(child_of_a_leaked_root)
+{
+	char *events =
+		story_join(story_loop("new obj $ main;load@c.c:5\nput obj $ main;load@c.c:7 count=1\n", 0, 5), NULL,
+			   "new obj 0x10 main;parse@c.c:5\nget obj 0x10 main;parse@c.c:6 count=1\nput obj 0x10 "
+			   "main;use_it@c.c:8 count=2\n"
+			   "new obj 0x20 main;parse@c.c:9;child_make@c.c:50\n"
+			   "held 0x10 none\nheld 0x20 object 1 holder=0x10\nmark census\nexit 0\n");
+	struct story s = story_run(events, NULL);
+
+	assert_int_equal(s.verdict->finding_count, 1);
+	assert_string_equal(s.verdict->findings[0].guilty.function, "parse");
+	assert_int_equal(s.verdict->findings[0].objects, 1);
+	assert_int_equal(s.verdict->alive_count, 1);
+	story_end(&s);
+	free(events);
+}
+
+TEST(circle_of_objects)
+{
+	leaks("", 0,
+	      "new obj $ main;parse@c.c:5\n"
+	      "held $ object 1 holder=$\n",
+	      1, "mark census\nexit 0\n", "parse", RT_ROLE_MISSING_PUT);
+}
+
+TEST(returned_reference_belongs_to_the_caller)
+{
+	leaks("new obj $ main;serve@s.c:3;make_item@s.c:40->obj\n"
+	      "put obj $ main;serve@s.c:7 count=1\n",
+	      10, "new obj $ main;serve@s.c:3;make_item@s.c:40->obj\n", 3, "use obj 0x1 main;idle@s.c:1\nexit 0\n",
+	      "serve", RT_ROLE_MISSING_PUT);
+}
+
+TEST(recursion_and_loops_have_their_own_activations)
+{
+	/* two turns of one loop: the get of the first has no put, the second turn closes its own */
+	char *events = story_join(story_loop(HEALTHY, 0, 10), NULL,
+				  "new obj 0x10 main;walk@r.c:1\n"
+				  "get obj 0x10 main;walk@r.c:2;walk@r.c:2;leaf@r.c:9 count=1\n"
+				  "put obj 0x10 main;walk@r.c:2;walk@r.c:2;leaf@r.c:11 count=2\n"
+				  "get obj 0x10 main;walk@r.c:2;leaf@r.c:9 count=1\n"
+				  "put obj 0x10 main;walk@r.c:2;leaf@r.c:11 count=2\n"
+				  "put obj 0x10 main;walk@r.c:3 count=1\n"
+				  "hits\nexit 0\n");
+	struct story s = story_run(events, NULL);
+
+	assert_int_equal(s.verdict->finding_count, 0);
+	assert_true(s.verdict->trust.complete);
+	story_end(&s);
+	free(events);
+}
+
+TEST(killed_process_leaves_no_findings)
+{
+	silent("new obj $ main@k.c:1\nput obj $ main@k.c:2 count=1\n", 5, "new obj $ main@k.c:1\n", 3,
+	       "exit signal=9\n");
+	silent("", 0, LEAKY, 3, "exit signal=11\n");
+}
+
+TEST(exec_ends_the_image)
+{
+	silent("", 0, "new obj $ main@k.c:1\n", 3,
+	       "exec\nnew obj 0x9000 main@k.c:1\nput obj 0x9000 main@k.c:3\nexit 0\n");
+}
+
+TEST(type_filter)
+{
+	static const char *const only[] = { "other", NULL };
+	struct rt_lifetime_options options = { .types = only };
+	char *events = story_join(story_loop(HEALTHY, 0, 80), story_loop(LEAKY, 80, 20), "exit 0\n");
+	struct story s = story_run(events, &options);
+
+	assert_int_equal(s.verdict->finding_count, 0);
+	story_end(&s);
+	free(events);
+}
+
+TEST(snapshot_then_more)
+{
+	char *events = story_join(story_loop(HEALTHY, 0, 8), story_loop(LEAKY, 8, 2), "exit 0\n");
+	struct story s = story_run(events, NULL);
+	size_t before = s.verdict->finding_count;
+
+	assert_ok(rt_lifetime_verdict(s.lifetime, &s.verdict));
+	assert_int_equal(s.verdict->finding_count, before);
+	assert_int_equal(s.verdict->findings[0].objects, 2);
 	story_end(&s);
 	free(events);
 }

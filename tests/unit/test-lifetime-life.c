@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One life: birth, nesting, handing over, death, reuse, and what was not seen. */
+#include "lifetime.h"
+
+/* runs to no finding, complete, with this many objects, this many alive */
+static void lives(const char *events, uint64_t objects, uint64_t live)
+{
+	struct story s = story_run(events, NULL);
+
+	if (s.verdict->finding_count || s.verdict->suspect_count || !s.verdict->trust.complete ||
+	    s.verdict->types[0].incarnations != objects || s.verdict->types[0].live != live) {
+		story_print(s.verdict);
+		fail_msg("expected %llu objects, %llu alive; are %llu, %llu", (unsigned long long)objects,
+			 (unsigned long long)live, (unsigned long long)s.verdict->types[0].incarnations,
+			 (unsigned long long)s.verdict->types[0].live);
+	}
+	story_end(&s);
+}
+
+TEST(start_at_0)
+{
+	lives("type obj start=0\n"
+	      "new obj 0x10 main@a.c:1\nget obj 0x10 main@a.c:2 count=0\nget obj 0x10 main;f@a.c:8 count=1\n"
+	      "put obj 0x10 main;f@a.c:9 count=2\nput obj 0x10 main@a.c:4 count=1\nexit 0\n",
+	      1, 0);
+}
+
+TEST(start_is_learnt)
+{
+	char *turns =
+		story_loop("new obj $ main@a.c:1\nget obj $ main@a.c:2 count=0\nput obj $ main@a.c:4 count=1\n", 0, 5);
+	char *events = story_join(turns, NULL, "exit 0\n");
+
+	lives(events, 5, 0);
+	free(events);
+}
+
+TEST(constructor_in_constructor)
+{
+	const char *one = "new obj $ main;make@j.c:3;obj_new_array@j.c:9 via=obj_alloc flags=return\n"
+			  "new obj $ main;make@j.c:3 via=obj_new_array flags=return\n";
+	char *events = story_join(story_loop(one, 0, 4), NULL, "");
+	struct story s;
+	bool seen = false;
+
+	events = story_join(events, story_loop("put obj $ main;make@j.c:5 count=1\n", 0, 3),
+			    "held 0x10c0 none\nmark census\nexit 0\n");
+	s = story_run(events, NULL);
+	assert_int_equal(s.verdict->types[0].incarnations, 4);
+	assert_int_equal(s.verdict->finding_count, 1);
+	assert_string_equal(s.verdict->findings[0].guilty.function, "make");
+	for (size_t i = 0; i < s.verdict->site_count; i++)
+		seen |= !strcmp(s.verdict->sites[i].api, "obj_new_array");
+	assert_true(seen);
+	story_end(&s);
+	free(events);
+}
+
+TEST(gets_inside_the_constructor)
+{
+	lives("type obj start=1\n"
+	      "get obj 0x10 main;make@j.c:3;obj_new@j.c:9;list_add@j.c:50 count=1\n"
+	      "new obj 0x10 main;make@j.c:3 via=obj_new flags=return\n"
+	      "put obj 0x10 main;list_del@j.c:60 count=2\n"
+	      "put obj 0x10 main;make@j.c:8 count=1\nexit 0\n",
+	      1, 0);
+}
+
+TEST(wrapper_put_is_one_put)
+{
+	lives("new obj 0x10 main@a.c:1\nget obj 0x10 main@a.c:2 count=1\n"
+	      "put obj 0x10 main@a.c:4 via=obj_release count=2\nput obj 0x10 main@a.c:4;obj_release@o.c:8 count=2\n"
+	      "put obj 0x10 main@a.c:5 via=obj_release count=1\nput obj 0x10 main@a.c:5;obj_release@o.c:8 "
+	      "count=1\nexit 0\n",
+	      1, 0);
+	/* and without a counter */
+	lives("type obj start=1\nnew obj 0x10 main@a.c:1\nget obj 0x10 main@a.c:2\n"
+	      "put obj 0x10 main@a.c:4 via=obj_release\nput obj 0x10 main@a.c:4;obj_release@o.c:8\n"
+	      "put obj 0x10 main@a.c:5 via=obj_release\nput obj 0x10 main@a.c:5;obj_release@o.c:8\nexit 0\n",
+	      1, 0);
+}
+
+TEST(hidden_find_counts_once)
+{
+	char *one = story_loop("new obj $ main@a.c:1\n"
+			       "get obj $ main;look@a.c:5;obj_find@t.c:9 count=1\n"
+			       "find obj $ main;look@a.c:5 via=obj_find read=2\n"
+			       "put obj $ main;look@a.c:8 count=2\n"
+			       "put obj $ main@a.c:3 count=1\n",
+			       0, 6);
+	char *leak = story_loop("new obj $ main@a.c:1\n"
+				"get obj $ main;look@a.c:5;obj_find@t.c:9 count=1\n"
+				"find obj $ main;look@a.c:5 via=obj_find read=2\n"
+				"put obj $ main@a.c:3 count=2\n",
+				6, 2);
+	char *healthy = strdup(one), *events;
+
+	healthy = story_join(healthy, NULL, "exit 0\n");
+	lives(healthy, 6, 0);
+	free(healthy);
+	events = story_join(one, leak, "exit 0\n");
+	story_accuses(events, RT_LEAK, RT_ROLE_MISSING_PUT, "look", 2);
+	free(events);
+}
+
+TEST(hidden_find_without_a_probed_get)
+{
+	lives("type obj start=1\nnew obj 0x10 main@a.c:1\n"
+	      "find obj 0x10 main;look@a.c:5 via=obj_find read=2\n"
+	      "put obj 0x10 main;look@a.c:8 count=2\nput obj 0x10 main@a.c:3 count=1\nexit 0\n",
+	      1, 0);
+	/* this one hands out a bare pointer: the counter says so */
+	lives("type obj start=1\nnew obj 0x10 main@a.c:1\n"
+	      "find obj 0x10 main;look@a.c:5 via=obj_find read=1\n"
+	      "put obj 0x10 main@a.c:3 count=1\nexit 0\n",
+	      1, 0);
+}
+
+TEST(slots_pair)
+{
+	char *events =
+		story_join(story_loop("new obj $ main@a.c:1\nget obj $ main;open_it@a.c:5 slot=0x77 count=1\n"
+				      "put obj $ main;other@a.c:9 slot=0x77 count=2\nput obj $ main@a.c:3 count=1\n",
+				      0, 6),
+			   story_loop("new obj $ main@a.c:1\nget obj $ main;open_it@a.c:5 slot=0x78 count=1\n"
+				      "put obj $ main@a.c:3 count=2\nheld $ none\n",
+				      6, 1),
+			   "mark census\nexit 0\n");
+
+	story_accuses(events, RT_LEAK, RT_ROLE_MISSING_PUT, "open_it", 1);
+	free(events);
+}
+
+TEST(swap_drops_what_the_slot_held)
+{
+	lives("type obj start=1\n"
+	      "new obj 0x10 main@a.c:1\nnew obj 0x20 main@a.c:2\n"
+	      "swap obj 0x10 main@a.c:3 slot=0x99\nswap obj 0x20 main@a.c:4 slot=0x99\n"
+	      "swap obj 0 main@a.c:5 slot=0x99\n"
+	      "put obj 0x10 main@a.c:6\nput obj 0x20 main@a.c:7\nexit 0\n",
+	      2, 0);
+}
+
+TEST(floating_and_sink)
+{
+	lives("type obj floating start=1\n"
+	      "new obj 0x10 main@a.c:1\nsink obj 0x10 main;box_add@a.c:5 count=1\n"
+	      "sink obj 0x10 main;keep@a.c:9 count=1\nput obj 0x10 main;keep@a.c:10 count=2\n"
+	      "put obj 0x10 main;box_remove@a.c:7 count=1\nexit 0\n",
+	      1, 0);
+}
+
+TEST(fork_inherits)
+{
+	lives("pid=1\nnew obj 0x10 main@a.c:1\nfork 2\n"
+	      "pid=2\nput obj 0x10 main@a.c:9 count=1\nexit 0\n"
+	      "pid=1\nput obj 0x10 main@a.c:3 count=1\nexit 0\n",
+	      2, 0);
+	story_silent("pid=1\nnew obj 0x10 main@a.c:1\nget obj 0x10 main;f@a.c:2 count=1\nfork 2\n"
+		     "pid=2\nget obj 0x10 main;g@a.c:9 count=2\nexit 0\n"
+		     "pid=1\nput obj 0x10 main;f@a.c:3 count=2\nput obj 0x10 main@a.c:4 count=1\nexit 0\n");
+}
+
+TEST(attach_mid_life)
+{
+	char *events = story_join(story_loop("get obj $ main;f@a.c:2 count=3\nput obj $ main;f@a.c:3 count=4\n", 0, 8),
+				  NULL, "exit 0\n");
+	char *marked = story_join(strdup("mark attach\n"), events, "");
+
+	story_silent(marked);
+	free(marked);
+}
+
+TEST(address_is_used_again)
+{
+	lives("new obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:2 count=1\n"
+	      "free obj 0x10 main@a.c:2;obj_put\n"
+	      "new obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:2 count=1\nfree obj 0x10 main@a.c:2;obj_put\nexit 0\n",
+	      2, 0);
+}
+
+TEST(racing_puts_out_of_order)
+{
+	/* the clock says 7 before 1, the exact counts say 1 before 7 */
+	lives("tid=1\nnew obj 0x10 main@a.c:1 t=100\nget obj 0x10 main@a.c:2 count=1 t=200\n"
+	      "tid=7\nput obj 0x10 work@a.c:9 count=1 t=1000\n"
+	      "tid=1\nput obj 0x10 main@a.c:3 count=2 t=1010\nexit 0\n",
+	      1, 0);
+	/* both loaded the same value before either wrote */
+	lives("tid=1\nnew obj 0x10 main@a.c:1 t=100\nget obj 0x10 main@a.c:2 read=1 t=200\n"
+	      "tid=7\nput obj 0x10 work@a.c:9 read=2 t=1000\n"
+	      "tid=1\nput obj 0x10 main@a.c:3 read=2 t=1010\nexit 0\n",
+	      1, 0);
+	/* and the records themselves come out of order */
+	lives("tid=1\nnew obj 0x10 main@a.c:1 t=100\n"
+	      "put obj 0x10 main@a.c:3 count=1 t=3000\n"
+	      "tid=7\nget obj 0x10 work@a.c:8 count=1 t=1000\nput obj 0x10 work@a.c:9 count=2 t=2000\nexit 0\n",
+	      1, 0);
+}
+
+TEST(unseen_operations_make_it_incomplete)
+{
+	struct story s = story_run("type obj start=1\nnew obj 0x10 main@a.c:1\nput obj 0x10 main;f@a.c:2 count=2\n"
+				   "held 0x10 none\nmark census\nexit 0\n",
+				   NULL);
+
+	assert_int_equal(s.verdict->finding_count, 0);
+	assert_false(s.verdict->trust.complete);
+	assert_int_equal(s.verdict->trust.incomplete_objects, 1);
+	story_end(&s);
+}
+
+TEST(final_count_0_is_a_missed_death)
+{
+	struct story s = story_run("type obj start=1\nnew obj 0x10 main@a.c:1\nfinal 0x10 count=0\nheld 0x10 none\n"
+				   "mark census\nexit 0\n",
+				   NULL);
+
+	assert_int_equal(s.verdict->finding_count, 0);
+	assert_false(s.verdict->trust.complete);
+	story_end(&s);
+}
+
+TEST(immortal_object)
+{
+	/* a count that never moves: gets are not unseen puts of ours to blame */
+	char *events = story_join(story_loop("get obj 0x10 main;f@a.c:$ count=100000\n", 0, 20), NULL, "exit 0\n");
+
+	story_silent(events);
+	free(events);
+}
+
+TEST(nothing_seen_is_not_clean)
+{
+	struct story s = story_run("exit 0\n", NULL);
+
+	assert_true(s.verdict->trust.nothing_seen);
+	assert_false(s.verdict->trust.complete);
+	story_end(&s);
+}
+
+TEST(long_life_is_folded)
+{
+	char *turns = story_loop("get obj 0x10 main;f@a.c:2\nuse obj 0x10 main;f@a.c:3\nput obj 0x10 main;f@a.c:4\n", 0,
+				 3000);
+	char *events = story_join(strdup("type obj start=1\nnew obj 0x10 main@a.c:1\n"), turns,
+				  "put obj 0x10 main@a.c:9\nexit 0\n");
+
+	lives(events, 1, 0);
+	free(events);
+}
+
+static bool count_live(const struct rt_live *live, void *arg)
+{
+	assert_int_equal(live->object, 0x20);
+	++*(int *)arg;
+	return true;
+}
+
+TEST(live_objects_for_the_census)
+{
+	struct story s = story_run("new obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:2\nnew obj 0x20 main@a.c:1\n", NULL);
+	int n = 0;
+
+	rt_lifetime_live(s.lifetime, 1, count_live, &n);
+	assert_int_equal(n, 1);
+	story_end(&s);
+}
+
+TEST_MAIN();
