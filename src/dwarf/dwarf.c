@@ -197,8 +197,8 @@ static struct rt_error *add_node(struct walk *w, Dwarf_Die *die, uint32_t parent
 		node->entry = unit->spans.v.data[unit->spans.v.len - 1].lo;
 	/* a part split off a function and inlined back into it is no call, see rt_node_name() */
 	fn->has_inlined |= inlined && !(parent && unit->nodes.data[parent - 1].fn == node->fn);
-	/* Of a function and its split-off parts, the one with all the parameters is the function. */
-	if (!inlined &&
+	/* of a function and its other clones, the one with all the parameters is the function */
+	if (!inlined && !rt_dwarf_is_part(dwarf, node->entry) &&
 	    (!fn->body ||
 	     count_params(die) > count_params(&dwarf->units.data[fn->body_unit].nodes.data[fn->body - 1].die))) {
 		fn->body = index + 1;
@@ -431,6 +431,7 @@ void rt_dwarf_destroy(struct rt_dwarf *dwarf)
 	rt_vec_deinit(&dwarf->fns);
 	rt_vec_deinit(&dwarf->type_dies);
 	rt_vec_deinit(&dwarf->fdes);
+	rt_vec_deinit(&dwarf->parts);
 	rt_map_deinit(&dwarf->fn_by_die);
 	rt_map_deinit(&dwarf->types);
 	rt_intern_deinit(&dwarf->strings);

@@ -56,7 +56,7 @@ struct rt_signature {
 	const char *function; /* DW_AT_name */
 	const char *linkage;  /* or NULL */
 	bool external;        /* visible outside its file */
-	bool has_body;        /* has code of its own at addr */
+	bool has_body;        /* has code of its own at addr; the rest of a split function (name.part.0) is none */
 	bool has_inlined;     /* is inlined somewhere: see rt_dwarf_inlined() */
 	struct rt_elfaddr addr;
 	struct rt_param returns; /* type NULL: void */

@@ -102,10 +102,11 @@ struct rt_dwarf {
 	RT_VEC(struct rt_fn) fns;
 	struct rt_map fn_by_die; /* address of the DIE -> index of fns + 1 */
 	size_t span_count;
-	bool all_walked, types_read, fdes_read;
+	bool all_walked, types_read, fdes_read, parts_read;
 	struct rt_map types; /* (name id, 0 tag or 1 typedef) -> index of type_dies + 1 */
 	RT_VEC(Dwarf_Die) type_dies;
 	RT_VEC(struct rt_fde) fdes; /* sorted by start */
+	RT_VEC(uint64_t) parts;     /* addresses of split-off parts of functions, sorted */
 };
 
 /* Interned copy; NULL for NULL and without memory. */
@@ -140,6 +141,9 @@ const char *rt_die_linkage(struct rt_dwarf *dwarf, Dwarf_Die *die);
  * called from the function's own first line. It is no call: node->split.
  */
 void rt_node_name(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *node);
+
+/* Whether the function that starts at addr is only the rest of one that was split. */
+bool rt_dwarf_is_part(struct rt_dwarf *dwarf, uint64_t addr);
 
 /* Reads name, file ... of a function. */
 void rt_fn_resolve(struct rt_dwarf *dwarf, struct rt_fn *fn);

@@ -222,4 +222,67 @@ TEST(frame_base)
 		check("cp forced.c prog.c && clang -O0");
 }
 
+static const char split_source[] =
+	"#include <stdio.h>\n"
+	"#include <stdlib.h>\n"
+	"struct obj { int refs; int x[10]; };\n"
+	"static void obj_put(struct obj *o)\n"
+	"{\n"
+	"	if (!o)\n"
+	"		return;\n"
+	"	if (--o->refs == 0) {\n"
+	"		for (int i = 0; i < 10; i++)\n"
+	"			printf(\"%d %d\\n\", i, o->x[i] * 3);\n"
+	"		for (int i = 0; i < 10; i++) { for (int k = 0; k < i; k++) printf(\"%d %d\\n\", k, o->x[i] * "
+	"o->x[k]); fprintf(stderr, \"%d\", i); if (o->x[i] > 3) puts(\"big\"); else if (o->x[i] < -7) puts(\"small\"); "
+	"}\n"
+	"		puts(\"really\");\n"
+	"		free(o);\n"
+	"	}\n"
+	"}\n"
+	"__attribute__((noinline)) int a(struct obj *o) { puts(\"a\"); obj_put(o); puts(\"b\"); return 3; }\n"
+	"__attribute__((noinline)) int b(struct obj *o) { puts(\"c\"); obj_put(o); return 4; }\n"
+	"__attribute__((noinline)) int c(struct obj *o, int n) { for (int i = 0; i < n; i++) obj_put(o + i); return 4; "
+	"}\n"
+	"int main(int argc, char **argv) { struct obj *o = calloc(9, sizeof *o); o->refs = 4; return a(o) + b(o) + "
+	"c(o, argc) + c(o, 2); }\n";
+
+static bool no_body(const struct rt_signature *sig, void *arg)
+{
+	bool *seen = arg;
+
+	if (strcmp(sig->function, "obj_put") == 0) {
+		assert_false(sig->has_body);
+		assert_true(sig->has_inlined);
+		*seen = true;
+	}
+	return true;
+}
+
+/* The rest of a split function is no second put: neither as a function nor as an instance in itself. */
+TEST(partial_inlining)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+	_cleanup_(rt_dwarf_destroyp) struct rt_dwarf *dwarf = NULL;
+	_cleanup_free_ char *path = built_path("prog");
+	_cleanup_free_ struct rt_inlined *list = NULL;
+	bool seen = false;
+	size_t count;
+
+	free(built_write("prog.c", split_source));
+	assert_true(built_run("gcc -O2 -g prog.c -o prog"));
+	if (!built_run("nm prog | grep -q 'obj_put\\.part\\.0'"))
+		skip();
+	assert_ok(rt_image_open(path, &image));
+	assert_ok(rt_dwarf_create(image, &dwarf));
+	assert_ok(rt_dwarf_functions(dwarf, no_body, &seen));
+	assert_true(seen);
+	assert_ok(rt_dwarf_inlined(dwarf, "obj_put", 1, &list, &count));
+	assert_int_equal(count, 3);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(strlen(list[i].caller), 1);
+		assert_true(list[i].located);
+	}
+}
+
 TEST_MAIN();
