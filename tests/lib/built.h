@@ -31,7 +31,7 @@ static inline const char *built_dir(void)
 	if (!built_folder[0]) {
 		snprintf(built_folder, sizeof(built_folder), "/tmp/rt-test-XXXXXX");
 		assert_non_null(mkdtemp(built_folder));
-		if (!getenv("KEEP")) atexit(built_clean);
+		atexit(built_clean);
 	}
 	return built_folder;
 }
