@@ -3,38 +3,52 @@
  * One operation, told twice: a put that calls another probed put, a
  * constructor that calls another, a find that calls the get. The proof is in
  * the stacks: sp of an event is the CFA of the probed function, so an event
- * whose stack has a frame with just that CFA was made inside it. Without CFAs
- * the name of the outer function in the inner stack has to do. The outer
- * frame is the site: what a wrapper does inside is not the caller's business.
+ * whose stack has a frame of that function with just that CFA, called from the
+ * same place, was made inside it. Without CFAs the name of the outer function
+ * in the inner stack has to do. The outer frame is the site: what a wrapper
+ * does inside is not the caller's business.
  */
 #include "lifetime/state.h"
 
 enum { BACK = 8 }; /* events of a life that are looked back through */
 
+/* the frame runs the function that point stands for, as far as that can be told */
+static bool runs(const struct rt_lifetime *lt, const struct lt_machine *m, const struct lt_point *point, bool unnamed)
+{
+	bool named = false;
+
+	for (uint32_t i = 0; i < m->srcs; i++) {
+		const struct lt_src *src = lt_src(lt, lt->stack_srcs.data[m->src + i]);
+
+		named |= src->name != 0;
+		if (src->name == point->name || (src->frame.entry && src->frame.entry == point->function))
+			return true;
+	}
+	return !named && unnamed;
+}
+
 bool lt_nested(const struct rt_lifetime *lt, const struct lt_event *inner, const struct lt_event *outer)
 {
 	const struct lt_use *u = &lt->uses.data[inner->use], *ou = &lt->uses.data[outer->use];
-	const struct lt_stack *s;
-	uint32_t name = lt->points.data[ou->point].name;
-	bool cfas = false;
+	const struct lt_point *point = &lt->points.data[ou->point];
+	const struct lt_stack *s, *os = ou->stack ? &lt->stacks.data[ou->stack - 1] : NULL;
+	bool inlined = point->flags & RT_EV_INLINE;
 
-	if (inner->tid != outer->tid || !u->stack || (outer->sp && inner->sp >= outer->sp))
+	if (inner->tid != outer->tid || !u->stack || (!inlined && outer->sp && inner->sp >= outer->sp))
 		return false;
 	s = &lt->stacks.data[u->stack - 1];
 	for (uint32_t i = 0; i < s->nr; i++) {
 		const struct lt_machine *m = &lt->machines.data[s->first + i];
 
-		cfas |= m->cfa != 0;
-		if (m->cfa && outer->sp && inner->sp + m->cfa == outer->sp)
-			return true;
-	}
-	for (uint32_t i = 0; (!cfas || !outer->sp) && i < s->nr; i++) {
-		const struct lt_machine *m = &lt->machines.data[s->first + i];
-
-		for (uint32_t j = 0; j < m->srcs; j++) {
-			if (lt_src(lt, lt->stack_srcs.data[m->src + j])->name == name)
+		if (inlined || !outer->sp || !m->cfa) {
+			if (runs(lt, m, point, false))
 				return true;
+			continue;
 		}
+		/* siblings have equal CFAs: the caller has to stand at the very same call */
+		if (inner->sp + m->cfa == outer->sp && runs(lt, m, point, true) && i + 1 < s->nr && os && os->nr &&
+		    m[1].pc == lt->machines.data[os->first].pc)
+			return true;
 	}
 	return false;
 }

@@ -73,6 +73,7 @@ struct lt_use {
 struct lt_point {
 	uint32_t id, type; /* index of the type */
 	uint32_t name;
+	uint64_t function; /* ELF address */
 	uint64_t events, hits, dropped;
 	uint8_t op;
 	uint8_t aux;

@@ -75,6 +75,7 @@ bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 	*p = (struct lt_point){ .id = r->id, .name = name, .hits = UINT64_MAX };
 	p->type = (uint32_t)(t - lt->types.data);
 	p->op = r->head.op;
+	p->function = r->function;
 	p->aux = (uint8_t)r->aux;
 	p->flags = (uint16_t)r->flags;
 	return true;
