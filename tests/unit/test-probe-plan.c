@@ -1,8 +1,290 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "test.h"
+/* Plans over compiled programs: names, clones, files, inlined instances, counters; and what is said about the rest. */
+#include <inttypes.h>
 
-TEST(opens)
+#include "planned.h"
+
+static const char program[] =
+	"#include <stdlib.h>\n"
+	"struct obj { long pad; int refs; char name[20]; };\n"
+	"#define API __attribute__((noinline))\n"
+	"API struct obj *obj_new(void) { struct obj *o = calloc(1, sizeof(*o)); if (o) o->refs = 1; return o; }\n"
+	"API struct obj *obj_get(struct obj *o) { if (o) o->refs++; return o; }\n"
+	"API void obj_put(struct obj *o) { if (o && --o->refs == 0) free(o); }\n"
+	"API int obj_tryget(struct obj *o) { if (!o->refs) return 0; o->refs++; return 1; }\n"
+	"API void obj_drop(struct obj **o) { obj_put(*o); *o = 0; }\n"
+	"API int obj_open(int n, struct obj **out) { *out = obj_new(); return n; }\n"
+	"struct obj *obj_alias(struct obj *o) __attribute__((alias(\"obj_get\")));\n"
+	"static void *pick(void) { return obj_get; }\n"
+	"void *obj_chosen(void) __attribute__((ifunc(\"pick\")));\n"
+	"int main(void) { struct obj *o = obj_new(), *p; obj_get(o); obj_tryget(o); obj_put(o); obj_drop(&o);\n"
+	"  obj_open(1, &p); return obj_chosen() != 0; }\n";
+
+static void build(struct workdir *w, struct planned *p, const char *how)
 {
+	workdir_make(w);
+	workdir_write(w, "prog.c", program);
+	workdir_run(w, "%s -o prog prog.c", how);
+	planned_open(p, workdir_path(w, "prog"));
+}
+
+static void finish(struct workdir *w, struct planned *p)
+{
+	planned_close(p);
+	workdir_remove(w);
+}
+
+static uint64_t address_of(struct workdir *w, const char *name)
+{
+	_cleanup_free_ char *text = workdir_output(w, "nm prog | awk '$3 == \"%s\" { print $1 }'", name);
+	uint64_t addr = 0;
+
+	assert_int_equal(sscanf(text, "%" SCNx64, &addr), 1);
+	return addr;
+}
+
+static const char *const builds[] = {
+	"gcc -O0",      "gcc -O2",     "gcc -O2 -fcf-protection=full", "gcc -O2 -fno-omit-frame-pointer",
+	"clang-14 -O0", "clang-14 -O2"
+};
+
+TEST(every_compiler_and_level)
+{
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		struct workdir w;
+		struct planned p;
+		const struct rt_point *point;
+
+		print_message("%s\n", builds[i]);
+		build(&w, &p, builds[i]);
+		planned_make(&p,
+			     "type=obj new=obj_new get=obj_get,obj_tryget:1?ret!=0 put=obj_put,obj_drop:*1 "
+			     "hidden=obj_open:out*2?ret>0",
+			     NULL);
+		assert_int_equal(p.plan->points.len, 6);
+		assert_int_equal(p.plan->refused.len, 0);
+		/* no debug info: read from the code */
+		assert_int_equal(p.plan->types.data[0].counter_offset, 8);
+		assert_int_equal(p.plan->types.data[0].counter_size, 4);
+		assert_string_equal(p.plan->types.data[0].counter_from, "inferred");
+		for (size_t k = 0; k < p.plan->points.len; k++) {
+			point = &p.plan->points.data[k];
+			assert_int_equal(point->function.v, address_of(&w, point->name));
+			assert_int_not_equal(point->cost, RT_COST_NEVER);
+			assert_true(point->address.v - point->function.v < 64);
+			assert_true(point->cfa_delta >= 8);
+		}
+		assert_int_equal(planned_point(&p, "obj_drop")->deref, 1);
+		assert_int_equal(planned_point(&p, "obj_drop")->place, RT_PLACE_ARG_PTR);
+		point = planned_point(&p, "obj_tryget");
+		assert_int_equal(point->kind, RT_POINT_RETURN);
+		assert_int_equal(point->cfa_delta, 8);
+		assert_int_equal(point->condition, RT_IF_NONZERO);
+		assert_int_equal(point->flags, RT_EV_AT_RETURN);
+		point = planned_point(&p, "obj_open");
+		assert_int_equal(point->reg, RT_REG_RSI);
+		assert_int_equal(point->place, RT_PLACE_OUT);
+		assert_int_equal(point->flags, RT_EV_AT_RETURN | RT_EV_HIDDEN);
+		assert_int_equal(point->delta, 1);
+		/* at return the get is over: the count before it is one less */
+		assert_int_equal(point->counter_bias, -1);
+		assert_int_equal(planned_point(&p, "obj_put")->delta, -1);
+		finish(&w, &p);
+	}
+}
+
+TEST(debug_info_tells_size_and_counter)
+{
+	struct workdir w;
+	struct planned p;
+
+	build(&w, &p, "gcc -O1 -g");
+	planned_make(&p, "type=obj get=obj_get put=obj_put,obj_tryget:1?ret!=0\n[two] get=obj_drop:*1 counter=obj.pad",
+		     NULL);
+	assert_int_equal(p.plan->types.data[0].counter_offset, 8);
+	assert_string_equal(p.plan->types.data[0].counter_from, "debug info");
+	assert_int_equal(p.plan->types.data[0].object_size, 32);
+	assert_int_equal(p.plan->types.data[1].counter_offset, 0);
+	assert_int_equal(p.plan->types.data[1].counter_size, 8);
+	assert_string_equal(p.plan->types.data[1].counter_from, "told");
+	assert_int_equal(planned_point(&p, "obj_tryget")->result_size, 4);
+	finish(&w, &p);
+}
+
+TEST(aliases_globs_files_addresses)
+{
+	struct workdir w;
+	struct planned p;
+	char text[256];
+
+	build(&w, &p, "gcc -O1");
+	snprintf(text, sizeof(text), "type=a get=obj_g*,obj_alias,obj_get@prog put=obj_put@lib*,0x%" PRIx64 "@prog:1",
+		 address_of(&w, "obj_drop"));
+	planned_make(&p, text, NULL);
+	/* obj_get and its alias are one place; obj_put is in no lib */
+	assert_int_equal(p.plan->points.len, 2);
+	assert_non_null(planned_point(&p, "obj_get"));
+	assert_non_null(planned_point(&p, "obj_drop"));
+	assert_int_equal(p.plan->refused.len, 0);
+	finish(&w, &p);
+}
+
+TEST(a_function_counts_for_one_type)
+{
+	struct workdir w;
+	struct planned p;
+
+	build(&w, &p, "gcc -O1");
+	planned_make(&p, "[a] get=obj_get put=obj_put [b] get=obj_alias free=obj_put", NULL);
+	assert_int_equal(p.plan->points.len, 3);
+	assert_string_equal(planned_why(&p, "obj_alias"), "it is already counted for type a");
+	finish(&w, &p);
+}
+
+TEST(ifuncs_are_refused)
+{
+	struct workdir w;
+	struct planned p;
+
+	build(&w, &p, "gcc -O1");
+	planned_make(&p, "type=a get=obj_chosen put=obj_put", NULL);
+	assert_null(planned_point(&p, "obj_chosen"));
+	assert_non_null(strstr(planned_why(&p, "obj_chosen"), "IFUNC"));
+	finish(&w, &p);
+}
+
+TEST(clones)
+{
+	static const char code[] = ".text\n.macro FN name\n.type \\name,@function\n\\name: push %rbp\n pop %rbp\n ret\n"
+				   ".size \\name,.-\\name\n.endm\nFN obj_get.isra.0\nFN obj_put.constprop.0\n"
+				   "FN obj_put.part.0\nFN obj_get.cold\nFN obj_late.isra.0\nFN other.foo\n";
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "c.s", code);
+	workdir_run(&w, "gcc -shared -nostdlib -o c.so c.s");
+	planned_open(&p, workdir_path(&w, "c.so"));
+	planned_make(&p, "type=a get=obj_get,obj_late:2,other put=obj_put [b] use=obj_put.part.0", NULL);
+	assert_int_equal(p.plan->points.len, 3);
+	assert_non_null(planned_point(&p, "obj_get"));
+	assert_non_null(planned_point(&p, "obj_put"));
+	assert_non_null(planned_point(&p, "obj_put.part.0"));
+	assert_string_equal(planned_why(&p, "obj_late"), "compiled as obj_late.isra.0: argument 2 may be elsewhere");
+	finish(&w, &p);
+}
+
+TEST(inlined_instances)
+{
+	static const char code[] =
+		"struct obj { long pad; int refs; };\nvoid sink(struct obj *);\n"
+		"static inline struct obj *obj_get(struct obj *o) { __atomic_add_fetch(&o->refs, 1, 5); return o; }\n"
+		"static inline struct obj *obj_find(struct obj *o) { return o; }\n"
+		"void one(struct obj *o) { obj_get(o); sink(o); }\n"
+		"void two(struct obj *o, struct obj *p) { sink(p); obj_get(o); sink(obj_find(p)); }\n"
+		"void obj_put(struct obj *o) { __atomic_sub_fetch(&o->refs, 1, 5); }\n";
+	struct workdir w;
+	struct planned p;
+	size_t inlined = 0;
+
+	workdir_make(&w);
+	workdir_write(&w, "i.c", code);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o i.so i.c");
+	planned_open(&p, workdir_path(&w, "i.so"));
+	planned_make(&p, "type=obj get=obj_get put=obj_put hidden=obj_find", NULL);
+	for (size_t i = 0; i < p.plan->points.len; i++) {
+		const struct rt_point *point = &p.plan->points.data[i];
+		_cleanup_free_ char *insn = NULL;
+
+		if (!(point->flags & RT_EV_INLINE))
+			continue;
+		inlined++;
+		assert_int_equal(point->kind, RT_POINT_INSN);
+		assert_string_equal(point->name, "obj_get");
+		/* the instance is one locked add, which cannot be armed: the next instruction, the count put right */
+		assert_true(point->address.v > point->function.v);
+		assert_int_equal(point->counter_offset, 8);
+		assert_int_equal(point->counter_bias, -1);
+		assert_true(point->cfa_delta > 0 && point->cfa_delta % 8 == 0);
+		insn = workdir_output(&w, "objdump -d --start-address=%" PRIu64 " --stop-address=%" PRIu64 " i.so",
+				      point->function.v, point->address.v);
+		assert_non_null(strstr(insn, "lock"));
+	}
+	assert_int_equal(inlined, 2);
+	planned_close(&p);
+	planned_open(&p, workdir_path(&w, "i.so"));
+	planned_make(&p, "type=obj get=obj_get put=obj_put", &(struct rt_plan_options){ .no_inline = true });
+	assert_int_equal(p.plan->points.len, 1);
+	finish(&w, &p);
+}
+
+TEST(results_of_cxx_functions_are_refused)
+{
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "x.cc",
+		      "struct T { ~T(); }; void f();\nT *make() { T t; f(); return 0; }\n"
+		      "extern \"C\" T *plain() { T t; f(); return 0; }\nextern \"C\" int *leaf() { return 0; }\n");
+	workdir_run(&w, "g++ -O1 -fPIC -shared -o x.so x.cc");
+	planned_open(&p, workdir_path(&w, "x.so"));
+	planned_make(&p, "type=t new=_Z4makev,plain,leaf", NULL);
+	assert_int_equal(p.plan->points.len, 1);
+	assert_non_null(planned_point(&p, "leaf"));
+	assert_non_null(strstr(planned_why(&p, "_Z4makev"), "C++"));
+	assert_non_null(strstr(planned_why(&p, "plain"), "exception"));
+	planned_close(&p);
+	planned_open(&p, workdir_path(&w, "x.so"));
+	planned_make(&p, "type=t new=_Z4makev,plain,leaf",
+		     &(struct rt_plan_options){ .return_points = true, .force_returns = true });
+	assert_int_equal(p.plan->points.len, 3);
+	finish(&w, &p);
+}
+
+static void assert_missing(struct planned *p, const char *spec, enum rt_code code, const char *message, const char *fix)
+{
+	struct rt_error *err;
+
+	planned_make(p, spec, NULL);
+	err = rt_plan_missing(p->plan, &p->module, 1);
+	if (!message) {
+		assert_null(err);
+	} else {
+		assert_non_null(err);
+		assert_string_equal(rt_code_text(err->code), rt_code_text(code));
+		if (!strstr(err->message, message) || (fix && (!err->fix || !strstr(err->fix, fix))))
+			fail_msg("%s / %s", err->message, err->fix ? err->fix : "-");
+	}
+	rt_error_free(err);
+	rt_plan_destroy(p->plan);
+	p->plan = NULL;
+	rt_spec_deinit(&p->spec);
+}
+
+TEST(what_is_missing_is_said)
+{
+	struct workdir w;
+	struct planned p;
+
+	build(&w, &p, "gcc -O1 -g");
+	assert_missing(&p, "get=obj_get put=obj_put", RT_E_NR, NULL, NULL);
+	/* one of two spellings is enough */
+	assert_missing(&p, "get=obj_get,obj_ref put=obj_put", RT_E_NR, NULL, NULL);
+	assert_missing(&p, "get=obj_gett put=obj_put", RT_E_NO_FUNCTION, "no function 'obj_gett' in ",
+		       "did you mean: obj_get (prog.c:5)");
+	assert_missing(&p, "new=obj_new get=nothing_like_it put=obj_put", RT_E_NO_FUNCTION, "symbols read)",
+		       "list: reftrace scan ");
+	assert_missing(&p, "get=obj_get@libfoo.so put=obj_put", RT_E_NO_FUNCTION,
+		       "no function 'obj_get' in a file called libfoo.so", "obj_get@prog");
+	assert_missing(&p, "get=obj_chosen put=obj_put", RT_E_UNARMED, "'obj_chosen' is there but cannot be probed",
+		       NULL);
+	planned_close(&p);
+	workdir_run(&w, "strip prog");
+	planned_open(&p, workdir_path(&w, "prog"));
+	assert_missing(&p, "get=obj_get put=obj_put", RT_E_STRIPPED, "has no symbol table (stripped)",
+		       "-P 'get=0xADDRESS@prog:1");
+	finish(&w, &p);
 }
 
 TEST_MAIN();

@@ -35,7 +35,7 @@ static const char assembly[] =
 	/* frames */
 	"FN frame\n sub $24,%rsp\nwant_frame: call f_test\n add $24,%rsp\n ret\nEND frame\n"
 	"FN align\nwant_align: lea 8(%rsp),%r10\n and $-16,%rsp\n nop\n lea -8(%r10),%rsp\n ret\nEND align\n"
-	"FN nop5\n nopl 0(%rax,%rax,1)\nwant_nop5: nop\n ret\nEND nop5\n"
+	"FN nop5\n .byte 0x0f,0x1f,0x44,0,0\nwant_nop5: nop\n ret\nEND nop5\n"
 	"FN tail\nwant_tail: jmp f_test\nEND tail\n"
 	".section .note.GNU-stack,\"\",@progbits\n";
 
