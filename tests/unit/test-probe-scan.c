@@ -1,8 +1,212 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "test.h"
+/* Families found in compiled programs, with and without debug info, and in installed libraries. */
+#include "planned.h"
 
-TEST(opens)
+/* Two true families and five that only look like one. */
+static const char program[] =
+	"#include <stdlib.h>\n#define API __attribute__((noinline))\n"
+	"struct thread { long id; int refcnt; };\n"
+	"API static void thread__delete(struct thread *t) { free(t); }\n"
+	"API struct thread *thread__new(int id) { struct thread *t = malloc(sizeof(*t)); t->id = id; t->refcnt = 1; "
+	"return t; }\n"
+	"API struct thread *thread__get(struct thread *t) { if (t) t->refcnt++; return t; }\n"
+	"API void thread__put(struct thread *t) { if (t && --t->refcnt == 0) thread__delete(t); }\n"
+	"API void thread__destroy(struct thread *t) { t->id = 0; }\n"
+	"struct buf { char data[16]; unsigned long users; };\n"
+	"API struct buf *buf_create(void) { struct buf *b = calloc(1, sizeof(*b)); b->users = 1; return b; }\n"
+	"API struct buf *buf_ref(struct buf *b) { b->users += 1; return b; }\n"
+	"API void buf_unref(struct buf *b) { b->users -= 1; if (!b->users) free(b); }\n"
+	/* a queue, a stream of bits, a getter, a lock, a copy */
+	"struct queue { void *items[8]; int len; };\n"
+	"API void *queue_get(struct queue *q) { return q->items[--q->len]; }\n"
+	"API void queue_put(struct queue *q, void *item) { q->items[q->len++] = item; }\n"
+	"API int bits_get(struct queue *q, int n) { return q->len >> n; }\n"
+	"API void bits_put(struct queue *q, int n) { q->len <<= n; }\n"
+	"API int obj_get(struct queue *q) { return q->len; }\n"
+	"API int obj_set(struct queue *q) { return q->len; }\n"
+	"API void lock_acquire(int *l) { while (__atomic_exchange_n(l, 1, 2)); }\n"
+	"API void lock_release(int *l) { __atomic_store_n(l, 0, 3); }\n"
+	"API struct queue *queue_dup(struct queue *q) { struct queue *n = malloc(sizeof(*n)); *n = *q; return n; }\n"
+	"API void queue_free(struct queue *q) { free(q); }\n"
+	"int main(int argc, char **argv) { struct thread *t = thread__new(1); struct buf *b = buf_create();\n"
+	"  struct queue q = { { 0 }, 0 }; int l = 0;\n"
+	"  thread__put(thread__get(t)); thread__destroy(t); buf_unref(buf_ref(b)); queue_put(&q, t);\n"
+	"  lock_acquire(&l); lock_release(&l); queue_free(queue_dup(&q)); bits_put(&q, bits_get(&q, 1));\n"
+	"  return queue_get(&q) == t && obj_get(&q) + obj_set(&q); }\n";
+
+static const struct rt_spec_type *find(const struct rt_spec *spec, const char *name)
 {
+	for (size_t i = 0; i < spec->types.len; i++)
+		if (strcmp(spec->types.data[i].name, name) == 0)
+			return &spec->types.data[i];
+	return NULL;
+}
+
+static const struct rt_spec_function *function(const struct rt_spec_type *type, const char *name)
+{
+	for (size_t i = 0; type && i < type->functions.len; i++)
+		if (strcmp(type->functions.data[i].name, name) == 0)
+			return &type->functions.data[i];
+	return NULL;
+}
+
+static void open_program(struct workdir *w, struct planned *p, const char *how)
+{
+	workdir_make(w);
+	workdir_write(w, "prog.c", program);
+	workdir_run(w, "%s -o prog prog.c", how);
+	planned_open(p, workdir_path(w, "prog"));
+}
+
+TEST(true_families_and_no_others)
+{
+	static const char *const builds[] = { "gcc -O0",
+					      "gcc -O2",
+					      "gcc -O0 -g",
+					      "gcc -O2 -g",
+					      "clang-14 -O2",
+					      "clang-14 -O2 -g",
+					      "gcc -O2 -fcf-protection=full" };
+	static const struct rt_scan_options all = { 0 };
+
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		const struct rt_spec_type *thread, *buf;
+		struct workdir w;
+		struct planned p;
+
+		print_message("%s\n", builds[i]);
+		open_program(&w, &p, builds[i]);
+		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+		assert_int_equal(p.spec.types.len, 2);
+		thread = find(&p.spec, "thread");
+		buf = find(&p.spec, "buf");
+		assert_non_null(thread);
+		assert_non_null(buf);
+		assert_string_equal(thread->origin, "scan");
+		assert_false(thread->unsure);
+		assert_int_equal(function(thread, "thread__get")->op, RT_OP_GET);
+		assert_int_equal(function(thread, "thread__put")->op, RT_OP_PUT);
+		assert_int_equal(function(thread, "thread__new")->op, RT_OP_NEW);
+		assert_int_equal(function(thread, "thread__new")->place, RT_PLACE_RET);
+		assert_int_equal(function(thread, "thread__delete")->op, RT_OP_FREE);
+		assert_true(function(thread, "thread__get")->guessed);
+		/* the put does not end in it */
+		assert_null(function(thread, "thread__destroy"));
+		assert_int_equal(function(buf, "buf_create")->op, RT_OP_NEW);
+		assert_int_equal(buf->functions.len, 3);
+		planned_make(&p, NULL, NULL);
+		assert_int_equal(p.plan->types.data[0].counter_size + p.plan->types.data[1].counter_size, 12);
+		assert_int_equal(p.plan->points.len, 7);
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
+TEST(only_the_named_types)
+{
+	static const char *const thread[] = { "thread", NULL }, *const none[] = { "queue", "lock", NULL };
+	struct workdir w;
+	struct planned p;
+
+	open_program(&w, &p, "gcc -O2 -g");
+	assert_ok(rt_scan_module(&p.module, &(struct rt_scan_options){ .types = none }, &p.spec));
+	assert_int_equal(p.spec.types.len, 0);
+	assert_ok(rt_scan_module(&p.module, &(struct rt_scan_options){ .types = thread }, &p.spec));
+	assert_int_equal(p.spec.types.len, 1);
+	/* what the caller counts already is left alone */
+	assert_ok(rt_scan_module(&p.module, &(struct rt_scan_options){ .types = thread }, &p.spec));
+	assert_int_equal(p.spec.types.len, 1);
+	assert_int_equal(p.spec.types.data[0].functions.len, 4);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
+TEST(inlined_only_families_come_from_debug_info)
+{
+	static const char code[] =
+		"struct map { long a; int refcnt; };\nvoid use(struct map *);\n"
+		"static inline struct map *map__get(struct map *m) { if (m) m->refcnt++; return m; }\n"
+		"static inline void map__put(struct map *m) { if (m) m->refcnt--; }\n"
+		"void one(struct map *m) { map__get(m); use(m); map__put(m); }\n";
+	static const struct rt_scan_options all = { 0 };
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "m.c", code);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o m.so m.c");
+	planned_open(&p, workdir_path(&w, "m.so"));
+	assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+	assert_non_null(function(find(&p.spec, "map"), "map__get"));
+	assert_non_null(function(find(&p.spec, "map"), "map__put"));
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
+/* Path of an installed library, or NULL. */
+static const char *library(const char *name, char path[256])
+{
+	snprintf(path, 256, "/usr/lib/x86_64-linux-gnu/%s", name);
+	return access(path, R_OK) ? NULL : path;
+}
+
+TEST(installed_libraries)
+{
+	static const struct {
+		const char *library, *type, *get, *put, *new;
+		int32_t counter;
+	} cases[] = {
+		{ "libjson-c.so.5", "json_object", "json_object_get", "json_object_put", "json_object_new_string", 4 },
+		{ "libdbus-1.so.3", "dbus_message", "dbus_message_ref", "dbus_message_unref", "dbus_message_new", 0 },
+		{ "libglib-2.0.so.0", "g_bytes", "g_bytes_ref", "g_bytes_unref", "g_bytes_new", 16 },
+		{ "libglib-2.0.so.0", "g_main_context", "g_main_context_ref", "g_main_context_unref", NULL, 48 },
+		{ "libgobject-2.0.so.0", "g_object", "g_object_ref", "g_object_unref", "g_object_new", 8 },
+	};
+	static const struct rt_scan_options all = { 0 };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct rt_spec_type *type;
+		struct planned p;
+		char path[256];
+
+		if (!library(cases[i].library, path))
+			continue;
+		print_message("%s %s\n", cases[i].library, cases[i].type);
+		planned_open(&p, path);
+		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+		type = find(&p.spec, cases[i].type);
+		assert_non_null(type);
+		assert_non_null(function(type, cases[i].get));
+		assert_non_null(function(type, cases[i].put));
+		assert_true(!cases[i].new || function(type, cases[i].new));
+		/* a lock on the same type is no family */
+		assert_null(function(type, "g_main_context_acquire"));
+		planned_make(&p, NULL, NULL);
+		for (size_t t = 0; t < p.plan->types.len; t++)
+			if (p.plan->types.data[t].spec == type) {
+				assert_int_equal(p.plan->types.data[t].counter_offset, cases[i].counter);
+				assert_int_equal(p.plan->types.data[t].counter_size, 4);
+			}
+		planned_close(&p);
+	}
+}
+
+TEST(run_time_libraries_are_left_alone)
+{
+	static const char *const names[] = { "libc.so.6", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2" };
+	static const struct rt_scan_options all = { 0 };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct planned p;
+		char path[256];
+
+		if (!library(names[i], path))
+			continue;
+		planned_open(&p, path);
+		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+		assert_int_equal(p.spec.types.len, 0);
+		planned_close(&p);
+	}
 }
 
 TEST_MAIN();
