@@ -139,6 +139,14 @@ static void build_deinit(struct rt_plan_build *b)
 	rt_map_deinit(&b->taken);
 }
 
+struct rt_error *rt_plan_check_machine(const struct rt_plan_module *module)
+{
+	if (module->image->machine == RT_MACHINE_X86_64 && module->image->is_64)
+		return NULL;
+	return rt_error_new(RT_E_ARCH, "%s is for another machine (ELF machine %u): only x86-64 code can be probed",
+			    module->name, module->image->machine);
+}
+
 static struct rt_error *build(struct rt_plan_build *b)
 {
 	RT_TRY(rt_decoder_create(b->module->image->machine, &b->decoder));
@@ -153,8 +161,10 @@ struct rt_error *rt_plan_module(struct rt_plan *plan, const struct rt_plan_modul
 {
 	struct rt_plan_build b = { .plan = plan, .module = module };
 	size_t first = plan->points.len;
-	struct rt_error *err = build(&b);
+	struct rt_error *err;
 
+	RT_TRY(rt_plan_check_machine(module));
+	err = build(&b);
 	build_deinit(&b);
 	if (err)
 		return rt_error_wrap(err, "%s", module->name);

@@ -337,6 +337,7 @@ struct rt_error *rt_scan_module(const struct rt_plan_module *module, const struc
 
 	if (!options->types && is_runtime(module->name))
 		return NULL;
+	RT_TRY(rt_plan_check_machine(module));
 	err = scan_names(&s);
 	if (!err)
 		err = rt_spec_join(spec, &s.found);

@@ -42,6 +42,9 @@ struct rt_survey {
 	uint32_t head_count;
 };
 
+/* RT_E_ARCH for modules whose code is not x86-64 (plan.c). */
+RT_CHECK struct rt_error *rt_plan_check_machine(const struct rt_plan_module *module);
+
 RT_CHECK struct rt_error *rt_survey_init(const struct rt_plan_module *module, struct rt_survey *survey);
 void rt_survey_deinit(struct rt_survey *survey);
 
