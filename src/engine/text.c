@@ -174,12 +174,13 @@ static struct rt_error *key_number(struct rt_text *t, struct word k, struct word
 static struct rt_error *key_value(struct rt_text *t, struct word w, bool *ret_taken)
 {
 	const char *eq = memchr(w.s, '=', w.len);
-	struct word k = { w.s, eq ? (size_t)(eq - w.s) : 0 }, v = { eq + 1, w.len - k.len - 1 };
+	struct word k, v;
 
-	*ret_taken = false;
+	*ret_taken = eq != NULL;
 	if (!eq)
 		return NULL;
-	*ret_taken = true;
+	k = (struct word){ w.s, (size_t)(eq - w.s) };
+	v = (struct word){ eq + 1, w.len - k.len - 1 };
 	if (is(k, "t"))
 		return key_time(t, v);
 	if (is(k, "count"))
