@@ -4,6 +4,7 @@
  * programs. Numbers are exact; addresses are strings, because readers that keep
  * numbers as doubles would round them.
  */
+#include <string.h>
 #include <sys/wait.h>
 
 #include "report/json_writer.h"
@@ -178,7 +179,7 @@ static void head(struct rt_json *json, const struct rt_verdict *verdict, const s
 		rt_json_string(json, NULL, run->command[i]);
 	rt_json_end_array(json);
 	rt_json_string(json, "engine", run->engine);
-	rt_json_string(json, "pairs", run->pairs);
+	rt_json_string(json, "pairs", run->pairs && !strncmp(run->pairs, "pairs: ", 7) ? run->pairs + 7 : run->pairs);
 	rt_json_string(json, "recording", run->recording);
 	rt_json_u64(json, "duration_ns", verdict->end_ns > verdict->start_ns ? verdict->end_ns - verdict->start_ns : 0);
 	rt_json_begin_object(json, "exit");

@@ -44,7 +44,7 @@ static const char *end_text(struct rt_text_report *report)
 	const char *name;
 
 	if (!report->run->program_ended)
-		return "still running";
+		return strcmp(report->run->engine ?: "", "replay") ? "still running" : "end unknown";
 	if (!WIFSIGNALED(status))
 		return rt_format(&report->arena, "exit %d", WEXITSTATUS(status));
 	name = sigabbrev_np(WTERMSIG(status));

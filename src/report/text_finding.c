@@ -3,6 +3,26 @@
 
 #include <string.h>
 
+/* ".../parser/leak.c": as many last parts of a path as fit; the file's own name is cut only when it does not fit alone.
+ */
+static const char *last_parts(struct rt_text_report *report, const char *path, size_t max)
+{
+	const char *base = rt_basename(path), *from = base;
+
+	if (rt_columns(base) > max)
+		return rt_shorten(&report->arena, base, max > 8 ? max : 8);
+	while (from > path + 1) {
+		const char *before = from - 1;
+
+		while (before > path && before[-1] != '/')
+			before--;
+		if (rt_columns(before) + 4 > max || !strncmp(before, "../", 3))
+			break;
+		from = before;
+	}
+	return from == base ? base : rt_format(&report->arena, ".../%s", from);
+}
+
 const char *rt_report_place(struct rt_text_report *report, const struct rt_frame *frame, size_t max)
 {
 	const char *file = frame->file, *line;
@@ -20,15 +40,8 @@ const char *rt_report_place(struct rt_text_report *report, const struct rt_frame
 	file = rt_clean(&report->arena, file);
 	line = frame->line ? rt_format(&report->arena, ":%u", frame->line) : "";
 	least = strlen(line);
-	/* a path that does not fit gives way from its front; then its last part is cut in the middle */
-	if (rt_columns(file) + least > max) {
-		const char *base = rt_basename(file);
-
-		if (rt_columns(base) + least + 8 <= max)
-			file = rt_shorten(&report->arena, file, max - least);
-		else
-			file = rt_shorten(&report->arena, base, max > least + 8 ? max - least : 8);
-	}
+	if (rt_columns(file) + least > max)
+		file = last_parts(report, file, max > least ? max - least : 0);
 	return rt_format(&report->arena, "%s%s", file, line);
 }
 
