@@ -236,7 +236,8 @@ TEST(paths_give_way_and_names_do_not)
 	assert_in_range(widest(strstr(text, "LEAK")), 60, 83);
 	free(text);
 	text = render(&v, &case_run, (struct rt_text_options){ .width = 100 }, NULL);
-	assert_non_null(strstr(text, ")  .../of/sources/parser/leak.c:39   certain"));
+	assert_non_null(strstr(text, ")  .../"));
+	assert_non_null(strstr(text, "/sources/parser/leak.c:39   certain"));
 	free(text);
 	f = case_leak[0];
 	f.guilty.function = name;
