@@ -5,21 +5,13 @@
 #include <string.h>
 
 static const struct rt_stem stems[] = {
-	{ "_ref", "_unref", RT_STEM_STRONG },
-	{ "_incref", "_decref", RT_STEM_STRONG },
-	{ "_inc_ref", "_dec_ref", RT_STEM_STRONG },
-	{ "_up_ref", "_free", RT_STEM_STRONG },
-	{ "_retain", "_release", RT_STEM_STRONG },
-	{ "_reference", "_unreference", RT_STEM_STRONG },
-	{ "_reference", "_destroy", RT_STEM_STRONG },
-	{ "_addref", "_release", RT_STEM_STRONG },
-	{ "_add_ref", "_release", RT_STEM_STRONG },
-	{ "_addref", "_delref", RT_STEM_STRONG },
-	{ "_get", "_put", RT_STEM_COMMON },
-	{ "_hold", "_rele", RT_STEM_COMMON },
-	{ "_acquire", "_release", RT_STEM_WEAK },
-	{ "_grab", "_drop", RT_STEM_WEAK },
-	{ "_dup", "_free", RT_STEM_WEAK },
+	{ "_ref", "_unref", RT_STEM_STRONG },         { "_incref", "_decref", RT_STEM_STRONG },
+	{ "_inc_ref", "_dec_ref", RT_STEM_STRONG },   { "_up_ref", "_free", RT_STEM_STRONG },
+	{ "_retain", "_release", RT_STEM_STRONG },    { "_reference", "_unreference", RT_STEM_STRONG },
+	{ "_reference", "_destroy", RT_STEM_STRONG }, { "_addref", "_release", RT_STEM_STRONG },
+	{ "_add_ref", "_release", RT_STEM_STRONG },   { "_addref", "_delref", RT_STEM_STRONG },
+	{ "_get", "_put", RT_STEM_COMMON },           { "_hold", "_rele", RT_STEM_COMMON },
+	{ "_acquire", "_release", RT_STEM_WEAK },     { "_grab", "_drop", RT_STEM_WEAK },
 };
 
 const struct rt_stem *rt_stem_at(size_t i)
@@ -58,6 +50,16 @@ bool rt_family_partner(const char *name, const struct rt_stem *stem, char *put, 
 		return false;
 	snprintf(family, RT_FAMILY_NAME_MAX, "%.*s%s", (int)head, name, tail);
 	return true;
+}
+
+bool rt_family_plain(const char *name, const struct rt_stem *stem, char *plain)
+{
+	const char *at = find_word(name, stem->get), *start = name + strspn(name, "_");
+
+	if (!at || at <= start || strlen(name) >= RT_FAMILY_NAME_MAX)
+		return false;
+	snprintf(plain, RT_FAMILY_NAME_MAX, "%.*s%s", (int)(at - start), start, stem->get);
+	return strcmp(plain, name) != 0;
 }
 
 static bool follows(const char *name, const char *family, const char *const *words)

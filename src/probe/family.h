@@ -12,7 +12,7 @@
 enum rt_stem_weight {
 	RT_STEM_STRONG, /* ref/unref: means one thing */
 	RT_STEM_COMMON, /* get/put: also queues, caches, bits */
-	RT_STEM_WEAK,   /* dup/free, acquire/release: must be confirmed by code */
+	RT_STEM_WEAK,   /* acquire/release, grab/drop: must be confirmed by code */
 };
 
 struct rt_stem {
@@ -30,6 +30,12 @@ enum { RT_FAMILY_NAME_MAX = 200 };
  * that belongs to it and the stem ("obj"). Both buffers hold RT_FAMILY_NAME_MAX bytes.
  */
 bool rt_family_partner(const char *name, const struct rt_stem *stem, char *put, char *family);
+
+/*
+ * "_obj_ref_unlocked" may be an inner variant of "obj_ref": the plain name of a
+ * get, if name is not plain itself. The buffer holds RT_FAMILY_NAME_MAX bytes.
+ */
+bool rt_family_plain(const char *name, const struct rt_stem *stem, char *plain);
 
 /* "obj_new", "obj_create_from": a constructor's name of this family; init only with sure. */
 bool rt_family_is_new(const char *name, const char *family, bool sure);

@@ -207,6 +207,18 @@ static bool calls(struct scan *s, const struct rt_symbol *from, struct rt_elfadd
 	return false;
 }
 
+/* "X_unref() { X_free(); }" with the counting in X_free(). */
+static bool moves_counter(struct scan *s, const struct family *f, const struct named *n)
+{
+	struct rt_effect effect;
+
+	rt_effect_of(s->module->image, s->module->symtab, s->decoder, n->symbol->addr, RT_REG_RDI, &effect);
+	for (unsigned i = 0; i < effect.count; i++)
+		if (effect.fields[i].delta == -1 && (!f->by_code || effect.fields[i].offset == f->counter))
+			return true;
+	return false;
+}
+
 static bool frees(struct scan *s, const struct family *f, const struct named *n)
 {
 	const struct rt_param *p = rt_survey_param(&s->survey, n->declared, 1);
@@ -218,8 +230,8 @@ static bool frees(struct scan *s, const struct family *f, const struct named *n)
 		return false;
 	if (n->declared && f->structure && (!p || p->pointers != 1 || !same_struct(p->pointee, f->structure)))
 		return false;
-	/* only a put's own last step is death; others may just close or detach */
-	return calls(s, f->put.symbol, n->symbol->addr);
+	/* only a put's own last step is death; others may just close or detach, or count themselves */
+	return calls(s, f->put.symbol, n->symbol->addr) && !moves_counter(s, f, n);
 }
 
 static struct rt_error *complete(struct scan *s, const struct family *f, struct rt_spec_type *type)
@@ -289,13 +301,30 @@ static struct rt_error *add_family(struct scan *s, const struct family *f)
 	return err;
 }
 
+/*
+ * A variant beside a plain family counts the same objects: it goes by that
+ * family's name. false: the caller counts the plain one already, under a name of its own.
+ */
+static bool join_plain(struct scan *s, const char *name, const struct rt_stem *stem, struct family *f)
+{
+	char plain[RT_FAMILY_NAME_MAX], put[RT_FAMILY_NAME_MAX], family[RT_FAMILY_NAME_MAX];
+	struct named get;
+
+	if (!rt_family_plain(name, stem, plain) || !lookup(s, plain, &get) ||
+	    !rt_family_partner(plain, stem, put, family))
+		return true;
+	memcpy(f->stem_name, family, sizeof(family));
+	return !is_known(s->known, plain);
+}
+
 static struct rt_error *consider(struct scan *s, const char *name, const struct rt_stem *stem)
 {
 	struct family f = { .stem = stem, .put_levels = 1 };
 	char put[RT_FAMILY_NAME_MAX];
 	bool mine;
 
-	if (!rt_family_partner(name, stem, put, f.stem_name) || !lookup(s, put, &f.put) || !lookup(s, name, &f.get))
+	if (!rt_family_partner(name, stem, put, f.stem_name) || !lookup(s, put, &f.put) || !lookup(s, name, &f.get) ||
+	    !join_plain(s, name, stem, &f))
 		return NULL;
 	if (is_known(s->known, name) || is_known(s->known, put) || !accept(s, &f) || !wanted(s, &f))
 		return NULL;

@@ -3,7 +3,7 @@
  * Finding get/put families in a module without being told: by name stems
  * (X_get/X_put, X_ref/X_unref, X_retain/X_release, X_hold/X_rele, X_acquire/X_release,
  * X_incref/X_decref, X_addref/X_release, X_up_ref/X_free, X_reference/X_destroy,
- * X_grab/X_drop, X_dup/X_free ... with X__ too), confirmed where possible by parameter type (debug
+ * X_grab/X_drop ... with X__ too), confirmed where possible by parameter type (debug
  * info) or by code (both change one field of their argument by +1 and -1), and
  * completed by constructors (X_new, X_create, X_alloc returning T *) and
  * destructors (X_free, X_delete, X_destroy, X_finalize called by the put).
