@@ -31,35 +31,42 @@ static const char *find_word(const char *name, const char *word)
 	return found;
 }
 
+/* head[0, len) + middle + tail into a name's buffer; false: too long. */
+static bool join(char *into, const char *head, size_t len, const char *middle, const char *tail)
+{
+	int n = snprintf(into, RT_FAMILY_NAME_MAX, "%.*s%s%s", (int)len, head, middle, tail);
+
+	return n > 0 && n < RT_FAMILY_NAME_MAX;
+}
+
 bool rt_family_partner(const char *name, const struct rt_stem *stem, char *put, char *family)
 {
 	const char *at = find_word(name, stem->get), *tail;
 	size_t head, word = strlen(stem->get);
 
-	if (!at || strlen(name) + strlen(stem->put) + 1 > RT_FAMILY_NAME_MAX)
+	if (!at)
 		return false;
 	tail = at + word;
 	/* mnt_ref_fs, but not get_something and not a word in the middle that means something else */
 	if (*tail && stem->weight != RT_STEM_STRONG)
 		return false;
 	head = (size_t)(at - name);
-	snprintf(put, RT_FAMILY_NAME_MAX, "%.*s%s%s", (int)head, name, stem->put, tail);
+	if (!join(put, name, head, stem->put, tail))
+		return false;
 	while (head > 0 && name[head - 1] == '_')
 		head--;
 	if (!head)
 		return false;
-	snprintf(family, RT_FAMILY_NAME_MAX, "%.*s%s", (int)head, name, tail);
-	return true;
+	return join(family, name, head, tail, "");
 }
 
 bool rt_family_plain(const char *name, const struct rt_stem *stem, char *plain)
 {
 	const char *at = find_word(name, stem->get), *start = name + strspn(name, "_");
 
-	if (!at || at <= start || strlen(name) >= RT_FAMILY_NAME_MAX)
+	if (!at || at <= start)
 		return false;
-	snprintf(plain, RT_FAMILY_NAME_MAX, "%.*s%s", (int)(at - start), start, stem->get);
-	return strcmp(plain, name) != 0;
+	return join(plain, start, (size_t)(at - start), stem->get, "") && strcmp(plain, name) != 0;
 }
 
 static bool follows(const char *name, const char *family, const char *const *words)

@@ -88,7 +88,7 @@ static struct rt_error *add_instance(struct rt_plan_build *b, const struct insta
 			      .flags = (uint16_t)(RT_EV_INLINE | (f->hidden ? RT_EV_HIDDEN : 0)) };
 	struct rt_site site;
 	const char *why;
-	bool stores, mine;
+	bool stores, mine = false;
 
 	if (!in->at->located)
 		return refuse(b, in, in->at->why_not ? in->at->why_not : "its object cannot be located");

@@ -210,8 +210,8 @@ static const char *name_end(struct span s)
 	for (const char *c = s.start; c < s.end; c++) {
 		struct span rest = { c + 1, s.end };
 
-		if (*c == '?' && span_len(rest) >= 4 && memcmp(rest.start, "ret", 3) == 0 &&
-		    memchr("!=<>", rest.start[3], 4))
+		if (*c == '?' && span_len(rest) >= 4 && memcmp(rest.start, "ret", 3) == 0 && rest.start[3] &&
+		    strchr("!=<>", rest.start[3]))
 			return c;
 		if (!is_name_char(*c) && *c != '*' && *c != '?')
 			return c;

@@ -92,7 +92,7 @@ static struct rt_error *add_point(struct rt_plan_build *b, const struct rt_targe
 	struct rt_point p = { .kind = at_return ? RT_POINT_RETURN : RT_POINT_ENTRY, .op = f->op, .function = t->addr };
 	struct rt_site site;
 	const char *why;
-	bool mine;
+	bool mine = false;
 
 	RT_TRY(take_address(b, t, f->op, &mine));
 	if (!mine)
@@ -120,7 +120,8 @@ static struct rt_error *add_point(struct rt_plan_build *b, const struct rt_targe
 	p.result_size = at_return ? result_size(b, t, f) : 0;
 	/* where the result names the object, the counter is read when the operation is over */
 	rt_plan_set_counter(type, result || f->place == RT_PLACE_ARG_PTR ? NULL : &site.track, &p);
-	if (result)
+	/* before new there is no count: what it left is what is told */
+	if (result && f->op != RT_OP_NEW)
 		p.counter_bias = (int8_t)(p.delta >= -100 && p.delta <= 100 ? -p.delta : 0);
 	return rt_plan_add(b, t->type, t->function, &p, t->name);
 }

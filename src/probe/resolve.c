@@ -82,26 +82,31 @@ static struct rt_error *resolve_address(struct rt_plan_build *b, uint32_t type, 
 	return rt_vec_push(&b->targets, target) ? NULL : rt_error_nomem();
 }
 
+/* "obj_put.isra.0" names just that clone */
+static struct rt_error *resolve_clone(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name)
+{
+	enum rt_clone clone;
+	uint32_t stem;
+
+	if (!name[rt_clone_base(name, &clone)])
+		return NULL;
+	stem = rt_intern_bytes(&b->survey.names, name, rt_clone_base(name, &clone));
+	if (!stem)
+		return rt_error_nomem();
+	for (const struct rt_survey_symbol *s = NULL;
+	     (s = rt_survey_symbol(&b->survey, rt_intern_text(&b->survey.names, stem), s));)
+		if (strcmp(s->symbol->name, name) == 0)
+			RT_TRY(add_target(b, type, function, name, s));
+	return NULL;
+}
+
 static struct rt_error *resolve_name(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name)
 {
 	const struct rt_survey_symbol *s = NULL;
-	size_t base;
-	enum rt_clone clone;
 
 	while ((s = rt_survey_symbol(&b->survey, name, s)))
 		RT_TRY(add_target(b, type, function, name, s));
-	/* "obj_put.isra.0" names just that clone */
-	base = rt_clone_base(name, &clone);
-	if (name[base]) {
-		_cleanup_free_ char *stem = strndup(name, base);
-
-		if (!stem)
-			return rt_error_nomem();
-		for (s = NULL; (s = rt_survey_symbol(&b->survey, stem, s));)
-			if (strcmp(s->symbol->name, name) == 0)
-				RT_TRY(add_target(b, type, function, name, s));
-	}
-	return NULL;
+	return resolve_clone(b, type, function, name);
 }
 
 struct rt_error *rt_plan_resolve(struct rt_plan_build *b)

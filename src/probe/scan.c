@@ -321,7 +321,7 @@ static struct rt_error *consider(struct scan *s, const char *name, const struct 
 {
 	struct family f = { .stem = stem, .put_levels = 1 };
 	char put[RT_FAMILY_NAME_MAX];
-	bool mine;
+	bool mine = false;
 
 	if (!rt_family_partner(name, stem, put, f.stem_name) || !lookup(s, put, &f.put) || !lookup(s, name, &f.get) ||
 	    !join_plain(s, name, stem, &f))
