@@ -252,7 +252,7 @@ static void trust(struct rt_text_report *report)
 		       (unsigned long long)t->events, rt_plural(t->events), (unsigned long long)t->lost,
 		       (unsigned long long)t->points, rt_plural(t->points));
 	if (t->unwind)
-		rt_sink_printf(report->sink, ", stacks by %s", t->unwind);
+		rt_sink_printf(report->sink, ", stacks %s %s", strcmp(t->unwind, "given") ? "by" : "as", t->unwind);
 	rt_sink_puts(report->sink, "\n");
 	notes(report, "not armed: ", t->unarmed, t->unarmed_count);
 	notes(report, "note: ", t->notes, t->note_count);

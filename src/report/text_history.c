@@ -219,7 +219,7 @@ void rt_report_ledger(struct rt_text_report *report, const struct rt_finding *f)
 			word = rt_format(&report->arena, "%s:%u", word, h->site.line);
 		if (h->delta)
 			word = rt_format(&report->arena, "%s %+d", word, h->delta);
-		if (h->delta && h->count_after != INT64_MIN && !dead)
+		if ((h->delta || h->op == RT_OP_NEW) && h->count_after != INT64_MIN && !dead)
 			word = rt_format(&report->arena, "%s =%lld", word, (long long)h->count_after);
 		if (h->op == RT_OP_FREE)
 			word = rt_format(&report->arena, "%s FREED", word);

@@ -222,6 +222,40 @@ class Files(live.LiveTest):
                 self.assertRegex(run.stderr, r'^reftrace: E\d\d ')
                 self.assertNotIn('no leaks', run.stdout)
 
+    def test_report_of_hand_made_events(self):
+        path = live.SOURCE / 'tests/fuzz/corpus/events/double-put.events'
+        findings = live.temp_path('f.json')
+        run = live.call('report', '-i', path, f'--json={findings}')
+        self.assertEqual(run.status, 0, str(run))
+        self.assertRegex(run.stdout, r'(?m)^EXTRA PUT [0-9a-f]{8}  struct obj #\d+: put without a reference\n'
+                                     r'  extra put in on_error\(\)')
+        self.assertLessEqual(len(run.stdout.splitlines()), 24)
+        found = json.loads(findings.read_text())
+        self.assertEqual([(f['kind'], f['guilty']['function']) for f in found['findings']], [('extra-put', 'on_error')])
+        self.assertEqual((found['engine'], found['exit']), ('text', {'program': None, 'reftrace': 0}))
+        for option, status in (('--error-exitcode', 23), ('--error-exitcode=7', 7)):
+            self.assertEqual(live.call('report', option, '-i', path).status, status)
+        self.assertEqual(live.call('report', path).stdout, live.call('report', '-i', path).stdout)
+
+    def test_color(self):
+        path = live.SOURCE / 'tests/fuzz/corpus/events/double-put.events'
+        for args, env, colored in (([], {}, False), (['--color=always'], {}, True), ([], {'CLICOLOR_FORCE': '1'}, True),
+                                   ([], {'CLICOLOR_FORCE': '1', 'NO_COLOR': '1'}, False),
+                                   (['--color=never'], {'CLICOLOR_FORCE': '1'}, False)):
+            with self.subTest(args=args, env=env):
+                run = live.call('report', *args, '-i', path, env=live.clean_env(**env))
+                self.assertEqual('\x1b[' in run.stdout, colored, run.stdout)
+
+    def test_output_of_report(self):
+        path = live.SOURCE / 'tests/fuzz/corpus/events/double-put.events'
+        out = live.temp_path('r.txt')
+        run = live.call('report', '-i', path, '-o', out)
+        self.assertEqual((run.status, run.stdout, run.stderr), (0, '', ''), str(run))
+        self.assertEqual(out.read_text(), live.call('report', '-i', path).stdout)
+        run = live.call('report', '-i', path, '-o', '/dev/full')
+        self.assertEqual(run.status, 125, str(run))
+        self.assertIn('E15', run.stderr)
+
     def test_missing_input(self):
         run = live.call('report', '-i', '/nonexistent/file')
         self.assertEqual(run.status, 125, str(run))
