@@ -104,6 +104,8 @@ static double by_twins(const struct lt_answer *a, const struct lt_model *m, cons
 	}
 	if (!m->type->healthy)
 		return keeps(a->lt, ref->site) ? 0.2 : 0.4;
+	if (ref->inc->last_ns < m->type->first_death_ns)
+		return 0.3; /* made at the start, never touched again: a table or a pool */
 	return keeps(a->lt, ref->site) ? 0.35 : 0.6;
 }
 
@@ -116,6 +118,10 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 
 	if (left_by_exec(a->lt, inc->pid))
 		return 0;
+	if (inc->life != LT_LIVE) {
+		b->why = "the memory was freed all the same, with the reference open";
+		return twins ? 0.8 : 0;
+	}
 	if (inc->floating && lt_ended_well(a->lt, inc->pid) && (inc->nobody || !inc->census)) {
 		b->why = "the floating reference was never sunk";
 		return inc->nobody ? 0.95 : 0.55;

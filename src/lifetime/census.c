@@ -20,7 +20,19 @@ static struct lt_inc *holder_of(const struct rt_lifetime *lt, const struct lt_ho
 
 static bool valid(const struct lt_holder *h)
 {
-	return h->inc->life == LT_LIVE && h->inc->census;
+	return h->inc->life == LT_LIVE && h->inc->census && h->epoch == h->inc->epoch;
+}
+
+/* edges of earlier censuses, and of objects that died since */
+static void forget_old(struct rt_lifetime *lt)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < lt->holders.len; i++) {
+		if (valid(&lt->holders.data[i]))
+			lt->holders.data[n++] = lt->holders.data[i];
+	}
+	lt->holders.len = n;
 }
 
 /* spreads a property from holders to what they hold, until nothing changes */
@@ -51,6 +63,7 @@ void lt_census(struct rt_lifetime *lt)
 		inc->child = false;
 		inc->nobody &= !inc->rooted && !inc->held[RT_HOLDER_OBJECT];
 	}
+	forget_old(lt);
 	spread(lt, true);
 	spread(lt, false);
 	for (struct lt_inc *inc = lt->live; inc; inc = inc->older) {

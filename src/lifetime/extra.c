@@ -26,6 +26,7 @@ struct life {
 	uint16_t bad; /* first event after death */
 };
 
+/* false: too much of it to be matched */
 static bool read_life(const struct lt_answer *a, const struct lt_inc *inc, struct life *ret)
 {
 	ret->bad = LT_NO_EVENT;
@@ -34,8 +35,6 @@ static bool read_life(const struct lt_answer *a, const struct lt_inc *inc, struc
 		if (inc->ledger[i].flags & LT_EV_POST)
 			ret->bad = (uint16_t)i;
 	}
-	if (ret->bad == LT_NO_EVENT)
-		return false;
 	lt_pair(a->lt, inc, &ret->units);
 	ret->n = lt_marks(a->lt, inc, &ret->units, ret->marks, ret->unit_of);
 	if (ret->units.cut || ret->n > LT_UNITS)
@@ -172,16 +171,53 @@ static void use_after(const struct lt_answer *a, const struct lt_model *m, const
 	b->confidence = 0.75;
 }
 
+/*
+ * The address had another object before. Its last reference was closed by q,
+ * though put site p closes such references in health, and p is what hit the
+ * new object: q is the extra put, of the object before.
+ */
+static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *past,
+			 uint32_t victim, struct lt_ref *ref, struct lt_blame *b)
+{
+	struct lt_match match;
+	struct life l;
+
+	if (!past || past->incomplete || !read_life(a, past, &l))
+		return false;
+	lt_model_match(m, l.marks, l.n, -1, false, NULL, &match);
+	for (unsigned i = 0; i < l.n; i++) {
+		double share;
+		uint32_t usual = lt_model_usual(m, l.marks[i].site, &share), q;
+
+		if (!l.marks[i].opens || match.mate[i] < 0 || share < 0.6 || lt_site_function(a->lt, usual) != victim)
+			continue;
+		q = l.marks[match.mate[i]].site;
+		if (lt_site_function(a->lt, q) == victim ||
+		    lt_site_passes(a->lt, l.marks[i].site, lt_site_function(a->lt, q)))
+			continue;
+		b->alternative = b->guilty;
+		b->alternative_confidence = 0.2;
+		b->guilty = lt_site(a->lt, q)->src[0];
+		b->confidence = 0.75;
+		b->why = "the address was used again, and the owner's own put hit the new object";
+		ref->bad = l.units.u[l.unit_of[match.mate[i]]].ev;
+		return b->guilty != 0;
+	}
+	return false;
+}
+
 static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc)
 {
 	struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
 	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT };
 	struct life l;
 
-	if (!read_life(a, inc, &l))
+	if (!read_life(a, inc, &l) || l.bad == LT_NO_EVENT)
 		return;
 	if (l.closes <= l.opens || !alone(a, m, inc, &l, &ref, &b))
 		use_after(a, m, inc, &l, &ref, &b);
+	else if (past_culprit(a, m, inc->before, lt_src(a->lt, b.guilty)->function, &ref, &b))
+		ref.inc = inc = inc->before;
 	if (!b.guilty)
 		return;
 	taken(a, inc, &ref);

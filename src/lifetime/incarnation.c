@@ -52,14 +52,39 @@ static void grave_remove(struct rt_lifetime *lt, struct lt_inc *inc)
 	lt->graves--;
 }
 
+static void recycle(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	struct lt_inc *before = inc->before;
+
+	lt_ledger_free(lt, inc);
+	inc->older = lt->spare;
+	lt->spare = inc;
+	if (before) {
+		lt_ledger_free(lt, before);
+		before->older = lt->spare;
+		lt->spare = before;
+	}
+}
+
 /* forgets a dead object: counted in the model, its ledger goes */
 static void bury(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	grave_remove(lt, inc);
 	lt_shape_count(lt, inc);
-	lt_ledger_free(lt, inc);
-	inc->older = lt->spare;
-	lt->spare = inc;
+	recycle(lt, inc);
+}
+
+/* takes a dead object out of the graveyard, as the past of the next one at its address */
+static struct lt_inc *exhume(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	struct lt_inc *before = inc->before;
+
+	grave_remove(lt, inc);
+	lt_shape_count(lt, inc);
+	inc->before = inc->older = inc->newer = NULL;
+	if (before)
+		recycle(lt, before);
+	return inc;
 }
 
 static void trim_graves(struct rt_lifetime *lt)
@@ -89,6 +114,8 @@ void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, u
 	inc->end_ns = time_ns;
 	if (how == LT_DEAD)
 		type->died++;
+	if (how == LT_DEAD && !type->first_death_ns)
+		type->first_death_ns = time_ns;
 	else
 		type->lost_lives++;
 	list_remove(&lt->live, inc);
@@ -124,7 +151,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	const struct rt_wire_event *e = seen->e;
 	struct lt_type *type = &lt->types.data[seen->point->type];
 	uint64_t *at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
-	struct lt_inc *inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL;
+	struct lt_inc *inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL, *past = NULL;
 
 	if (!at)
 		return NULL;
@@ -136,7 +163,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 		inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL;
 	}
 	if (inc && !inc->post) /* evidence stays in the graveyard */
-		bury(lt, inc);
+		past = exhume(lt, inc);
 	at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
 	inc = lt->spare;
 	if (inc)
@@ -146,6 +173,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	if (!at || !inc)
 		return NULL;
 	*inc = (struct lt_inc){ .object = e->object, .pid = e->head.pid, .type = seen->point->type };
+	inc->before = past;
 	inc->serial = ++type->objects;
 	inc->birth_ns = e->head.time_ns;
 	inc->has_new = has_new;
@@ -204,6 +232,7 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 {
 	bool audited = audit(lt, inc, seen);
 
+	inc->census = inc->nobody = inc->final_known = false; /* what a census said is history now */
 	if (!lt_ledger_add(lt, inc, &seen->ev)) {
 		lt_life_incomplete(lt, inc);
 		return;
@@ -216,19 +245,22 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 	if (seen->ev.delta >= 0 || !inc->known || inc->balance > 0)
 		return;
 	inc->soft = !audited;
+	lt_inc_type(lt, inc)->put_deaths++;
 	lt_life_end(lt, inc, LT_DEAD, seen->ev.time_ns);
 }
 
 static void life_free(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
 {
-	bool sole = inc->balance == 1 || !inc->known || (lt_inc_type(lt, inc)->flags & RT_TYPE_HEAP_ONLY);
+	struct lt_type *type = lt_inc_type(lt, inc);
+	bool heap = type->flags & RT_TYPE_HEAP_ONLY;
 
 	inc->freed = true;
-	inc->forced = inc->known && inc->balance > 1 && !sole;
-	if (sole && inc->balance != 0)
+	/* where objects die of their last put, free does not stand for one */
+	inc->forced = inc->known && !heap && (inc->balance > 1 || (inc->balance == 1 && type->put_deaths));
+	if (!inc->forced && (heap || !inc->known || inc->balance == 1))
 		seen->ev.flags |= LT_EV_CLOSES;
 	if (inc->forced)
-		lt_inc_type(lt, inc)->forced++;
+		type->forced++;
 	lt_ledger_add(lt, inc, &seen->ev);
 	lt_life_end(lt, inc, LT_DEAD, seen->ev.time_ns);
 }

@@ -208,7 +208,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 		lt_accuse(a, &refs[i], &blames[i]);
 		accused += blames[i].confidence >= 0.5;
 	}
-	if (!accused)
+	if (!accused && v->inc->life == LT_LIVE)
 		lt_count_alive(a, v->inc->type, alive_reason(a->lt, v->inc));
 }
 
@@ -219,6 +219,11 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 
 	for (struct lt_inc *inc = a->lt->live; inc && ok; inc = inc->older) {
 		if (inc->type == type)
+			ok = collect_one(a, &s, inc, m);
+	}
+	/* freed while references were open: a sweep at the end frees leaks, too */
+	for (struct lt_inc *inc = a->lt->grave_old; inc && ok; inc = inc->newer) {
+		if (inc->type == type && inc->forced && !inc->post)
 			ok = collect_one(a, &s, inc, m);
 	}
 	a->nomem |= !ok;

@@ -65,6 +65,7 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_vec_deinit(&lt->types);
 	rt_vec_deinit(&lt->points);
 	rt_vec_deinit(&lt->processes);
+	rt_vec_deinit(&lt->modules);
 	rt_vec_deinit(&lt->producers);
 	rt_vec_deinit(&lt->losses);
 	rt_vec_deinit(&lt->holders);
@@ -167,6 +168,12 @@ struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire
 	case RT_WIRE_POINT:
 		ok = lt_point_record(lt, (const struct rt_wire_point *)(const void *)r);
 		break;
+	case RT_WIRE_MODULE:
+		ok = lt_module_record(lt, (const struct rt_wire_module *)(const void *)r);
+		break;
+	case RT_WIRE_MAP:
+		lt_map_record(lt, (const struct rt_wire_map *)(const void *)r);
+		break;
 	case RT_WIRE_STACK:
 		ok = lt_stack_record(lt, (const struct rt_wire_stack *)(const void *)r);
 		break;
@@ -230,19 +237,32 @@ static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
 	case RT_WIRE_MARK:
 		p->attached |= r->value == RT_MARK_ATTACH;
 		p->census |= r->value == RT_MARK_CENSUS;
+		p->epoch += r->value == RT_MARK_CENSUS || r->value == RT_MARK_CENSUS_SKIPPED;
 		break;
 	default:
 		break;
 	}
 }
 
+/* a later census replaces what an earlier one said */
+static void begin_census(struct lt_inc *inc, uint32_t epoch)
+{
+	if (inc->census && inc->epoch == epoch)
+		return;
+	inc->epoch = epoch;
+	inc->census = inc->nobody = false;
+	memset(inc->held, 0, sizeof(inc->held));
+}
+
 static void take_held(struct rt_lifetime *lt, const struct rt_wire_held *r)
 {
+	const struct lt_process *p = lt_process(lt, r->head.pid);
+
 	for (uint32_t i = 0; i < lt->types.len; i++) {
 		struct lt_inc *inc = lt_inc_find(lt, r->head.pid, i, r->object);
 		struct lt_holder *h;
 
-		if (!inc || inc->life != LT_LIVE)
+		if (!p || !inc || inc->life != LT_LIVE)
 			continue;
 		if (r->head.kind == RT_WIRE_COUNT) {
 			inc->final_known = true;
@@ -253,13 +273,14 @@ static void take_held(struct rt_lifetime *lt, const struct rt_wire_held *r)
 			}
 			continue;
 		}
+		begin_census(inc, p->epoch);
 		inc->census = true;
 		if (r->where <= RT_HOLDER_OBJECT)
 			inc->held[r->where] += r->value;
 		inc->nobody |= r->where == RT_HOLDER_NONE;
 		h = r->where == RT_HOLDER_OBJECT ? rt_vec_add(&lt->holders) : NULL;
 		if (h)
-			*h = (struct lt_holder){ inc, r->holder };
+			*h = (struct lt_holder){ inc, r->holder, p->epoch };
 	}
 }
 

@@ -107,6 +107,7 @@ enum lt_life { LT_LIVE, LT_DEAD, LT_LOST };
 /* One life of one object. */
 struct lt_inc {
 	struct lt_inc *older, *newer; /* in the graveyard, or in the list of the living */
+	struct lt_inc *before;        /* the dead object at this address before it, with its ledger; owned */
 	uint64_t object, serial;
 	uint64_t birth_ns, end_ns;
 	uint32_t pid, type; /* index of the type */
@@ -135,6 +136,7 @@ struct lt_inc {
 	bool shaped; /* counted in the model */
 	/* census */
 	uint32_t held[5]; /* pointers per enum rt_holder */
+	uint32_t epoch;   /* of the process' census that the following tell of */
 	bool census, nobody, final_known, rooted, child;
 	int64_t final;
 };
@@ -189,6 +191,8 @@ struct lt_type {
 	uint64_t op[RT_OP_NR]; /* events */
 	uint64_t objects;      /* incarnations: the last serial */
 	uint64_t died, incomplete, lost_lives, forced;
+	uint64_t put_deaths; /* died of a put: a free of a living one is then not the usual end */
+	uint64_t first_death_ns;
 	bool damaged; /* events of the type are missing */
 	bool has_new, has_free;
 	struct rt_map exact;   /* (get site, put site) -> closed in one activation, dead objects */
@@ -204,6 +208,8 @@ struct lt_process {
 	uint32_t pid; /* RT_PID_MAKE */
 	int status;
 	bool ended, execed, forked, attached, census;
+	uint32_t epoch; /* censuses that are complete */
+	const char *exe;
 	uint64_t end_ns;
 };
 
@@ -232,9 +238,16 @@ struct lt_slot {
 	};
 };
 
+/* A program: the other modules are the namer's business. */
+struct lt_module {
+	uint32_t id;
+	const char *path;
+};
+
 struct lt_holder {
 	struct lt_inc *inc;
 	uint64_t holder;
+	uint32_t epoch;
 };
 
 struct lt_producer {
@@ -263,6 +276,7 @@ struct rt_lifetime {
 	RT_VEC(struct lt_type) types;
 	RT_VEC(struct lt_point) points;
 	RT_VEC(struct lt_process) processes;
+	RT_VEC(struct lt_module) modules;
 	RT_VEC(struct lt_producer) producers;
 	RT_VEC(struct rt_wire_loss *) losses;
 	RT_VEC(struct lt_holder) holders;
@@ -307,6 +321,8 @@ uint32_t lt_thread_act(const struct rt_lifetime *lt, const struct lt_thread *t, 
 /* type.c */
 bool lt_type_record(struct rt_lifetime *lt, const struct rt_wire_type *r);
 bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r);
+bool lt_module_record(struct rt_lifetime *lt, const struct rt_wire_module *r);
+void lt_map_record(struct rt_lifetime *lt, const struct rt_wire_map *r); /* learns which program a process runs */
 struct lt_point *lt_point(struct rt_lifetime *lt, uint32_t id);
 struct lt_process *lt_process(struct rt_lifetime *lt, uint32_t pid); /* made when new; NULL: out of memory */
 /* 0, or LT_API with LT_API_MAKES for constructors and finders */

@@ -6,7 +6,8 @@
  * frame is the same run only if its caller is the same run and still stands at
  * the same call, and the function and its CFA are the same. Anything weaker
  * pairs a get of one request with the put of the next: (function, CFA) comes
- * back in every turn of an event loop. What cannot be proven has number 0.
+ * back in every turn of an event loop. What cannot be proven has number 0. A
+ * stack that is cut is laid over the last one where its outermost frame stood.
  */
 #include <string.h>
 
@@ -54,7 +55,7 @@ static uint32_t align_cut(const struct lt_thread *t, uint64_t cfa, uint64_t pc, 
 void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack, uint64_t sp)
 {
 	const struct lt_stack *s = stack ? &lt->stacks.data[stack - 1] : NULL;
-	bool kept = true, proven;
+	bool kept = true;
 	uint32_t at = 0;
 
 	t->ended = false;
@@ -69,7 +70,6 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack, 
 		return;
 	t->stack = stack;
 	t->sp = sp;
-	proven = !s->cut;
 	if (s->cut) {
 		const struct lt_machine *m = &lt->machines.data[s->first + s->nr - 1];
 
@@ -85,7 +85,7 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack, 
 		struct lt_frame now = { .cfa = m->cfa ? sp + m->cfa : 0, .pc = m->pc };
 
 		now.function = machine_function(lt, m);
-		now.proven = proven && now.cfa && (!caller || caller->proven);
+		now.proven = now.cfa && (!caller || caller->proven);
 		kept = kept && at < t->nr && f->function == now.function && f->cfa == now.cfa;
 		if (kept && caller && i + 1 < s->nr && caller->pc != lt->machines.data[s->first + i + 1].pc)
 			kept = false;

@@ -81,6 +81,35 @@ bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 	return true;
 }
 
+bool lt_module_record(struct rt_lifetime *lt, const struct rt_wire_module *r)
+{
+	struct lt_module *m;
+	uint32_t path;
+
+	if (!(r->flags & RT_MODULE_MAIN))
+		return true;
+	path = rt_intern_string(&lt->names, r->path);
+	m = rt_vec_add(&lt->modules);
+	if (!m || !path)
+		return false;
+	*m = (struct lt_module){ r->id, rt_intern_text(&lt->names, path) };
+	return true;
+}
+
+void lt_map_record(struct rt_lifetime *lt, const struct rt_wire_map *r)
+{
+	struct lt_process *p;
+
+	for (size_t i = lt->modules.len; i-- > 0;) {
+		if (lt->modules.data[i].id != r->module)
+			continue;
+		p = lt_process(lt, r->head.pid);
+		if (p)
+			p->exe = lt->modules.data[i].path;
+		return;
+	}
+}
+
 struct lt_point *lt_point(struct rt_lifetime *lt, uint32_t id)
 {
 	uint64_t *index = rt_map_get(&lt->point_by_id, rt_key_make(id, 0));

@@ -105,6 +105,20 @@ TEST(story_has_three_stacks)
 	story_end(&s);
 }
 
+TEST(victim_is_the_next_object_at_the_address)
+{
+	const char *bad = "new obj 0x10 main;setup@d.c:5\n"
+			  "get obj 0x10 main;worker@d.c:10 count=1\n"
+			  "put obj 0x10 main;worker@d.c:12;on_error@d.c:30 count=2\n"
+			  "put obj 0x10 main;worker@d.c:15 count=1\n"
+			  "new obj 0x10 main;setup@d.c:5\n"
+			  "put obj 0x10 main;shutdown_all@d.c:9 count=1\n"
+			  "put obj 0x10 main;shutdown_all@d.c:9 count=0\n"
+			  "exit 0\n";
+
+	extra(TWINS, 10, bad, RT_EXTRA_PUT, RT_ROLE_EXTRA_PUT, "on_error");
+}
+
 TEST(double_free_of_a_heap_block)
 {
 	extra("new blk $ main;a@h.c:1\nfree blk $ main;a@h.c:2\n", 5,

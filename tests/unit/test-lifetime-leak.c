@@ -289,6 +289,35 @@ TEST(recursion_and_loops_have_their_own_activations)
 	free(events);
 }
 
+TEST(swept_away_at_the_end)
+{
+	/* the shutdown frees whatever is left, leaked references or not */
+	leaks(HEALTHY, 20, LEAKY "free obj $ main;sweep@leak.c:60\n", 5, "exit 0\n", "parse_header",
+	      RT_ROLE_MISSING_PUT);
+}
+
+TEST(made_at_the_start_and_kept)
+{
+	char *events = story_join(story_loop("new obj $ main;init_table@s.c:9\n", 0, 10), story_loop(HEALTHY, 10, 20),
+				  "exit 0\n");
+
+	story_silent(events);
+	free(events);
+}
+
+TEST(stacks_that_are_cut)
+{
+	leaks("new obj $ ...;loop;turn;main_part@leak.c:38\n"
+	      "get obj $ ...;turn;main_part@leak.c:40;parse_header@leak.c:29 count=1\n"
+	      "put obj $ ...;turn;main_part@leak.c:40;parse_header@leak.c:32 count=2\n"
+	      "put obj $ ...;loop;turn;main_part@leak.c:43 count=1\n",
+	      20,
+	      "new obj $ ...;loop;turn;main_part@leak.c:38\n"
+	      "get obj $ ...;turn;main_part@leak.c:40;parse_header@leak.c:29 count=1\n"
+	      "put obj $ ...;loop;turn;main_part@leak.c:43 count=2\n",
+	      5, "exit 0\n", "parse_header", RT_ROLE_MISSING_PUT);
+}
+
 TEST(killed_process_leaves_no_findings)
 {
 	silent("new obj $ main@k.c:1\nput obj $ main@k.c:2 count=1\n", 5, "new obj $ main@k.c:1\n", 3,
