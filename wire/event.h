@@ -94,11 +94,12 @@ struct rt_wire_event {
 	uint64_t object; /* address of the object (or fd, id): the key of its life */
 	uint64_t aux;    /* slot address (T **), second object, size or result: see the point */
 	uint64_t sp;     /* CFA of the probed function: sp in its caller before the call pushed */
-	uint32_t count;  /* the counter BEFORE the operation, see RT_EV_COUNT_* */
-	uint32_t point;  /* id of the probe point, see struct rt_wire_point */
-	uint32_t stack;  /* id of the stack, 0 = none was kept */
-	int16_t delta;   /* how the count changes: +1 get, -1 put, 0 use */
-	uint16_t flags;  /* RT_EV_* */
+	uint32_t count; /* the counter BEFORE the operation, see RT_EV_COUNT_*; where the result is the object: AFTER it
+			 */
+	uint32_t point; /* id of the probe point, see struct rt_wire_point */
+	uint32_t stack; /* id of the stack, 0 = none was kept */
+	int16_t delta;  /* how the count changes: +1 get, -1 put, 0 use */
+	uint16_t flags; /* RT_EV_* */
 };
 
 /* Why a stack ends where it ends. */

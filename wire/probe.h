@@ -46,6 +46,7 @@ struct rt_probe {
 	uint8_t result;       /* enum rt_probe_result */
 	uint8_t condition;    /* enum rt_condition (src/probe/spec.h) on the result */
 	uint8_t result_size;  /* bytes of the result that the condition looks at */
+	int8_t counter_bias;  /* added to what was read: the armed instruction lies behind the change */
 };
 
 /* One process; index 0 is never used. */

@@ -72,6 +72,7 @@ const char *rt_uprobe_point_set(struct rt_uprobe *u, const struct rt_point *p)
 	    (p->counter_size == 1 || p->counter_size == 2 || p->counter_size == 4 || p->counter_size == 8)) {
 		probe.counter_offset = p->counter_offset;
 		probe.counter_size = p->counter_size;
+		probe.counter_bias = p->counter_bias;
 	}
 	u->probes[p->id] = probe;
 	if (p->id > u->last_point)
