@@ -7,7 +7,7 @@
 
 #include "probe/build.h"
 
-enum { GAP_INSNS = 16 };
+enum { GAP_INSNS = 16, LOOK_BACK_BYTES = 64 << 10 };
 
 /* Between the instance's first instruction and the one where its object is known: straight code that stores nothing? */
 static bool gap_is_straight(struct rt_plan_build *b, const struct rt_inlined *i, bool *ret_stores)
@@ -36,6 +36,65 @@ static int32_t cfa_delta(struct rt_plan_build *b, struct rt_elfaddr addr)
 	    row.cfa_offset > INT32_MAX)
 		return 0;
 	return (int32_t)row.cfa_offset;
+}
+
+/* Does straight code from at to end (or to its first branch) change the counter by delta, with the object in reg? */
+static bool counts_between(struct rt_plan_build *b, const struct rt_plan_type *type, const struct rt_point *p,
+			   struct rt_elfaddr at, struct rt_elfaddr end)
+{
+	struct rt_track track;
+
+	rt_track_init(&track, p->reg);
+	for (unsigned n = 0; n < GAP_INSNS && at.v < end.v; n++) {
+		struct rt_insn insn;
+
+		if (!rt_decode(b->decoder, rt_image_at(b->module->image, at, 16), at, &insn) || insn.jump || insn.ret ||
+		    insn.call)
+			break;
+		rt_track_step(&track, &insn);
+		at.v += insn.length;
+	}
+	for (unsigned i = 0; i < track.change_count; i++)
+		if (track.changes[i].known && track.changes[i].offset == type->counter_offset &&
+		    track.changes[i].size == type->counter_size && track.changes[i].delta == p->delta)
+			return true;
+	return false;
+}
+
+/* The start of the straight code before the address in which reg is not written; the address itself if none. */
+static struct rt_elfaddr line_before(struct rt_plan_build *b, struct rt_elfaddr at, struct rt_elfaddr end, uint8_t reg)
+{
+	struct rt_elfaddr line = at;
+
+	if (!at.v || end.v - at.v > LOOK_BACK_BYTES)
+		return end;
+	while (at.v < end.v) {
+		struct rt_insn insn;
+
+		if (!rt_decode(b->decoder, rt_image_at(b->module->image, at, 16), at, &insn))
+			return end;
+		at.v += insn.length;
+		if (insn.jump || insn.ret || insn.call || (insn.writes & (1u << reg)))
+			line = at;
+	}
+	return at.v == end.v ? line : end;
+}
+
+/*
+ * Compilers move an instance's first instructions: when the one that counts
+ * stands before the place where the instance is said to begin, the counter
+ * read there is already changed.
+ */
+static void count_moved_ahead(struct rt_plan_build *b, const struct rt_plan_type *type, struct rt_elfaddr function,
+			      struct rt_point *p)
+{
+	struct rt_elfaddr line = line_before(b, function, p->address, p->reg);
+
+	if (p->counter_offset == RT_COUNTER_UNKNOWN || p->counter_bias || !p->delta ||
+	    counts_between(b, type, p, p->address, (struct rt_elfaddr){ UINT64_MAX }) ||
+	    !counts_between(b, type, p, line, p->address))
+		return;
+	p->counter_bias = (int8_t)-p->delta;
 }
 
 struct instance {
@@ -104,10 +163,12 @@ static struct rt_error *add_instance(struct rt_plan_build *b, const struct insta
 	p.reg = site.reg;
 	p.cfa_delta = cfa_delta(b, site.address);
 	/* the walk knows the object's fields only where the register holds the object itself */
-	if (!stores && !p.deref && !p.reg_offset)
+	if (!stores && !p.deref && !p.reg_offset) {
 		rt_plan_set_counter(type, &site.track, &p);
-	else if (!stores && site.address.v == in->at->entry.v)
+		count_moved_ahead(b, type, request.start, &p);
+	} else if (!stores && site.address.v == in->at->entry.v) {
 		rt_plan_set_counter(type, NULL, &p);
+	}
 	RT_TRY(take_place(b, in, &p, &mine));
 	return mine ? rt_plan_add(b, in->type, in->function, &p, in->name) : NULL;
 }

@@ -118,11 +118,8 @@ static struct rt_error *add_point(struct rt_plan_build *b, const struct rt_targe
 	p.guessed = f->guessed;
 	p.flags = (uint16_t)((f->hidden ? RT_EV_HIDDEN : 0) | (at_return ? RT_EV_AT_RETURN : 0));
 	p.result_size = at_return ? result_size(b, t, f) : 0;
-	/* where the result names the object, the counter is read when the operation is over */
+	/* where the result names the object, the counter is read when the operation is over, and is told as it is */
 	rt_plan_set_counter(type, result || f->place == RT_PLACE_ARG_PTR ? NULL : &site.track, &p);
-	/* before new there is no count: what it left is what is told */
-	if (result && f->op != RT_OP_NEW)
-		p.counter_bias = (int8_t)(p.delta >= -100 && p.delta <= 100 ? -p.delta : 0);
 	return rt_plan_add(b, t->type, t->function, &p, t->name);
 }
 

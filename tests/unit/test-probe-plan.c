@@ -218,6 +218,33 @@ TEST(inlined_instances)
 	finish(&w, &p);
 }
 
+/* the compiler may put the counting instruction before the place where the instance is said to begin */
+TEST(inlined_counting_that_moved_ahead)
+{
+	static const char code[] =
+		"struct obj { long pad; int refs; };\nint use(struct obj *);\nvoid gone(struct obj *);\n"
+		"static inline void obj_put(struct obj *o) { if (--o->refs == 0) gone(o); }\n"
+		"int one(struct obj *o) { int r = use(o); obj_put(o); return r; }\n";
+	struct workdir w;
+	struct planned p;
+	const struct rt_point *point;
+	_cleanup_free_ char *code_at = NULL;
+
+	workdir_make(&w);
+	workdir_write(&w, "i.c", code);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o i.so i.c");
+	planned_open(&p, workdir_path(&w, "i.so"));
+	planned_make(&p, "type=obj put=obj_put", NULL);
+	assert_int_equal(p.plan->points.len, 1);
+	point = &p.plan->points.data[0];
+	assert_int_equal(point->counter_offset, 8);
+	/* the oracle: does the subtraction still lie ahead of us? */
+	code_at = workdir_output(&w, "objdump -d --start-address=%" PRIu64 " --stop-address=%" PRIu64 " i.so",
+				 point->address.v, point->address.v + 8);
+	assert_int_equal(point->counter_bias, strstr(code_at, "sub") ? 0 : 1);
+	finish(&w, &p);
+}
+
 TEST(results_of_cxx_functions_are_refused)
 {
 	struct workdir w;
