@@ -167,10 +167,16 @@ static void kill_unstarted(struct rt_session *s)
 		return;
 	kill((pid_t)s->root, SIGKILL);
 	rt_process_remove_all(s);
-	while (waitpid((pid_t)s->root, NULL, __WALL) < 0 && errno == EINTR)
-		;
-	while (waitpid((pid_t)s->root, NULL, __WALL) > 0)
-		;
+	for (;;) {
+		int status;
+		pid_t pid = waitpid((pid_t)s->root, &status, __WALL);
+
+		/* it may stop once more, at its exit event */
+		if (pid > 0 && WIFSTOPPED(status))
+			ptrace(PTRACE_CONT, pid, 0, 0);
+		else if (pid > 0 || errno != EINTR)
+			break;
+	}
 	s->root_ended = true;
 }
 
