@@ -110,6 +110,19 @@ static void from_get_alone(struct rt_plan_build *b, uint32_t index)
 	}
 }
 
+/* Functions that are only inlined have no target, but a declaration. */
+static void from_inlined(struct rt_plan_build *b, uint32_t index)
+{
+	const struct rt_spec_type *spec = b->plan->types.data[index].spec;
+
+	for (uint32_t i = 0; i < spec->functions.len; i++) {
+		struct rt_target t = { .type = index, .function = i, .name = spec->functions.data[i].name };
+
+		if (rt_plan_dso_fits(spec->functions.data[i].dso, b->module->name))
+			from_debug_info(b, &t);
+	}
+}
+
 void rt_plan_counters(struct rt_plan_build *b)
 {
 	bool dwarf = b->module->dwarf && rt_dwarf_present(b->module->dwarf);
@@ -124,6 +137,9 @@ void rt_plan_counters(struct rt_plan_build *b)
 	}
 	for (size_t i = 0; dwarf && i < b->targets.len; i++)
 		from_debug_info(b, &b->targets.data[i]);
+	for (uint32_t i = 0; dwarf && i < b->plan->types.len; i++)
+		if (!b->plan->types.data[i].object_size)
+			from_inlined(b, i);
 	for (uint32_t i = 0; i < b->plan->types.len; i++) {
 		const struct rt_plan_type *type = &b->plan->types.data[i];
 

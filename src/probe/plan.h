@@ -44,7 +44,8 @@ struct rt_point {
 	int32_t counter_offset; /* or RT_COUNTER_UNKNOWN */
 	uint8_t counter_size;
 	int8_t counter_bias; /* what to add to the counter read at address to get it BEFORE the operation: the armed
-				instruction may lie behind the one that counts */
+				instruction may lie behind the one that counts. 0 where the result names the object:
+				there the count is the one AFTER the operation */
 	char *name;          /* function; owned by the plan */
 };
 

@@ -120,6 +120,9 @@ static struct rt_error *add_point(struct rt_plan_build *b, const struct rt_targe
 	p.result_size = at_return ? result_size(b, t, f) : 0;
 	/* where the result names the object, the counter is read when the operation is over, and is told as it is */
 	rt_plan_set_counter(type, result || f->place == RT_PLACE_ARG_PTR ? NULL : &site.track, &p);
+	/* behind a slot the walk does not see which field of the object was written */
+	if (f->place == RT_PLACE_ARG_PTR && site.track.elsewhere)
+		p.counter_offset = RT_COUNTER_UNKNOWN, p.counter_size = 0;
 	return rt_plan_add(b, t->type, t->function, &p, t->name);
 }
 

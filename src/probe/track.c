@@ -114,8 +114,10 @@ static void step_memory_write(struct rt_track *t, const struct rt_insn *insn, st
 		set_slot(t, at.n, size, insn->is_mov && size >= 4 ? source : unknown);
 		return;
 	}
-	if (at.kind != RT_VALUE_OBJECT)
+	if (at.kind != RT_VALUE_OBJECT) {
+		t->elsewhere = true;
 		return;
+	}
 	if (insn->is_add || insn->is_sub || insn->is_xadd)
 		change_field(t, insn, at.n);
 	else if (insn->is_mov || insn->is_cmpxchg)

@@ -41,7 +41,8 @@ struct rt_track {
 	unsigned slot_count;
 	struct rt_change changes[RT_TRACK_CHANGES];
 	unsigned change_count;
-	bool too_many; /* changes did not fit: nothing is known about fields any more */
+	bool elsewhere; /* memory was written that is neither the object nor the frame */
+	bool too_many;  /* changes did not fit: nothing is known about fields any more */
 };
 
 /* At a function's entry (CFA = sp + 8), with the object in reg; RT_REG_NONE: no object. */

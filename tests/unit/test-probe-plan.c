@@ -86,8 +86,9 @@ TEST(every_compiler_and_level)
 		assert_int_equal(point->place, RT_PLACE_OUT);
 		assert_int_equal(point->flags, RT_EV_AT_RETURN | RT_EV_HIDDEN);
 		assert_int_equal(point->delta, 1);
-		/* at return the get is over: the count before it is one less */
-		assert_int_equal(point->counter_bias, -1);
+		/* at return the get is over: the count is told as it is then */
+		assert_int_equal(point->counter_offset, 8);
+		assert_int_equal(point->counter_bias, 0);
 		assert_int_equal(planned_point(&p, "obj_put")->delta, -1);
 		finish(&w, &p);
 	}
@@ -242,6 +243,27 @@ TEST(inlined_counting_that_moved_ahead)
 	code_at = workdir_output(&w, "objdump -d --start-address=%" PRIu64 " --stop-address=%" PRIu64 " i.so",
 				 point->address.v, point->address.v + 8);
 	assert_int_equal(point->counter_bias, strstr(code_at, "sub") ? 0 : 1);
+	finish(&w, &p);
+}
+
+/* T **: the count read behind "(*slot)->refs--" is not the one before it, so none is told */
+TEST(counting_behind_a_slot)
+{
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(
+		&w, "s.s",
+		".text\n.globl s_put\n.type s_put,@function\ns_put: mov (%rdi),%rax\n lock subl $1,8(%rax)\n je 1f\n"
+		"1: ret\n.size s_put,.-s_put\n.globl s_ref\n.type s_ref,@function\ns_ref: mov (%rdi),%rax\n"
+		" test %rax,%rax\n je 1f\n lock addl $1,8(%rax)\n1: ret\n.size s_ref,.-s_ref\n");
+	workdir_run(&w, "gcc -shared -nostdlib -o s.so s.s");
+	planned_open(&p, workdir_path(&w, "s.so"));
+	planned_make(&p, "type=s get=s_ref:*1 put=s_put:*1 counter=+8:4", NULL);
+	assert_int_equal(planned_point(&p, "s_put")->counter_offset, RT_COUNTER_UNKNOWN);
+	assert_int_equal(planned_point(&p, "s_ref")->counter_offset, 8);
+	assert_int_equal(planned_point(&p, "s_ref")->cost, RT_COST_EMULATED);
 	finish(&w, &p);
 }
 
