@@ -239,6 +239,7 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 	}
 	if (inc->last_ns + LT_RACE_NS < seen->ev.time_ns)
 		inc->raced = false;
+	inc->shared |= inc->last_tid && inc->last_tid != seen->ev.tid;
 	inc->last_tid = seen->ev.tid;
 	inc->last_ns = seen->ev.time_ns;
 	inc->balance += seen->ev.delta;
@@ -448,12 +449,15 @@ void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen)
 	}
 	if (lt_nest_merge(lt, inc, &seen->ev))
 		return;
-	if (seen->ev.count != INT32_MIN && inc->known && seen->ev.count != inc->balance) {
-		struct rt_wire_event first;
+	if (inc->known && !inc->assumed && (inc->shared || seen->ev.count != inc->balance)) {
+		const struct rt_wire_event *first = lt_linear_first(lt, seen->e, inc->type, inc->balance);
 
 		/* another thread's operation came before this one, by the counter */
-		if ((seen->e->flags & RT_EV_COUNT_EXACT) && lt_order_take(lt, seen->e, inc->balance, &first)) {
-			lt_incarnation_event(lt, &first);
+		if (first) {
+			struct rt_wire_event copy = *first;
+
+			lt_order_done(lt, first);
+			lt_incarnation_event(lt, &copy);
 			lt_life_operation(lt, seen);
 			return;
 		}

@@ -3,8 +3,8 @@
  * The order of time. Producers hand in their records a little out of order; a
  * sorted window of LT_WINDOW_NS of stream time (at most LT_WINDOW records) puts
  * that right. Streams are nearly sorted: a record mostly goes to the end.
- * Within one object exact counts are better than clocks: lt_order_take() lets
- * the waiting operation go first that the counter says came first.
+ * Within one object exact counts are better than clocks (linear.c): an operation
+ * that waits may be taken out of the window before its turn.
  */
 #include <string.h>
 
@@ -64,23 +64,33 @@ void lt_order_flush(struct rt_lifetime *lt)
 static bool concerns(const struct lt_slot *s, const struct rt_wire_event *e)
 {
 	return s->head.kind == RT_WIRE_EVENT && s->event.object == e->object && s->head.pid == e->head.pid &&
-	       s->head.tid != e->head.tid && s->event.point && s->time_ns - e->head.time_ns <= LT_RACE_NS;
+	       s->time_ns - e->head.time_ns <= LT_RACE_NS;
 }
 
-bool lt_order_take(struct rt_lifetime *lt, const struct rt_wire_event *e, int64_t count, struct rt_wire_event *ret)
+unsigned lt_order_pending(const struct rt_lifetime *lt, const struct rt_wire_event *e, const struct rt_wire_event **ret,
+			  unsigned max)
 {
-	for (uint32_t i = 0; i < lt->ring_nr && i < LOOK; i++) {
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < lt->ring_nr && i < LOOK && n < max; i++) {
 		struct lt_slot *s = ring_at(lt, i);
 
 		if (s->time_ns - e->head.time_ns > LT_RACE_NS && s->time_ns > e->head.time_ns)
-			return false;
-		if (concerns(s, e) && (s->event.flags & RT_EV_COUNT_EXACT) && (int32_t)s->event.count == count) {
-			*ret = s->event;
-			s->head.kind = 0; /* done; its slot stays until its turn */
-			return true;
+			break;
+		if (concerns(s, e))
+			ret[n++] = &s->event;
+	}
+	return n;
+}
+
+void lt_order_done(struct rt_lifetime *lt, const struct rt_wire_event *pending)
+{
+	for (uint32_t i = 0; i < lt->ring_nr; i++) {
+		if (&ring_at(lt, i)->event == pending) {
+			ring_at(lt, i)->head.kind = 0; /* its slot stays until its turn */
+			return;
 		}
 	}
-	return false;
 }
 
 bool lt_order_near(const struct rt_lifetime *lt, const struct rt_wire_event *e)
@@ -90,7 +100,7 @@ bool lt_order_near(const struct rt_lifetime *lt, const struct rt_wire_event *e)
 
 		if (s->time_ns - e->head.time_ns > LT_RACE_NS && s->time_ns > e->head.time_ns)
 			return false;
-		if (concerns(s, e))
+		if (concerns(s, e) && s->head.tid != e->head.tid)
 			return true;
 	}
 	return false;

@@ -128,7 +128,8 @@ struct lt_inc {
 	bool attached;   /* born before the attach, or birth not seen */
 	bool incomplete; /* operations were not seen */
 	bool raced;
-	bool soft; /* dead by the balance only */
+	bool shared; /* by more than one thread */
+	bool soft;   /* dead by the balance only */
 	bool freed;
 	bool forced; /* freed with open references */
 	bool floating;
@@ -333,8 +334,13 @@ int32_t lt_type_start(const struct lt_type *type);
 /* order.c */
 bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r);
 void lt_order_flush(struct rt_lifetime *lt);
-/* takes the waiting event of another thread on the same object whose exact count is `count`; false: none */
-bool lt_order_take(struct rt_lifetime *lt, const struct rt_wire_event *e, int64_t count, struct rt_wire_event *ret);
+/* waiting events of the same address and almost the same time as e; valid until the window moves */
+unsigned lt_order_pending(const struct rt_lifetime *lt, const struct rt_wire_event *e, const struct rt_wire_event **ret,
+			  unsigned max);
+void lt_order_done(struct rt_lifetime *lt, const struct rt_wire_event *pending);
+/* linear.c: the waiting event that has to go before e, by the exact counts; NULL: e is next */
+const struct rt_wire_event *lt_linear_first(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type,
+					    int64_t balance);
 /* another thread works on the object of e at almost the same time */
 bool lt_order_near(const struct rt_lifetime *lt, const struct rt_wire_event *e);
 /* what order.c calls when the turn of a record has come (lifetime.c) */

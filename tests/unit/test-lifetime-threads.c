@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Made-up programs with threads. Each operation is probed a little before it
+ * takes effect, and the probe loads the counter as it is at that moment: what
+ * uprobes see. A healthy program must stay silent, a leak keep its function.
+ */
+#include <inttypes.h>
+
+#include "lifetime.h"
+
+enum { OBJECTS = 200, THREADS = 3, OPS = 16 };
+
+struct op {
+	uint64_t effect_ns, probe_ns;
+	unsigned tid;
+	const char *op, *stack;
+	int delta, count;
+	bool exact;
+	uint64_t object;
+};
+
+static uint64_t seed;
+
+static uint64_t roll(uint64_t n)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % n;
+}
+
+static int by_probe(const void *a, const void *b)
+{
+	const struct op *x = a, *y = b;
+
+	return x->probe_ns < y->probe_ns ? -1 : x->probe_ns > y->probe_ns;
+}
+
+static void add(struct op *ops, unsigned *n, unsigned tid, uint64_t at, const char *op, const char *stack, int delta,
+		uint64_t object)
+{
+	at = at / OPS * OPS + *n % OPS; /* no two at once */
+	ops[*n] = (struct op){ .effect_ns = at, .probe_ns = at - roll(3000), .tid = tid, .op = op, .stack = stack };
+	ops[*n].delta = delta;
+	ops[(*n)++].object = object;
+}
+
+/* one object: made by main, handed to workers that take their own reference, put by all in any order */
+static unsigned life(struct op *ops, uint64_t start, uint64_t object, bool leaks)
+{
+	unsigned n = 0;
+
+	add(ops, &n, 1, start, "new", "main;produce@p.c:3", 1, object);
+	for (unsigned t = 0; t < THREADS; t++) {
+		add(ops, &n, 10 + t, start + 5000 + roll(4000), "get", "worker;work@p.c:20", 1, object);
+		if (!leaks || t)
+			add(ops, &n, 10 + t, start + 15000 + roll(9000), "put", "worker;work@p.c:29", -1, object);
+	}
+	add(ops, &n, 1, start + 15000 + roll(9000), "put", "main;produce@p.c:8", -1, object);
+	return n;
+}
+
+static void counts(struct op *ops, unsigned n, bool exact)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t at = exact ? ops[i].effect_ns : ops[i].probe_ns;
+
+		for (unsigned k = 0; k < n; k++) {
+			if (ops[k].effect_ns < at)
+				ops[i].count += ops[k].delta;
+		}
+		ops[i].exact = exact;
+	}
+}
+
+static char *program(unsigned leaks, bool exact)
+{
+	struct op *all = calloc(OBJECTS * OPS, sizeof(*all));
+	unsigned n = 0;
+	char *out = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&out, &len);
+
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		unsigned made = life(all + n, 100000 + i * 7000, 0x1000 + i * 0x40, i % 4 == 1 && i / 4 < leaks);
+
+		counts(all + n, made, exact);
+		n += made;
+	}
+	qsort(all, n, sizeof(*all), by_probe);
+	fprintf(f, "type obj start=1\n");
+	for (unsigned i = 0; i < n; i++) {
+		fprintf(f, "tid=%u\nt=%" PRIu64 " %s obj 0x%" PRIx64 " %s", all[i].tid, all[i].probe_ns, all[i].op,
+			all[i].object, all[i].stack);
+		if (strcmp(all[i].op, "new"))
+			fprintf(f, " %s=%d", exact ? "count" : "read", all[i].count);
+		fputc('\n', f);
+	}
+	for (unsigned t = 0; t < THREADS; t++)
+		fprintf(f, "thread %u end\n", 10 + t);
+	fprintf(f, "hits\nexit 0\n");
+	fclose(f);
+	free(all);
+	return out;
+}
+
+static void run(unsigned leaks, bool exact)
+{
+	for (seed = 1; seed < 60; seed += 3) {
+		uint64_t old = seed;
+		char *events = program(leaks, exact);
+		struct story s = story_run(events, NULL);
+		bool wrong = s.verdict->finding_count != (leaks != 0) || !s.verdict->trust.complete;
+
+		if (!wrong && leaks)
+			wrong = strcmp(s.verdict->findings[0].guilty.function, "work") != 0 ||
+				s.verdict->findings[0].objects != leaks;
+		if (wrong || s.verdict->types[0].live != leaks) {
+			story_print(s.verdict);
+			fail_msg("seed %" PRIu64 ": %zu findings, %" PRIu64 " alive", old, s.verdict->finding_count,
+				 s.verdict->types[0].live);
+		}
+		story_end(&s);
+		free(events);
+		seed = old;
+	}
+}
+
+TEST(healthy_with_read_counts)
+{
+	run(0, false);
+}
+
+TEST(healthy_with_exact_counts)
+{
+	run(0, true);
+}
+
+TEST(leaky_with_read_counts)
+{
+	run(20, false);
+}
+
+TEST(leaky_with_exact_counts)
+{
+	run(20, true);
+}
+
+TEST_MAIN();
