@@ -76,7 +76,7 @@ static bool add_history(const struct lt_answer *a, const struct lt_inc *inc, str
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		balance += e->op == RT_OP_NEW ? lt_type_start(lt_inc_type(a->lt, inc)) : e->delta;
+		balance += e->op == RT_OP_NEW ? inc->start : e->delta;
 		if (i >= keep && i + keep < inc->nr)
 			continue;
 		fill_entry(a, inc, e, balance, &f->history[f->history_count++]);

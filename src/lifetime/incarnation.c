@@ -202,7 +202,7 @@ static bool audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 		for (uint32_t i = 0; i < inc->nr; i++)
 			moved += inc->ledger[i].delta;
 		if (inc->has_new && type->start < 0 && count - moved >= 0 && count - moved < LT_COUNT_SANE) {
-			type->start = (int32_t)(count - moved);
+			type->start = inc->start = (int32_t)(count - moved);
 			type->start_learnt = true;
 		}
 		inc->balance = count;
@@ -372,6 +372,7 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		return false;
 	inc->has_new = true;
 	inc->attached = false;
+	inc->start = inc->known ? inc->base : lt_type_start(lt_inc_type(lt, inc));
 	inc->base = 0;
 	if (!inc->known) {
 		inc->balance = lt_type_start(lt_inc_type(lt, inc)) + moved;
@@ -401,14 +402,16 @@ static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen 
 			type->start_learnt = true;
 		}
 		inc->counted = true;
-		if (count != type->start) {
+		inc->start = count; /* constructors of one type may differ, where nobody said what they give */
+		if (count != type->start && !type->start_learnt) {
+			inc->start = type->start;
 			lt_life_incomplete(lt, inc);
 			inc->gap = count - type->start;
 		}
 		inc->balance = count;
 		inc->known = true;
 	} else {
-		inc->balance = lt_type_start(type); /* 1 is what nearly all types do */
+		inc->balance = inc->start = lt_type_start(type); /* 1 is what nearly all types do */
 		inc->known = true;
 		inc->assumed = type->start < 0;
 	}

@@ -31,10 +31,9 @@ static void expand(const struct rt_lifetime *lt, const struct lt_inc *inc, struc
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 		uint32_t used = lt->uses.data[e->use].site, site = used ? used : LT_NOWHERE;
-		int start = lt_type_start(type);
 
 		if (e->op == RT_OP_NEW)
-			add(ret, i, site, true, type->flags & RT_TYPE_HEAP_ONLY ? 1 : start);
+			add(ret, i, site, true, type->flags & RT_TYPE_HEAP_ONLY ? 1 : inc->start);
 		if (e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES))
 			add(ret, i, site, false, 1);
 		if (e->flags & LT_EV_TRANSFER)

@@ -114,6 +114,7 @@ struct lt_inc {
 	int64_t balance;    /* references now, as far as known */
 	int64_t gap;        /* what the counter knew and we did not */
 	int32_t base;       /* references at first sight */
+	int32_t start;      /* references that new gave */
 	uint32_t nr, cap;
 	struct lt_event *ledger;
 	uint32_t folded; /* events that the ledger lost */

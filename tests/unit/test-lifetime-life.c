@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* One life: birth, nesting, handing over, death, reuse, and what was not seen. */
+#include <time.h>
+
 #include "lifetime.h"
 
 /* runs to no finding, complete, with this many objects, this many alive */
@@ -32,6 +34,18 @@ TEST(start_is_learnt)
 	char *events = story_join(turns, NULL, "exit 0\n");
 
 	lives(events, 5, 0);
+	free(events);
+}
+
+TEST(constructors_that_give_different_counts)
+{
+	char *turns = story_loop("new obj $ main@a.c:1 read=1 flags=return\nput obj $ main@a.c:4 read=1\n", 0, 5);
+	char *pairs = story_loop("new obj $ main@a.c:7 via=obj_new_pair read=2 flags=return\n"
+				 "put obj $ main@a.c:8 read=2\nput obj $ main@a.c:9 read=1\n",
+				 5, 5);
+	char *events = story_join(turns, pairs, "exit 0\n");
+
+	lives(events, 10, 0);
 	free(events);
 }
 
@@ -265,6 +279,40 @@ TEST(live_objects_for_the_census)
 	rt_lifetime_live(s.lifetime, 1, count_live, &n);
 	assert_int_equal(n, 1);
 	story_end(&s);
+}
+
+/* no limit is asserted: machines differ */
+TEST(speed)
+{
+	char *turns = story_loop("new obj $ main@a.c:1\nget obj $ main;f@a.c:2 count=1\n"
+				 "get obj $ main;f@a.c:3;g@a.c:9 count=2\nput obj $ main;f@a.c:3;g@a.c:10 count=3\n"
+				 "put obj $ main;f@a.c:4 count=2\nput obj $ main@a.c:6 count=1\n",
+				 0, 20000);
+	char *events = story_join(turns, NULL, "exit 0\n");
+	struct timespec a, b;
+	struct story s;
+	struct rt_text *text = NULL;
+	struct rt_lifetime *lt = NULL;
+	const struct rt_wire_head *r = NULL;
+	const struct rt_verdict *v;
+	double seconds;
+
+	assert_ok(rt_text_create(events, strlen(events), "speed", &text));
+	assert_ok(rt_lifetime_create(NULL, rt_text_namer(text), &lt));
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	do {
+		assert_ok(rt_text_source(text)->next(rt_text_source(text), &r));
+		if (r)
+			assert_ok(rt_lifetime_record(lt, r));
+	} while (r);
+	assert_ok(rt_lifetime_verdict(lt, &v));
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	seconds = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+	print_message("%.2f million events a second\n", (double)v->trust.events / seconds / 1e6);
+	assert_int_equal(v->types[0].live, 0);
+	s = (struct story){ text, lt, v };
+	story_end(&s);
+	free(events);
 }
 
 TEST_MAIN();

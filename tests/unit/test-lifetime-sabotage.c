@@ -350,4 +350,41 @@ TEST(handed_to_a_thread)
 	sabotage(with_type(story_join(events, story_loop(turn, 11, 8), "thread 7 end\nhits\nexit 0\n")), "consume");
 }
 
+TEST(any_bit)
+{
+	char *events = story_join(story_loop(OK_TURN("count=1", "count=2", "count=3", "count=2", "count=1"), 0, 4),
+				  story_loop(BAD_TURN("count=1", "count=2", "count=3", "count=2"), 4, 2),
+				  "held 0x1100 none\nmark census\nhits\nexit 0\n");
+	struct rt_text *text = NULL;
+	static struct stream whole, damaged;
+
+	assert_ok(rt_text_create(events, strlen(events), "bits", &text));
+	stream_read(text, &whole);
+	for (unsigned round = 0; round < 3000; round++) {
+		struct rt_lifetime *lt = NULL;
+		const struct rt_verdict *v = NULL;
+
+		stream_copy(&whole, &damaged);
+		for (unsigned flips = 1 + roll(4); flips; flips--) {
+			struct rt_wire_head *r = damaged.records[roll(damaged.n)];
+			unsigned size = r->size, byte = roll(size);
+
+			((uint8_t *)r)[byte] ^= (uint8_t)(1u << roll(8));
+			if (!rt_record_valid(r, size))
+				((uint8_t *)r)[byte] = 0, r->size = (uint16_t)size;
+		}
+		assert_ok(rt_lifetime_create(NULL, rt_text_namer(text), &lt));
+		for (unsigned i = 0; i < damaged.n; i++) {
+			if (rt_record_valid(damaged.records[i], whole.records[i]->size))
+				assert_ok(rt_lifetime_record(lt, damaged.records[i]));
+		}
+		assert_ok(rt_lifetime_verdict(lt, &v));
+		rt_lifetime_destroy(lt);
+		stream_free(&damaged);
+	}
+	stream_free(&whole);
+	rt_text_destroy(text);
+	free(events);
+}
+
 TEST_MAIN();
