@@ -7,8 +7,10 @@
  *    the fault; where several could be, the doubt of the matching lowers confidence.
  *  - Somebody points to it: a cache, unless healthy twins overrule: references
  *    of this site are closed by the function that took them (at least TWINS of
- *    them, OWN of all), and the activation that took this one is over.
- *    More open references than pointers is a suspicion.
+ *    them, OWN of all), the activation that took this one is proven over, and few stay
+ *    open. How sure depends on whether there are more references than pointers,
+ *    and on what became of other objects that this site left open.
+ *    More open references than pointers alone is a suspicion.
  *  - No census: twins as above; or references of this site are closed elsewhere
  *    and younger ones were (a queue that is not yet drained has no younger ones
  *    gone); or objects of the type die, but none that passed here. A name that says
@@ -88,7 +90,7 @@ static bool keeps(const struct rt_lifetime *lt, uint32_t site)
 	return false;
 }
 
-/* without a census: do twins say that this reference should have been closed? */
+/* without a census, and not closed where it was taken: do twins say that this reference should have been closed? */
 static double by_twins(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
 	const struct lt_stat *stat = stat_of(m->type, ref->site);
@@ -107,6 +109,31 @@ static double by_twins(const struct lt_answer *a, const struct lt_model *m, cons
 	if (ref->inc->last_ns < m->type->first_death_ns)
 		return 0.3; /* made at the start, never touched again: a table or a pool */
 	return keeps(a->lt, ref->site) ? 0.35 : 0.6;
+}
+
+/*
+ * Somebody points to the object. Stale pointers are frequent, on stacks above
+ * all: objects that share their fault with lost ones are lost, too.
+ */
+static double by_census(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref, bool twins)
+{
+	const struct lt_inc *inc = ref->inc;
+	double closed = lt_model_closed(m, ref->site), left = lt_model_left_open(m, ref->site);
+	double lost = lt_model_fates(m, ref->site, true), held = lt_model_fates(m, ref->site, false);
+	bool stack_only = !inc->held[RT_HOLDER_GLOBAL] && !inc->held[RT_HOLDER_HEAP] && !inc->held[RT_HOLDER_OBJECT];
+	bool more = inc->known && (double)inc->balance > pointers(inc);
+
+	if (twins && lost >= held)
+		return 0.9;
+	if (stack_only && lost >= TWINS * held)
+		return 0.7;
+	if (twins && more && closed >= left)
+		return 0.85;
+	if (twins && closed >= 10 && closed >= 4 * left && !keeps(a->lt, ref->site))
+		return 0.6;
+	if (more || twins)
+		return 0.4;
+	return a->lt->strict ? 0.5 : 0;
 }
 
 static double confidence(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
@@ -132,18 +159,16 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 	}
 	if (inc->child)
 		return 0;
-	if (inc->census) {
-		if (twins)
-			return proven ? 0.95 : 0.85;
-		if (inc->known && (double)inc->balance > pointers(inc))
-			return 0.4;
-		return a->lt->strict ? 0.5 : 0;
-	}
-	if (twins && proven)
-		return lt_ended_well(a->lt, inc->pid) ? 0.95 : 0.75;
-	if (twins)
+	if (inc->census)
+		return by_census(a, m, ref, twins && proven);
+	if (!twins)
+		return by_twins(a, m, ref);
+	/* where most stay open, those that were closed may be the exception: a failed insertion */
+	if (lt_model_closed(m, ref->site) < 2 * lt_model_left_open(m, ref->site))
+		return SUSPECT;
+	if (!proven)
 		return 0.85;
-	return by_twins(a, m, ref);
+	return lt_ended_well(a->lt, inc->pid) ? 0.95 : 0.75;
 }
 
 /* the level of the path that keeps what is handed up to it */

@@ -152,6 +152,19 @@ static void count_left(struct lt_answer *a, const struct lt_ref *ref)
 		(*n)++;
 }
 
+/* what became of the objects that each site left open */
+static void fates(struct lt_answer *a, struct lt_model *m, const struct survivors *s)
+{
+	for (size_t i = 0; i < s->all.len; i++) {
+		struct lt_ref refs[LT_UNITS];
+		const struct lt_inc *inc = s->all.data[i].inc;
+		unsigned n = inc->census ? open_refs(a, &s->all.data[i], s, refs) : 0;
+
+		for (unsigned j = 0; j < n; j++)
+			lt_model_fate(m, refs[j].site, inc->nobody);
+	}
+}
+
 static const char *alive_reason(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
 	const uint64_t *at = rt_map_get(&lt->process_by_pid, rt_key_make(inc->pid, 0));
@@ -228,6 +241,7 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	}
 	a->nomem |= !ok;
 	solve(&s, m);
+	fates(a, m, &s);
 	for (size_t i = s.all.len; ok && i-- > 0;)
 		judge(a, m, &s.all.data[i], &s);
 	rt_vec_deinit(&s.all);

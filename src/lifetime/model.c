@@ -15,7 +15,8 @@
 #include "lifetime/assign.h"
 
 static const double FAR = 1e6, SMOOTH = 2;
-static const uint32_t ANY = 0, LEFT = UINT32_MAX;
+/* cells of a site that are no put sites */
+static const uint32_t ANY = 0, LEFT = UINT32_MAX, LOST = UINT32_MAX - 2, HELD = UINT32_MAX - 3;
 enum { ROUNDS = 5 };
 
 static double *cell(struct lt_model *m, uint32_t g, uint32_t p)
@@ -60,6 +61,26 @@ void lt_model_learn(struct lt_model *m, uint32_t g, uint32_t p, double n)
 void lt_model_left(struct lt_model *m, uint32_t g, double n)
 {
 	bump(m, g, LEFT, n);
+}
+
+double lt_model_left_open(const struct lt_model *m, uint32_t g)
+{
+	return value(m, g, LEFT);
+}
+
+void lt_model_fate(struct lt_model *m, uint32_t g, bool lost)
+{
+	bump(m, g, lost ? LOST : HELD, 1);
+}
+
+double lt_model_fates(const struct lt_model *m, uint32_t g, bool lost)
+{
+	return value(m, g, lost ? LOST : HELD);
+}
+
+static bool is_site(uint64_t p)
+{
+	return p != ANY && p < HELD;
 }
 
 double lt_model_pair(const struct lt_model *m, uint32_t g, uint32_t p)
@@ -234,7 +255,7 @@ double lt_model_own(const struct lt_model *m, uint32_t g)
 	size_t pos = 0;
 
 	while (all > 0 && (s = rt_map_next(&m->index, &pos))) {
-		if (s->key.a == g && s->key.b != ANY && s->key.b != LEFT &&
+		if (s->key.a == g && is_site(s->key.b) &&
 		    lt_site_passes(m->lt, g, lt_site_function(m->lt, (uint32_t)s->key.b)))
 			own += m->n.data[s->value];
 	}
@@ -249,7 +270,7 @@ uint32_t lt_model_usual(const struct lt_model *m, uint32_t g, double *ret_share)
 	size_t pos = 0;
 
 	while ((s = rt_map_next(&m->index, &pos))) {
-		if (s->key.a == g && s->key.b != ANY && s->key.b != LEFT && m->n.data[s->value] > best) {
+		if (s->key.a == g && is_site(s->key.b) && m->n.data[s->value] > best) {
 			best = m->n.data[s->value];
 			site = (uint32_t)s->key.b;
 		}

@@ -32,6 +32,10 @@ double lt_model_own(const struct lt_model *m, uint32_t g);
 uint32_t lt_model_usual(const struct lt_model *m, uint32_t g, double *ret_share);
 /* counts that n references of g were left open, for later matchings; or n closings g -> p */
 void lt_model_left(struct lt_model *m, uint32_t g, double n);
+double lt_model_left_open(const struct lt_model *m, uint32_t g);
+/* counts that an object with an open reference of g is lost (nobody points to it), or held; and tells how many are */
+void lt_model_fate(struct lt_model *m, uint32_t g, bool lost);
+double lt_model_fates(const struct lt_model *m, uint32_t g, bool lost);
 void lt_model_learn(struct lt_model *m, uint32_t g, uint32_t p, double n);
 /* The cheapest matching of marks. forbid >= 0: this mark must have a partner. extra: closers may stay alone cheaply. */
 void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsigned n, int forbid, bool extra,

@@ -236,6 +236,30 @@ TEST(reachable_but_twins_close_it)
 	      RT_ROLE_MISSING_PUT);
 }
 
+TEST(kept_where_the_insertion_succeeds)
+{
+	/* the reference comes back only when the table has the object already */
+	const char *failed =
+		"new obj $ main@i.c:5\nget obj $ main;share@i.c:9 count=1\nput obj $ main;share@i.c:12 count=2\n"
+		"put obj $ main@i.c:7 count=1\n";
+	const char *kept = "new obj $ main@i.c:5\nget obj $ main;share@i.c:9 count=1\nput obj $ main@i.c:7 count=2\n";
+
+	silent(failed, 6, kept, 20, "exit 0\n");
+	silent(failed, 6,
+	       "new obj $ main@i.c:5\nget obj $ main;share@i.c:9 count=1\nput obj $ main@i.c:7 count=2\n"
+	       "held $ heap 1\n",
+	       20, "mark census\nexit 0\n");
+}
+
+TEST(stale_pointers_on_the_stack)
+{
+	char *end = story_join(story_loop("held $ none\n", 20, 4), NULL, "held 0x1600 stack 2\nmark census\nexit 0\n");
+
+	leaks(HEALTHY, 20, LEAKY, 5, end, "parse_header", RT_ROLE_MISSING_PUT);
+	leaks("", 20, LEAKY, 5, end, "parse_header", RT_ROLE_MISSING_PUT);
+	free(end);
+}
+
 TEST(child_of_a_leaked_root)
 {
 	char *events =
