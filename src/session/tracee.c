@@ -416,6 +416,8 @@ static struct rt_error *adopt(struct rt_session *s, struct rt_thread *t)
 		p->attached = true; /* in the middle of its life */
 		if (!rt_thread_add(s, p, t->tid))
 			return rt_error_nomem();
+		/* nobody knows what it inherited */
+		RT_TRY(rt_emit_task(s, RT_WIRE_MARK, rt_process_wire(p), p->tgid, 0, RT_MARK_ATTACH));
 		RT_TRY(rt_session_look(s, p));
 	} else if (!rt_thread_add(s, p, t->tid)) {
 		return rt_error_nomem();
