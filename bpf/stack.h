@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The call stack of a hit: one bulk read of stack memory, then a walk along
- * the frame pointers inside the copy. One read of 2 KiB costs about as much as
+ * the frame pointers inside the copy. One read of 4 KiB costs little more than
  * one of 8 bytes, so this is several times cheaper than bpf_get_stack(), which
  * besides loses the caller of a function that has not pushed its frame yet.
  */
@@ -10,9 +10,9 @@
 #include "state.h"
 
 #define PAGE 4096
-#define REFILLS 3             /* further reads for stacks that span more than one copy */
-#define SPAN (1u << 20)       /* a frame pointer farther away than this is not one */
-#define USER_END (1ull << 47) /* first address that user space cannot have */
+#define REFILLS 3       /* further reads for stacks that span more than one copy */
+#define SPAN (1u << 20) /* a frame pointer farther away than this is not one */
+#define USER_BITS 47    /* of an address in user space */
 #define MIX 0x9e3779b97f4a7c15ull
 
 /*
@@ -28,7 +28,7 @@ static __always_inline bool copy_stack(struct hit *h, struct scratch *s, uint64_
 	s->base = from;
 	size = want;
 	if (top >> 36 == tid) {
-		top = (top << 12) & (USER_END - 1);
+		top = (top << 12) & ((1ull << USER_BITS) - 1);
 		if (top > from && top - from < want)
 			size = top - from;
 	}
@@ -61,68 +61,149 @@ static __always_inline bool copied(struct scratch *s, uint64_t at, uint64_t *ret
 	return true;
 }
 
-/* What the return slot at `slot` held before the kernel put its return trampoline there. */
-static __always_inline uint64_t real_return(struct hit *h, uint64_t slot, uint64_t pc, uint32_t *flags)
-{
-	struct rt_pending_key key = { h->pid_tgid, slot, 0 };
-	struct rt_pending *p;
-
-	*flags = 0;
-	/* The trampoline starts a page; hardly any real return address does. */
-	if (pc & (PAGE - 1))
-		return pc;
-	p = bpf_map_lookup_elem(&pendings, &key);
-	if (!p)
-		return pc;
-	*flags = RT_FRAME_TRAMP;
-	return p->ra;
-}
-
+/* Cheap for each frame; spread over all bits at the end. */
 static __always_inline uint64_t mix(uint64_t hash, uint64_t pc, uint32_t cfa)
 {
-	hash = (hash ^ pc ^ (uint64_t)cfa << 32) * MIX;
+	return hash * MIX + (pc ^ (uint64_t)cfa << 32);
+}
+
+static __always_inline uint64_t spread(uint64_t hash, uint32_t nr)
+{
+	hash = (hash ^ hash >> 32) * MIX + nr;
 	return hash ^ hash >> 29;
 }
 
-/* Frames from pc on; bp belongs to the frame that pc lies in. Returns the hash. */
-static __always_inline uint64_t walk(struct hit *h, struct scratch *s, uint64_t hash, uint64_t pc, uint32_t flags,
-				     uint64_t bp, uint32_t nr)
-{
-	uint32_t refills = 0, cfa, end = RT_STACK_DEPTH;
-	uint64_t last = h->sp, off;
+/* A walk on its way. */
+struct walk {
+	uint64_t salt, hash, pc, bp, last; /* last: no frame lies below */
+	uint32_t nr, flags;
+};
 
-	for (; nr < RT_STACK_MAX; nr++) {
-		if (nr >= rt_frames)
+/* Not 0: no address of user code. */
+static __always_inline uint64_t not_code(uint64_t pc)
+{
+	return (pc - PAGE) >> USER_BITS;
+}
+
+/*
+ * Follows the frame pointers inside the copy: w->pc lies in the frame that
+ * w->bp belongs to. Ends at the first frame that is not in the copy, which then
+ * is w->pc and w->bp. No calls in here: they would cost the loop its registers.
+ * A global function is verified once, by itself, and not for each path to it:
+ * inlined, the loop would take the programs beyond the verifier's patience.
+ */
+__noinline int walk_copy(struct scratch *s, struct walk *w, uint64_t sp)
+{
+	uint64_t hash, pc, bp, last, base, room, off, *frame, *at;
+	uint32_t nr, frames = rt_frames, cfa;
+
+	if (!s || !w)
+		return 0;
+	hash = w->hash;
+	pc = w->pc;
+	bp = w->bp;
+	last = w->last;
+	nr = w->nr;
+	base = s->base;
+	room = s->copied - 16;
+	sp -= 16;
+	frame = (uint64_t *)&s->frame[nr & (RT_STACK_MAX - 1)];
+	while (nr < frames) {
+		off = bp - base;
+		if (off > room || bp < last)
 			break;
-		cfa = 0;
-		off = bp - s->base;
-		if (bp < last || bp - last > SPAN || bp & 7) {
-			end = bp ? RT_STACK_NO_FP : RT_STACK_ROOT;
-		} else if (off + 16 > s->copied && (refills++ >= REFILLS || !copy_stack(h, s, bp) || s->copied < 16)) {
-			end = refills > REFILLS ? RT_STACK_COPY : RT_STACK_FAULT;
-			h->cpu->tops[(uint32_t)h->pid_tgid % TOPS] = 0;
-		} else {
-			cfa = bp + 16 - h->sp;
-		}
-		s->frame[nr & (RT_STACK_MAX - 1)] = (struct rt_wire_frame){ pc, cfa, flags };
+		at = (uint64_t *)(s->copy + (off & (RT_COPY_MAX - 1)));
+		cfa = bp - sp;
+		frame[0] = pc;
+		frame[1] = cfa; /* and no flags */
 		hash = mix(hash, pc, cfa);
-		if (end != RT_STACK_DEPTH) {
-			nr++;
-			break;
-		}
-		off = (bp - s->base) & (RT_COPY_MAX - 1);
-		pc = real_return(h, bp + 8, *(uint64_t *)(s->copy + off + 8), &flags);
+		frame += 2;
+		nr++;
 		last = bp + 16;
-		bp = *(uint64_t *)(s->copy + off);
-		if (pc - PAGE >= USER_END - PAGE) {
-			end = bp ? RT_STACK_NO_FP : RT_STACK_ROOT;
-			nr++;
+		bp = at[0];
+		pc = at[1];
+		if (not_code(pc) | (bp & 7))
+			break;
+	}
+	w->hash = hash;
+	w->pc = pc;
+	w->bp = bp;
+	w->last = last;
+	w->nr = nr;
+	return 0;
+}
+
+/* Puts right return addresses that the kernel has replaced by its return trampoline. */
+__noinline int repair(struct scratch *s, struct walk *w, uint64_t sp, uint64_t pid_tgid)
+{
+	struct rt_pending_key key = { pid_tgid, 0, 0 };
+	struct rt_wire_frame *f;
+	struct rt_pending *p;
+	uint32_t i, below = 0;
+	uint64_t hash;
+
+	if (!s || !w)
+		return 0;
+	hash = w->salt;
+
+	for (i = 0; i < RT_STACK_MAX; i++) {
+		if (i >= w->nr)
+			break;
+		f = &s->frame[i & (RT_STACK_MAX - 1)];
+		key.slot = sp + below - 8;
+		below = f->cfa;
+		/* The trampoline starts a page; hardly any real return address does. */
+		if (!(f->pc & (PAGE - 1)) && !f->flags) {
+			p = bpf_map_lookup_elem(&pendings, &key);
+			if (p) {
+				f->pc = p->ra;
+				f->flags = RT_FRAME_TRAMP;
+			}
+		}
+		hash = mix(hash, f->pc, f->cfa);
+	}
+	w->hash = hash;
+	return 0;
+}
+
+/* Frames from w->pc on; fills in s->nr and s->end and returns the hash. */
+static __always_inline uint64_t walk(struct hit *h, struct scratch *s, struct walk *w)
+{
+	uint32_t round, end = RT_STACK_DEPTH, first = w->nr & 1;
+	bool closed = false;
+
+	for (round = 0; round <= REFILLS; round++) {
+		walk_copy(s, w, h->sp);
+		closed = not_code(w->pc);
+		if (closed || w->nr >= rt_frames)
+			break;
+		end = w->bp ? RT_STACK_NO_FP : RT_STACK_ROOT;
+		if (w->bp < w->last || w->bp - w->last > SPAN || w->bp & 7)
+			break;
+		end = RT_STACK_COPY;
+		if (round == REFILLS)
+			break;
+		end = RT_STACK_FAULT;
+		if (!copy_stack(h, s, w->bp) || s->copied < 16) {
+			h->cpu->tops[(uint32_t)h->pid_tgid % TOPS] = 0;
 			break;
 		}
+		end = RT_STACK_DEPTH;
 	}
-	s->nr = nr;
+	if (closed) {
+		end = w->bp ? RT_STACK_NO_FP : RT_STACK_ROOT;
+	} else if (w->nr < rt_frames) {
+		/* the last one: its own frame is not known */
+		s->frame[w->nr & (RT_STACK_MAX - 1)] = (struct rt_wire_frame){ w->pc, 0, 0 };
+		w->hash = mix(w->hash, w->pc, 0);
+		w->nr++;
+	}
+	s->frame[first].flags = w->flags;
+	if (rt_returns)
+		repair(s, w, h->sp, h->pid_tgid);
+	s->nr = w->nr;
 	s->end = end;
-	return hash ^ (uint64_t)nr << 56;
+	return spread(w->hash, w->nr);
 }
 
 /* Sends the stack in s if it is new; its id in h->stack. false: the ring is full. */
@@ -156,43 +237,69 @@ static __always_inline bool send_stack(struct hit *h, struct scratch *s, uint64_
 	return true;
 }
 
+/* Where the walk begins. false: nothing is known but that something was hit. */
+static __always_inline bool walk_init(struct hit *h, struct pt_regs *ctx, struct scratch *s, struct walk *w)
+{
+	const struct rt_probe *p = h->probe;
+	uint64_t sp = ctx->sp, cfa = sp + p->cfa_delta;
+	bool fine;
+
+	w->bp = ctx->bp;
+	fine = copy_stack(h, s, sp) && s->copied >= 16;
+	if (p->kind & RT_PROBE_SITE) {
+		h->sp = sp;
+		w->pc = ctx->ip;
+		w->flags = RT_FRAME_SITE;
+	} else {
+		h->sp = cfa;
+		fine = fine && copied(s, cfa - 8, &w->pc);
+	}
+	w->last = h->sp;
+	/* The probed function has set up its own frame already: go on with its caller's. */
+	if (!w->flags && fine && w->bp + 16 == cfa)
+		copied(s, w->bp, &w->bp);
+	return fine;
+}
+
+/*
+ * An instance inlined into a function whose CFA is known: its frame is written
+ * here, because the frame pointer may belong to the caller.
+ */
+static __always_inline void walk_site(struct hit *h, struct scratch *s, struct walk *w)
+{
+	const struct rt_probe *p = h->probe;
+	uint64_t cfa = h->sp + p->cfa_delta, pc;
+
+	if (!w->flags || p->cfa_delta <= 0 || !copied(s, cfa - 8, &pc))
+		return;
+	s->frame[0] = (struct rt_wire_frame){ w->pc, p->cfa_delta, w->flags };
+	w->hash = mix(w->hash, w->pc, p->cfa_delta);
+	w->nr = 1;
+	w->flags = 0;
+	w->pc = pc;
+	if (w->bp + 16 == cfa)
+		copied(s, w->bp, &w->bp);
+}
+
 /* Stack of a hit at ctx; sets h->sp and h->stack. false: the event cannot be sent, h->drop says why. */
 static __always_inline bool capture(struct hit *h, struct pt_regs *ctx)
 {
-	const struct rt_probe *p = h->probe;
-	uint64_t hash, pc, bp = ctx->bp, sp = ctx->sp, cfa = sp + p->cfa_delta;
-	uint32_t flags = 0, nr = 0;
 	struct scratch *s = scratch_take(h->cpu_id);
-	bool site = p->kind & RT_PROBE_SITE, fine;
+	uint64_t hash = (uint64_t)h->wire_pid << 32 | h->salt;
+	struct walk w = { .salt = hash, .hash = hash };
+	bool fine;
 
 	if (!s) {
 		h->drop = DROP_BUSY;
 		return false;
 	}
-	h->sp = site ? sp : cfa;
-	hash = ((uint64_t)h->wire_pid << 32 | h->salt) * MIX;
-	fine = copy_stack(h, s, sp);
-	if (site) {
-		pc = ctx->ip;
-		flags = RT_FRAME_SITE;
-	}
-	if (p->cfa_delta > 0) {
-		if (site) {
-			s->frame[0] = (struct rt_wire_frame){ pc, p->cfa_delta, flags };
-			hash = mix(hash, pc, p->cfa_delta);
-			nr = 1;
-		}
-		fine = fine && copied(s, cfa - 8, &pc);
-		/* The probed function has set up its own frame already: go on with its caller's. */
-		if (fine && bp + 16 == cfa)
-			copied(s, bp, &bp);
-		if (fine)
-			pc = real_return(h, cfa - 8, pc, &flags);
-	}
-	if (fine || (site && !nr)) {
-		hash = walk(h, s, hash, pc, flags, bp, nr);
+	fine = walk_init(h, ctx, s, &w);
+	if (fine)
+		walk_site(h, s, &w);
+	if (fine || w.flags) {
+		hash = walk(h, s, &w);
 	} else {
-		s->nr = nr;
+		s->nr = 0;
 		s->end = RT_STACK_FAULT;
 	}
 	fine = send_stack(h, s, hash);

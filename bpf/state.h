@@ -21,9 +21,12 @@
 #define TOPS 64
 
 /* Set before loading: the verifier sees them as constants. */
-const volatile uint32_t rt_stack_bytes = 2048;
+const volatile uint32_t rt_stack_bytes = 4096;
 const volatile uint32_t rt_frames = 16;
 const volatile uint32_t rt_points = 1;
+
+/* Set once the first return point is armed: stacks may hold return trampolines. */
+uint32_t rt_returns = 0;
 
 /* Ids of stacks count from 1. */
 uint32_t rt_next_stack = 1;
@@ -192,5 +195,5 @@ static __always_inline struct scratch *scratch_take(uint32_t cpu)
 
 static __always_inline void scratch_put(struct scratch *s)
 {
-	__sync_lock_test_and_set(&s->busy, 0);
+	*(volatile uint32_t *)&s->busy = 0;
 }

@@ -112,6 +112,8 @@ static struct rt_error *choose_sites(struct rt_uprobe *u, uint32_t entry, const 
 		s->address = arm->bias + p->address.v;
 		s->point = p->id;
 		s->at_return = p->kind == RT_POINT_RETURN || p->condition != RT_IF_ALWAYS;
+		if (s->at_return)
+			rt_uprobe_expect_returns(u, true);
 		why = rt_uprobe_point_set(u, p);
 		if (!why && s->at_return && return_is_taken(u, process, p))
 			why = "another point waits for the same function's return";

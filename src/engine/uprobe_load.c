@@ -18,7 +18,8 @@
 #pragma GCC diagnostic pop
 
 #define DEFAULT_RING (64u << 20)
-#define DEFAULT_STACK_BYTES 2048
+#define DEFAULT_STACK_BYTES \
+	4096 /* 16 frames of real programs span 3 to 4.5 KiB in the middle; 4 KiB cost hardly more than 2 */
 #define DEFAULT_FRAMES 16
 #define STACKS (128u << 10)
 #define PENDINGS (16u << 10)
@@ -177,6 +178,11 @@ void rt_uprobe_unload(struct rt_uprobe *u)
 	u->counts = NULL;
 	reftrace_bpf__destroy(u->bpf);
 	u->bpf = NULL;
+}
+
+void rt_uprobe_expect_returns(struct rt_uprobe *u, bool expect)
+{
+	__atomic_store_n(&u->bpf->bss->rt_returns, expect, __ATOMIC_SEQ_CST);
 }
 
 int rt_uprobe_prog_entry(const struct rt_uprobe *u)

@@ -97,6 +97,8 @@ void rt_uprobe_fail(const struct rt_uprobe_report *report, struct rt_uprobe_site
 /* uprobe_load.c */
 RT_CHECK struct rt_error *rt_uprobe_load(struct rt_uprobe *u);
 void rt_uprobe_unload(struct rt_uprobe *u);
+/* Whether stacks may hold return trampolines from now on. */
+void rt_uprobe_expect_returns(struct rt_uprobe *u, bool expect);
 /* Programs by purpose, as fds; -1 where not loaded. */
 int rt_uprobe_prog_entry(const struct rt_uprobe *u);
 int rt_uprobe_prog_enter(const struct rt_uprobe *u);

@@ -202,6 +202,7 @@ static void forget_test(struct rt_uprobe *u, const struct seen *seen)
 			u->counts[(size_t)cpu * u->points + point] = (struct rt_probe_count){ 0 };
 	}
 	u->last_point = 0;
+	rt_uprobe_expect_returns(u, false);
 }
 
 struct rt_error *rt_uprobe_selftest(struct rt_uprobe *u)
