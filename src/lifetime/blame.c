@@ -252,7 +252,8 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 
 	if (!site->nr || ref->ev == LT_NO_EVENT)
 		return b;
-	level = climb(m, ref->site);
+	/* who takes two and gives back one keeps the other */
+	level = took_twice(a, ref) ? 0 : climb(m, ref->site);
 	b.guilty = site->src[level];
 	b.confidence = confidence(a, m, ref, &b);
 	if (ref->alternative) {

@@ -348,15 +348,12 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 	if (inc->has_new) {
 		const struct lt_event *old = inc->nr ? &inc->ledger[0] : NULL;
 
-		for (uint32_t i = 1; i < inc->nr; i++) {
-			if (inc->ledger[i].tid == ev->tid && inc->ledger[i].delta < 0)
-				return false;
-		}
 		if (!old || old->op != RT_OP_NEW)
 			return false;
 		if (lt_nested(lt, ev, old))
 			return true;
-		if (!lt_nested(lt, old, ev))
+		/* what the outer one does to the object on its way is its own business, puts included */
+		if (!lt_nested(lt, old, ev) && !(inc->nr == 1 && lt_tail_called(lt, old, ev)))
 			return false;
 		inc->ledger[0].use = ev->use;
 		inc->ledger[0].act = ev->act;

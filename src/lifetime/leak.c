@@ -81,6 +81,7 @@ static void left(struct lt_model *m, const struct solution *s, double sign)
 /* how much dearer it is to leave another reference open instead of mark i */
 static void doubt(struct lt_model *m, struct solution *s, unsigned i)
 {
+	uint32_t function = lt_site_function(m->lt, s->marks[i].site);
 	struct lt_match other;
 	double margin;
 
@@ -88,7 +89,9 @@ static void doubt(struct lt_model *m, struct solution *s, unsigned i)
 	margin = other.cost - s->match.cost;
 	s->doubt[i] = margin > 20 ? 0 : exp(-margin) / (1 + exp(-margin));
 	for (unsigned j = 0; j < s->n; j++) {
-		if (s->marks[j].opens && other.mate[j] < 0 && s->match.mate[j] >= 0)
+		/* another line of the same function names the same function */
+		if (s->marks[j].opens && other.mate[j] < 0 && s->match.mate[j] >= 0 &&
+		    lt_site_function(m->lt, s->marks[j].site) != function)
 			s->alternative[i] = s->marks[j].site;
 	}
 	if (!s->alternative[i])

@@ -45,12 +45,21 @@ bool lt_nested(const struct rt_lifetime *lt, const struct lt_event *inner, const
 				return true;
 			continue;
 		}
-		/* siblings have equal CFAs: the caller has to stand at the very same call */
-		if (inner->sp + m->cfa == outer->sp && runs(lt, m, point, true) && i + 1 < s->nr && os && os->nr &&
-		    m[1].pc == lt->machines.data[os->first].pc)
+		if (inner->sp + m->cfa != outer->sp || !runs(lt, m, point, i + 1 < s->nr))
+			continue;
+		/* siblings have equal CFAs: the caller has to stand at the very same call, if it is in the stack */
+		if (i + 1 == s->nr || !os || !os->nr || m[1].pc == lt->machines.data[os->first].pc)
 			return true;
 	}
 	return false;
+}
+
+bool lt_tail_called(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b)
+{
+	const struct lt_use *ua = &lt->uses.data[a->use], *ub = &lt->uses.data[b->use];
+
+	return a->tid == b->tid && a->sp && a->sp == b->sp && ua->stack && ua->stack == ub->stack &&
+	       ua->point != ub->point;
 }
 
 static void replace_site(struct lt_event *old, const struct lt_event *outer)
@@ -78,10 +87,10 @@ bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_e
 		if (!same_kind(old, ev))
 			return false;
 		/* the wrapper came first: the count must not have moved between the two */
-		if (lt_nested(lt, ev, old) && !(old->flags & LT_EV_RETURN))
+		if ((lt_nested(lt, ev, old) || lt_tail_called(lt, ev, old)) && !(old->flags & LT_EV_RETURN))
 			return old->count == ev->count || old->count == INT32_MIN || ev->count == INT32_MIN;
 		/* the wrapper is seen when it returns */
-		if ((ev->flags & LT_EV_RETURN) && lt_nested(lt, old, ev)) {
+		if ((ev->flags & LT_EV_RETURN) && (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev))) {
 			replace_site(old, ev);
 			return true;
 		}

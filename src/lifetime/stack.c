@@ -153,19 +153,21 @@ static void flatten(const struct rt_lifetime *lt, const struct lt_stack *s, stru
 }
 
 /*
- * First frame that is not API. Frames below a constructor or finder of the
- * type are its helpers, if it is near; further out only API that follows API
+ * First frame that is not API. Frames below a constructor (for new) or a
+ * finder are its helpers, if it is near; further out only API that follows API
  * is left out: a deeper look would swallow callers that a wrapper calls back.
+ * A constructor that gets or puts does so on its own account.
  */
-static unsigned skip_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct flat *flat)
+static unsigned skip_api(const struct rt_lifetime *lt, const struct lt_type *type, enum rt_op op,
+			 const struct flat *flat)
 {
-	unsigned at = 0;
+	unsigned makes = LT_API_FINDS | (op == RT_OP_NEW ? LT_API_NEW : 0), all = LT_API | makes, at = 0;
 
 	for (unsigned i = 0; i < flat->nr && i <= LOOK_AHEAD; i++) {
-		if (lt_is_api(lt, type, lt_src(lt, flat->src[i])) & LT_API_MAKES)
+		if (lt_is_api(lt, type, lt_src(lt, flat->src[i])) & makes)
 			at = i + 1;
 	}
-	while (at < flat->nr && lt_is_api(lt, type, lt_src(lt, flat->src[at])))
+	while (at < flat->nr && (lt_is_api(lt, type, lt_src(lt, flat->src[at])) & all))
 		at++;
 	return at < flat->nr ? at : flat->nr ? flat->nr - 1 : 0;
 }
@@ -194,6 +196,11 @@ static bool returns_object(const struct lt_type *type, const struct rt_frame *f)
 	return word_is(s, (size_t)(end - s), type->name);
 }
 
+static bool hands_up(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src)
+{
+	return returns_object(type, &src->frame) || (lt_is_api(lt, type, src) & LT_API_NEW);
+}
+
 static uint32_t site_intern(struct rt_lifetime *lt, const struct lt_site *site)
 {
 	size_t known = lt->sites.len;
@@ -219,13 +226,13 @@ static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_n
 	flatten(lt, s, &flat);
 	if (!flat.nr)
 		return true;
-	at = skip_api(lt, type, &flat);
+	at = skip_api(lt, type, point->op, &flat);
 	use->machine = flat.machine[at];
 	for (;;) {
 		site.src[site.nr++] = flat.src[at];
 		use->up = flat.machine[at];
 		if (!takes || site.nr == LT_PATH || ++at == flat.nr ||
-		    !returns_object(type, &lt_src(lt, site.src[site.nr - 1])->frame))
+		    !hands_up(lt, type, lt_src(lt, site.src[site.nr - 1])))
 			break;
 	}
 	use->site = site_intern(lt, &site);

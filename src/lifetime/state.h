@@ -327,8 +327,8 @@ bool lt_module_record(struct rt_lifetime *lt, const struct rt_wire_module *r);
 void lt_map_record(struct rt_lifetime *lt, const struct rt_wire_map *r); /* learns which program a process runs */
 struct lt_point *lt_point(struct rt_lifetime *lt, uint32_t id);
 struct lt_process *lt_process(struct rt_lifetime *lt, uint32_t pid); /* made when new; NULL: out of memory */
-/* 0, or LT_API with LT_API_MAKES for constructors and finders */
-enum { LT_API = 1, LT_API_MAKES = 2 };
+/* 0, or LT_API for get, put and the like, LT_API_NEW for constructors, LT_API_FINDS for finders */
+enum { LT_API = 1, LT_API_NEW = 2, LT_API_FINDS = 4 };
 unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src);
 int32_t lt_type_start(const struct lt_type *type);
 
@@ -360,6 +360,8 @@ void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc);
 /* nest.c */
 /* inner was made while the function of outer ran, on the same thread */
 bool lt_nested(const struct rt_lifetime *lt, const struct lt_event *inner, const struct lt_event *outer);
+/* one function jumped to the other: two points, one call */
+bool lt_tail_called(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b);
 /* true: ev tells of an operation that the ledger has already; the ledger was put right */
 bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 /* the get that a hidden get at return hands out, or NULL */

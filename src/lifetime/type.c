@@ -53,7 +53,7 @@ bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 {
 	struct lt_type *t = type_of(lt, r->type);
 	uint32_t name = rt_intern_string(&lt->names, r->name);
-	bool made, makes = r->head.op == RT_OP_NEW || (r->flags & RT_EV_HIDDEN);
+	bool made;
 	uint64_t *index, *api;
 	struct lt_point *p;
 
@@ -63,7 +63,7 @@ bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 	api = rt_map_put(&t->api, rt_key_make(name, 0), NULL);
 	if (!index || !api)
 		return false;
-	*api |= LT_API | (makes ? LT_API_MAKES : 0);
+	*api |= r->head.op == RT_OP_NEW ? LT_API_NEW : r->flags & RT_EV_HIDDEN ? LT_API_FINDS : LT_API;
 	if (!made)
 		return true;
 	p = rt_vec_add(&lt->points);
