@@ -38,7 +38,10 @@ class Status(live.LiveTest):
         self.assertEqual(self.status(f'{self.path} ok; exit 7', '--error-exitcode').status, 7)
 
     def test_nothing_seen(self):
-        self.assertEqual(self.status(f'{live.program("server")} ok 0').status, 24)
+        server = live.program('server')
+        run = live.trace(*live.told(server, 'ok', '0'), '--', server, 'ok', '0')
+        self.assertEqual((run.status, run.findings['exit']['reftrace'], run.findings['exit']['program']), (24, 24, 0))
+        self.assertTrue(run.findings['trust']['nothing_seen'])
 
     def test_output_is_the_programs_own(self):
         bare = live.Process([self.path, 'bug']).wait()[1]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Serves until SIGTERM or for SECONDS (argument 2, default 10) and then tells the truth: a target to attach to and to
- * kill. `server bug` leaks one of ten; prints `ready PID` once it runs.
+ * kill. `server bug` leaks one of ten; prints `ready PID` after its first request.
  */
 #include "truth.h"
 
@@ -76,10 +76,12 @@ int main(int argc, char **argv)
 
 	healthy = truth_healthy(argc, argv);
 	sigaction(SIGTERM, &act, NULL);
-	printf("ready %d\n", (int)getpid());
-	fflush(stdout);
 	for (int i = 0; !stop && time(NULL) < end; i++) {
 		serve(i);
+		if (i == 0) {
+			printf("ready %d\n", (int)getpid());
+			fflush(stdout);
+		}
 		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
 	}
 	truth_print("type=req new=req_new get=req_get put=req_put", "answer", "leak");
