@@ -210,8 +210,10 @@ static bool audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 		inc->known = true;
 		return true;
 	}
-	if (count == inc->balance)
+	if (count == inc->balance) {
+		type->max_count = count > type->max_count ? count : type->max_count;
 		return true;
+	}
 	/* a counter read when the function returned has the operation in it, or not */
 	if ((e->flags & RT_EV_AT_RETURN) && count == inc->balance + seen->ev.delta)
 		return true;
@@ -301,7 +303,8 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 {
 	int32_t count = seen->ev.count;
 	const struct lt_type *type = lt_inc_type(lt, inc);
-	bool sane = count > 0 && count < LT_COUNT_SANE;
+	/* what the allocator leaves in freed memory is mostly far above any count */
+	bool sane = count > 0 && count <= 2 * type->max_count + 8;
 
 	if (seen->ev.op == RT_OP_FREE && !inc->freed) {
 		inc->freed = true;

@@ -195,7 +195,8 @@ struct lt_type {
 	uint64_t died, incomplete, lost_lives, forced;
 	uint64_t put_deaths; /* died of a put: a free of a living one is then not the usual end */
 	uint64_t first_death_ns;
-	bool damaged; /* events of the type are missing */
+	int64_t max_count; /* highest counter that agreed with the balance */
+	bool damaged;      /* events of the type are missing */
 	bool has_new, has_free;
 	struct rt_map exact;   /* (get site, put site) -> closed in one activation, dead objects */
 	struct rt_map stat_of; /* site -> index of stats */

@@ -43,6 +43,16 @@ TEST(put_never_owed)
 	extra(TWINS, 10, bad, RT_EXTRA_PUT, RT_ROLE_EXTRA_PUT, "on_error");
 }
 
+TEST(freed_memory_has_another_count)
+{
+	extra(TWINS, 5,
+	      "new obj 0x10 main;setup@d.c:5\n"
+	      "put obj 0x10 main;on_error@d.c:30 read=1\n"
+	      "put obj 0x10 main;shutdown_all@d.c:9 read=21893\n"
+	      "exit signal=11\n",
+	      RT_EXTRA_PUT, RT_ROLE_EXTRA_PUT, "on_error");
+}
+
 TEST(put_never_owed_crash)
 {
 	const char *bad = "new obj 0x10 main;setup@d.c:5\n"
