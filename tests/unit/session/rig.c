@@ -58,6 +58,39 @@ static const uint8_t cave_code[] = {
 	0x41, 0x5b, 0x41, 0x5a, 0x5f, 0x5e, 0x5a, 0x59, 0x58, 0xc3 /* pop, ret */
 };
 
+/* Hooks that were planted, to be taken out when the engine stops or forgets the process. */
+struct planted {
+	uint32_t pid;
+	uint64_t hook, call; /* where the linker jumps away, where the signal is sent */
+	uint8_t code[5];
+};
+static struct planted hooks[64];
+
+static void remove_stop(struct planted *h)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/mem", h->pid);
+	fd = open(path, O_RDWR);
+	/* a thread may stand before the call: engine K sends its signal in one go with the hit */
+	if (fd >= 0 && (pwrite(fd, h->code, 5, (off_t)h->hook) != 5 || pwrite(fd, "\x66\x90", 2, (off_t)h->call) != 2))
+		print_message("process %u is gone\n", h->pid);
+	if (fd >= 0)
+		close(fd);
+	h->pid = 0;
+}
+
+static struct planted *planted_in(uint32_t pid)
+{
+	for (size_t i = 0; i < 64; i++) {
+		if (hooks[i].pid == pid)
+			return &hooks[i];
+	}
+	fail_msg("too many processes");
+	return NULL;
+}
+
 static void plant_stop(const struct rt_arm *arm)
 {
 	uint64_t hook = arm->stop_at.v + arm->bias, cave = 0;
@@ -66,6 +99,7 @@ static void plant_stop(const struct rt_arm *arm)
 	uint8_t jump[5] = { 0xe9 };
 	struct rt_maps_line line;
 	int32_t distance;
+	struct planted *h = NULL;
 	siginfo_t info = { .si_signo = SIGSTOP, .si_code = SI_KERNEL };
 	ssize_t n;
 	int fd;
@@ -86,11 +120,23 @@ static void plant_stop(const struct rt_arm *arm)
 	/* lea's operand: from behind it to the siginfo behind the code */
 	bytes[35] = (uint8_t)(sizeof(cave_code) - 39);
 	memcpy(bytes + sizeof(cave_code), &info, 128);
+	for (size_t i = 0; i < 64 && !h; i++) {
+		if (hooks[i].pid == arm->pid)
+			h = &hooks[i];
+	}
+	if (!h)
+		h = planted_in(0);
+	h->hook = hook;
+	h->call = cave + 44;
 	distance = (int32_t)(cave - (hook + 5));
 	memcpy(jump + 1, &distance, 4);
 	snprintf(path, sizeof(path), "/proc/%u/mem", arm->pid);
 	fd = open(path, O_RDWR);
 	assert_true(fd >= 0);
+	/* a forked child has its parent's jump there */
+	assert_int_equal(pread(fd, h->code, 5, (off_t)hook), 5);
+	h->code[0] = 0xc3;
+	h->pid = arm->pid;
 	assert_int_equal(pwrite(fd, bytes, sizeof(bytes), (off_t)cave), sizeof(bytes));
 	assert_int_equal(pwrite(fd, jump, sizeof(jump), (off_t)hook), sizeof(jump));
 	close(fd);
@@ -137,11 +183,19 @@ static struct rt_error *fake_drain(struct rt_engine *engine, struct rt_event_sin
 static void fake_forget(struct rt_engine *engine, uint32_t pid)
 {
 	note(((struct fake *)(void *)engine)->rig, RIG_FORGET, pid);
+	for (size_t i = 0; i < 64; i++) {
+		if (hooks[i].pid == pid)
+			hooks[i].pid = 0;
+	}
 }
 
 static struct rt_error *fake_stop(struct rt_engine *engine, struct rt_event_sink *sink)
 {
 	note(((struct fake *)(void *)engine)->rig, RIG_STOP, 0);
+	for (size_t i = 0; i < 64; i++) {
+		if (hooks[i].pid)
+			remove_stop(&hooks[i]);
+	}
 	return NULL;
 }
 
