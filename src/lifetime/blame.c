@@ -17,7 +17,8 @@
  *    "add", "cache", ... and a type of which no object ever dies make it a suspicion only.
  *  - A process that did not end well leaves everything behind: only twins whose
  *    activation is proven over count.
- *  - Events are missing for this object or type: a suspicion at most.
+ *  - Events are missing for this object or type: a suspicion at most. Functions
+ *    that are not probed do not matter where the counter was read at the end and agrees.
  *
  * Who is it?
  *  - F, the innermost source function that took the reference.
@@ -244,6 +245,12 @@ static void handed_over(const struct lt_answer *a, const struct lt_model *m, con
 	}
 }
 
+/* the counter itself says at the end that nothing was missed */
+static bool audited(const struct lt_inc *inc)
+{
+	return inc->known && inc->final_known && inc->final == inc->balance;
+}
+
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
@@ -267,7 +274,8 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 		b.role = RT_ROLE_EXTRA_GET;
 	else
 		handed_over(a, m, ref, &b);
-	if (ref->inc->incomplete || ref->inc->folded || ref->inc->attached || lt_damaged(a->lt, m->type))
+	if (ref->inc->incomplete || ref->inc->folded || ref->inc->attached || lt_damaged(a->lt, m->type) ||
+	    (m->type->unarmed && !audited(ref->inc)))
 		b.confidence = fmin(b.confidence, SUSPECT);
 	return b;
 }

@@ -307,7 +307,7 @@ bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding
 		f->references++;
 		f->incomplete |= inc->incomplete || inc->folded;
 	}
-	f->incomplete |= lt_damaged(a->lt, type);
+	f->incomplete |= lt_damaged(a->lt, type) || (type->unarmed && f->confidence < 0.5);
 	f->bytes = g->kind == RT_LEAK ? f->objects * type->object_size : 0;
 	f->first_object = first->ref.inc->serial;
 	f->first_address = first->ref.inc->object;

@@ -128,11 +128,12 @@ static bool take_loss(struct rt_lifetime *lt, const struct rt_wire_loss *r)
 	}
 	if (r->cause == RT_LOSS_STACKMAP)
 		return true; /* nothing is missing */
-	if (point) {
+	if (r->cause == RT_LOSS_UNARMED || r->cause == RT_LOSS_REFUSED) {
+		if (point)
+			point->unarmed = true; /* trust.c finds the types of the others by name */
+	} else if (point) {
 		lt->types.data[point->type].damaged = true;
-		point->unarmed |= r->cause == RT_LOSS_UNARMED || r->cause == RT_LOSS_REFUSED;
-		if (!point->unarmed)
-			point->dropped += r->value;
+		point->dropped += r->value;
 	} else {
 		lt->unbound_loss++; /* any type may be the one */
 	}

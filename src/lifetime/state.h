@@ -197,6 +197,7 @@ struct lt_type {
 	uint64_t first_death_ns;
 	int64_t max_count; /* highest counter that agreed with the balance */
 	bool damaged;      /* events of the type are missing */
+	bool unarmed;      /* some function of the type is not probed: only the counter tells what it did */
 	bool has_new, has_free;
 	struct rt_map exact;   /* (get site, put site) -> closed in one activation, dead objects */
 	struct rt_map stat_of; /* site -> index of stats */

@@ -51,6 +51,26 @@ static const char *cause_text(uint32_t cause)
 	return cause < RT_LOSS_NR && texts[cause] ? texts[cause] : "something is missing";
 }
 
+/* the types that lack this function: the text starts with its name; any, where that is not known */
+static void mark_unarmed(struct rt_lifetime *lt, const struct rt_wire_loss *r, const struct lt_point *p)
+{
+	size_t len = strcspn(r->text, ": ");
+	uint32_t name = len ? rt_intern_bytes(&lt->names, r->text, len) : 0;
+	bool found = false;
+
+	if (p) {
+		lt->types.data[p->type].unarmed = true;
+		return;
+	}
+	for (int all = 0; all < 2 && !found; all++) {
+		for (size_t i = 0; i < lt->types.len; i++) {
+			if (!all && !(name && rt_map_get(&lt->types.data[i].api, rt_key_make(name, 0))))
+				continue;
+			lt->types.data[i].unarmed = found = true;
+		}
+	}
+}
+
 static void add_loss(struct rt_lifetime *lt, struct notes *n, const struct rt_wire_loss *r)
 {
 	struct lt_point *p = r->point ? lt_point(lt, r->point) : NULL;
@@ -59,6 +79,7 @@ static void add_loss(struct rt_lifetime *lt, struct notes *n, const struct rt_wi
 	if (r->cause == RT_LOSS_UNARMED || r->cause == RT_LOSS_REFUSED) {
 		char *text = lt_printf(n->arena, "%s%s%s", name, colon, r->text);
 
+		mark_unarmed(lt, r, p);
 		if (!text || !rt_vec_push(&n->unarmed, (const char *)text))
 			n->nomem = true;
 		return;

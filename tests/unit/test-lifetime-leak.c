@@ -355,6 +355,15 @@ TEST(exec_ends_the_image)
 	       "exec\nnew obj 0x9000 main@k.c:1\nput obj 0x9000 main@k.c:3\nexit 0\n");
 }
 
+TEST(unarmed_function_and_the_counter)
+{
+	const char *unarmed = "unarmed obj_find obj get inlined at 3 places\nmark census\nexit 0\n";
+
+	/* the counter at the end agrees: nothing was missed on these objects */
+	leaks(HEALTHY, 20, LEAKY "final $ count=1\nheld $ none\n", 4, unarmed, "parse_header", RT_ROLE_MISSING_PUT);
+	silent(HEALTHY, 20, LEAKY, 4, unarmed);
+}
+
 TEST(type_filter)
 {
 	static const char *const only[] = { "other", NULL };
