@@ -5,6 +5,8 @@
 formatting (clang-format-14), layers, function and file length, SPDX lines,
 man pages, spelling, shell scripts, static analysis (clang-tidy-14).
 """
+import concurrent.futures
+import os
 import pathlib
 import re
 import subprocess
@@ -80,7 +82,8 @@ def main():
                *map(str, tracked('*.md', '*.c', '*.h', '*.scd', '*.py', 'dev')))
     bad += run('shellcheck', 'dev', '.ci/run')
     tidy = [str(p) for p in own if p.suffix == '.c' and 'bpf/' not in str(p.relative_to(ROOT))]
-    bad += run('clang-tidy-14', '--quiet', '-p', build, '--warnings-as-errors=*', *tidy)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        bad += sum(pool.map(lambda p: run('clang-tidy-14', '--quiet', '-p', build, '--warnings-as-errors=*', p), tidy))
     print('lint: clean' if not bad else f'lint: {bad} kinds or places of fault')
     return 1 if bad else 0
 
