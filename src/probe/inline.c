@@ -133,6 +133,7 @@ static struct rt_error *add_instance(struct rt_plan_build *b, const struct insta
 					   .entry = in->at->entry,
 					   .reg = in->at->reg,
 					   .nearest = true,
+					   .slot = f->place == RT_PLACE_ARG_PTR,
 					   .first_insn = b->plan->options.first_insn,
 					   .avoid_nop5 = b->plan->options.avoid_nop5 };
 	struct rt_point p = { .kind = RT_POINT_INSN,
@@ -179,6 +180,9 @@ static struct rt_error *add_instances(struct rt_plan_build *b, uint32_t type, ui
 	_cleanup_free_ struct rt_inlined *list = NULL;
 	size_t count = 0;
 
+	/* the gets inside a find's inlined instances are seen by themselves, and its name is known there */
+	if (f->hidden)
+		return NULL;
 	RT_TRY(rt_dwarf_inlined(b->module->dwarf, name, f->arg ? f->arg : 1, &list, &count));
 	if (count && rt_needs_return(f))
 		return rt_plan_refuse(b, type, function, name, RT_E_UNARMED,

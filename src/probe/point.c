@@ -87,6 +87,7 @@ static struct rt_error *add_point(struct rt_plan_build *b, const struct rt_targe
 					   .start = t->addr,
 					   .reg = f->arg ? (uint8_t)rt_reg_argument(f->arg) : RT_REG_NONE,
 					   .return_slot = at_return,
+					   .slot = f->place == RT_PLACE_ARG_PTR,
 					   .first_insn = b->plan->options.first_insn,
 					   .avoid_nop5 = b->plan->options.avoid_nop5 };
 	struct rt_point p = { .kind = at_return ? RT_POINT_RETURN : RT_POINT_ENTRY, .op = f->op, .function = t->addr };
@@ -120,9 +121,6 @@ static struct rt_error *add_point(struct rt_plan_build *b, const struct rt_targe
 	p.result_size = at_return ? result_size(b, t, f) : 0;
 	/* where the result names the object, the counter is read when the operation is over, and is told as it is */
 	rt_plan_set_counter(type, result || f->place == RT_PLACE_ARG_PTR ? NULL : &site.track, &p);
-	/* behind a slot the walk does not see which field of the object was written */
-	if (f->place == RT_PLACE_ARG_PTR && site.track.elsewhere)
-		p.counter_offset = RT_COUNTER_UNKNOWN, p.counter_size = 0;
 	return rt_plan_add(b, t->type, t->function, &p, t->name);
 }
 

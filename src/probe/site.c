@@ -84,6 +84,12 @@ static void consider(const struct rt_site_request *r, const struct rt_track *tra
 	best->found = true;
 }
 
+/* Puts that take a T ** clear it early: behind a store the slot may hold another object, or a changed one. */
+static bool slot_is_stale(const struct rt_site_request *r, const struct rt_track *track)
+{
+	return r->slot && (track->elsewhere || track->too_many || track->change_count);
+}
+
 /* true when the search is over. */
 static bool enough(const struct rt_site_request *r, const struct choice *best, unsigned seen, bool complete)
 {
@@ -126,7 +132,8 @@ bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, co
 		if (enough(request, &best, n, labels.complete) || insn.jump || insn.ret || insn.call)
 			break;
 		rt_track_step(&track, &insn);
-		if (rt_track_object(&track, request->reg) == RT_REG_NONE && request->reg != RT_REG_NONE)
+		if (slot_is_stale(request, &track) ||
+		    (rt_track_object(&track, request->reg) == RT_REG_NONE && request->reg != RT_REG_NONE))
 			break;
 		offset += insn.length;
 	}

@@ -23,6 +23,7 @@ struct rt_site_request {
 	bool return_slot;                       /* sp must point to the return address (RT_POINT_RETURN) */
 	bool nearest;                           /* the first one that can be armed, not the cheapest */
 	bool first_insn;                        /* the entry or nothing */
+	bool slot;                              /* reg holds a T **: nothing may have been written before the site */
 	bool avoid_nop5;
 };
 

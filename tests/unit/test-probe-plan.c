@@ -180,7 +180,7 @@ TEST(inlined_instances)
 	static const char code[] =
 		"struct obj { long pad; int refs; };\nvoid sink(struct obj *);\n"
 		"static inline struct obj *obj_get(struct obj *o) { __atomic_add_fetch(&o->refs, 1, 5); return o; }\n"
-		"static inline struct obj *obj_find(struct obj *o) { return o; }\n"
+		"static inline struct obj *obj_find(struct obj *o) { sink(o); return o; }\n"
 		"void one(struct obj *o) { obj_get(o); sink(o); }\n"
 		"void two(struct obj *o, struct obj *p) { sink(p); obj_get(o); sink(obj_find(p)); }\n"
 		"void obj_put(struct obj *o) { __atomic_sub_fetch(&o->refs, 1, 5); }\n";
@@ -212,6 +212,12 @@ TEST(inlined_instances)
 		assert_non_null(strstr(insn, "lock"));
 	}
 	assert_int_equal(inlined, 2);
+	/* what a find takes inside its inlined instances is seen by itself */
+	assert_null(planned_why(&p, "obj_find"));
+	planned_close(&p);
+	planned_open(&p, workdir_path(&w, "i.so"));
+	planned_make(&p, "type=obj new=obj_find put=obj_put", NULL);
+	assert_non_null(strstr(planned_why(&p, "obj_find"), "inlined at 1 places"));
 	planned_close(&p);
 	planned_open(&p, workdir_path(&w, "i.so"));
 	planned_make(&p, "type=obj get=obj_get put=obj_put", &(struct rt_plan_options){ .no_inline = true });
@@ -246,22 +252,30 @@ TEST(inlined_counting_that_moved_ahead)
 	finish(&w, &p);
 }
 
-/* T **: the count read behind "(*slot)->refs--" is not the one before it, so none is told */
+/* T **: behind a store the slot may be cleared, or its object changed */
 TEST(counting_behind_a_slot)
 {
 	struct workdir w;
 	struct planned p;
+	const struct rt_point *point;
 
 	workdir_make(&w);
 	workdir_write(
 		&w, "s.s",
 		".text\n.globl s_put\n.type s_put,@function\ns_put: mov (%rdi),%rax\n lock subl $1,8(%rax)\n je 1f\n"
 		"1: ret\n.size s_put,.-s_put\n.globl s_ref\n.type s_ref,@function\ns_ref: mov (%rdi),%rax\n"
-		" test %rax,%rax\n je 1f\n lock addl $1,8(%rax)\n1: ret\n.size s_ref,.-s_ref\n");
+		" test %rax,%rax\n je 1f\n lock addl $1,8(%rax)\n1: ret\n.size s_ref,.-s_ref\n"
+		".globl s_clear\n.type s_clear,@function\ns_clear: mov (%rdi),%rax\n movq $0,(%rdi)\n test %rax,%rax\n"
+		" je 1f\n subl $1,8(%rax)\n1: ret\n.size s_clear,.-s_clear\n");
 	workdir_run(&w, "gcc -shared -nostdlib -o s.so s.s");
 	planned_open(&p, workdir_path(&w, "s.so"));
-	planned_make(&p, "type=s get=s_ref:*1 put=s_put:*1 counter=+8:4", NULL);
-	assert_int_equal(planned_point(&p, "s_put")->counter_offset, RT_COUNTER_UNKNOWN);
+	planned_make(&p, "type=s get=s_ref:*1 put=s_put:*1,s_clear:*1 counter=+8:4", NULL);
+	point = planned_point(&p, "s_put");
+	assert_int_equal(point->address.v, point->function.v);
+	assert_int_equal(point->counter_offset, 8);
+	point = planned_point(&p, "s_clear");
+	assert_true(point->address.v <= point->function.v + 3);
+	assert_int_equal(point->counter_offset, 8);
 	assert_int_equal(planned_point(&p, "s_ref")->counter_offset, 8);
 	assert_int_equal(planned_point(&p, "s_ref")->cost, RT_COST_EMULATED);
 	finish(&w, &p);
