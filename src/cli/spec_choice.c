@@ -141,6 +141,9 @@ struct rt_error *rt_spec_choose(const struct rt_options *options, struct rt_spec
 	RT_TRY(rt_preset_dirs(&dirs));
 	for (size_t i = 0; i < options->pairs.len; i++)
 		RT_TRY(rt_spec_argument(options->pairs.data[i], (const char *const *)dirs, spec));
+	/* what -P told about other types is neither armed nor missed */
+	if (options->types.len)
+		rt_spec_keep(spec, options->types.data, options->types.len);
 	/* a name with -t that -P did not tell is searched for, too */
 	for (size_t i = 0; i < options->types.len && options->pairs.len; i++)
 		scan |= !has_type(spec, options->types.data[i]);

@@ -6,9 +6,9 @@
 #include "probe/spec.h"
 
 /*
- * Parses every -P into *spec. Without -P, types named with -t that a preset
- * has are added as if they had been found (their functions need not exist).
- * *ret_scan: families are to be searched for, since nothing was told, or not about some -t.
+ * Parses every -P into *spec; with -t, only the types that it names are kept. Without -P, types named with -t that a
+ * preset has are added as if they had been found (their functions need not exist). *ret_scan: families are to be
+ * searched for, since nothing was told, or not about some -t.
  */
 RT_CHECK struct rt_error *rt_spec_choose(const struct rt_options *options, struct rt_spec *spec, bool *ret_scan);
 

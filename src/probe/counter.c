@@ -13,6 +13,12 @@ static bool counter_size_ok(uint32_t size)
 	return size == 1 || size == 2 || size == 4 || size == 8;
 }
 
+/* What a preset says about the struct may be about another program of the same names. */
+static bool counter_is_told(const struct rt_plan_type *type)
+{
+	return type->spec->counter_struct && !(type->spec->origin && !strncmp(type->spec->origin, "presets/", 8));
+}
+
 static bool set_member(struct rt_plan_type *type, const struct rt_member *m, const char *from)
 {
 	if (m->offset > INT32_MAX || !counter_size_ok(m->size))
@@ -51,7 +57,7 @@ static void from_debug_info(struct rt_plan_build *b, const struct rt_target *t)
 		size = rt_dwarf_struct_size(b->module->dwarf, structure);
 		type->object_size = size <= UINT32_MAX ? (uint32_t)size : 0;
 	}
-	if (type->counter_offset == RT_COUNTER_UNKNOWN && !type->spec->counter_struct &&
+	if (type->counter_offset == RT_COUNTER_UNKNOWN && !counter_is_told(type) &&
 	    rt_dwarf_counter(b->module->dwarf, structure, &member))
 		(void)set_member(type, &member, "debug info");
 }
@@ -143,9 +149,9 @@ void rt_plan_counters(struct rt_plan_build *b)
 	for (uint32_t i = 0; i < b->plan->types.len; i++) {
 		const struct rt_plan_type *type = &b->plan->types.data[i];
 
-		if (type->counter_offset == RT_COUNTER_UNKNOWN && !type->spec->counter_struct)
+		if (type->counter_offset == RT_COUNTER_UNKNOWN && !counter_is_told(type))
 			from_code(b, i);
-		if (type->counter_offset == RT_COUNTER_UNKNOWN && !type->spec->counter_struct)
+		if (type->counter_offset == RT_COUNTER_UNKNOWN && !counter_is_told(type))
 			from_get_alone(b, i);
 	}
 }

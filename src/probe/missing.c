@@ -5,6 +5,7 @@
 #include "base/sink.h"
 #include "probe/build.h"
 #include "probe/near.h"
+#include "probe/scan.h"
 
 static const char *basename_of(const char *path)
 {
@@ -220,4 +221,31 @@ struct rt_error *rt_plan_missing(const struct rt_plan *plan, const struct rt_pla
 		rt_survey_deinit(&c.surveys[i]);
 	free(c.surveys);
 	return err;
+}
+
+struct rt_error *rt_scan_unknown(const struct rt_plan_module *modules, size_t count, const char *type)
+{
+	static const struct rt_scan_options all = { 0 };
+	_cleanup_(rt_spec_deinit) struct rt_spec found = { 0 };
+	struct rt_near near = { .wanted = type };
+	struct rt_error *err;
+	const char *name = count ? basename_of(modules[0].name) : "the program";
+
+	for (size_t i = 0; i < count; i++) {
+		err = rt_scan_module(&modules[i], &all, &found);
+		/* a module that cannot be read offers no names */
+		if (err && err->code == RT_E_NOMEM)
+			return err;
+		rt_error_free(err);
+	}
+	for (size_t i = 0; i < found.types.len; i++)
+		rt_near_offer(&near, found.types.data[i].name);
+	err = rt_error_new(RT_E_NO_PAIRS, "no type '%s' in %s: no get/put family has this name", type, name);
+	if (near.count)
+		return rt_error_fix(err, "did you mean: %s%s%s%s%s?", near.names[0], near.count > 1 ? ", " : "",
+				    near.count > 1 ? near.names[1] : "", near.count > 2 ? ", " : "",
+				    near.count > 2 ? near.names[2] : "");
+	return rt_error_fix(err,
+			    "name the functions: -P 'type=%s new=FN:ret get=FN:1 put=FN:1', or look: reftrace scan %s",
+			    type, count ? modules[0].name : "FILE");
 }

@@ -26,6 +26,12 @@ RT_CHECK struct rt_error *rt_scan_module(const struct rt_plan_module *module, co
 					 struct rt_spec *spec);
 
 /*
+ * What to say when -t names a type that neither told text nor a scan of the modules has: RT_E_NO_PAIRS with the
+ * families of a like name. Never NULL.
+ */
+struct rt_error *rt_scan_unknown(const struct rt_plan_module *modules, size_t count, const char *type);
+
+/*
  * Where the counter of a get/put pair lies, inferred from code: the get adds 1 to
  * and the put subtracts 1 from the same field of its argument. false: not clear.
  */

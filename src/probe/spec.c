@@ -53,6 +53,24 @@ char *rt_spec_common_stem(const struct rt_spec_type *type)
 	return len ? strndup(first, len) : strdup("object");
 }
 
+void rt_spec_keep(struct rt_spec *spec, const char *const *names, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < spec->types.len; i++) {
+		struct rt_spec_type *type = &spec->types.data[i];
+		size_t n = 0;
+
+		while (n < count && strcmp(names[n], type->name) != 0)
+			n++;
+		if (n == count)
+			rt_spec_type_deinit(type);
+		else
+			spec->types.data[kept++] = *type;
+	}
+	spec->types.len = kept;
+}
+
 static bool same_text(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);

@@ -88,6 +88,8 @@ RT_CHECK struct rt_error *rt_spec_argument(const char *arg, const char *const *p
 RT_CHECK struct rt_error *rt_spec_write(const struct rt_spec *spec, char **ret);
 
 void rt_spec_deinit(struct rt_spec *spec);
+/* Leaves only the types of these names. */
+void rt_spec_keep(struct rt_spec *spec, const char *const *names, size_t count);
 
 /* Glob with * and ? over a whole name. */
 bool rt_glob_match(const char *pattern, const char *name);

@@ -216,28 +216,37 @@ static bool may_lead_on(struct rt_session *s, const struct rt_process *p)
 	return true;
 }
 
+/* The modules that were looked at; caller frees *ret. */
+static struct rt_error *known_modules(struct rt_session *s, struct rt_plan_module **ret, size_t *ret_count)
+{
+	_cleanup_free_ struct rt_plan_module *known = calloc(s->modules.len + 1, sizeof(*known));
+	size_t count = 0;
+
+	if (!known)
+		return rt_error_nomem();
+	for (size_t i = 0; i < s->modules.len; i++) {
+		struct rt_module *m = s->modules.data[i];
+
+		if (m->symtab)
+			RT_TRY(rt_plan_module_of(m, &known[count++]));
+	}
+	*ret = rt_take(known);
+	*ret_count = count;
+	return NULL;
+}
+
 static struct rt_error *missing(struct rt_session *s)
 {
-	RT_VEC(struct rt_plan_module) known = { 0 };
-	struct rt_error *err = NULL;
+	_cleanup_free_ struct rt_plan_module *known = NULL;
+	size_t count;
 
-	for (size_t i = 0; i < s->modules.len && !err; i++) {
-		struct rt_module *m = s->modules.data[i];
-		struct rt_plan_module pm;
-
-		if (!m->symtab)
-			continue;
-		err = rt_plan_module_of(m, &pm);
-		if (!err && !rt_vec_push(&known, pm))
-			err = rt_error_nomem();
-	}
-	for (size_t i = 0; i < s->batches.len && !err; i++) {
+	RT_TRY(known_modules(s, &known, &count));
+	for (size_t i = 0; i < s->batches.len; i++) {
 		/* what a scan found is not told by anybody */
 		if (s->batches.data[i]->spec == s->options.spec)
-			err = rt_plan_missing(s->batches.data[i]->plan, known.data, known.len);
+			RT_TRY(rt_plan_missing(s->batches.data[i]->plan, known, count));
 	}
-	rt_vec_deinit(&known);
-	return err;
+	return NULL;
 }
 
 struct rt_error *rt_session_check_missing(struct rt_session *s, struct rt_process *p)
@@ -249,10 +258,70 @@ struct rt_error *rt_session_check_missing(struct rt_session *s, struct rt_proces
 	return NULL;
 }
 
+struct rt_error *rt_session_note_unseen(struct rt_session *s)
+{
+	for (size_t i = 0; i < s->batches.len; i++) {
+		const struct rt_plan *plan = s->batches.data[i]->plan;
+
+		for (size_t k = 0; k < plan->types.len; k++) {
+			const struct rt_plan_type *type = &plan->types.data[k];
+
+			/* a preset names what many versions of a library have; -P means each word */
+			if (!type->points || !type->spec->origin || strcmp(type->spec->origin, "-P") != 0)
+				continue;
+			for (size_t n = 0; n < type->spec->functions.len; n++) {
+				const struct rt_spec_function *f = &type->spec->functions.data[n];
+
+				if (type->seen[n] || f->guessed || strpbrk(f->name, "*?"))
+					continue;
+				RT_TRY(rt_emit_loss(s, RT_LOSS_REFUSED, 0, 0,
+						    "%s: no function of this name in any module", f->name));
+			}
+		}
+	}
+	return NULL;
+}
+
+/* Is anything armed that goes by this name: a type, or functions that begin with it? */
+static bool armed_name(const struct rt_session *s, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < s->batches.len; i++) {
+		const struct rt_plan *plan = s->batches.data[i]->plan;
+
+		for (size_t k = 0; k < plan->points.len; k++) {
+			const struct rt_point *p = &plan->points.data[k];
+
+			if (!strcmp(plan->types.data[p->type - 1].spec->name, name) ||
+			    (!strncmp(p->name, name, len) && p->name[len] == '_'))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* -t asked for a type that neither -P nor a scan knows */
+static struct rt_error *unknown_type(struct rt_session *s)
+{
+	_cleanup_free_ struct rt_plan_module *known = NULL;
+	const char *const *name = s->options.types;
+	size_t count;
+
+	while (name && *name && armed_name(s, *name))
+		name++;
+	if (!name || !*name)
+		return NULL;
+	RT_TRY(known_modules(s, &known, &count));
+	return rt_scan_unknown(known, count, *name);
+}
+
 struct rt_error *rt_session_check_nothing(struct rt_session *s)
 {
 	const char *name = s->modules.len ? rt_module_basename(s->modules.data[0]) : "the program";
 
+	if (s->options.scan && s->modules.len)
+		RT_TRY(unknown_type(s));
 	if (s->points.len)
 		return NULL;
 	RT_TRY(missing(s));

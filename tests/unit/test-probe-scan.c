@@ -121,6 +121,30 @@ TEST(only_the_named_types)
 	workdir_remove(&w);
 }
 
+TEST(an_unknown_type_is_told_its_neighbours)
+{
+	static const char other[] = "[thread]\nget=thread__get\nput=thread__put\ncounter=thread.nothing";
+	struct rt_error *err;
+	struct workdir w;
+	struct planned p;
+
+	open_program(&w, &p, "gcc -O2 -g");
+	err = rt_scan_unknown(&p.module, 1, "thraed");
+	assert_string_equal(rt_code_text(err->code), rt_code_text(RT_E_NO_PAIRS));
+	assert_non_null(strstr(err->message, "'thraed'"));
+	assert_string_equal(err->fix, "did you mean: thread?");
+	rt_error_free(err);
+	err = rt_scan_unknown(&p.module, 1, "zork");
+	assert_non_null(strstr(err->fix, "type=zork"));
+	rt_error_free(err);
+	/* a preset's word about a struct of another program does not hide the counter that is there */
+	assert_ok(rt_spec_parse(other, strlen(other), "presets/x", &p.spec));
+	planned_make(&p, NULL, NULL);
+	assert_int_equal(p.plan->types.data[0].counter_offset, 8);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
 TEST(inlined_only_families_come_from_debug_info)
 {
 	static const char code[] =

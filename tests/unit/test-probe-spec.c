@@ -102,6 +102,23 @@ TEST(types_of_one_name_are_joined)
 	rt_spec_deinit(&spec);
 }
 
+TEST(only_the_types_asked_for)
+{
+	static const char text[] = "[a]\nget=a_get\n[b]\nget=b_get\nput=b_put\n[c]\nget=c_get\n";
+	static const char *const names[] = { "c", "b", "d" };
+	struct rt_spec spec = { 0 };
+
+	assert_ok(rt_spec_parse(text, strlen(text), "t", &spec));
+	rt_spec_keep(&spec, names, 3);
+	assert_int_equal(spec.types.len, 2);
+	assert_string_equal(spec.types.data[0].name, "b");
+	assert_int_equal(spec.types.data[0].functions.len, 2);
+	assert_string_equal(spec.types.data[1].name, "c");
+	rt_spec_keep(&spec, names + 2, 1);
+	assert_int_equal(spec.types.len, 0);
+	rt_spec_deinit(&spec);
+}
+
 TEST(writing_and_reading_agree)
 {
 	static const char text[] =
