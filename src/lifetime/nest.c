@@ -106,7 +106,8 @@ struct lt_event *lt_nest_hidden(struct rt_lifetime *lt, struct lt_inc *inc, cons
 	for (uint32_t i = inc->nr; i-- > 0 && looked < BACK; looked++) {
 		struct lt_event *old = &inc->ledger[i];
 
-		if (old->tid == ev->tid && (old->op == RT_OP_GET || old->op == RT_OP_NEW) && lt_nested(lt, old, ev)) {
+		if (old->tid == ev->tid && (old->op == RT_OP_GET || old->op == RT_OP_NEW) &&
+		    (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev))) {
 			replace_site(old, ev);
 			return old;
 		}
