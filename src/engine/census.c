@@ -126,7 +126,8 @@ static void find_extent(struct census *c, struct object *o, uint32_t size, bool 
 		return;
 	if (r->kind == RT_REGION_HEAP && rt_census_chunk(r, o->address, &lo, &hi, &dead)) {
 		if (!size || (alone && hi - lo <= size + slack)) {
-			o->hi = hi;
+			/* a pointer to the next header is the allocator's: to what lies behind */
+			o->hi = hi - 8;
 			if (alone && hi - lo <= (size ? size : 4096) + slack)
 				o->lo = lo;
 			return;

@@ -3,7 +3,7 @@
  * A tiny child that outlives us by a moment. The kernel lets tracees go when we
  * are killed, but a thread that stands at a stop the engine asked for would
  * then take the SIGSTOP for real. The guardian wakes when its pipe closes,
- * continues such processes, and ends.
+ * continues such processes, removes what the kernel keeps for us, and ends.
  *
  * It holds nothing of the user's: no terminal, no pipe, no directory.
  */
@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "engine/uprobe.h"
 #include "session/internal.h"
 
 #define GUARD_BYTES (RT_GUARD_SLOTS * sizeof(uint32_t))
@@ -66,7 +67,24 @@ static void continue_stopped(const uint32_t *tgid)
 	}
 }
 
-static void guard(int fd, const uint32_t *tgid)
+/* Definitions in tracefs outlive us, and can be removed once our perf events are closed: when we are gone. */
+static void remove_definitions(pid_t parent)
+{
+	for (int round = 0; round < 200; round++) {
+		struct timespec pause = { 0, 50 * 1000 * 1000 };
+
+		if (getppid() != parent) {
+			struct rt_error *err = rt_uprobe_cleanup_stale(AT_FDCWD);
+
+			if (!err)
+				return;
+			rt_error_free(err); /* still busy */
+		}
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void guard(int fd, pid_t parent, const uint32_t *tgid)
 {
 	sigset_t all;
 	char byte;
@@ -87,14 +105,17 @@ static void guard(int fd, const uint32_t *tgid)
 	do {
 		n = read(0, &byte, 1);
 	} while (n < 0 && errno == EINTR);
-	if (n == 0)
+	if (n == 0) {
 		continue_stopped(tgid);
+		remove_definitions(parent);
+	}
 	_exit(0);
 }
 
 struct rt_error *rt_guardian_start(struct rt_guardian *g)
 {
 	int fds[2];
+	pid_t parent = getpid();
 	void *page = mmap(NULL, GUARD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
@@ -117,7 +138,7 @@ struct rt_error *rt_guardian_start(struct rt_guardian *g)
 	}
 	if (g->pid == 0) {
 		close(fds[1]);
-		guard(fds[0], page);
+		guard(fds[0], parent, page);
 	}
 	close(fds[0]);
 	g->pipe = fds[1];

@@ -175,7 +175,9 @@ RT_CHECK struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process
 RT_CHECK struct rt_error *rt_session_arm_child(struct rt_session *s, struct rt_process *p);
 /* Functions that were told and are nowhere, as an error, when the launched program can never lead to them. */
 RT_CHECK struct rt_error *rt_session_check_missing(struct rt_session *s, struct rt_process *p);
-/* The same at the end of a run in which nothing was armed. */
+/* At the end: a LOSS for each function that was told by name, beside others that are there, and was nowhere. */
+RT_CHECK struct rt_error *rt_session_note_unseen(struct rt_session *s);
+/* As check_missing, at the end of a run in which nothing was armed. */
 RT_CHECK struct rt_error *rt_session_check_nothing(struct rt_session *s);
 /* All that is to be done when the mappings of a stopped process may have changed. */
 RT_CHECK struct rt_error *rt_session_look(struct rt_session *s, struct rt_process *p);
@@ -251,6 +253,14 @@ bool rt_tracee_is_engine_stop(uint32_t tid, int status);
 
 /* Looks through the memory of p; its stopped threads are roots. */
 RT_CHECK struct rt_error *rt_session_census(struct rt_session *s, struct rt_process *p);
+
+/* ---- exit_stack.c ---- */
+
+/*
+ * Where the live stack of a thread that stands in exit() starts: above the frames of exit() itself, which lie
+ * over dead frames of the program and still hold their values. 0: not in exit(), or not to be told.
+ */
+uint64_t rt_exit_stack(struct rt_session *s, const struct rt_process *p, const struct rt_thread *t);
 
 struct rt_session {
 	struct rt_session_options options;

@@ -28,6 +28,7 @@ static bool take(const struct rt_live *live, void *arg)
 struct rt_error *rt_session_census(struct rt_session *s, struct rt_process *p)
 {
 	struct rt_census_options options = { 0 };
+	RT_VEC(uint64_t) stacks = { 0 };
 	RT_VEC(int) tids = { 0 };
 	struct gather g = { 0 };
 	struct rt_error *err;
@@ -38,11 +39,14 @@ struct rt_error *rt_session_census(struct rt_session *s, struct rt_process *p)
 	RT_TRY(rt_session_drain(s));
 	s->hooks.live(s->hooks.arg, rt_process_wire(p), take, &g);
 	for (size_t i = 0; i < p->threads.len && !g.failed; i++) {
-		if (p->threads.data[i]->stopped && !rt_vec_push(&tids, (int)p->threads.data[i]->tid))
+		const struct rt_thread *t = p->threads.data[i];
+
+		if (t->stopped && (!rt_vec_push(&tids, (int)t->tid) || !rt_vec_push(&stacks, rt_exit_stack(s, p, t))))
 			g.failed = true;
 	}
 	options.tids = tids.data;
 	options.tid_count = tids.len;
+	options.stack_from = stacks.data;
 	if (g.failed)
 		err = rt_error_nomem();
 	else if (!g.objects.len)
@@ -52,5 +56,6 @@ struct rt_error *rt_session_census(struct rt_session *s, struct rt_process *p)
 				s->hooks.sink);
 	rt_vec_deinit(&g.objects);
 	rt_vec_deinit(&tids);
+	rt_vec_deinit(&stacks);
 	return err;
 }

@@ -199,6 +199,8 @@ static struct rt_error *finish(struct rt_session *s, bool good_end)
 		if (!err && good_end)
 			err = rt_process_each(s, last_look);
 	}
+	if (!err && good_end)
+		err = rt_session_note_unseen(s);
 	stop_err = s->ops->stop(s->engine, &s->engine_sink);
 	rt_session_detach_all(s);
 	if (err) {

@@ -106,16 +106,9 @@ static void assert_free(struct target *t, bool may_wait)
 		usleep(1000);
 }
 
-static void destroy(void)
-{
-	if (rig.session)
-		rt_session_destroy(rig.session);
-	rig.session = NULL;
-}
-
 static void end(void)
 {
-	destroy();
+	rig_end_session(&rig);
 	rig_deinit(&rig);
 	if (waitpid(-1, NULL, WNOHANG | __WALL) != -1)
 		fail_msg("a child is left");
@@ -144,7 +137,7 @@ static void check_run(const char *a, const char *b)
 		assert_false(rt_session_status(rig.session, &status));
 		assert_int_equal(rt_session_pid(rig.session), t.pid);
 		assert_int_equal(rig_call(&rig, RIG_EXTEND, (uint32_t)t.pid, "server")->points, 2);
-		destroy();
+		rig_end_session(&rig);
 		assert_free(&t, false);
 	}
 	assert_int_equal(((const struct rt_wire_task *)rig_record(&rig, RT_WIRE_MARK, (uint32_t)t.pid, 0))->value,
@@ -206,7 +199,7 @@ static void stopped_stays_stopped(struct target *t)
 	kill(t->pid, SIGSTOP);
 	assert_int_equal(waitpid(t->pid, &status, WUNTRACED), t->pid);
 	attach(t->pid);
-	destroy();
+	rig_end_session(&rig);
 	status_of(t->pid, "State", text, sizeof(text));
 	assert_int_equal(text[0], 'T');
 	kill(t->pid, SIGCONT);
@@ -238,10 +231,10 @@ TEST(refusals)
 	t = start(NULL, NULL);
 	pids[0] = 4194303;
 	assert_code(rig_run(&rig, NULL), RT_E_NO_PROCESS);
-	destroy();
+	rig_end_session(&rig);
 	pids[0] = (uint32_t)getpid();
 	assert_code(rig_run(&rig, NULL), RT_E_USAGE);
-	destroy();
+	rig_end_session(&rig);
 	tracer = fork();
 	if (!tracer) {
 		prctl(PR_SET_NAME, "othertracer");

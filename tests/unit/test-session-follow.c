@@ -37,8 +37,7 @@ static void end(void)
 {
 	int left;
 
-	rt_session_destroyp(&rig.session);
-	rig.session = NULL;
+	rig_end_session(&rig);
 	rig_deinit(&rig);
 	left = waitpid(-1, NULL, WNOHANG | __WALL);
 	if (left != -1)

@@ -70,8 +70,7 @@ static void begin(const char *spec)
 
 static void end(void)
 {
-	rt_session_destroyp(&rig.session);
-	rig.session = NULL;
+	rig_end_session(&rig);
 	rig_deinit(&rig);
 	/* nothing of ours may be left: no child, no guardian */
 	int left = waitpid(-1, NULL, WNOHANG | __WALL);
@@ -138,7 +137,7 @@ TEST(ends_by_signals)
 {
 	begin(SPEC);
 	assert_int_equal(WTERMSIG(run("abort", NULL, NULL)), SIGABRT);
-	rt_session_destroyp(&rig.session);
+	rig_end_session(&rig);
 	assert_int_equal(WTERMSIG(run("kill", NULL, NULL)), SIGKILL);
 	end();
 }
@@ -147,7 +146,7 @@ TEST(signals_pass_unchanged)
 {
 	begin(SPEC);
 	assert_int_equal(run("queue", NULL, NULL), 0);
-	rt_session_destroyp(&rig.session);
+	rig_end_session(&rig);
 	assert_int_equal(WEXITSTATUS(run("stop", NULL, NULL)), 5);
 	end();
 }
@@ -159,7 +158,7 @@ TEST(mask_dispositions_and_fds_are_its_own)
 	for (int fd = 3; fd < 1000; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
 	assert_int_equal(WEXITSTATUS(run("mask", NULL, NULL)), 0);
-	rt_session_destroyp(&rig.session);
+	rig_end_session(&rig);
 	assert_int_equal(WEXITSTATUS(run("fds", NULL, NULL)), 0);
 	end();
 }
@@ -190,7 +189,7 @@ TEST(program_that_cannot_be_started)
 	assert_int_equal(err->errnum, 2);
 	rt_error_free(err);
 	assert_false(rt_session_status(rig.session, &status) && !status);
-	rt_session_destroyp(&rig.session);
+	rig_end_session(&rig);
 	err = rig_run(&rig, refused);
 	assert_non_null(err);
 	assert_int_equal(err->code, RT_E_EXEC);
@@ -293,6 +292,27 @@ static void two_objects(struct rig *r, uint32_t pid, bool (*visit)(const struct 
 		return;
 	visit(&(struct rt_live){ kept ^ 0x5555555555555555, 1, 0, 4, 64 }, arg);
 	visit(&(struct rt_live){ lost ^ 0x5555555555555555, 1, 0, 4, 64 }, arg);
+}
+
+/* main() leaves a frame full of pointers, and exit() runs on top of it. */
+TEST(dead_frames_under_exit_hold_nothing)
+{
+	static const char stale[] =
+		"#include <stdio.h>\n#include <stdlib.h>\nstruct obj { int refs; char b[60]; };\n"
+		"__attribute__((noinline)) struct obj *obj_new(void) { return calloc(1, sizeof(struct obj)); }\n"
+		"__attribute__((noinline)) void obj_put(struct obj *o) { free(o); }\n"
+		"int main(int c, char **v) { struct obj *volatile stale[64]; FILE *f = fopen(v[2], \"w\");\n"
+		"for (int i = 0; i < 64; i++) stale[i] = i ? stale[0] : obj_new();\n"
+		"fprintf(f, \"%lu 1\", (unsigned long)stale[0] ^ 0x5555555555555555); fclose(f); return c == 9 ? "
+		"(obj_put(0), 1) : 0; }";
+
+	begin("type=obj new=obj_new:ret put=obj_put:1");
+	rig_build(&rig, "prog", stale, "");
+	rig.on_live = two_objects;
+	assert_int_equal(run("live", rig_path(&rig, "objects"), NULL), 0);
+	assert_int_equal(rig_count(&rig, RT_WIRE_HELD, 0), 1);
+	assert_int_equal(((const struct rt_wire_held *)rig_record(&rig, RT_WIRE_HELD, 0, 0))->where, RT_HOLDER_NONE);
+	end();
 }
 
 TEST(census_at_the_exit)

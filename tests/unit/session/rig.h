@@ -56,6 +56,8 @@ void rig_build(struct rig *rig, const char *name, const char *source, const char
 const char *rig_path(const struct rig *rig, const char *name);
 /* Runs a session over the command (launch) or rig->options.pids. */
 struct rt_error *rig_run(struct rig *rig, const char *const *command);
+/* Destroys the session of rig_run(), if there is one. */
+void rig_end_session(struct rig *rig);
 /* Whole text of dir/name; "" when it is not there. Static buffer. */
 const char *rig_file(const struct rig *rig, const char *name);
 
