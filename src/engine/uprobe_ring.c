@@ -29,6 +29,8 @@ struct rt_error *rt_ring_open(struct rt_uprobe_ring *ring, int map_fd, size_t si
 		munmap(consumer, page);
 		return rt_error_errno(RT_E_SYSTEM, errno, "cannot map the ring buffer");
 	}
+	/* A child has no use for it, and copying its page tables would make every fork of ours slow. */
+	(void)madvise(producer, page + 2 * size, MADV_DONTFORK);
 	ring->fd = map_fd;
 	ring->size = size;
 	ring->consumer = consumer;

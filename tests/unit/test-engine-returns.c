@@ -144,6 +144,7 @@ TEST(nested_returns_and_repaired_stacks)
 			e->ops->close(e);
 		}
 		rig_records_deinit(&r);
+		rig_free(&p);
 	}
 }
 

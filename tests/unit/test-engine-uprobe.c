@@ -186,6 +186,7 @@ TEST(sixteen_frames_are_the_call_chain)
 				assert_true(s->frame[k].cfa > s->frame[k - 1].cfa || (i == 2 && k + 1 == s->nr));
 		}
 		rig_records_deinit(&r);
+		rig_free(&p);
 	}
 }
 
@@ -216,6 +217,7 @@ TEST(stacks_of_threads_reach_their_start)
 	}
 	e->ops->close(e);
 	rig_records_deinit(&r);
+	rig_free(&p);
 }
 
 /* Behind the change of the counter: the plan says by how much it is off. */

@@ -82,6 +82,21 @@ void rig_compile(struct program *p, const char *name, const char *flags)
 	read_segments(p);
 }
 
+void rig_free(struct program *p)
+{
+	rt_vec_deinit(&p->symbols);
+}
+
+__attribute__((destructor)) static void remove_dir(void)
+{
+	char command[128];
+
+	if (!rig_dir[0])
+		return;
+	snprintf(command, sizeof(command), "rm -rf %s", rig_dir);
+	(void)!system(command);
+}
+
 uint64_t rig_bias(pid_t pid, const char *path)
 {
 	char name[64], line[512];

@@ -49,6 +49,7 @@ extern char rig_dir[64];
 
 /* Compiles target.c with these extra flags into a program of this name. */
 void rig_compile(struct program *p, const char *name, const char *flags);
+void rig_free(struct program *p);
 uint64_t rig_symbol(const struct program *p, const char *name);
 uint64_t rig_offset(const struct program *p, uint64_t address);
 /* Name of the function that holds this ELF address, or "". */
