@@ -82,9 +82,8 @@ static uint64_t cpu_ns(void)
 static struct object object = { 0, 1 };
 static volatile long frames_kept;
 
-/* 14 frames deep, then the loop: with main and its caller some 16 frames. */
-__attribute__((noinline, noclone, optimize("no-omit-frame-pointer"))) static double descend(const struct function *f,
-											    long loops, int depth)
+/* 14 calls deep, then the loop: with main and its caller some 16 frames (built with frame pointers). */
+__attribute__((noinline)) static double descend(const struct function *f, long loops, int depth)
 {
 	double least = 1e18;
 
