@@ -14,18 +14,23 @@
 #define SPEC "type=obj get=obj_get:1 put=obj_put:1"
 
 static const char server[] =
-	"#include <dlfcn.h>\n#include <fcntl.h>\n#include <pthread.h>\n#include <signal.h>\n#include <stdio.h>\n"
-	"#include <stdlib.h>\n#include <unistd.h>\n#include <sys/wait.h>\n"
+	"#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <fcntl.h>\n#include <pthread.h>\n#include <signal.h>\n"
+	"#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n#include <sys/syscall.h>\n#include "
+	"<sys/wait.h>\n"
 	"struct obj { int refs; } o = { 1 };\n"
 	"__attribute__((noinline)) void obj_get(struct obj *p) { p->refs++; }\n"
 	"__attribute__((noinline)) void obj_put(struct obj *p) { p->refs--; }\n"
 	"static volatile long beats; static void *work(void *a) { for (;;) { beats++; usleep(500); } return a; }\n"
 	"static void beat(int s) { char t[64]; int n = snprintf(t, 64, \"%ld\\n\", beats); if (write(1, t, n)) {} }\n"
+	"static void stop(void) { siginfo_t i = { .si_signo = SIGSTOP, .si_code = SI_KERNEL };\n"
+	"  syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), SIGSTOP, &i); }\n"
 	"int main(int argc, char **argv) { pthread_t t; struct sigaction a = { .sa_handler = beat, .sa_flags = "
 	"SA_RESTART };\n"
-	"  sigaction(SIGUSR1, &a, 0); for (int i = 0; i < 3; i++) pthread_create(&t, 0, work, 0);\n"
+	"  char what = argc > 1 ? argv[1][0] : 0; sigaction(SIGUSR1, &a, 0);\n"
+	"  for (int i = 0; i < 3; i++) pthread_create(&t, 0, work, 0);\n"
 	"  if (write(1, \"up\\n\", 3) != 3) return 1;\n"
-	"  for (;;) { void *h = argc > 1 ? dlopen(\"libm.so.6\", RTLD_NOW) : 0; usleep(300);\n"
+	"  for (;;) { void *h = what == 'd' ? dlopen(\"libm.so.6\", RTLD_NOW) : 0; usleep(300);\n"
+	"    if (what == '/' && access(argv[1], F_OK) == 0) { stop(); what = 0; }\n"
 	"    if (h) dlclose(h); if (argc > 2) { if (!fork()) _exit(0); wait(0); } } }\n";
 
 struct target {
@@ -257,7 +262,6 @@ TEST(refusals)
 	end();
 }
 
-/* The session's process is killed while the target stands at a stop that the engine asked for. */
 static void die(struct rig *r)
 {
 	if (rig_count(r, RT_WIRE_MARK, 0) && r->ticks > 2)
@@ -269,6 +273,50 @@ static void die_in_stop(struct rig *r, const struct rt_arm *arm)
 	/* the second image is armed at a stop of its dynamic linker */
 	if (!arm->stop_at.v && arm->point_count)
 		kill(getpid(), SIGKILL);
+}
+
+static void say_attached(struct rig *r)
+{
+	close(creat(rig_path(r, "attached"), 0644));
+}
+
+static void wait_for_state(pid_t pid, char state)
+{
+	char text[100];
+
+	do
+		status_of(pid, "State", text, sizeof(text));
+	while (text[0] != state);
+}
+
+/* The target reaches a stop that the engine asked for, and the session is killed before it hears of it. */
+TEST(killed_before_it_hears_of_a_stop)
+{
+	struct target t;
+	int status;
+	pid_t pid;
+
+	rig_init(&rig, SPEC);
+	t = start(rig_path(&rig, "trigger"), NULL);
+	pid = fork();
+	if (!pid) {
+		rig.on_tick = say_attached;
+		rig.options.duration_ns = 10000000000u;
+		attach(t.pid);
+		_exit(1);
+	}
+	while (access(rig_path(&rig, "attached"), F_OK) != 0)
+		usleep(1000);
+	kill(pid, SIGSTOP);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	close(creat(rig_path(&rig, "trigger"), 0644));
+	wait_for_state(t.pid, 't');
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_free(&t, true);
+	finish(&t);
+	end();
 }
 
 TEST(killed_while_attached)
