@@ -230,6 +230,9 @@ static void set_kind(const cs_insn *in, struct rt_insn *ret)
 	case X86_INS_SUB:
 		ret->is_sub = true;
 		break;
+	case X86_INS_NEG:
+		ret->is_neg = true;
+		break;
 	case X86_INS_XADD:
 		ret->is_xadd = true;
 		break;

@@ -15,6 +15,8 @@ struct rt_target {
 	const char *name;               /* source name; lives as long as the module's tables, or the spec */
 	const struct rt_symbol *symbol; /* NULL: only an address is known */
 	struct rt_elfaddr addr;
+	struct rt_spec_function
+		as; /* the spec's function, or one of the operations it consists of; strings not owned */
 };
 
 struct rt_plan_build {
@@ -25,12 +27,6 @@ struct rt_plan_build {
 	RT_VEC(struct rt_target) targets;
 	struct rt_map taken; /* (address, op or op and register) -> type id: what already is a point */
 };
-
-static inline const struct rt_spec_function *rt_target_function(const struct rt_plan_build *b,
-								const struct rt_target *t)
-{
-	return &b->plan->types.data[t->type].spec->functions.data[t->function];
-}
 
 /* true: the result says where the object is, or whether it counts. */
 static inline bool rt_needs_return(const struct rt_spec_function *f)

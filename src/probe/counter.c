@@ -32,7 +32,7 @@ static bool set_member(struct rt_plan_type *type, const struct rt_member *m, con
 /* Tag or typedef of what target's object argument points to; NULL: unknown. */
 static const char *pointee(struct rt_plan_build *b, const struct rt_target *t)
 {
-	const struct rt_spec_function *f = rt_target_function(b, t);
+	const struct rt_spec_function *f = &t->as;
 	const struct rt_survey_function *declared = rt_survey_declaration(&b->survey, t->name, t->addr);
 	const struct rt_param *p;
 	unsigned levels = f->place == RT_PLACE_ARG || f->place == RT_PLACE_RET ? 1 : 2;
@@ -75,13 +75,13 @@ static void from_code(struct rt_plan_build *b, uint32_t index)
 
 	for (size_t i = 0; i < b->targets.len; i++) {
 		const struct rt_target *get = &b->targets.data[i];
-		const struct rt_spec_function *g = rt_target_function(b, get);
+		const struct rt_spec_function *g = &get->as;
 
 		if (get->type != index || g->op != RT_OP_GET || !plain_argument(g))
 			continue;
 		for (size_t j = 0; j < b->targets.len && tried < COUNTER_PAIRS; j++) {
 			const struct rt_target *put = &b->targets.data[j];
-			const struct rt_spec_function *p = rt_target_function(b, put);
+			const struct rt_spec_function *p = &put->as;
 
 			if (put->type != index || p->op != RT_OP_PUT || !plain_argument(p))
 				continue;
@@ -103,7 +103,7 @@ static void from_get_alone(struct rt_plan_build *b, uint32_t index)
 
 	for (size_t i = 0; i < b->targets.len; i++) {
 		const struct rt_target *get = &b->targets.data[i];
-		const struct rt_spec_function *g = rt_target_function(b, get);
+		const struct rt_spec_function *g = &get->as;
 		struct rt_effect effect;
 
 		if (get->type != index || g->op != RT_OP_GET || !plain_argument(g))
@@ -122,7 +122,10 @@ static void from_inlined(struct rt_plan_build *b, uint32_t index)
 	const struct rt_spec_type *spec = b->plan->types.data[index].spec;
 
 	for (uint32_t i = 0; i < spec->functions.len; i++) {
-		struct rt_target t = { .type = index, .function = i, .name = spec->functions.data[i].name };
+		struct rt_target t = { .type = index,
+				       .function = i,
+				       .name = spec->functions.data[i].name,
+				       .as = spec->functions.data[i] };
 
 		if (rt_plan_dso_fits(spec->functions.data[i].dso, b->module->name))
 			from_debug_info(b, &t);

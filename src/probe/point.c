@@ -79,7 +79,7 @@ static void set_place(const struct rt_spec_function *f, const struct rt_site *si
 static struct rt_error *add_point(struct rt_plan_build *b, const struct rt_target *t)
 {
 	const struct rt_plan_type *type = &b->plan->types.data[t->type];
-	const struct rt_spec_function *f = rt_target_function(b, t);
+	const struct rt_spec_function *f = &t->as;
 	bool at_return = rt_needs_return(f), result = f->place >= RT_PLACE_RET;
 	struct rt_site_request request = { .image = b->module->image,
 					   .decoder = b->decoder,

@@ -4,6 +4,7 @@
 
 #include "base/fs.h"
 #include "probe/build.h"
+#include "probe/spec_type.h"
 
 static const char *basename_of(const char *path)
 {
@@ -25,12 +26,32 @@ bool rt_plan_dso_fits(const char *dso, const char *path)
 	       (strncmp(base + len, ".so", 3) == 0 || (base[len] == '.' && len > 3 && !strcmp(dso + len - 3, ".so")));
 }
 
+/*
+ * A swap is what it consists of: a reference to the object that follows the slot
+ * among the arguments, and what the slot holds is given back. The get goes first: both may be one object.
+ */
+static struct rt_error *push_target(struct rt_plan_build *b, const struct rt_target *target)
+{
+	struct rt_target part = *target;
+
+	if (target->as.op == RT_OP_SWAP && target->as.place == RT_PLACE_ARG_PTR && target->as.arg < RT_SPEC_ARG_MAX) {
+		part.as.op = RT_OP_GET;
+		part.as.place = RT_PLACE_ARG;
+		part.as.arg++;
+		if (!rt_vec_push(&b->targets, part))
+			return rt_error_nomem();
+		part.as = target->as;
+		part.as.op = RT_OP_PUT;
+	}
+	return rt_vec_push(&b->targets, part) ? NULL : rt_error_nomem();
+}
+
 static struct rt_error *add_target(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name,
 				   const struct rt_survey_symbol *s)
 {
 	const struct rt_spec_function *f = &b->plan->types.data[type].spec->functions.data[function];
 	struct rt_target target = {
-		.type = type, .function = function, .name = name, .symbol = s->symbol, .addr = s->symbol->addr
+		.type = type, .function = function, .name = name, .symbol = s->symbol, .addr = s->symbol->addr, .as = *f
 	};
 	bool exact = strcmp(f->name, s->symbol->name) == 0;
 
@@ -43,7 +64,7 @@ static struct rt_error *add_target(struct rt_plan_build *b, uint32_t type, uint3
 	if (s->clone == RT_CLONE_ARGS && !exact && f->arg > 1)
 		return rt_plan_refuse(b, type, function, name, RT_E_UNARMED,
 				      "compiled as %s: argument %u may be elsewhere", s->symbol->name, f->arg);
-	return rt_vec_push(&b->targets, target) ? NULL : rt_error_nomem();
+	return push_target(b, &target);
 }
 
 static bool is_glob(const char *name)
@@ -65,7 +86,10 @@ static struct rt_error *resolve_glob(struct rt_plan_build *b, uint32_t type, uin
 
 static struct rt_error *resolve_address(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name)
 {
-	struct rt_target target = { .type = type, .function = function, .name = name };
+	struct rt_target target = { .type = type,
+				    .function = function,
+				    .name = name,
+				    .as = b->plan->types.data[type].spec->functions.data[function] };
 	const struct rt_symbol *symbol;
 	uint64_t addr;
 
@@ -79,7 +103,7 @@ static struct rt_error *resolve_address(struct rt_plan_build *b, uint32_t type, 
 		target.symbol = symbol;
 		target.name = symbol->name;
 	}
-	return rt_vec_push(&b->targets, target) ? NULL : rt_error_nomem();
+	return push_target(b, &target);
 }
 
 /* "obj_put.isra.0" names just that clone */

@@ -8,52 +8,14 @@
 
 #include <string.h>
 
-#include "probe/effect.h"
-#include "probe/family.h"
-#include "probe/spec_type.h"
-#include "probe/survey.h"
+#include "probe/scan_build.h"
 
-/* A function by name: its code, its declaration, or both. */
-struct named {
-	const char *name;
-	const struct rt_symbol *symbol;            /* NULL: no code of its own */
-	const struct rt_survey_function *declared; /* NULL: no debug info */
-};
-
-struct family {
-	const struct rt_stem *stem;
-	char stem_name[RT_FAMILY_NAME_MAX];
-	struct named get, put;
-	const char *structure; /* tag or typedef, NULL: unknown */
-	uint8_t put_levels;    /* 1: T *, 2: T ** */
-	bool by_type, by_code;
-	int32_t counter; /* by_code: where */
-};
-
-/* A family that was taken: a second one of the same name must count the same field. */
-struct taken {
-	uint32_t name; /* id in survey.names */
-	bool by_code;
-	int32_t counter;
-	const struct rt_symbol *get;
-};
-
-struct scan {
-	const struct rt_plan_module *module;
-	const struct rt_scan_options *options;
-	const struct rt_spec *known; /* what the caller has already */
-	struct rt_spec found;
-	struct rt_survey survey;
-	struct rt_decoder *decoder;
-	RT_VEC(struct taken) taken;
-};
-
-static bool lookup(struct scan *s, const char *name, struct named *ret)
+bool rt_scan_lookup(struct rt_scan *s, const char *name, struct rt_scan_named *ret)
 {
 	const struct rt_survey_symbol *symbol = NULL;
 	const struct rt_survey_function *f = NULL;
 
-	*ret = (struct named){ .name = name };
+	*ret = (struct rt_scan_named){ .name = name };
 	while ((symbol = rt_survey_symbol(&s->survey, name, symbol)))
 		if (symbol->clone != RT_CLONE_PART && !symbol->symbol->ifunc) {
 			ret->symbol = symbol->symbol;
@@ -73,7 +35,7 @@ static bool same_struct(const char *a, const char *b)
 }
 
 /* Does debug info speak for the pair (1), against it (-1), or not at all (0)? */
-static int confirm_by_type(struct scan *s, struct family *f)
+static int confirm_by_type(struct rt_scan *s, struct rt_scan_family *f)
 {
 	const struct rt_survey_function *get = f->get.declared, *put = f->put.declared;
 	const struct rt_param *g = rt_survey_param(&s->survey, get, 1), *p = rt_survey_param(&s->survey, put, 1);
@@ -97,10 +59,9 @@ static int confirm_by_type(struct scan *s, struct family *f)
 	return f->stem->weight == RT_STEM_COMMON && put->param_count > 1 ? 0 : 1;
 }
 
-static bool confirm_by_code(struct scan *s, struct family *f)
+static bool confirm_by_code(struct rt_scan *s, struct rt_scan_family *f)
 {
 	struct rt_effect get, put;
-	uint32_t size;
 
 	if (!f->get.symbol || !f->put.symbol)
 		return false;
@@ -108,16 +69,16 @@ static bool confirm_by_code(struct scan *s, struct family *f)
 	if (!get.count)
 		return false;
 	rt_effect_of(s->module->image, s->module->symtab, s->decoder, f->put.symbol->addr, RT_REG_RDI, &put);
-	return rt_effect_counter(&get, &put, &f->counter, &size);
+	return rt_effect_counter(&get, &put, &f->counter, &f->counter_size);
 }
 
-static bool is_public(const struct named *n)
+bool rt_scan_is_public(const struct rt_scan_named *n)
 {
 	return n->symbol && n->symbol->bind != RT_BIND_LOCAL;
 }
 
 /* Is it a family at all? */
-static bool accept(struct scan *s, struct family *f)
+static bool accept(struct rt_scan *s, struct rt_scan_family *f)
 {
 	struct rt_member counter;
 	int types = confirm_by_type(s, f);
@@ -138,11 +99,12 @@ static bool accept(struct scan *s, struct family *f)
 			return false;
 		}
 	/* an infix ("_ref_unlocked") is an inner variant of a family rather than one of its own */
-	return f->stem->weight == RT_STEM_STRONG && is_public(&f->get) && is_public(&f->put) && f->get.name[0] != '_' &&
+	return f->stem->weight == RT_STEM_STRONG && rt_scan_is_public(&f->get) && rt_scan_is_public(&f->put) &&
+	       f->get.name[0] != '_' &&
 	       strcmp(f->get.name + strlen(f->get.name) - strlen(f->stem->get), f->stem->get) == 0;
 }
 
-static bool wanted(const struct scan *s, const struct family *f)
+bool rt_scan_wanted(const struct rt_scan *s, const struct rt_scan_family *f)
 {
 	const char *const *types = s->options->types;
 
@@ -153,7 +115,7 @@ static bool wanted(const struct scan *s, const struct family *f)
 }
 
 /* The caller's spec counts this function already: a second type would count it twice. */
-static bool is_known(const struct rt_spec *spec, const char *name)
+bool rt_scan_is_known(const struct rt_spec *spec, const char *name)
 {
 	for (size_t t = 0; t < spec->types.len; t++)
 		for (size_t i = 0; i < spec->types.data[t].functions.len; i++)
@@ -162,11 +124,10 @@ static bool is_known(const struct rt_spec *spec, const char *name)
 	return false;
 }
 
-static struct rt_error *add_function(struct rt_spec_type *type, const char *name, enum rt_op op, enum rt_place place)
+struct rt_error *rt_scan_add_function(struct rt_spec_type *type, const char *name, enum rt_op op, enum rt_place place,
+				      uint8_t arg)
 {
-	struct rt_spec_function f = {
-		.op = (uint8_t)op, .place = (uint8_t)place, .arg = place == RT_PLACE_RET ? 0 : 1, .guessed = true
-	};
+	struct rt_spec_function f = { .op = (uint8_t)op, .place = (uint8_t)place, .arg = arg, .guessed = true };
 
 	f.name = strdup(name);
 	if (!f.name)
@@ -177,12 +138,12 @@ static struct rt_error *add_function(struct rt_spec_type *type, const char *name
 	return NULL;
 }
 
-static bool makes(struct scan *s, const struct family *f, const struct named *n)
+static bool makes(struct rt_scan *s, const struct rt_scan_family *f, const struct rt_scan_named *n)
 {
 	const struct rt_param *r;
 
 	if (!n->declared)
-		return !f->structure && is_public(n) && rt_family_is_new(n->name, f->stem_name, false);
+		return !f->structure && rt_scan_is_public(n) && rt_family_is_new(n->name, f->stem_name, false);
 	r = &n->declared->returns;
 	if (!f->structure)
 		return r->pointers == 1 && rt_family_is_new(n->name, f->stem_name, false);
@@ -191,7 +152,7 @@ static bool makes(struct scan *s, const struct family *f, const struct named *n)
 }
 
 /* Does the code of from jump to or call the code at target? */
-static bool calls(struct scan *s, const struct rt_symbol *from, struct rt_elfaddr target)
+static bool calls(struct rt_scan *s, const struct rt_symbol *from, struct rt_elfaddr target)
 {
 	struct rt_elfaddr at = from->addr, end = { from->addr.v + from->size };
 
@@ -208,7 +169,7 @@ static bool calls(struct scan *s, const struct rt_symbol *from, struct rt_elfadd
 }
 
 /* "X_unref() { X_free(); }" with the counting in X_free(). */
-static bool moves_counter(struct scan *s, const struct family *f, const struct named *n)
+static bool moves_counter(struct rt_scan *s, const struct rt_scan_family *f, const struct rt_scan_named *n)
 {
 	struct rt_effect effect;
 
@@ -219,7 +180,7 @@ static bool moves_counter(struct scan *s, const struct family *f, const struct n
 	return false;
 }
 
-static bool frees(struct scan *s, const struct family *f, const struct named *n)
+static bool frees(struct rt_scan *s, const struct rt_scan_family *f, const struct rt_scan_named *n)
 {
 	const struct rt_param *p = rt_survey_param(&s->survey, n->declared, 1);
 
@@ -234,20 +195,20 @@ static bool frees(struct scan *s, const struct family *f, const struct named *n)
 	return calls(s, f->put.symbol, n->symbol->addr) && !moves_counter(s, f, n);
 }
 
-static struct rt_error *complete(struct scan *s, const struct family *f, struct rt_spec_type *type)
+static struct rt_error *complete(struct rt_scan *s, const struct rt_scan_family *f, struct rt_spec_type *type)
 {
 	for (uint32_t id = 1; id <= s->survey.head_count; id++) {
 		const char *name = rt_intern_text(&s->survey.names, id);
-		struct named n;
+		struct rt_scan_named n;
 
 		if ((strncmp(name, f->stem_name, strlen(f->stem_name)) != 0 &&
 		     (!f->structure || strncmp(name, f->structure, strlen(f->structure)) != 0)) ||
-		    !lookup(s, name, &n))
+		    !rt_scan_lookup(s, name, &n))
 			continue;
 		if (makes(s, f, &n))
-			RT_TRY(add_function(type, name, RT_OP_NEW, RT_PLACE_RET));
+			RT_TRY(rt_scan_add_function(type, name, RT_OP_NEW, RT_PLACE_RET, 0));
 		else if (frees(s, f, &n))
-			RT_TRY(add_function(type, name, RT_OP_FREE, RT_PLACE_ARG));
+			RT_TRY(rt_scan_add_function(type, name, RT_OP_FREE, RT_PLACE_ARG, 1));
 	}
 	return NULL;
 }
@@ -256,16 +217,16 @@ static struct rt_error *complete(struct scan *s, const struct family *f, struct 
  * Two pairs for one type are both counted only if they move the same counter and
  * neither is a wrapper of the other; acquire/release beside ref/unref is a lock.
  */
-static struct rt_error *take_name(struct scan *s, const struct family *f, bool *ret_mine)
+static struct rt_error *take_name(struct rt_scan *s, const struct rt_scan_family *f, bool *ret_mine)
 {
-	struct taken t = { .by_code = f->by_code, .counter = f->counter, .get = f->get.symbol };
+	struct rt_scan_taken t = { .by_code = f->by_code, .counter = f->counter, .get = f->get.symbol };
 
 	t.name = rt_intern_string(&s->survey.names, f->structure ? f->structure : f->stem_name);
 	if (!t.name)
 		return rt_error_nomem();
 	*ret_mine = true;
 	for (size_t i = 0; i < s->taken.len; i++) {
-		const struct taken *old = &s->taken.data[i];
+		const struct rt_scan_taken *old = &s->taken.data[i];
 
 		if (old->name == t.name && (!old->by_code || !t.by_code || old->counter != t.counter ||
 					    calls(s, old->get, t.get->addr) || calls(s, t.get, old->get->addr)))
@@ -274,7 +235,7 @@ static struct rt_error *take_name(struct scan *s, const struct family *f, bool *
 	return !*ret_mine || rt_vec_push(&s->taken, t) ? NULL : rt_error_nomem();
 }
 
-static struct rt_error *add_family(struct scan *s, const struct family *f)
+struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_family *f)
 {
 	struct rt_spec one = { 0 };
 	struct rt_spec_type *type = rt_vec_add(&one.types);
@@ -289,12 +250,15 @@ static struct rt_error *add_family(struct scan *s, const struct family *f)
 	type->origin = strdup("scan");
 	if (!type->name || !type->origin)
 		err = rt_error_nomem();
+	if (!err && f->get.name)
+		err = rt_scan_add_function(type, f->get.name, RT_OP_GET, RT_PLACE_ARG, 1);
 	if (!err)
-		err = add_function(type, f->get.name, RT_OP_GET, RT_PLACE_ARG);
-	if (!err)
-		err = add_function(type, f->put.name, RT_OP_PUT, f->put_levels == 2 ? RT_PLACE_ARG_PTR : RT_PLACE_ARG);
-	if (!err)
+		err = rt_scan_add_function(type, f->put.name, RT_OP_PUT,
+					   f->put_levels == 2 ? RT_PLACE_ARG_PTR : RT_PLACE_ARG, 1);
+	if (!err && !f->method)
 		err = complete(s, f, type);
+	if (!err)
+		err = rt_scan_makers(s, f, type);
 	if (!err)
 		err = rt_spec_join(&s->found, &one);
 	rt_spec_deinit(&one);
@@ -305,31 +269,32 @@ static struct rt_error *add_family(struct scan *s, const struct family *f)
  * A variant beside a plain family counts the same objects: it goes by that
  * family's name. false: the caller counts the plain one already, under a name of its own.
  */
-static bool join_plain(struct scan *s, const char *name, const struct rt_stem *stem, struct family *f)
+static bool join_plain(struct rt_scan *s, const char *name, const struct rt_stem *stem, struct rt_scan_family *f)
 {
 	char plain[RT_FAMILY_NAME_MAX], put[RT_FAMILY_NAME_MAX], family[RT_FAMILY_NAME_MAX];
-	struct named get;
+	struct rt_scan_named get;
 
-	if (!rt_family_plain(name, stem, plain) || !lookup(s, plain, &get) ||
+	if (!rt_family_plain(name, stem, plain) || !rt_scan_lookup(s, plain, &get) ||
 	    !rt_family_partner(plain, stem, put, family))
 		return true;
 	memcpy(f->stem_name, family, sizeof(family));
-	return !is_known(s->known, plain);
+	return !rt_scan_is_known(s->known, plain);
 }
 
-static struct rt_error *consider(struct scan *s, const char *name, const struct rt_stem *stem)
+static struct rt_error *consider(struct rt_scan *s, const char *name, const struct rt_stem *stem)
 {
-	struct family f = { .stem = stem, .put_levels = 1 };
+	struct rt_scan_family f = { .stem = stem, .put_levels = 1 };
 	char put[RT_FAMILY_NAME_MAX];
 	bool mine = false;
 
-	if (!rt_family_partner(name, stem, put, f.stem_name) || !lookup(s, put, &f.put) || !lookup(s, name, &f.get) ||
-	    !join_plain(s, name, stem, &f))
+	if (!rt_family_partner(name, stem, put, f.stem_name) || !rt_scan_lookup(s, put, &f.put) ||
+	    !rt_scan_lookup(s, name, &f.get) || !join_plain(s, name, stem, &f))
 		return NULL;
-	if (is_known(s->known, name) || is_known(s->known, put) || !accept(s, &f) || !wanted(s, &f))
+	if (rt_scan_is_known(s->known, name) || rt_scan_is_known(s->known, put) || !accept(s, &f) ||
+	    !rt_scan_wanted(s, &f))
 		return NULL;
 	RT_TRY(take_name(s, &f, &mine));
-	return mine ? add_family(s, &f) : NULL;
+	return mine ? rt_scan_add_family(s, &f) : NULL;
 }
 
 /* The C and C++ run-time libraries: their own counting is nobody's business unless asked for. */
@@ -347,7 +312,7 @@ static bool is_runtime(const char *path)
 	return false;
 }
 
-static struct rt_error *scan_names(struct scan *s)
+static struct rt_error *scan_names(struct rt_scan *s)
 {
 	RT_TRY(rt_decoder_create(s->module->image->machine, &s->decoder));
 	RT_TRY(rt_survey_init(s->module, &s->survey));
@@ -355,13 +320,14 @@ static struct rt_error *scan_names(struct scan *s)
 	for (size_t i = 0; rt_stem_at(i); i++)
 		for (uint32_t id = 1; id <= s->survey.head_count; id++)
 			RT_TRY(consider(s, rt_intern_text(&s->survey.names, id), rt_stem_at(i)));
-	return NULL;
+	RT_TRY(rt_scan_classes(s));
+	return rt_scan_puts(s);
 }
 
 struct rt_error *rt_scan_module(const struct rt_plan_module *module, const struct rt_scan_options *options,
 				struct rt_spec *spec)
 {
-	struct scan s = { .module = module, .options = options, .known = spec };
+	struct rt_scan s = { .module = module, .options = options, .known = spec };
 	struct rt_error *err;
 
 	if (!options->types && is_runtime(module->name))

@@ -6,7 +6,10 @@
  * X_grab/X_drop ... with X__ too), confirmed where possible by parameter type (debug
  * info) or by code (both change one field of their argument by +1 and -1), and
  * completed by constructors (X_new, X_create, X_alloc returning T *) and
- * destructors (X_free, X_delete, X_destroy, X_finalize called by the put).
+ * destructors (X_free, X_delete, X_destroy, X_finalize called by the put). With debug
+ * info constructors need no such name: they return T *, allocate and store the first count.
+ * A put that counts down and frees is a family without a get when there is such a
+ * constructor. C++ methods (ref/unref, AddRef/Release ...) are told from mangled names.
  */
 #pragma once
 

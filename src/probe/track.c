@@ -150,6 +150,13 @@ static struct rt_value result_of(const struct rt_track *t, const struct rt_insn 
 		v = reg_value(t, insn->dst_reg);
 		by = insn->is_sub ? (int64_t)(0 - (uint64_t)insn->imm) : insn->imm;
 	}
+	/* unoptimised code subtracts by adding what it negated */
+	if (insn->is_neg && !insn->has_mem) {
+		v = reg_value(t, insn->dst_reg);
+		v = v.kind == RT_VALUE_CONST
+			    ? (struct rt_value){ .kind = RT_VALUE_CONST, .n = (int64_t)(0 - (uint64_t)v.n) }
+			    : unknown;
+	}
 	if (v.kind == RT_VALUE_FIELD) {
 		/* half a counter is not the counter */
 		if (insn->width != v.size)

@@ -281,6 +281,32 @@ TEST(counting_behind_a_slot)
 	finish(&w, &p);
 }
 
+TEST(a_swap_is_a_get_and_a_put)
+{
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(
+		&w, "s.c",
+		"struct t { int refs; };\nvoid t_replace(struct t **s, struct t *n) { n->refs++; (*s)->refs--; *s = n; "
+		"}\nvoid t_put(struct t *t) { t->refs--; }\n");
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o s.so s.c");
+	planned_open(&p, workdir_path(&w, "s.so"));
+	planned_make(&p, "type=t put=t_put swap=t_replace:*1", NULL);
+	assert_int_equal(p.plan->points.len, 3);
+	for (size_t i = 0; i < 3; i++) {
+		const struct rt_point *point = &p.plan->points.data[i];
+
+		if (strcmp(point->name, "t_replace") != 0)
+			continue;
+		assert_int_equal(point->delta, point->op == RT_OP_GET ? 1 : -1);
+		assert_int_equal(point->place, point->op == RT_OP_GET ? RT_PLACE_ARG : RT_PLACE_ARG_PTR);
+		assert_int_equal(point->reg, point->op == RT_OP_GET ? RT_REG_RSI : RT_REG_RDI);
+	}
+	finish(&w, &p);
+}
+
 TEST(results_of_cxx_functions_are_refused)
 {
 	struct workdir w;

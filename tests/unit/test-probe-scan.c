@@ -121,6 +121,101 @@ TEST(only_the_named_types)
 	workdir_remove(&w);
 }
 
+static const char evidence[] =
+	"#include <stdlib.h>\n#define API __attribute__((noinline))\n"
+	"struct dev { long id; int refs; };\nstruct dev *table[9];\n"
+	"API struct dev *dev_create(int id) { struct dev *d = calloc(1, sizeof(*d)); if (!d) abort(); d->refs = 1; "
+	"d->id = id; return d; }\n"
+	"API void dev_put(struct dev *d) { if (--d->refs == 0) free(d); }\n"
+	"API struct dev *dev_find(int i) { struct dev *d = table[i]; if (d) d->refs++; return d; }\n"
+	"API void dev_replace(struct dev **slot, struct dev *with) { struct dev *old = *slot; if (with) with->refs++; "
+	"*slot = with; if (old && --old->refs == 0) free(old); }\n"
+	"struct image { int width, refs; };\n"
+	"API struct image *image_load(int n) { struct image *i = malloc(sizeof(*i)); i->width = n; i->refs = 1; "
+	"return i; }\n"
+	"API struct image *image_blank(void) { struct image *i = malloc(sizeof(*i)); i->width = 0; return i; }\n"
+	"API struct image *image_get(struct image *i) { i->refs++; return i; }\n"
+	"API void image_put(struct image *i) { if (--i->refs == 0) free(i); }\n"
+	"struct job { int refs, n; };\n"
+	"API struct job *job_new(int n) { struct job *j = malloc(sizeof(*j)); j->refs = 1; j->n = n; return j; }\n"
+	"API void job_acquire(struct job *j) { __atomic_fetch_add(&j->refs, 1, 5); }\n"
+	"API void job_release(struct job *j) { if (__atomic_fetch_sub(&j->refs, 1, 5) == 1) free(j); }\n"
+	/* takes away, but counts no references; counts down, but frees nothing */
+	"struct bag { int items; };\n"
+	"API struct bag *bag_new(void) { struct bag *b = malloc(sizeof(*b)); b->items = 1; return b; }\n"
+	"API void bag_drop(struct bag *b) { b->items--; }\n"
+	"int main(int argc, char **argv) { struct dev *d = dev_create(argc), *e = 0; struct image *i = image_load(1);\n"
+	"  struct job *j = job_new(1); struct bag *b = bag_new(); job_acquire(j); job_release(j); bag_drop(b);\n"
+	"  table[0] = d; dev_replace(&e, d); dev_put(dev_find(0)); image_put(image_get(i)); return !image_blank(); }\n";
+
+TEST(families_by_what_their_code_does)
+{
+	static const char *const builds[] = { "gcc -O0", "gcc -O2", "clang-14 -O0", "clang-14 -O2" };
+	static const struct rt_scan_options all = { 0 };
+
+	for (size_t i = 0; i < 8; i++) {
+		const struct rt_spec_type *dev, *image, *job;
+		bool debug = i % 2;
+		struct workdir w;
+		struct planned p;
+
+		print_message("%s%s\n", builds[i / 2], debug ? " -g" : "");
+		workdir_make(&w);
+		workdir_write(&w, "prog.c", evidence);
+		workdir_run(&w, "%s %s -o prog prog.c", builds[i / 2], debug ? "-g" : "");
+		planned_open(&p, workdir_path(&w, "prog"));
+		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+		assert_int_equal(p.spec.types.len, 3);
+		dev = find(&p.spec, "dev");
+		image = find(&p.spec, "image");
+		job = find(&p.spec, "job");
+		assert_int_equal(function(dev, "dev_put")->op, RT_OP_PUT);
+		assert_int_equal(function(dev, "dev_create")->op, RT_OP_NEW);
+		assert_null(function(dev, "dev_find"));
+		assert_int_equal(function(job, "job_acquire")->op, RT_OP_GET);
+		assert_int_equal(function(job, "job_release")->op, RT_OP_PUT);
+		assert_int_equal(function(job, "job_new")->op, RT_OP_NEW);
+		assert_int_equal(function(image, "image_get")->op, RT_OP_GET);
+		assert_null(function(image, "image_blank"));
+		/* what returns a T is known from debug information only */
+		assert_int_equal(function(image, "image_load") != NULL, debug);
+		assert_int_equal(function(dev, "dev_replace") != NULL, debug);
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
+TEST(classes)
+{
+	static const char code[] =
+		"namespace a { struct N { N() : refs(1) {} virtual ~N() {} static N *create(int n); void ref(); "
+		"void unref(); void get(); void put(); long pad; int refs, other; };\n"
+		"N *N::create(int n) { return new N(); }\nvoid N::ref() { refs++; }\n"
+		"void N::unref() { if (!--refs) delete this; }\nvoid N::get() { other += 2; }\n"
+		"void N::put() { other--; } }\nint main() { return 0; }\n";
+	static const char *const builds[] = { "g++ -O0", "g++ -O2 -g", "clang++-14 -O2" };
+	static const struct rt_scan_options all = { 0 };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct workdir w;
+		struct planned p;
+
+		workdir_make(&w);
+		workdir_write(&w, "prog.cc", code);
+		workdir_run(&w, "%s -o prog prog.cc", builds[i]);
+		planned_open(&p, workdir_path(&w, "prog"));
+		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+		assert_int_equal(p.spec.types.len, 1);
+		assert_string_equal(p.spec.types.data[0].name, "N");
+		assert_int_equal(p.spec.types.data[0].functions.len, 3);
+		assert_int_equal(function(&p.spec.types.data[0], "_ZN1a1N6createEi")->op, RT_OP_NEW);
+		assert_int_equal(function(&p.spec.types.data[0], "_ZN1a1N3refEv")->op, RT_OP_GET);
+		assert_int_equal(function(&p.spec.types.data[0], "_ZN1a1N5unrefEv")->op, RT_OP_PUT);
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
 TEST(an_unknown_type_is_told_its_neighbours)
 {
 	static const char other[] = "[thread]\nget=thread__get\nput=thread__put\ncounter=thread.nothing";

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What code says about the beginning and the end of objects: a function that
+ * allocates and writes the first count makes them, one that hands its argument
+ * to a free() ends them. Looks at code in the order of its addresses: evidence
+ * for a name or a declaration, never alone.
+ */
+#pragma once
+
+#include "elf/symtab.h"
+#include "insn/insn.h"
+
+struct rt_making {
+	const struct rt_image *image;
+	const struct rt_symtab *symtab;
+	struct rt_decoder *decoder;
+	int32_t counter; /* bytes from the object */
+	uint32_t counter_size;
+};
+
+/* function calls an allocator and stores a small constant as the counter of what it got, itself or in an init(). */
+bool rt_making_starts(const struct rt_making *m, const struct rt_symbol *function);
+
+/* function gives its first argument to free() or the like, itself or one call deeper. */
+bool rt_making_ends(const struct rt_making *m, const struct rt_symbol *function);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The scan of one module, shared by its parts. Private to probe/.
+ */
+#pragma once
+
+#include "probe/effect.h"
+#include "probe/family.h"
+#include "probe/scan.h"
+#include "probe/spec_type.h"
+#include "probe/survey.h"
+
+/* A function by name: its code, its declaration, or both. */
+struct rt_scan_named {
+	const char *name;
+	const struct rt_symbol *symbol;            /* NULL: no code of its own */
+	const struct rt_survey_function *declared; /* NULL: no debug info */
+};
+
+struct rt_scan_family {
+	const struct rt_stem *stem;
+	char stem_name[RT_FAMILY_NAME_MAX];
+	struct rt_scan_named get, put;
+	const char *structure; /* tag or typedef, NULL: unknown */
+	uint8_t put_levels;    /* 1: T *, 2: T ** */
+	bool by_type, by_code;
+	int32_t counter; /* by_code: where */
+	uint32_t counter_size;
+	size_t method; /* of a class: bytes of the mangled prefix; 0: no method */
+};
+
+/* A family that was taken: a second one of the same name must count the same field. */
+struct rt_scan_taken {
+	uint32_t name; /* id in survey.names */
+	bool by_code;
+	int32_t counter;
+	const struct rt_symbol *get;
+};
+
+struct rt_scan {
+	const struct rt_plan_module *module;
+	const struct rt_scan_options *options;
+	const struct rt_spec *known; /* what the caller has already */
+	struct rt_spec found;
+	struct rt_survey survey;
+	struct rt_decoder *decoder;
+	RT_VEC(struct rt_scan_taken) taken;
+};
+
+/* The function of this name; false: it neither has code nor is it inlined anywhere. */
+bool rt_scan_lookup(struct rt_scan *s, const char *name, struct rt_scan_named *ret);
+/* -t asks for this family, or for all. */
+bool rt_scan_wanted(const struct rt_scan *s, const struct rt_scan_family *f);
+/* spec counts the function already: a second type would count it twice. */
+bool rt_scan_is_known(const struct rt_spec *spec, const char *name);
+bool rt_scan_is_public(const struct rt_scan_named *n);
+RT_CHECK struct rt_error *rt_scan_add_function(struct rt_spec_type *type, const char *name, enum rt_op op,
+					       enum rt_place place, uint8_t arg);
+/* Takes the family with what belongs to it; put alone where get.name is NULL. */
+RT_CHECK struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_family *f);
+
+/* scan_make.c: constructors by what they do, and what swaps objects in a slot. */
+RT_CHECK struct rt_error *rt_scan_makers(struct rt_scan *s, const struct rt_scan_family *f, struct rt_spec_type *type);
+/* scan_put.c: families that have a put, but no get. */
+RT_CHECK struct rt_error *rt_scan_puts(struct rt_scan *s);
+/* scan_cxx.c: classes whose methods count. */
+RT_CHECK struct rt_error *rt_scan_classes(struct rt_scan *s);
