@@ -21,7 +21,7 @@ enum { CALLS = 100, CHECKS = 7 };
 #define FIX_ROOT "sudo reftrace doctor (needed: CAP_BPF and CAP_PERFMON, or root)"
 
 /* What is probed: never inlined, and its calls are not merged. */
-static __attribute__((noinline, noclone)) unsigned probe_me(unsigned n)
+static __attribute__((noinline)) unsigned probe_me(unsigned n)
 {
 	__asm__ volatile("" : "+r"(n));
 	return n + 1;
