@@ -73,8 +73,8 @@ static uint8_t *load(struct workdir *f, const char *name, size_t *size)
 }
 
 static const char *const kinds[] = { "gcc -g p.c -o p", "gcc p.c -o p -fuse-ld=lld && strip p",
-				     "gcc p.c -o q && xz -kf q && strip q -o p && "
-				     "objcopy --add-section .gnu_debugdata=q.xz p" };
+				     ("gcc p.c -o q && xz -kf q && strip q -o p && "
+				      "objcopy --add-section .gnu_debugdata=q.xz p") };
 
 TEST(cut_everywhere)
 {
