@@ -76,4 +76,7 @@ struct rt_engine {
 extern const struct rt_engine_ops rt_engine_uprobe;
 
 /* true when si_code of a SIGSTOP at a ptrace signal stop shows that the engine sent it (stop_at). */
-bool rt_engine_is_stop(int si_code);
+static inline bool rt_engine_is_stop(int si_code)
+{
+	return si_code == 0x80; /* SI_KERNEL: no process can send that */
+}

@@ -17,11 +17,6 @@ static struct rt_uprobe *uprobe_of(struct rt_engine *engine)
 	return (struct rt_uprobe *)(void *)engine; /* base is its first member */
 }
 
-bool rt_engine_is_stop(int si_code)
-{
-	return si_code == 0x80; /* SI_KERNEL: no process can send that */
-}
-
 bool rt_uprobe_avoid_nop5(void)
 {
 	return true;

@@ -30,8 +30,3 @@ bool rt_uprobe_avoid_nop5(void)
 {
 	return true;
 }
-
-bool rt_engine_is_stop(int si_code)
-{
-	return false;
-}
