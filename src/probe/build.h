@@ -19,12 +19,20 @@ struct rt_target {
 		as; /* the spec's function, or one of the operations it consists of; strings not owned */
 };
 
+/* A function whose result is needed and whose return must not be hooked: its calls are looked for. */
+struct rt_late {
+	struct rt_target target;
+	const char *why; /* static text */
+	bool imported;   /* it lives in another module: symbol is its PLT stub */
+};
+
 struct rt_plan_build {
 	struct rt_plan *plan;
 	const struct rt_plan_module *module;
 	struct rt_survey survey;
 	struct rt_decoder *decoder;
 	RT_VEC(struct rt_target) targets;
+	RT_VEC(struct rt_late) late;
 	struct rt_map taken; /* (address, op or op and register) -> type id: what already is a point */
 };
 
@@ -32,6 +40,13 @@ struct rt_plan_build {
 static inline bool rt_needs_return(const struct rt_spec_function *f)
 {
 	return f->place >= RT_PLACE_RET || f->condition != RT_IF_ALWAYS;
+}
+
+/* true: the object is in the result, and no condition but that there is one. */
+static inline bool rt_result_is_object(const struct rt_spec_function *f)
+{
+	return (f->place == RT_PLACE_RET || f->place == RT_PLACE_RET_PTR) &&
+	       (f->condition == RT_IF_ALWAYS || f->condition == RT_IF_NONZERO);
 }
 
 /* How an operation changes the count. */
@@ -48,6 +63,10 @@ RT_CHECK struct rt_error *rt_plan_resolve(struct rt_plan_build *b);
 void rt_plan_counters(struct rt_plan_build *b);
 /* point.c: points for b->targets. */
 RT_CHECK struct rt_error *rt_plan_points(struct rt_plan_build *b);
+/* callers.c: points behind the calls of b->late. */
+RT_CHECK struct rt_error *rt_plan_callers(struct rt_plan_build *b);
+/* CFA = sp + n at addr; 0 where the frame is not sp-based. */
+int32_t rt_plan_cfa_delta(struct rt_plan_build *b, struct rt_elfaddr addr);
 /* inline.c: points for inlined instances. */
 RT_CHECK struct rt_error *rt_plan_inlined(struct rt_plan_build *b);
 

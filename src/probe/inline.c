@@ -27,13 +27,12 @@ static bool gap_is_straight(struct rt_plan_build *b, const struct rt_inlined *i,
 	return at.v == i->entry.v;
 }
 
-/* CFA = sp + *ret at addr, 0 where the frame is not sp-based. */
-static int32_t cfa_delta(struct rt_plan_build *b, struct rt_elfaddr addr)
+int32_t rt_plan_cfa_delta(struct rt_plan_build *b, struct rt_elfaddr addr)
 {
 	struct rt_cfi_row row;
 
-	if (!rt_dwarf_cfi(b->module->dwarf, addr, &row) || row.cfa_reg != RT_REG_RSP || row.cfa_offset < 0 ||
-	    row.cfa_offset > INT32_MAX)
+	if (!b->module->dwarf || !rt_dwarf_cfi(b->module->dwarf, addr, &row) || row.cfa_reg != RT_REG_RSP ||
+	    row.cfa_offset < 0 || row.cfa_offset > INT32_MAX)
 		return 0;
 	return (int32_t)row.cfa_offset;
 }
@@ -162,7 +161,7 @@ static struct rt_error *add_instance(struct rt_plan_build *b, const struct insta
 	p.address = site.address;
 	p.cost = site.cost;
 	p.reg = site.reg;
-	p.cfa_delta = cfa_delta(b, site.address);
+	p.cfa_delta = rt_plan_cfa_delta(b, site.address);
 	/* the walk knows the object's fields only where the register holds the object itself */
 	if (!stores && !p.deref && !p.reg_offset) {
 		rt_plan_set_counter(type, &site.track, &p);

@@ -136,6 +136,7 @@ static void build_deinit(struct rt_plan_build *b)
 	rt_survey_deinit(&b->survey);
 	rt_decoder_destroy(b->decoder);
 	rt_vec_deinit(&b->targets);
+	rt_vec_deinit(&b->late);
 	rt_map_deinit(&b->taken);
 }
 
@@ -154,6 +155,7 @@ static struct rt_error *build(struct rt_plan_build *b)
 	RT_TRY(rt_plan_resolve(b));
 	rt_plan_counters(b);
 	RT_TRY(rt_plan_points(b));
+	RT_TRY(rt_plan_callers(b));
 	return b->plan->options.no_inline ? NULL : rt_plan_inlined(b);
 }
 

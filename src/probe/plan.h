@@ -15,7 +15,7 @@ enum rt_point_kind {
 	RT_POINT_ENTRY,  /* armed at, or in the straight line behind, a function's entry */
 	RT_POINT_RETURN, /* the function's return (uprobe session or uretprobe): armed where sp still points to the
 			    return address (cfa_delta 8), which need not be the very first instruction */
-	RT_POINT_INSN,   /* an instruction inside a function: an inlined instance */
+	RT_POINT_INSN,   /* an instruction inside a function: an inlined instance, or behind a call (RT_EV_AT_RETURN) */
 };
 
 /* One probe point: where to arm, and what a hit means. Plain data; the engine copies it. */
@@ -106,7 +106,8 @@ RT_CLEANUP(struct rt_plan *, rt_plan_destroy);
 /*
  * Adds the points of one module: resolves every function of the spec in it
  * (symbols, globs, PLT stubs excluded, aliases once, inlined instances with debug
- * info), chooses sites, finds counters. New points are
+ * info), chooses sites, finds counters; results whose return must not be hooked are seen
+ * behind the calls (RT_POINT_INSN with RT_EV_AT_RETURN). New points are
  * points.data[*ret_first .. points.len). A function that is nowhere in this
  * module is no error; see rt_plan_missing().
  */

@@ -99,6 +99,8 @@ static struct rt_error *add_point(struct rt_plan_build *b, const struct rt_targe
 	if (!mine)
 		return NULL;
 	why = at_return ? return_refused(b, t) : NULL;
+	if (why && b->plan->options.return_points && rt_result_is_object(f))
+		return rt_vec_push(&b->late, ((struct rt_late){ .target = *t, .why = why })) ? NULL : rt_error_nomem();
 	if (why)
 		return rt_plan_refuse(b, t->type, t->function, t->name, RT_E_UNARMED, "%s", why);
 	if (t->symbol && t->symbol->size)

@@ -116,6 +116,8 @@ bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, co
 	collect(request, request->start, request->end, &labels);
 	if (request->cold_end.v)
 		collect(request, request->cold_start, request->cold_end, &labels);
+	if (request->unshared && !labels.complete)
+		code.size = 0;
 	rt_track_init(&track, request->reg);
 	for (unsigned n = 0; n < LINE_INSNS && offset < code.size; n++) {
 		struct rt_bytes rest = rt_bytes_make(code.data + offset, code.size - offset);
@@ -125,7 +127,7 @@ bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, co
 		if (!rt_decode(request->decoder, rest, (struct rt_elfaddr){ request->entry.v + offset }, &insn))
 			break;
 		/* a loop head or a place that others join: does not run once per call */
-		if (n && is_label(&labels, offset))
+		if ((n || request->unshared) && is_label(&labels, offset))
 			break;
 		never |= insn.cost == RT_COST_NEVER;
 		consider(request, &track, &insn, &best);
@@ -138,8 +140,8 @@ bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, co
 		offset += insn.length;
 	}
 	if (!best.found) {
-		*ret_why = !code.size ? "its code is not in the file"
-			   : never    ? "its first instructions cannot hold a probe (lock prefix or unknown)"
+		*ret_why = !code.size && !request->unshared ? "its code is not in the file"
+			   : never ? "its first instructions cannot hold a probe (lock prefix or unknown)"
 				   : "no instruction at its start can hold a probe with the object still in a register";
 		return false;
 	}

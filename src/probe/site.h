@@ -24,6 +24,7 @@ struct rt_site_request {
 	bool nearest;                           /* the first one that can be armed, not the cheapest */
 	bool first_insn;                        /* the entry or nothing */
 	bool slot;                              /* reg holds a T **: nothing may have been written before the site */
+	bool unshared;                          /* nothing may jump to the entry: it is no function's */
 	bool avoid_nop5;
 };
 

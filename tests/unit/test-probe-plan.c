@@ -331,6 +331,98 @@ TEST(results_of_cxx_functions_are_refused)
 	finish(&w, &p);
 }
 
+/* the instruction behind each call: only where no other way leads there, and every caller is known */
+TEST(results_behind_calls)
+{
+	static const char code[] =
+		"struct T { int refs; } pool[9], *next = pool;\nvoid f(); void use(T *, int);\n#define N "
+		"__attribute__((noinline))\n"
+		"N T *make() { f(); return next++; }\nN T *jumped() { f(); return next++; "
+		"}\n"
+		"N T *taken() { f(); return next++; }\nN T *pointed() { f(); return next++; }\n"
+		"int one() { T *t = make(); use(t, 1); t = make(); use(t, 2); return t->refs; }\n"
+		"T *two() { return jumped(); }\nint three() { return jumped()->refs + taken()->refs + pointed()->refs; "
+		"}\n"
+		"void *four() { return (void *)taken; }\nT *(*table[])() = { pointed };\n"
+		"void f() { __asm__ volatile(\"\"); }\nvoid use(T *t, int n) { t->refs += n; f(); }\n"
+		"int main() { return one() + three() + (two() == four()); }\n";
+	static const char *const compilers[] = { "g++ -O2 -g", "g++ -O2 -fno-pie -no-pie", "clang++-14 -O2" };
+
+	for (size_t i = 0; i < 3; i++) {
+		_cleanup_free_ char *calls = NULL;
+		struct workdir w;
+		struct planned p;
+		unsigned points = 0;
+
+		workdir_make(&w);
+		workdir_write(&w, "x.cc", code);
+		workdir_run(&w, "%s -fno-inline -o x x.cc", compilers[i]);
+		planned_open(&p, workdir_path(&w, "x"));
+		planned_make(&p, "type=t new=_Z4makev,_Z6jumpedv,_Z5takenv,_Z7pointedv counter=+0:4", NULL);
+		/* the oracle: the line behind "call ... <_Z4makev>" */
+		calls = workdir_output(&w, "objdump -d x | grep -A1 'call.*<_Z4makev>' | grep -v call");
+		for (size_t k = 0; k < p.plan->points.len; k++) {
+			const struct rt_point *point = &p.plan->points.data[k];
+			char address[32];
+
+			assert_string_equal(point->name, "_Z4makev");
+			assert_int_equal(point->kind, RT_POINT_INSN);
+			assert_int_equal(point->reg, RT_REG_RAX);
+			assert_int_equal(point->flags, RT_EV_AT_RETURN);
+			assert_int_equal(point->counter_offset, 0);
+			assert_int_equal(point->counter_bias, 0);
+			snprintf(address, sizeof(address), "%" PRIx64 ":", point->address.v);
+			assert_non_null(strstr(calls, address));
+			points++;
+		}
+		assert_int_equal(points, 2);
+		assert_null(planned_why(&p, "_Z4makev"));
+		assert_non_null(strstr(planned_why(&p, "_Z6jumpedv"), "some callers are not known"));
+		assert_non_null(strstr(planned_why(&p, "_Z5takenv"), "some callers are not known"));
+		assert_non_null(strstr(planned_why(&p, "_Z7pointedv"), "some callers are not known"));
+		finish(&w, &p);
+	}
+}
+
+/* a function of a library is seen where others call it */
+TEST(results_of_imported_functions)
+{
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "lib.cc", "struct T { int refs; };\nT *make() { return new T{1}; }\n");
+	workdir_write(
+		&w, "x.cc",
+		"struct T { int refs; };\nT *make();\nint main() { T *t = make(); return t->refs - make()->refs; }\n");
+	workdir_run(&w, "g++ -O2 -fPIC -shared -o libx.so lib.cc");
+	workdir_run(&w, "g++ -O2 -o x x.cc ./libx.so");
+	planned_open(&p, workdir_path(&w, "x"));
+	planned_make(&p, "type=t new=_Z4makev", NULL);
+	assert_int_equal(p.plan->points.len, 2);
+	assert_int_equal(p.plan->refused.len, 0);
+	finish(&w, &p);
+}
+
+/* "t = p ? make() : 0": both ways meet behind the call */
+TEST(a_place_that_others_jump_to_sees_no_result)
+{
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "s.s",
+		      ".text\nnop\n.globl _start\n.type _Zm,@function\n_Zm: mov $8,%eax\n ret\n.size _Zm,.-_Zm\n"
+		      ".type _start,@function\n_start: xor %eax,%eax\n test %edi,%edi\n je 1f\n call _Zm\n"
+		      "1: mov %rax,%rbx\n call _Zm\n mov %rax,%rcx\n ret\n.size _start,.-_start\n");
+	workdir_run(&w, "gcc -nostdlib -static -o s s.s");
+	planned_open(&p, workdir_path(&w, "s"));
+	planned_make(&p, "type=t new=_Zm", NULL);
+	assert_int_equal(p.plan->points.len, 1);
+	assert_non_null(strstr(planned_why(&p, "_Zm"), "behind the call in _start"));
+	finish(&w, &p);
+}
+
 static void assert_missing(struct planned *p, const char *spec, enum rt_code code, const char *message, const char *fix)
 {
 	struct rt_error *err;
