@@ -166,6 +166,12 @@ __noinline int repair(struct scratch *s, struct walk *w, uint64_t sp, uint64_t p
 	return 0;
 }
 
+/* Behind a call the program counter is that call's return address: it is named as one. */
+static __always_inline uint32_t frame_flags(const struct rt_probe *p, const struct walk *w)
+{
+	return p->flags & RT_EV_AT_RETURN ? 0 : w->flags;
+}
+
 /* Frames from w->pc on; fills in s->nr and s->end and returns the hash. */
 static __always_inline uint64_t walk(struct hit *h, struct scratch *s, struct walk *w)
 {
@@ -198,7 +204,7 @@ static __always_inline uint64_t walk(struct hit *h, struct scratch *s, struct wa
 		w->hash = mix(w->hash, w->pc, 0);
 		w->nr++;
 	}
-	s->frame[first].flags = w->flags;
+	s->frame[first].flags = frame_flags(h->probe, w);
 	if (rt_returns)
 		repair(s, w, h->sp, h->pid_tgid);
 	s->nr = w->nr;
@@ -272,7 +278,7 @@ static __always_inline void walk_site(struct hit *h, struct scratch *s, struct w
 
 	if (!w->flags || p->cfa_delta <= 0 || !copied(s, cfa - 8, &pc))
 		return;
-	s->frame[0] = (struct rt_wire_frame){ w->pc, p->cfa_delta, w->flags };
+	s->frame[0] = (struct rt_wire_frame){ w->pc, p->cfa_delta, frame_flags(p, w) };
 	w->hash = mix(w->hash, w->pc, p->cfa_delta);
 	w->nr = 1;
 	w->flags = 0;
