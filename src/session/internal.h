@@ -211,8 +211,8 @@ void rt_unwind_check_deinit(struct rt_unwind_check *check);
 /* ---- target.c: launch and credentials; attach.c ---- */
 
 RT_CHECK struct rt_error *rt_session_launch(struct rt_session *s);
-/* The errno that exec failed with, by the time the launched child has exited; 0 = it did start. */
-int rt_session_exec_errno(struct rt_session *s);
+/* Why the launched child that has exited did not become the program. */
+RT_CHECK struct rt_error *rt_session_exec_error(struct rt_session *s);
 RT_CHECK struct rt_error *rt_session_attach(struct rt_session *s);
 /* Stops every thread and lets it go for good. Leaves no stopped thread and no stop that the engine asked for. */
 void rt_session_detach_all(struct rt_session *s);

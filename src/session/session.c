@@ -116,14 +116,9 @@ static struct rt_error *on_time(struct rt_session *s)
 /* The launched program could not be started: said by the child, before it ended. */
 static struct rt_error *check_started(struct rt_session *s)
 {
-	int errnum;
-
 	if (s->options.pid_count || s->root_started || !s->root_ended)
 		return NULL;
-	errnum = rt_session_exec_errno(s);
-	if (!errnum)
-		return rt_error_new(RT_E_EXEC, "cannot start %s: it was killed before it ran", s->options.command[0]);
-	return rt_error_errno(RT_E_EXEC, errnum, "cannot start %s", s->options.command[0]);
+	return rt_session_exec_error(s);
 }
 
 static struct rt_error *loop(struct rt_session *s, int signal_fd)

@@ -5,13 +5,16 @@
  * dispositions and limits that we were started with, and only its own fds (all
  * of ours close on exec).
  */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "base/fs.h"
 #include "session/internal.h"
 
 extern char **environ;
@@ -31,6 +34,36 @@ static bool become(const struct rt_identity *id)
 	       setresuid(id->uid, id->uid, id->uid) == 0;
 }
 
+/*
+ * Becomes the program, found as execvp() finds it; but a file that the kernel does not
+ * take is no shell script: execvp() would trace a shell that reads it. Returns with errno.
+ */
+static void run(const char *const *command)
+{
+	const char *name = command[0], *path = getenv("PATH") ?: "/usr/local/bin:/usr/bin:/bin";
+	/* the list is the owner's; exec does not write to it */
+	char *const *argv = (char *const *)(uintptr_t)command;
+	int found = ENOENT;
+
+	if (!name[0] || strchr(name, '/')) {
+		execv(name, argv);
+		return;
+	}
+	for (const char *at = path, *end; at; at = *end ? end + 1 : NULL) {
+		char file[PATH_MAX];
+
+		end = strchrnul(at, ':');
+		if (snprintf(file, sizeof(file), "%.*s%s%s", (int)(end - at), at, end > at ? "/" : "./", name) >=
+		    (int)sizeof(file))
+			continue;
+		execv(file, argv);
+		if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+			return;
+		found = errno == EACCES ? EACCES : found;
+	}
+	errno = found;
+}
+
 /* In the child, between fork and exec; never returns. Status: what a shell would give. */
 static void child(struct rt_session *s, const struct rt_identity *id, char **env, int go, int report)
 {
@@ -47,8 +80,7 @@ static void child(struct rt_session *s, const struct rt_identity *id, char **env
 	if (become(id)) {
 		environ = env;
 		sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
-		/* the list is the owner's; exec does not write to it */
-		execvp(s->options.command[0], (char *const *)(uintptr_t)s->options.command);
+		run(s->options.command);
 	}
 	errnum = errno;
 	if (write(report, &errnum, sizeof(errnum)) < 0)
@@ -117,11 +149,62 @@ struct rt_error *rt_session_launch(struct rt_session *s)
 	return NULL;
 }
 
-int rt_session_exec_errno(struct rt_session *s)
+/* Machine of an ELF file, EM_NONE when it is not one. */
+static uint16_t elf_machine(const char *path)
 {
+	_cleanup_close_ int fd = -1;
+	uint8_t head[20];
+	struct rt_error *err = rt_fs_open_file(AT_FDCWD, path, false, &fd);
+	ssize_t n = err ? -1 : read(fd, head, sizeof(head));
+
+	rt_error_free(err);
+	if (n != sizeof(head) || memcmp(head, "\177ELF", 4) != 0)
+		return EM_NONE;
+	return head[5] == ELFDATA2MSB ? (uint16_t)(head[18] << 8 | head[19]) : (uint16_t)(head[19] << 8 | head[18]);
+}
+
+static const char *machine_name(uint16_t machine)
+{
+	switch (machine) {
+	case EM_AARCH64:
+		return "aarch64";
+	case EM_ARM:
+		return "arm";
+	case EM_386:
+		return "i386";
+	case EM_RISCV:
+		return "riscv";
+	case EM_PPC64:
+		return "ppc64";
+	case EM_S390:
+		return "s390x";
+	default:
+		return "foreign";
+	}
+}
+
+struct rt_error *rt_session_exec_error(struct rt_session *s)
+{
+	const char *name = s->options.command[0];
+	uint16_t machine;
 	int errnum = 0;
 
 	if (s->exec_pipe < 0 || read(s->exec_pipe, &errnum, sizeof(errnum)) != sizeof(errnum))
-		return 0;
-	return errnum;
+		return rt_error_new(RT_E_EXEC, "cannot start %s: it was killed before it ran", name);
+	machine = errnum == ENOEXEC ? elf_machine(name) : EM_NONE;
+	if (machine != EM_NONE && machine != EM_X86_64) {
+		struct rt_error *err =
+			rt_error_errno(RT_E_ARCH, errnum, "%s is an ELF file for %s, this machine is x86_64", name,
+				       machine_name(machine));
+
+		return rt_error_fix(err,
+				    "trace it on its own machine: reftrace record -o FILE -- %s; "
+				    "then here: reftrace report -i FILE",
+				    name);
+	}
+	if (errnum == ENOEXEC)
+		return rt_error_fix(rt_error_errno(RT_E_EXEC, errnum, "cannot start %s", name),
+				    "a script needs its interpreter in the first line, or: reftrace run -- sh %s",
+				    name);
+	return rt_error_errno(RT_E_EXEC, errnum, "cannot start %s", name);
 }
