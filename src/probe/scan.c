@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "probe/making.h"
 #include "probe/scan_build.h"
 
 bool rt_scan_lookup(struct rt_scan *s, const char *name, struct rt_scan_named *ret)
@@ -183,6 +184,7 @@ static bool moves_counter(struct rt_scan *s, const struct rt_scan_family *f, con
 static bool frees(struct rt_scan *s, const struct rt_scan_family *f, const struct rt_scan_named *n)
 {
 	const struct rt_param *p = rt_survey_param(&s->survey, n->declared, 1);
+	struct rt_making m = { .image = s->module->image, .symtab = s->module->symtab, .decoder = s->decoder };
 
 	if (!n->symbol || !f->put.symbol || strcmp(n->name, f->put.name) == 0 ||
 	    n->symbol->addr.v == f->put.symbol->addr.v)
@@ -191,8 +193,10 @@ static bool frees(struct rt_scan *s, const struct rt_scan_family *f, const struc
 		return false;
 	if (n->declared && f->structure && (!p || p->pointers != 1 || !same_struct(p->pointee, f->structure)))
 		return false;
-	/* only a put's own last step is death; others may just close or detach, or count themselves */
-	return calls(s, f->put.symbol, n->symbol->addr) && !moves_counter(s, f, n);
+	/* a put's own last step is death, or what frees where the put does not; others may just close or detach */
+	return (calls(s, f->put.symbol, n->symbol->addr) ||
+		(s->module->symtab && !rt_making_ends(&m, f->put.symbol) && rt_making_ends(&m, n->symbol))) &&
+	       !moves_counter(s, f, n);
 }
 
 static struct rt_error *complete(struct rt_scan *s, const struct rt_scan_family *f, struct rt_spec_type *type)

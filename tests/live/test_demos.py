@@ -11,7 +11,7 @@ import live
 DEMOS = {
     'missing-put': True, 'error-path': True, 'extra-put': True, 'double-put': True, 'use-after-put': False,
     'thread-leak': True, 'hand-over': True, 'extra-get': True, 'start-zero': False, 'find-hidden': False,
-    'inlined': False, 'cache': True, 'slot-put': False, 'swap': False, 'dlopen': True, 'fork-exec': True, 'cxx': False,
+    'inlined': False, 'cache': True, 'slot-put': True, 'swap': True, 'dlopen': True, 'fork-exec': True, 'cxx': True,
     'many-threads': True, 'freed-by-force': True, 'recursion': True, 'tail-call': True,
 }
 # with optimisation the frame of a function that jumps to the put is gone: its count goes to its caller

@@ -47,8 +47,11 @@ NOINLINE void receive(struct port *port, int number)
 	struct packet *p = packet_new(number);
 
 	DID("new");
+	/* a swap takes a reference to one, and gives back that to the other */
+	if (port->last)
+		DID("put");
 	packet_replace(&port->last, p);
-	DID("swap");
+	DID("get");
 	if (number % 12 == 5 && !healthy) {
 		LOST();
 		return;
@@ -60,7 +63,7 @@ NOINLINE void receive(struct port *port, int number)
 NOINLINE void close_port(struct port *port)
 {
 	packet_replace(&port->last, NULL);
-	DID("swap");
+	DID("put");
 }
 
 int main(int argc, char **argv)

@@ -144,8 +144,14 @@ static const char evidence[] =
 	"struct bag { int items; };\n"
 	"API struct bag *bag_new(void) { struct bag *b = malloc(sizeof(*b)); b->items = 1; return b; }\n"
 	"API void bag_drop(struct bag *b) { b->items--; }\n"
+	/* counts, and is freed by force */
+	"struct item { int refs; };\nAPI struct item *item_new(void) { struct item *i = malloc(4); i->refs = 1; "
+	"return i; }\nAPI void item_ref(struct item *i) { i->refs++; }\nAPI void item_unref(struct item *i) { "
+	"i->refs--; "
+	"}\nAPI void item_destroy(struct item *i) { free(i); }\n"
 	"int main(int argc, char **argv) { struct dev *d = dev_create(argc), *e = 0; struct image *i = image_load(1);\n"
 	"  struct job *j = job_new(1); struct bag *b = bag_new(); job_acquire(j); job_release(j); bag_drop(b);\n"
+	"  struct item *t = item_new(); item_ref(t); item_unref(t); item_destroy(t);\n"
 	"  table[0] = d; dev_replace(&e, d); dev_put(dev_find(0)); image_put(image_get(i)); return !image_blank(); }\n";
 
 TEST(families_by_what_their_code_does)
@@ -165,7 +171,7 @@ TEST(families_by_what_their_code_does)
 		workdir_run(&w, "%s %s -o prog prog.c", builds[i / 2], debug ? "-g" : "");
 		planned_open(&p, workdir_path(&w, "prog"));
 		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
-		assert_int_equal(p.spec.types.len, 3);
+		assert_int_equal(p.spec.types.len, 4);
 		dev = find(&p.spec, "dev");
 		image = find(&p.spec, "image");
 		job = find(&p.spec, "job");
@@ -177,6 +183,7 @@ TEST(families_by_what_their_code_does)
 		assert_int_equal(function(job, "job_new")->op, RT_OP_NEW);
 		assert_int_equal(function(image, "image_get")->op, RT_OP_GET);
 		assert_null(function(image, "image_blank"));
+		assert_int_equal(function(find(&p.spec, "item"), "item_destroy")->op, RT_OP_FREE);
 		/* what returns a T is known from debug information only */
 		assert_int_equal(function(image, "image_load") != NULL, debug);
 		assert_int_equal(function(dev, "dev_replace") != NULL, debug);
