@@ -111,6 +111,7 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	if (e->flags & RT_EV_NO_OBJECT) {
 		lt->blind++;
 		type->damaged = true;
+		lt_thread_last(lt, thread, e, point->type, 0);
 		return;
 	}
 	fill(lt, thread, &seen);
@@ -119,4 +120,5 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 		swap(lt, &seen);
 	else if (e->object)
 		lt_life_operation(lt, &seen);
+	lt_thread_last(lt, thread, e, (uint32_t)(type - lt->types.data), seen.ev.delta);
 }

@@ -184,6 +184,24 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	return inc;
 }
 
+/*
+ * Could other threads be why the counter is not what we counted? Each probe is
+ * a little off its operation: what another thread did last may be still to
+ * come, what it does next may be done.
+ */
+static bool explained(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_seen *seen)
+{
+	int64_t less, more, ahead_less, ahead_more, off = seen->ev.count - inc->balance;
+
+	lt_thread_flight(lt, inc, seen->e, &less, &more);
+	lt_order_ahead(lt, seen->e, &ahead_less, &ahead_more);
+	less += ahead_less;
+	more += ahead_more;
+	if ((seen->e->flags & RT_EV_AT_RETURN) && seen->ev.delta > 0)
+		more += seen->ev.delta;
+	return off >= -less && off <= more && (less || more);
+}
+
 /* what the counter says now, against what we counted; the counter is believed unless threads overlap */
 static bool audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
@@ -217,12 +235,8 @@ static bool audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 	/* a counter read when the function returned has the operation in it, or not */
 	if ((e->flags & RT_EV_AT_RETURN) && count == inc->balance + seen->ev.delta)
 		return true;
-	if (!(e->flags & RT_EV_COUNT_EXACT) &&
-	    (((inc->raced || inc->last_tid != e->head.tid) && e->head.time_ns - inc->last_ns <= LT_RACE_NS) ||
-	     lt_order_near(lt, e))) {
-		inc->raced = true;
+	if (!(e->flags & RT_EV_COUNT_EXACT) && explained(lt, inc, seen))
 		return false;
-	}
 	inc->gap += count - inc->balance;
 	inc->balance = count;
 	lt_life_incomplete(lt, inc);
@@ -239,8 +253,6 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 		lt_life_incomplete(lt, inc);
 		return;
 	}
-	if (inc->last_ns + LT_RACE_NS < seen->ev.time_ns)
-		inc->raced = false;
 	inc->shared |= inc->last_tid && inc->last_tid != seen->ev.tid;
 	inc->last_tid = seen->ev.tid;
 	inc->last_ns = seen->ev.time_ns;

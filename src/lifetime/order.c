@@ -93,15 +93,38 @@ void lt_order_done(struct rt_lifetime *lt, const struct rt_wire_event *pending)
 	}
 }
 
-bool lt_order_near(const struct rt_lifetime *lt, const struct rt_wire_event *e)
+/* the op of an event as its point has it; what happens to the count */
+static int16_t delta_of(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
+	return lt_point(lt, e->point) && e->head.op != RT_OP_NEW ? e->delta : 0;
+}
+
+/*
+ * A counter is read a little before its event is stamped, and may be read after
+ * the operation, too: the next event of each thread may have happened already,
+ * and everything of the next LT_RACE_NS.
+ */
+void lt_order_ahead(struct rt_lifetime *lt, const struct rt_wire_event *e, int64_t *ret_less, int64_t *ret_more)
+{
+	uint32_t tids[16];
+	unsigned seen = 0;
+
+	*ret_less = *ret_more = 0;
 	for (uint32_t i = 0; i < lt->ring_nr && i < LOOK; i++) {
 		const struct lt_slot *s = ring_at(lt, i);
+		bool near = s->time_ns - e->head.time_ns <= LT_RACE_NS, first = true;
+		int16_t delta;
 
-		if (s->time_ns - e->head.time_ns > LT_RACE_NS && s->time_ns > e->head.time_ns)
-			return false;
-		if (concerns(s, e) && s->head.tid != e->head.tid)
-			return true;
+		if (s->head.kind != RT_WIRE_EVENT || s->head.pid != e->head.pid || s->head.tid == e->head.tid)
+			continue;
+		for (unsigned k = 0; k < seen && first; k++)
+			first = tids[k] != s->head.tid;
+		if (first && seen < sizeof(tids) / sizeof(tids[0]))
+			tids[seen++] = s->head.tid;
+		if ((!first && !near) || s->event.object != e->object)
+			continue;
+		delta = delta_of(lt, &s->event);
+		*ret_more += delta > 0 ? delta : 0;
+		*ret_less -= delta < 0 ? delta : 0;
 	}
-	return false;
 }

@@ -20,15 +20,16 @@
 #include "lifetime/lifetime.h"
 
 enum {
-	LT_PATH = 4,             /* frames of a site that hands its reference up */
-	LT_LEDGER = 512,         /* events kept of one life before it is folded */
-	LT_GRAVES = 1 << 14,     /* dead objects whose ledger is kept */
-	LT_SHAPES = 4096,        /* distinct shapes of one type */
-	LT_UNITS = 24,           /* open references or puts of one shape that are matched */
-	LT_WINDOW = 1 << 12,     /* records that wait for earlier ones */
-	LT_WINDOW_NS = 5000000,  /* and how long, in time of the stream */
-	LT_RACE_NS = 100000,     /* two threads this near may have read the counter in any order */
-	LT_COUNT_SANE = 1 << 16, /* a counter above this is not one */
+	LT_PATH = 4,               /* frames of a site that hands its reference up */
+	LT_LEDGER = 512,           /* events kept of one life before it is folded */
+	LT_GRAVES = 1 << 14,       /* dead objects whose ledger is kept */
+	LT_SHAPES = 4096,          /* distinct shapes of one type */
+	LT_UNITS = 24,             /* open references or puts of one shape that are matched */
+	LT_WINDOW = 1 << 12,       /* records that wait for earlier ones */
+	LT_WINDOW_NS = 5000000,    /* and how long, in time of the stream */
+	LT_RACE_NS = 100000,       /* two threads this near may have read the counter in any order */
+	LT_FLIGHT_NS = 1000000000, /* an operation this old that its thread did nothing after may not have begun */
+	LT_COUNT_SANE = 1 << 16,   /* a counter above this is not one */
 };
 
 /* One source-level function at one line: equal for all processes. */
@@ -128,9 +129,8 @@ struct lt_inc {
 	bool inherited;  /* born before a fork */
 	bool attached;   /* born before the attach, or birth not seen */
 	bool incomplete; /* operations were not seen */
-	bool raced;
-	bool shared; /* by more than one thread */
-	bool soft;   /* dead by the balance only */
+	bool shared;     /* by more than one thread */
+	bool soft;       /* dead by the balance only */
 	bool freed;
 	bool forced; /* freed with open references */
 	bool floating;
@@ -228,6 +228,11 @@ struct lt_thread {
 	uint32_t stack;
 	uint64_t sp;
 	bool ended;
+	/* its last event: the operation itself may be still to come */
+	uint64_t last_ns, last_object;
+	uint32_t last_type; /* index */
+	int16_t last_delta;
+	struct lt_thread *newer, *older; /* by their last events */
 	struct lt_frame frames[RT_STACK_MAX];
 };
 
@@ -285,7 +290,7 @@ struct rt_lifetime {
 	RT_VEC(struct rt_wire_loss *) losses;
 	RT_VEC(struct lt_holder) holders;
 	struct rt_map type_by_id, point_by_id, process_by_pid, thread_by_id, producer_by_id;
-	struct lt_thread *last_thread;
+	struct lt_thread *last_thread, *newest_thread;
 	uint32_t next_act;
 
 	struct lt_slot *ring; /* LT_WINDOW, sorted by time */
@@ -319,6 +324,15 @@ const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsign
 /* thread.c */
 struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid);
 void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack, uint64_t sp);
+/* e was the last thing that t did */
+void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e, uint32_t type,
+		    int16_t delta);
+/*
+ * What operations of other threads, told before e, may not have done yet when e read the counter:
+ * with them missing it is lower by at most *ret_less, or higher by at most *ret_more.
+ */
+void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
+		      int64_t *ret_less, int64_t *ret_more);
 /* activation of machine frame number m of the stack that was seen last, 0 = not proven */
 uint32_t lt_thread_act(const struct rt_lifetime *lt, const struct lt_thread *t, unsigned m);
 
@@ -344,8 +358,11 @@ void lt_order_done(struct rt_lifetime *lt, const struct rt_wire_event *pending);
 /* linear.c: the waiting event that has to go before e, by the exact counts; NULL: e is next */
 const struct rt_wire_event *lt_linear_first(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type,
 					    int64_t balance);
-/* another thread works on the object of e at almost the same time */
-bool lt_order_near(const struct rt_lifetime *lt, const struct rt_wire_event *e);
+/*
+ * What operations of other threads may have added to the counter that e read
+ * (at most *ret_more, at least *ret_less), though they come after e in time.
+ */
+void lt_order_ahead(struct rt_lifetime *lt, const struct rt_wire_event *e, int64_t *ret_less, int64_t *ret_more);
 /* what order.c calls when the turn of a record has come (lifetime.c) */
 void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r);
 

@@ -13,6 +13,8 @@
 
 #include "lifetime/state.h"
 
+enum { THREADS_MAX = 1024 }; /* threads that are looked at for operations under way */
+
 struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid)
 {
 	struct lt_thread *t = lt->last_thread;
@@ -110,4 +112,48 @@ uint32_t lt_thread_act(const struct rt_lifetime *lt, const struct lt_thread *t, 
 		return 0;
 	f = &t->frames[t->nr - 1 - m];
 	return f->proven ? f->act : 0;
+}
+
+void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e, uint32_t type,
+		    int16_t delta)
+{
+	t->last_ns = e->head.time_ns;
+	t->last_object = e->object;
+	t->last_type = type;
+	t->last_delta = delta;
+	if (lt->newest_thread == t)
+		return;
+	if (t->newer)
+		t->newer->older = t->older;
+	if (t->older)
+		t->older->newer = t->newer;
+	t->newer = NULL;
+	t->older = lt->newest_thread;
+	if (t->older)
+		t->older->newer = t;
+	lt->newest_thread = t;
+}
+
+void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
+		      int64_t *ret_less, int64_t *ret_more)
+{
+	const struct lt_thread *t = lt->newest_thread;
+
+	*ret_less = *ret_more = 0;
+	for (unsigned n = 0; t && n < THREADS_MAX && e->head.time_ns - t->last_ns <= LT_FLIGHT_NS; n++, t = t->older) {
+		if (t->pid != inc->pid || t->tid == e->head.tid || t->ended || t->last_object != inc->object ||
+		    t->last_type != inc->type || t->last_ns < inc->birth_ns)
+			continue;
+		*ret_less += t->last_delta > 0 ? t->last_delta : 0;
+		*ret_more -= t->last_delta < 0 ? t->last_delta : 0;
+	}
+	/* the counter is read before the time is taken */
+	for (uint32_t i = inc->nr; i-- > 0 && e->head.time_ns - inc->ledger[i].time_ns <= LT_RACE_NS;) {
+		const struct lt_event *old = &inc->ledger[i];
+
+		if (old->tid == e->head.tid || old->op == RT_OP_NEW)
+			continue;
+		*ret_less += old->delta > 0 ? old->delta : 0;
+		*ret_more -= old->delta < 0 ? old->delta : 0;
+	}
 }
