@@ -76,6 +76,50 @@ static int certain(const struct rt_lifetime *lt, const struct lt_inc *inc, const
 	return ec->act == eo->act || ec->act == eo->up ? 2 : 0;
 }
 
+/* where the frame of the site's function stands, 0 = unknown */
+static uint64_t frame_of(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	const struct lt_use *use = &lt->uses.data[e->use];
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+	uint32_t cfa = s && use->machine < s->nr ? lt->machines.data[s->first + use->machine].cfa : 0;
+
+	return cfa && e->sp ? e->sp + cfa : 0;
+}
+
+/* how likely closer c ends the reference of opener o, where nothing is certain: one function, in one place of the stack
+ */
+static int likely(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_unit *o,
+		  const struct lt_unit *c)
+{
+	const struct lt_event *eo = event_of(inc, o), *ec = event_of(inc, c);
+	uint32_t function = lt_site_function(lt, c->site);
+	uint64_t frame;
+
+	if (!eo || !ec || !function || !lt_site_passes(lt, o->site, function) || eo->tid != ec->tid)
+		return 0;
+	frame = frame_of(lt, ec);
+	return frame && frame == frame_of(lt, eo) ? 2 : 1;
+}
+
+/* a deep recursion leaves more than can be matched: what is likely is taken as certain */
+static void pair_likely(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *u)
+{
+	for (int least = 2; least; least--) {
+		unsigned left = 0;
+
+		for (unsigned i = 0; i < u->nr; i++)
+			left += u->u[i].mate < 0;
+		if (left <= LT_UNITS)
+			return;
+		for (unsigned c = 0; c < u->nr; c++) {
+			for (unsigned o = c; !u->u[c].opens && u->u[c].mate < 0 && o-- > 0;) {
+				if (u->u[o].opens && u->u[o].mate < 0 && likely(lt, inc, &u->u[o], &u->u[c]) >= least)
+					marry(u, o, c);
+			}
+		}
+	}
+}
+
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
 {
 	expand(lt, inc, ret);
@@ -99,6 +143,7 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
 		if (best_sure)
 			marry(ret, best, c);
 	}
+	pair_likely(lt, inc, ret);
 }
 
 static uint8_t number_of(uint32_t *seen, unsigned *nr, uint32_t what)
