@@ -24,7 +24,9 @@
  *  - F, the innermost source function that took the reference.
  *  - F returns the object and never closes such references itself: F's caller.
  *  - Healthy twins are closed in another function P, and P worked on this
- *    object: P (it took the reference over). P did not: F, with P as alternative.
+ *    object: P (it took the reference over). P did not: P still, where it runs
+ *    in another thread and F did all that it does with healthy objects, the
+ *    hand-over included; else F, with P as alternative.
  *  - F took two references in one activation and gave back fewer: an extra get.
  */
 #include <math.h>
@@ -144,8 +146,9 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 	bool proven, over = lt_activation_over(a, ref, &proven);
 	bool twins = lt_model_closed(m, ref->site) >= TWINS && lt_model_own(m, ref->site) >= OWN && over;
 
+	/* exec takes everything with it: only what provably should have been put before counts */
 	if (left_by_exec(a->lt, inc->pid))
-		return 0;
+		return twins && proven ? 0.8 : 0;
 	if (inc->life != LT_LIVE) {
 		b->why = "the memory was freed all the same, with the reference open";
 		return twins ? 0.8 : 0;
@@ -221,6 +224,34 @@ static bool took_twice(const struct lt_answer *a, const struct lt_ref *ref)
 	return gets >= 2 && puts < gets;
 }
 
+/* the function that took the reference did with this object all that it does with healthy ones */
+static bool did_its_part(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
+{
+	uint32_t function = lt_site_function(a->lt, ref->site);
+
+	for (size_t i = 0; i < m->type->stats.len; i++) {
+		const struct lt_stat *s = &m->type->stats.data[i];
+		bool found = false;
+
+		if ((double)s->objects < OWN * (double)m->type->healthy || lt_site_function(a->lt, s->site) != function)
+			continue;
+		for (uint32_t k = 0; k < ref->inc->nr && !found; k++)
+			found = a->lt->uses.data[ref->inc->ledger[k].use].site == s->site;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* younger references were taken over and put by another thread, and nobody keeps this one: it got there */
+static bool went_over(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
+{
+	const struct lt_stat *stat = stat_of(m->type, ref->site);
+
+	return lt_model_crossed(m, ref->site) >= OWN * lt_model_closed(m, ref->site) && stat &&
+	       (ref->inc->nobody || stat->newest_ns > ref->inc->ledger[ref->ev].time_ns) && did_its_part(a, m, ref);
+}
+
 /* references of this site are handed to another function that closes them */
 static void handed_over(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
 			struct lt_blame *b)
@@ -237,6 +268,12 @@ static void handed_over(const struct lt_answer *a, const struct lt_model *m, con
 		b->guilty = lt_site(a->lt, p)->src[0];
 		b->confidence = fmin(b->confidence, 0.8);
 		b->why = "it took the reference over: healthy objects are put here";
+	} else if (went_over(a, m, ref)) {
+		b->alternative = b->guilty;
+		b->alternative_confidence = 0.35;
+		b->guilty = lt_site(a->lt, p)->src[0];
+		b->confidence = fmin(b->confidence, 0.65);
+		b->why = "references like these go to another thread, which puts them here";
 	} else {
 		b->alternative = lt_site(a->lt, p)->src[0];
 		b->alternative_confidence = 0.35;

@@ -16,7 +16,8 @@
 
 static const double FAR = 1e6, SMOOTH = 2;
 /* cells of a site that are no put sites */
-static const uint32_t ANY = 0, LEFT = UINT32_MAX, LOST = UINT32_MAX - 2, HELD = UINT32_MAX - 3;
+static const uint32_t ANY = 0, LEFT = UINT32_MAX, LOST = UINT32_MAX - 2, HELD = UINT32_MAX - 3,
+		      CROSSED = UINT32_MAX - 4;
 enum { ROUNDS = 5 };
 
 static double *cell(struct lt_model *m, uint32_t g, uint32_t p)
@@ -78,9 +79,14 @@ double lt_model_fates(const struct lt_model *m, uint32_t g, bool lost)
 	return value(m, g, lost ? LOST : HELD);
 }
 
+double lt_model_crossed(const struct lt_model *m, uint32_t g)
+{
+	return value(m, g, CROSSED);
+}
+
 static bool is_site(uint64_t p)
 {
-	return p != ANY && p < HELD;
+	return p != ANY && p < CROSSED;
 }
 
 double lt_model_pair(const struct lt_model *m, uint32_t g, uint32_t p)
@@ -222,8 +228,11 @@ static bool model_round(struct lt_model *m, unsigned round)
 		memcpy(marks, bytes.data, bytes.size);
 		lt_model_match(m, marks, n, -1, false, NULL, &match);
 		for (unsigned o = 0; o < n; o++) {
-			if (marks[o].opens && match.mate[o] >= 0)
-				lt_model_learn(&next, marks[o].site, marks[match.mate[o]].site, (double)s->count);
+			if (!marks[o].opens || match.mate[o] < 0)
+				continue;
+			lt_model_learn(&next, marks[o].site, marks[match.mate[o]].site, (double)s->count);
+			if (marks[o].thread != marks[match.mate[o]].thread)
+				bump(&next, marks[o].site, CROSSED, (double)s->count);
 		}
 	}
 	lt_model_deinit(m);

@@ -24,8 +24,9 @@ struct lt_match {
 bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, const struct lt_type *type);
 void lt_model_deinit(struct lt_model *m);
 double lt_model_pair(const struct lt_model *m, uint32_t g, uint32_t p);
-double lt_model_closed(const struct lt_model *m, uint32_t g); /* closings of references taken at g */
-double lt_model_closes(const struct lt_model *m, uint32_t p); /* closings done by p */
+double lt_model_closed(const struct lt_model *m, uint32_t g);  /* closings of references taken at g */
+double lt_model_crossed(const struct lt_model *m, uint32_t g); /* of these, how many in another thread */
+double lt_model_closes(const struct lt_model *m, uint32_t p);  /* closings done by p */
 /* share of those closings that lie in a function on the path of g: 0..1 */
 double lt_model_own(const struct lt_model *m, uint32_t g);
 /* the put site that closes g most often, and its share; 0 = none */
