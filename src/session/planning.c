@@ -316,10 +316,33 @@ static struct rt_error *unknown_type(struct rt_session *s)
 	return rt_scan_unknown(known, count, *name);
 }
 
+/* Nothing was found where families were searched for: because of no names, or in spite of them. */
+static struct rt_error *no_family(struct rt_module *m)
+{
+	const char *name = rt_module_basename(m);
+	const struct rt_symtab *symtab = NULL;
+	char id[2 * RT_BUILD_ID_MAX + 1] = "none";
+	struct rt_error *err;
+
+	rt_error_free(rt_module_symtab(m, &symtab));
+	if (!symtab || !symtab->stripped)
+		return rt_error_fix(rt_error_new(RT_E_NO_PAIRS, "no get/put family was found in %s", name),
+				    "name the functions: -P 'new=FN:ret get=FN:1 put=FN:1', or look: reftrace scan %s",
+				    name);
+	if (m->image->build_id_size)
+		rt_build_id_text(m->image->build_id, m->image->build_id_size, id);
+	err = rt_error_new(RT_E_STRIPPED,
+			   "%s has no symbol table (stripped), and no library of its own has a get/put family; "
+			   "its build-id is %s",
+			   name, id);
+	return rt_error_fix(err,
+			    "install its debug symbols (the -dbgsym or -debuginfo package of this build-id)\n"
+			    "or trace a library that it uses, by a preset: reftrace run -P gobject -- %s",
+			    name);
+}
+
 struct rt_error *rt_session_check_nothing(struct rt_session *s)
 {
-	const char *name = s->modules.len ? rt_module_basename(s->modules.data[0]) : "the program";
-
 	if (s->options.scan && s->modules.len)
 		RT_TRY(unknown_type(s));
 	if (s->points.len)
@@ -327,9 +350,5 @@ struct rt_error *rt_session_check_nothing(struct rt_session *s)
 	RT_TRY(missing(s));
 	if (!s->modules.len)
 		return NULL;
-	if (s->options.scan)
-		return rt_error_fix(rt_error_new(RT_E_NO_PAIRS, "no get/put family was found in %s", name),
-				    "name the functions: -P 'new=FN:ret get=FN:1 put=FN:1', or look: reftrace scan %s",
-				    name);
-	return NULL;
+	return s->options.scan ? no_family(s->modules.data[0]) : NULL;
 }

@@ -217,7 +217,7 @@ TEST(inlined_instances)
 	planned_close(&p);
 	planned_open(&p, workdir_path(&w, "i.so"));
 	planned_make(&p, "type=obj new=obj_find put=obj_put", NULL);
-	assert_non_null(strstr(planned_why(&p, "obj_find"), "inlined at 1 places"));
+	assert_non_null(strstr(planned_why(&p, "obj_find"), "inlined at 1 place,"));
 	planned_close(&p);
 	planned_open(&p, workdir_path(&w, "i.so"));
 	planned_make(&p, "type=obj get=obj_get put=obj_put", &(struct rt_plan_options){ .no_inline = true });
