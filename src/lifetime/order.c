@@ -48,9 +48,10 @@ bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
 	ring_at(lt, i)->time_ns = time;
 	memcpy(&ring_at(lt, i)->event, r, size);
 	lt->ring_nr++;
-	if (time > lt->newest_ns)
+	/* what the session says is ahead of the events, which wait in the engine for a while */
+	if (time > lt->newest_ns && r->kind == RT_WIRE_EVENT)
 		lt->newest_ns = time;
-	while (lt->ring_nr && lt->newest_ns - ring_at(lt, 0)->time_ns > LT_WINDOW_NS)
+	while (lt->ring_nr && (int64_t)(lt->newest_ns - ring_at(lt, 0)->time_ns) > LT_WINDOW_NS)
 		pop(lt);
 	return true;
 }
@@ -112,7 +113,7 @@ void lt_order_ahead(struct rt_lifetime *lt, const struct rt_wire_event *e, int64
 	*ret_less = *ret_more = 0;
 	for (uint32_t i = 0; i < lt->ring_nr && i < LOOK; i++) {
 		const struct lt_slot *s = ring_at(lt, i);
-		bool near = s->time_ns - e->head.time_ns <= LT_RACE_NS, first = true;
+		bool near = (int64_t)(s->time_ns - e->head.time_ns) <= LT_RACE_NS, first = true;
 		int16_t delta;
 
 		if (s->head.kind != RT_WIRE_EVENT || s->head.pid != e->head.pid || s->head.tid == e->head.tid)

@@ -140,7 +140,8 @@ void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, co
 	const struct lt_thread *t = lt->newest_thread;
 
 	*ret_less = *ret_more = 0;
-	for (unsigned n = 0; t && n < THREADS_MAX && e->head.time_ns - t->last_ns <= LT_FLIGHT_NS; n++, t = t->older) {
+	for (unsigned n = 0; t && n < THREADS_MAX && (int64_t)(e->head.time_ns - t->last_ns) <= LT_FLIGHT_NS;
+	     n++, t = t->older) {
 		if (t->pid != inc->pid || t->tid == e->head.tid || t->ended || t->last_object != inc->object ||
 		    t->last_type != inc->type || t->last_ns < inc->birth_ns)
 			continue;
@@ -148,7 +149,7 @@ void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, co
 		*ret_more -= t->last_delta < 0 ? t->last_delta : 0;
 	}
 	/* the counter is read before the time is taken */
-	for (uint32_t i = inc->nr; i-- > 0 && e->head.time_ns - inc->ledger[i].time_ns <= LT_RACE_NS;) {
+	for (uint32_t i = inc->nr; i-- > 0 && (int64_t)(e->head.time_ns - inc->ledger[i].time_ns) <= LT_RACE_NS;) {
 		const struct lt_event *old = &inc->ledger[i];
 
 		if (old->tid == e->head.tid || old->op == RT_OP_NEW)
