@@ -27,6 +27,12 @@ struct rt_frame {
 	uint32_t line;        /* 0 = unknown */
 	uint64_t address;     /* ELF address of the pc */
 	uint64_t entry;       /* ELF address where the function (or inlined instance) starts, 0 = unknown */
+	/*
+	 * Where the call before a return address goes, in the process that was
+	 * asked about; set in the last frame of an answer for a return address.
+	 * 0 = not a direct call, or unknown.
+	 */
+	uint64_t callee;
 	uint8_t build_id_size;
 	bool inlined; /* inlined into the next frame of the answer */
 	uint8_t build_id[RT_BUILD_ID_MAX];

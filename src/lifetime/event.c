@@ -107,7 +107,7 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	lt->uses.data[seen.ev.use].events++;
 	type->has_new |= e->head.op == RT_OP_NEW;
 	type->has_free |= e->head.op == RT_OP_FREE;
-	lt_thread_see(lt, thread, stack, e->sp);
+	lt_thread_see(lt, thread, &lt->uses.data[seen.ev.use], e->sp);
 	if (e->flags & RT_EV_NO_OBJECT) {
 		lt->blind++;
 		type->damaged = true;

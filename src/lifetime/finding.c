@@ -92,21 +92,26 @@ static bool add_stack(const struct lt_answer *a, const struct lt_event *e, const
 	const struct lt_stack *s = use->stack ? &a->lt->stacks.data[use->stack - 1] : NULL;
 	uint32_t first = lt_site(a->lt, use->site)->src[0];
 	struct rt_trace_stack *t = &f->stacks[f->stack_count];
-	size_t max = 0;
+	/* a site that jumped away has no frame: the outer ones follow it */
+	bool gone = s && use->machine >= LT_JUMPED;
+	uint32_t from = !gone ? use->machine : use->machine == LT_JUMPED ? 0 : s->nr;
+	size_t max = gone;
 
-	for (uint32_t i = use->machine; s && i < s->nr; i++)
+	for (uint32_t i = from; s && i < s->nr; i++)
 		max += a->lt->machines.data[s->first + i].srcs;
 	t->frames = ALLOC(a, max, struct rt_frame);
 	if (!t->frames || !max)
 		return t->frames != NULL;
-	for (uint32_t i = use->machine; i < s->nr; i++) {
+	if (gone)
+		t->frames[t->count++] = lt_src(a->lt, first)->frame;
+	for (uint32_t i = from; i < s->nr; i++) {
 		const struct lt_machine *m = &a->lt->machines.data[s->first + i];
 
 		for (uint32_t j = 0; j < m->srcs; j++) {
 			uint32_t src = a->lt->stack_srcs.data[m->src + j];
 
 			/* what lies below the site is API */
-			if (!t->count && i == use->machine && src != first)
+			if (!t->count && i == from && src != first)
 				continue;
 			t->frames[t->count++] = lt_src(a->lt, src)->frame;
 		}

@@ -94,6 +94,19 @@ static uint32_t src_intern(struct rt_lifetime *lt, const struct rt_frame *f)
 	return id;
 }
 
+/* source id of the function that a call goes to: where it starts right there, and is no PLT stub, which is nobody */
+static uint32_t callee_src(struct rt_lifetime *lt, uint32_t pid, uint64_t time_ns, uint64_t callee)
+{
+	struct rt_frame frames[INLINE_MAX];
+	size_t n = callee ? lt->namer->name(lt->namer, pid, time_ns, callee, false, frames, INLINE_MAX) : 0, len;
+	struct rt_frame *f = &frames[n ? n - 1 : 0];
+
+	if (!n || !f->function || f->entry != f->address)
+		return 0;
+	len = strlen(f->function);
+	return len > 4 && !strcmp(f->function + len - 4, "@plt") ? 0 : src_intern(lt, f);
+}
+
 /* names one pc; equal pcs of a process share their entries of stack_srcs */
 static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, uint64_t time_ns, bool innermost)
 {
@@ -108,6 +121,7 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 	if (!made) {
 		m->src = (uint32_t)(*memo >> 8);
 		m->srcs = *memo & 0xff;
+		m->callee = lt->stack_srcs.data[m->src + m->srcs];
 		return true;
 	}
 	n = lt->namer->name(lt->namer, pid, time_ns, m->pc, is_return, frames, INLINE_MAX);
@@ -119,6 +133,9 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 		if (!rt_vec_push(&lt->stack_srcs, src_intern(lt, &frames[i])))
 			return false;
 	}
+	m->callee = is_return && n ? callee_src(lt, pid, time_ns, frames[n - 1].callee) : 0;
+	if (!rt_vec_push(&lt->stack_srcs, m->callee))
+		return false;
 	*memo = (uint64_t)m->src << 8 | m->srcs;
 	return true;
 }
@@ -139,16 +156,52 @@ struct flat {
 	unsigned nr;
 };
 
-static void flatten(const struct rt_lifetime *lt, const struct lt_stack *s, struct flat *ret)
+static void flat_add(struct flat *flat, uint32_t src, uint32_t machine)
+{
+	if (flat->nr == RT_STACK_MAX * 2)
+		return;
+	flat->src[flat->nr] = src;
+	flat->machine[flat->nr++] = (uint8_t)machine;
+}
+
+/* the API function itself, by address or by one of its names */
+static bool is_point(const struct lt_src *src, const struct lt_point *point, const char *name)
+{
+	return src->name == point->name || src->frame.entry == point->function ||
+	       (src->frame.linkage && !strcmp(src->frame.linkage, name));
+}
+
+/*
+ * The function that was called at machine frame i and has no frame: it jumped to
+ * the function of the next inner frame, or to the API. 0: none.
+ */
+static uint32_t jumper(const struct rt_lifetime *lt, const struct lt_stack *s, const struct lt_point *point, uint32_t i)
+{
+	const struct lt_machine *m = &lt->machines.data[s->first + i];
+	const struct lt_src *callee = lt_src(lt, m->callee), *runs;
+
+	if (!m->callee)
+		return 0;
+	if (!i)
+		return is_point(callee, point, rt_intern_text(&lt->names, point->name)) ? 0 : m->callee;
+	if (!m[-1].srcs)
+		return 0;
+	runs = lt_src(lt, lt->stack_srcs.data[m[-1].src + m[-1].srcs - 1]);
+	return !runs->name || runs->name == callee->name || runs->frame.entry == callee->frame.entry ? 0 : m->callee;
+}
+
+static void flatten(const struct rt_lifetime *lt, const struct lt_stack *s, const struct lt_point *point,
+		    struct flat *ret)
 {
 	ret->nr = 0;
 	for (uint32_t i = 0; i < s->nr; i++) {
 		const struct lt_machine *m = &lt->machines.data[s->first + i];
+		uint32_t jumped = jumper(lt, s, point, i);
 
-		for (uint32_t j = 0; j < m->srcs && ret->nr < RT_STACK_MAX * 2; j++) {
-			ret->src[ret->nr] = lt->stack_srcs.data[m->src + j];
-			ret->machine[ret->nr++] = (uint8_t)i;
-		}
+		if (jumped)
+			flat_add(ret, jumped, i ? LT_GONE : LT_JUMPED);
+		for (uint32_t j = 0; j < m->srcs; j++)
+			flat_add(ret, lt->stack_srcs.data[m->src + j], i);
 	}
 }
 
@@ -223,9 +276,10 @@ static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_n
 
 	if (!s->named && !name_stack(lt, s, time_ns))
 		return false;
-	flatten(lt, s, &flat);
+	flatten(lt, s, point, &flat);
 	if (!flat.nr)
 		return true;
+	use->jumped = flat.machine[0] == LT_JUMPED ? flat.src[0] : 0;
 	at = skip_api(lt, type, point->op, &flat);
 	use->machine = flat.machine[at];
 	for (;;) {

@@ -44,6 +44,7 @@ struct lt_machine {
 	uint64_t pc;
 	uint32_t cfa;       /* minus sp of the event, 0 = unknown */
 	uint32_t src, srcs; /* lt_state.stack_srcs[src, src + srcs), innermost first */
+	uint32_t callee;    /* src id of the function that the call before pc goes to, 0 = not known */
 	bool is_site;
 };
 
@@ -63,11 +64,15 @@ struct lt_site {
 	uint32_t nr;           /* 0: no stack */
 };
 
+/* No machine frame of its own: it jumped to what it called last. LT_JUMPED: to the API, so its place is known. */
+enum { LT_GONE = 255, LT_JUMPED = 254 };
+
 /* One (stack, point): its site, where the site lies in the stack, and how often. */
 struct lt_use {
 	uint32_t stack, point; /* index */
 	uint32_t site;
-	uint8_t machine, up; /* machine frames of path[0] and of the last of the path */
+	uint32_t jumped;     /* src id of the function that frame 0 called and that jumped to the API, 0 = none */
+	uint8_t machine, up; /* machine frames of path[0] and of the last of the path; LT_GONE or LT_JUMPED */
 	uint64_t events;
 };
 
@@ -224,8 +229,8 @@ struct lt_frame {
 };
 
 struct lt_thread {
-	uint32_t pid, tid, nr; /* nr: frames, outermost first */
-	uint32_t stack;
+	uint32_t pid, tid, nr;  /* nr: frames, outermost first */
+	uint32_t stack, jumped; /* jumped: src id of the innermost frame, which is not in the stack; 0 = none */
 	uint64_t sp;
 	bool ended;
 	/* its last event: the operation itself may be still to come */
@@ -323,7 +328,7 @@ const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsign
 
 /* thread.c */
 struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid);
-void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack, uint64_t sp);
+void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp);
 /* e was the last thing that t did */
 void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e, uint32_t type,
 		    int16_t delta);
@@ -333,7 +338,7 @@ void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt
  */
 void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
 		      int64_t *ret_less, int64_t *ret_more);
-/* activation of machine frame number m of the stack that was seen last, 0 = not proven */
+/* activation of machine frame number m (or LT_JUMPED) of the stack that was seen last, 0 = not proven */
 uint32_t lt_thread_act(const struct rt_lifetime *lt, const struct lt_thread *t, unsigned m);
 
 /* type.c */

@@ -54,8 +54,26 @@ static uint32_t align_cut(const struct lt_thread *t, uint64_t cfa, uint64_t pc, 
 	return UINT32_MAX;
 }
 
-void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack, uint64_t sp)
+/*
+ * The function that was called and jumped to the API: the API has its place in
+ * the stack, so the CFA of the one is the CFA of the other.
+ */
+static void see_jumped(struct rt_lifetime *lt, struct lt_thread *t, uint32_t at, uint64_t pc, bool kept)
 {
+	struct lt_frame *f = &t->frames[at], *caller = f - 1;
+	struct lt_frame now = { .cfa = t->sp, .function = lt_src(lt, t->jumped)->function };
+
+	now.proven = now.cfa && caller->proven;
+	kept = kept && at < t->nr && f->function == now.function && f->cfa == now.cfa && caller->pc == pc;
+	now.act = kept ? f->act : ++lt->next_act;
+	if (kept)
+		now.proven = f->proven;
+	*f = now;
+}
+
+void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp)
+{
+	uint32_t stack = use->stack;
 	const struct lt_stack *s = stack ? &lt->stacks.data[stack - 1] : NULL;
 	bool kept = true;
 	uint32_t at = 0;
@@ -65,18 +83,19 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack, 
 		/* only what lies below sp is known to be over */
 		while (t->nr && sp && t->frames[t->nr - 1].cfa && t->frames[t->nr - 1].cfa <= sp)
 			t->nr--;
-		t->stack = 0;
+		t->stack = t->jumped = 0;
 		return;
 	}
-	if (t->stack == stack && t->sp == sp)
+	if (t->stack == stack && t->sp == sp && t->jumped == use->jumped)
 		return;
 	t->stack = stack;
+	t->jumped = use->jumped;
 	t->sp = sp;
 	if (s->cut) {
 		const struct lt_machine *m = &lt->machines.data[s->first + s->nr - 1];
 
 		at = align_cut(t, m->cfa ? sp + m->cfa : 0, m->pc, machine_function(lt, m));
-		if (at == UINT32_MAX || at + s->nr > RT_STACK_MAX) {
+		if (at == UINT32_MAX || at + s->nr >= RT_STACK_MAX) {
 			at = 0;
 			kept = false;
 		}
@@ -100,7 +119,11 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack, 
 		now.pc = kept ? f->pc : m->pc;
 		*f = now;
 	}
-	t->frames[at - 1].pc = lt->machines.data[s->first].pc;
+	if (t->jumped && at < RT_STACK_MAX)
+		see_jumped(lt, t, at++, lt->machines.data[s->first].pc, kept);
+	else
+		t->jumped = 0;
+	t->frames[at - 1 - (t->jumped != 0)].pc = lt->machines.data[s->first].pc;
 	t->nr = at;
 }
 
@@ -108,6 +131,10 @@ uint32_t lt_thread_act(const struct rt_lifetime *lt, const struct lt_thread *t, 
 {
 	const struct lt_frame *f;
 
+	if (m == LT_JUMPED)
+		m = t->jumped ? 0 : LT_GONE;
+	else if (t->jumped)
+		m++;
 	if (!t->stack || m >= t->nr)
 		return 0;
 	f = &t->frames[t->nr - 1 - m];

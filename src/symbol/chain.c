@@ -196,6 +196,22 @@ static void name_by_symbol(struct rt_chain *chain, struct rt_chain_module *modul
 		ret->linkage = symbol->name;
 }
 
+/* ELF address that the call just before pc goes to; 0: no direct call. Only x86-64 so far. */
+static uint64_t call_target(const struct rt_chain_module *module, uint64_t pc)
+{
+	enum { CALL = 5 }; /* e8 and a signed distance of 4 bytes */
+	struct rt_bytes code;
+	int32_t distance;
+
+	if (module->image->machine != RT_MACHINE_X86_64 || pc < CALL)
+		return 0;
+	code = rt_image_at(module->image, (struct rt_elfaddr){ pc - CALL }, CALL);
+	if (code.size < CALL || code.data[0] != 0xe8)
+		return 0;
+	memcpy(&distance, code.data + 1, sizeof(distance));
+	return pc + (uint64_t)(int64_t)distance;
+}
+
 /* offset: of the instruction to look up; the pc is behind it when that is a call. */
 static size_t name_place(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset, bool is_return,
 			 struct rt_frame *ret)
@@ -231,6 +247,9 @@ static const struct rt_chain_answer *answer(struct rt_chain *chain, struct rt_ch
 		return &chain->answers.data[*slot - 1];
 	made.first = chain->frames.len;
 	made.count = name_place(chain, module, offset, is_return, frames);
+	/* kept as an ELF address: processes have the module at different places */
+	if (is_return && module->image)
+		frames[made.count - 1].callee = call_target(module, frames[0].address);
 	for (size_t i = 0; i < made.count; i++) {
 		if (!rt_vec_push(&chain->frames, frames[i]))
 			return NULL;
@@ -269,6 +288,8 @@ static size_t chain_name(struct rt_namer *self, uint32_t pid, uint64_t time_ns, 
 	}
 	n = known->count < max ? known->count : max;
 	memcpy(ret, &chain->frames.data[known->first], n * sizeof(*ret));
+	if (ret[n - 1].callee)
+		ret[n - 1].callee += pc - ret[n - 1].address;
 	return n;
 }
 

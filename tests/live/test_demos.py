@@ -14,8 +14,6 @@ DEMOS = {
     'inlined': False, 'cache': True, 'slot-put': True, 'swap': True, 'dlopen': True, 'fork-exec': True, 'cxx': True,
     'many-threads': True, 'freed-by-force': True, 'recursion': True, 'tail-call': True,
 }
-# with optimisation the frame of a function that jumps to the put is gone: its count goes to its caller
-NO_COUNTS = {('tail-call', '-O2')}
 COMPILERS = list(itertools.product(('gcc', 'clang'), ('-O0', '-O2')))
 SETTLE_LIMIT = 5.0  # seconds from the program's end to the report; the aim is 1.5
 
@@ -50,8 +48,7 @@ class Demos(live.LiveTest):
         self.assert_guilty(run, guilty, exact=is_told or DEMOS[name])
         if is_told:
             self.assert_report(run, guilty)
-            if (name, opt) not in NO_COUNTS:
-                self.assert_counts(run)
+            self.assert_counts(run)
         self.settle.append(run.settle_seconds)
         self.assertLess(run.settle_seconds, SETTLE_LIMIT)
 

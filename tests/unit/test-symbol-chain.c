@@ -93,6 +93,31 @@ static uint64_t address_of(const char *command)
 	return address;
 }
 
+TEST(where_a_call_goes)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+	struct rt_frame frames[8];
+	uint64_t hold, back;
+	size_t n;
+
+	build("-O0 -g");
+	rig_open(&rig, "p", NULL, NULL, false);
+	hold = address_of("nm p | sed -n 's/ T hold$//p'");
+	/* the address behind the call of hold in main */
+	back = address_of("objdump -d --no-show-raw-insn p | grep -A1 'call.*<hold>' | tail -1");
+	for (int twice = 0; twice < 2; twice++) {
+		n = rig.namer->name(rig.namer, PID, 5, BASE + back, true, frames, 8);
+		assert_int_equal(n, 1);
+		assert_string_equal(frames[0].function, "main");
+		assert_int_equal(frames[0].callee, BASE + hold);
+	}
+	/* not asked as a return address; and no call before it */
+	rig.namer->name(rig.namer, PID, 5, BASE + back, false, frames, 8);
+	assert_int_equal(frames[0].callee, 0);
+	rig.namer->name(rig.namer, PID, 5, BASE + hold + 1, true, frames, 8);
+	assert_int_equal(frames[0].callee, 0);
+}
+
 TEST(inlined_and_demangled)
 {
 	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
