@@ -291,7 +291,7 @@ static void destroy_source(struct rt_source *self)
 struct rt_error *rt_spool_reader_create(struct rt_bytes bytes, const char *name, struct rt_spool_reader **ret)
 {
 	_cleanup_(rt_spool_reader_destroyp) struct rt_spool_reader *r = NULL;
-	struct rt_spool_header head;
+	struct rt_spool_header head = { 0 };
 
 	RT_TRY(check_header(&head, bytes, name));
 	r = calloc(1, sizeof(*r));

@@ -106,7 +106,7 @@ static void warn(const struct rt_output *output, const struct rt_pipeline *pipel
 			"reftrace: %s %llu of %llu events were lost: leaks may be too high\n"
 			"      fix: a larger ring: -m 64M; fewer functions: -t NAME\n",
 			rt_code_text(RT_E_LOST), (unsigned long long)trust->lost,
-			(unsigned long long)(trust->events + trust->lost));
+			(unsigned long long)trust->events + (unsigned long long)trust->lost);
 	if (trust->nothing_seen && report_elsewhere)
 		fprintf(stderr, "reftrace: %s no get/put event was seen: this is NOT a clean result\n",
 			rt_code_text(RT_E_NO_EVENT));

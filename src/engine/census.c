@@ -442,7 +442,7 @@ struct rt_error *rt_census(uint32_t pid, uint32_t wire_pid, uint64_t time_ns, co
 		rt_error_free(err);
 		return emit_mark(sink, wire_pid, time_ns, RT_MARK_CENSUS_SKIPPED);
 	}
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && c.objects; i++)
 		RT_TRY(answer(&c, &c.objects[i], &objects[c.objects[i].index], wire_pid, time_ns, sink));
 	return emit_mark(sink, wire_pid, time_ns, RT_MARK_CENSUS);
 }

@@ -10,7 +10,7 @@
 #include "probe/mangled.h"
 #include "probe/scan_build.h"
 
-/* The method of get's class called word, without arguments. */
+/* The method called word of the class that get belongs to, without arguments. */
 static bool find_put(struct rt_scan *s, const char *get, const struct rt_mangled *m, const char *word,
 		     struct rt_scan_named *ret)
 {

@@ -238,7 +238,7 @@ static struct rt_error *known_modules(struct rt_session *s, struct rt_plan_modul
 static struct rt_error *missing(struct rt_session *s)
 {
 	_cleanup_free_ struct rt_plan_module *known = NULL;
-	size_t count;
+	size_t count = 0;
 
 	RT_TRY(known_modules(s, &known, &count));
 	for (size_t i = 0; i < s->batches.len; i++) {
@@ -306,7 +306,7 @@ static struct rt_error *unknown_type(struct rt_session *s)
 {
 	_cleanup_free_ struct rt_plan_module *known = NULL;
 	const char *const *name = s->options.types;
-	size_t count;
+	size_t count = 0;
 
 	while (name && *name && armed_name(s, *name))
 		name++;
