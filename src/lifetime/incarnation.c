@@ -3,11 +3,8 @@
  * One life of one object: from new, or from first sight, until the count is 0
  * or the memory is freed; the next event at the address starts the next life.
  *
- * The balance is what we counted, the counter is what the program counted.
- * They are compared at every event that read it: where they differ and no
- * other thread was at work, operations were not seen; the life is marked
- * incomplete and the counter is believed. A dead object stays in the graveyard
- * with its ledger: a put or use that hits it there is evidence.
+ * A dead object stays in the graveyard with its ledger: a put or use that hits
+ * it there is evidence.
  */
 #include <string.h>
 
@@ -184,69 +181,10 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	return inc;
 }
 
-/*
- * Could other threads be why the counter is not what we counted? Each probe is
- * a little off its operation: what another thread did last may be still to
- * come, what it does next may be done.
- */
-static bool explained(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_seen *seen)
-{
-	int64_t less, more, ahead_less, ahead_more, off = seen->ev.count - inc->balance;
-
-	lt_thread_flight(lt, inc, seen->e, &less, &more);
-	lt_order_ahead(lt, seen->e, &ahead_less, &ahead_more);
-	less += ahead_less;
-	more += ahead_more;
-	if ((seen->e->flags & RT_EV_AT_RETURN) && seen->ev.delta > 0)
-		more += seen->ev.delta;
-	return off >= -less && off <= more && (less || more);
-}
-
-/* what the counter says now, against what we counted; the counter is believed unless threads overlap */
-static bool audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
-{
-	const struct rt_wire_event *e = seen->e;
-	struct lt_type *type = lt_inc_type(lt, inc);
-	int64_t count = seen->ev.count;
-
-	if (count == INT32_MIN)
-		return false;
-	inc->counted = true;
-	if (!inc->known || inc->assumed) {
-		int64_t moved = 0;
-
-		inc->assumed = false;
-
-		for (uint32_t i = 0; i < inc->nr; i++)
-			moved += inc->ledger[i].delta;
-		if (inc->has_new && type->start < 0 && count - moved >= 0 && count - moved < LT_COUNT_SANE) {
-			type->start = inc->start = (int32_t)(count - moved);
-			type->start_learnt = true;
-		}
-		inc->balance = count;
-		inc->base = inc->has_new ? 0 : (int32_t)(count - moved > 0 ? count - moved : 0);
-		inc->known = true;
-		return true;
-	}
-	if (count == inc->balance) {
-		type->max_count = count > type->max_count ? count : type->max_count;
-		return true;
-	}
-	/* a counter read when the function returned has the operation in it, or not */
-	if ((e->flags & RT_EV_AT_RETURN) && count == inc->balance + seen->ev.delta)
-		return true;
-	if (!(e->flags & RT_EV_COUNT_EXACT) && explained(lt, inc, seen))
-		return false;
-	inc->gap += count - inc->balance;
-	inc->balance = count;
-	lt_life_incomplete(lt, inc);
-	return true;
-}
-
 /* the operation is valid on a living object: ledger, balance, death */
 static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
-	bool audited = audit(lt, inc, seen);
+	bool audited = lt_life_audit(lt, inc, seen);
 
 	inc->census = inc->nobody = inc->final_known = false; /* what a census said is history now */
 	if (!lt_ledger_add(lt, inc, &seen->ev)) {
@@ -293,7 +231,7 @@ static void life_hidden(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_se
 	}
 	if (count != INT32_MIN && !inc->known) {
 		seen->ev.count = count - seen->ev.delta;
-		audit(lt, inc, seen);
+		lt_life_audit(lt, inc, seen);
 		seen->ev.count = count;
 	}
 	apply(lt, inc, seen);

@@ -16,5 +16,7 @@ void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen);
 struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen, bool has_new);
 void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, uint64_t time_ns);
 void lt_life_incomplete(struct rt_lifetime *lt, struct lt_inc *inc);
+/* audit.c: what the counter says now, against what we counted; true: the balance is right now */
+bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
 /* counts a dead object in the model of its type, once */
 void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc);

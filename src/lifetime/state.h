@@ -6,7 +6,7 @@
  *   thread.c       which activation of a function an event lies in
  *   type.c         types, points, processes
  *   order.c        puts records into the order of time
- *   incarnation.c  one life of one object, and its ledger
+ *   incarnation.c  one life of one object, and its ledger; audit.c: its counter
  *   nest.c         events that tell of one operation twice
  *   pair.c         references that are closed beyond doubt
  *   shape.c        dead objects by their pattern; model.c: which site closes which
@@ -126,6 +126,7 @@ struct lt_inc {
 	uint32_t folded; /* events that the ledger lost */
 	uint32_t last_tid;
 	uint64_t last_ns;
+	uint64_t doubt_ns; /* since then the counter is not what we counted, and silent threads may be why; 0 = it is */
 	enum lt_life life;
 	bool known;      /* balance is known */
 	bool assumed;    /* but only by the custom that counts start at 1 */
@@ -338,6 +339,9 @@ void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt
  */
 void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
 		      int64_t *ret_less, int64_t *ret_more);
+/* threads of the process of inc that did something in the last LT_FLIGHT_NS, but nothing since since_ns; at most max */
+unsigned lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
+			  uint64_t since_ns, unsigned max);
 /* activation of machine frame number m (or LT_JUMPED) of the stack that was seen last, 0 = not proven */
 uint32_t lt_thread_act(const struct rt_lifetime *lt, const struct lt_thread *t, unsigned m);
 

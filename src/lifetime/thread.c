@@ -185,3 +185,17 @@ void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, co
 		*ret_more -= old->delta < 0 ? old->delta : 0;
 	}
 }
+
+unsigned lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
+			  uint64_t since_ns, unsigned max)
+{
+	const struct lt_thread *t = lt->newest_thread;
+	unsigned silent = 0;
+
+	for (unsigned n = 0; t && n < THREADS_MAX && silent < max; n++, t = t->older) {
+		if ((int64_t)(e->head.time_ns - t->last_ns) > LT_FLIGHT_NS)
+			break;
+		silent += t->pid == inc->pid && t->tid != e->head.tid && !t->ended && t->last_ns < since_ns;
+	}
+	return silent;
+}

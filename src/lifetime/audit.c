@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The counter against the balance. The balance is what we counted, the counter
+ * is what the program counted; they are compared at every event that read it.
+ * Where other threads cannot be why they differ, operations were not seen: the
+ * life is marked incomplete and the counter is believed.
+ */
+#include "lifetime/life.h"
+
+/*
+ * A thread that lost the processor between an operation and the probe behind it
+ * has yet to tell of it: until it has spoken again, and not for ever.
+ */
+static bool unheard(struct rt_lifetime *lt, struct lt_inc *inc, const struct rt_wire_event *e, int64_t off)
+{
+	enum { AT_ONCE = 2 }; /* threads that this happens to at the same time */
+
+	if (!inc->shared)
+		return false;
+	if (!inc->doubt_ns)
+		inc->doubt_ns = e->head.time_ns;
+	return e->head.time_ns - inc->doubt_ns <= LT_FLIGHT_NS &&
+	       (off < 0 ? -off : off) <= lt_thread_silent(lt, inc, e, inc->doubt_ns, AT_ONCE);
+}
+
+/*
+ * Could other threads be why the counter is not what we counted? Each probe is
+ * a little off its operation: what another thread did last may be still to
+ * come, what it does next may be done.
+ */
+static bool explained(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
+{
+	int64_t less, more, ahead_less, ahead_more, off = seen->ev.count - inc->balance;
+
+	lt_thread_flight(lt, inc, seen->e, &less, &more);
+	lt_order_ahead(lt, seen->e, &ahead_less, &ahead_more);
+	less += ahead_less;
+	more += ahead_more;
+	if ((seen->e->flags & RT_EV_AT_RETURN) && seen->ev.delta > 0)
+		more += seen->ev.delta;
+	if (off >= -less && off <= more)
+		return true;
+	return unheard(lt, inc, seen->e, off < 0 ? off + less : off - more);
+}
+
+bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
+{
+	const struct rt_wire_event *e = seen->e;
+	struct lt_type *type = lt_inc_type(lt, inc);
+	int64_t count = seen->ev.count;
+
+	if (count == INT32_MIN)
+		return false;
+	inc->counted = true;
+	if (!inc->known || inc->assumed) {
+		int64_t moved = 0;
+
+		inc->assumed = false;
+
+		for (uint32_t i = 0; i < inc->nr; i++)
+			moved += inc->ledger[i].delta;
+		if (inc->has_new && type->start < 0 && count - moved >= 0 && count - moved < LT_COUNT_SANE) {
+			type->start = inc->start = (int32_t)(count - moved);
+			type->start_learnt = true;
+		}
+		inc->balance = count;
+		inc->base = inc->has_new ? 0 : (int32_t)(count - moved > 0 ? count - moved : 0);
+		inc->known = true;
+		return true;
+	}
+	if (count == inc->balance) {
+		inc->doubt_ns = 0;
+		type->max_count = count > type->max_count ? count : type->max_count;
+		return true;
+	}
+	/* a counter read when the function returned has the operation in it, or not */
+	if ((e->flags & RT_EV_AT_RETURN) && count == inc->balance + seen->ev.delta)
+		return true;
+	if (!(e->flags & RT_EV_COUNT_EXACT) && explained(lt, inc, seen))
+		return false;
+	inc->doubt_ns = 0;
+	inc->gap += count - inc->balance;
+	inc->balance = count;
+	lt_life_incomplete(lt, inc);
+	return true;
+}
