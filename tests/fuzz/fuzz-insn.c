@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The x86-64 decoder on foreign bytes: lengths stay inside, and what is told fits together. */
+/* A decoder (x86-64, or what MACHINE says) on foreign bytes: lengths stay inside, and what is told fits together. */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "elf/image.h"
 #include "insn/insn.h"
+
+#ifndef MACHINE
+#define MACHINE RT_MACHINE_X86_64
+#endif
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,7 +29,7 @@ static void check(const struct rt_insn *insn, size_t left)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rt_decoder *decoder = NULL;
-	struct rt_error *err = rt_decoder_create(RT_MACHINE_X86_64, &decoder);
+	struct rt_error *err = rt_decoder_create(MACHINE, &decoder);
 	size_t at = 0;
 
 	if (err) {
