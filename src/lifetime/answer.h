@@ -68,6 +68,9 @@ struct lt_answer {
 	bool nomem;
 };
 
+/* reason of objects whose birth was not seen in a process that was seen from its start */
+#define LT_UNBORN "creation not seen"
+
 /* leak.c, extra.c: judge the objects of one type */
 void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m);
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m);
@@ -76,6 +79,11 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 /* true: the activation that took the reference is over; *ret_proven says whether events prove it */
 bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_proven);
 bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid);
+/* what is known of the life leaves no room for more than a suspicion */
+static inline bool lt_life_vague(const struct lt_inc *inc)
+{
+	return inc->incomplete || inc->attached || (!inc->has_new && !inc->known);
+}
 /* census.c: who is reachable */
 void lt_census(struct rt_lifetime *lt);
 /* group.c */
@@ -85,6 +93,8 @@ void lt_count_alive(struct lt_answer *a, uint32_t type, const char *reason);
 bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding *ret);
 /* trust.c */
 bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret);
+/* after judging: adds what the objects that are alive take away from the answer */
+bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust);
 char *lt_printf(struct rt_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* events of the type are missing: what is not local evidence is a suspicion at most */
 bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type);

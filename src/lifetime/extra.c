@@ -221,8 +221,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	if (!b.guilty)
 		return;
 	taken(a, inc, &ref);
-	if (inc->incomplete || inc->attached || inc->inherited || lt_damaged(a->lt, m->type) ||
-	    (m->type->unarmed && !inc->counted))
+	if (lt_life_vague(inc) || inc->inherited || lt_damaged(a->lt, m->type) || (m->type->unarmed && !inc->counted))
 		b.confidence = fmin(b.confidence, 0.45);
 	lt_accuse(a, &ref, &b);
 }

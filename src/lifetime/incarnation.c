@@ -175,7 +175,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	inc->birth_ns = e->head.time_ns;
 	inc->has_new = has_new;
 	inc->inherited = !has_new && (seen->process->forked || (e->flags & RT_EV_INHERITED));
-	inc->attached = !has_new;
+	inc->attached = !has_new && seen->process->attached;
 	*at = (uintptr_t)inc;
 	list_add(&lt->live, inc);
 	return inc;

@@ -185,6 +185,8 @@ static const char *alive_reason(const struct rt_lifetime *lt, const struct lt_in
 		return "born before attach";
 	if (p && p->ended && (p->status & 0x7f))
 		return "killed";
+	if (p && p->ended && !inc->has_new)
+		return LT_UNBORN;
 	return p && p->ended ? "unknown" : "in use";
 }
 

@@ -88,7 +88,7 @@ struct rt_type_count {
 struct rt_alive {
 	const char *type, *klass;
 	uint64_t objects;
-	const char *reason; /* "cache", "held", "born before attach", "inherited", "killed", "unknown": static text */
+	const char *reason; /* "cache", "born before attach", "creation not seen", "killed", ...: static text */
 };
 
 /* Counts of one probe point: must equal what the program did. */

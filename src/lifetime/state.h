@@ -133,7 +133,7 @@ struct lt_inc {
 	bool counted;    /* a counter was read */
 	bool has_new;    /* its birth was seen */
 	bool inherited;  /* born before a fork */
-	bool attached;   /* born before the attach, or birth not seen */
+	bool attached;   /* its birth was not seen, perhaps because it was before the attach */
 	bool incomplete; /* operations were not seen */
 	bool shared;     /* by more than one thread */
 	bool soft;       /* dead by the balance only */

@@ -121,8 +121,8 @@ static void check_gaps(struct rt_lifetime *lt, struct notes *n)
 	if (missing > lt->lost)
 		lt->lost = missing;
 	lt->gaps = true;
-	note(n,
-	     lt_printf(n->arena, "%llu records are missing between those that arrived", (unsigned long long)missing));
+	note(n, lt_printf(n->arena, "%llu record%s missing between those that arrived", (unsigned long long)missing,
+			  missing == 1 ? " is" : "s are"));
 }
 
 static void check_objects(struct rt_lifetime *lt, struct notes *n, struct rt_trust *ret)
@@ -132,13 +132,16 @@ static void check_objects(struct rt_lifetime *lt, struct notes *n, struct rt_tru
 
 		ret->incomplete_objects += t->incomplete;
 		if (t->incomplete)
-			note(n, lt_printf(n->arena, "%llu objects of type %s have operations that were not seen",
-					  (unsigned long long)t->incomplete, t->name));
+			note(n, lt_printf(n->arena, "%llu object%s of type %s %s operations that were not seen",
+					  (unsigned long long)t->incomplete, t->incomplete == 1 ? "" : "s", t->name,
+					  t->incomplete == 1 ? "has" : "have"));
 	}
 	if (lt->inconsistent)
-		note(n, lt_printf(n->arena, "%llu records do not make sense", (unsigned long long)lt->inconsistent));
+		note(n, lt_printf(n->arena, "%llu record%s not make sense", (unsigned long long)lt->inconsistent,
+				  lt->inconsistent == 1 ? " does" : "s do"));
 	if (lt->blind)
-		note(n, lt_printf(n->arena, "%llu events without a readable object", (unsigned long long)lt->blind));
+		note(n, lt_printf(n->arena, "%llu event%s without a readable object", (unsigned long long)lt->blind,
+				  lt->blind == 1 ? "" : "s"));
 }
 
 static bool copy_list(struct rt_arena *arena, const char *const *from, size_t len, const char ***ret)
@@ -147,6 +150,31 @@ static bool copy_list(struct rt_arena *arena, const char *const *from, size_t le
 	if (*ret && len)
 		memcpy(*ret, from, len * sizeof(**ret));
 	return *ret != NULL;
+}
+
+bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
+{
+	struct notes n = { .arena = a->arena };
+	bool ok;
+
+	for (size_t i = 0; i < trust->note_count; i++)
+		note(&n, trust->notes[i]);
+	for (size_t i = 0; i < a->alive.len; i++) {
+		const struct lt_alive *alive = &a->alive.data[i];
+
+		if (strcmp(alive->reason, LT_UNBORN))
+			continue;
+		note(&n, lt_printf(n.arena,
+				   "%llu object%s of type %s lived to the end, and who made %s was not seen: name "
+				   "the constructor (-P '... new=FN:ret')",
+				   (unsigned long long)alive->objects, alive->objects == 1 ? "" : "s",
+				   a->lt->types.data[alive->type].name, alive->objects == 1 ? "it" : "them"));
+		trust->complete = false;
+	}
+	trust->note_count = n.notes.len;
+	ok = !n.nomem && copy_list(a->arena, n.notes.data, n.notes.len, &trust->notes);
+	rt_vec_deinit(&n.notes);
+	return ok;
 }
 
 bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret)

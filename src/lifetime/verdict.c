@@ -222,7 +222,8 @@ struct rt_error *rt_lifetime_verdict(struct rt_lifetime *lt, const struct rt_ver
 		v->start_ns = lt->first_ns;
 		v->end_ns = lt->last_ns;
 		judge(&a);
-		ok = !a.nomem && fill_findings(&a, v) && fill_types(&a, v) && fill_points(&a, v) && fill_sites(&a, v);
+		ok = !a.nomem && lt_trust_alive(&a, &v->trust) && fill_findings(&a, v) && fill_types(&a, v) &&
+		     fill_points(&a, v) && fill_sites(&a, v);
 	}
 	answer_deinit(&a);
 	if (!ok)
