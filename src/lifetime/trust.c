@@ -51,6 +51,12 @@ static const char *cause_text(uint32_t cause)
 	return cause < RT_LOSS_NR && texts[cause] ? texts[cause] : "something is missing";
 }
 
+/* objects may be missed by it, but what is seen of one tells the truth: its counter, at the next event at the latest */
+static bool harmless(const struct lt_type *type, bool makes, bool finds)
+{
+	return type->counter && (makes || finds);
+}
+
 /* the types that lack this function: the text starts with its name; any, where that is not known */
 static void mark_unarmed(struct rt_lifetime *lt, const struct rt_wire_loss *r, const struct lt_point *p)
 {
@@ -59,14 +65,20 @@ static void mark_unarmed(struct rt_lifetime *lt, const struct rt_wire_loss *r, c
 	bool found = false;
 
 	if (p) {
-		lt->types.data[p->type].unarmed = true;
+		if (!harmless(&lt->types.data[p->type], p->op == RT_OP_NEW, p->flags & RT_EV_HIDDEN))
+			lt->types.data[p->type].unarmed = true;
 		return;
 	}
 	for (int all = 0; all < 2 && !found; all++) {
 		for (size_t i = 0; i < lt->types.len; i++) {
-			if (!all && !(name && rt_map_get(&lt->types.data[i].api, rt_key_make(name, 0))))
+			struct lt_type *t = &lt->types.data[i];
+			const uint64_t *api = name ? rt_map_get(&t->api, rt_key_make(name, 0)) : NULL;
+
+			if (!all && !api)
 				continue;
-			lt->types.data[i].unarmed = found = true;
+			found = true;
+			if (!api || !harmless(t, *api == LT_API_NEW, *api == LT_API_FINDS))
+				t->unarmed = true;
 		}
 	}
 }
@@ -127,14 +139,17 @@ static void check_gaps(struct rt_lifetime *lt, struct notes *n)
 
 static void check_objects(struct rt_lifetime *lt, struct notes *n, struct rt_trust *ret)
 {
+	bool explained = n->notes.len || n->unarmed.len; /* what is lost is told already */
+
 	for (size_t i = 0; i < lt->types.len; i++) {
 		const struct lt_type *t = &lt->types.data[i];
 
 		ret->incomplete_objects += t->incomplete;
 		if (t->incomplete)
-			note(n, lt_printf(n->arena, "%llu object%s of type %s %s operations that were not seen",
+			note(n, lt_printf(n->arena, "%llu object%s of type %s %s operations that were not seen%s",
 					  (unsigned long long)t->incomplete, t->incomplete == 1 ? "" : "s", t->name,
-					  t->incomplete == 1 ? "has" : "have"));
+					  t->incomplete == 1 ? "has" : "have",
+					  explained ? "" : ": name what else gets or puts (-P)"));
 	}
 	if (lt->inconsistent)
 		note(n, lt_printf(n->arena, "%llu record%s not make sense", (unsigned long long)lt->inconsistent,

@@ -155,6 +155,33 @@ TEST(swap_drops_what_the_slot_held)
 	      2, 0);
 }
 
+/* nobody said who makes them: they are the program's all the same, and the answer says what it lacks */
+TEST(made_unseen_and_kept)
+{
+	static const char events[] = "type obj\nget obj 0x10 main;f@a.c:3 read=1\nput obj 0x10 main;f@a.c:4 read=2\n"
+				     "hits\nexit 0\n";
+	struct story s = story_run(events, NULL);
+
+	assert_int_equal(s.verdict->finding_count, 0);
+	assert_false(s.verdict->trust.complete);
+	assert_int_equal(s.verdict->trust.note_count, 1);
+	assert_non_null(strstr(s.verdict->trust.notes[0], "1 object of type obj"));
+	assert_string_equal(s.verdict->alive[0].reason, "creation not seen");
+	story_end(&s);
+}
+
+/* where reftrace came late, nobody could have seen it */
+TEST(made_before_the_attach)
+{
+	struct story s = story_run("type obj\nmark attach\nget obj 0x10 main;f@a.c:3 read=1\n"
+				   "put obj 0x10 main;f@a.c:4 read=2\nhits\nexit 0\n",
+				   NULL);
+
+	assert_true(s.verdict->trust.complete);
+	assert_string_equal(s.verdict->alive[0].reason, "born before attach");
+	story_end(&s);
+}
+
 TEST(floating_and_sink)
 {
 	lives("type obj floating start=1\n"

@@ -146,4 +146,39 @@ TEST(leaky_with_exact_counts)
 	run(20, true);
 }
 
+/*
+ * Thread 11 lost the processor between its put and the probe behind it: its event
+ * comes long after the others saw the counter go down.
+ */
+static const char late[] =
+	"type obj start=1\n"
+	"tid=1\nt=1000 new obj 0x10 main@p.c:1\n"
+	"tid=11\nt=2000 get obj 0x10 worker@p.c:20 read=1\n"
+	"tid=12\nt=500000 get obj 0x10 worker@p.c:20 read=%d\n"
+	"t=900000 put obj 0x10 worker@p.c:29 read=%d\n"
+	"tid=11\nt=30000000 put obj 0x10 worker@p.c:29 read=2\n"
+	"thread 11 end\nthread 12 end\ntid=1\nt=40000000 put obj 0x10 main@p.c:2 read=%d\nhits\nexit 0\n";
+
+static bool complete(int second, int third, int last)
+{
+	_cleanup_free_ char *events = NULL;
+	struct story s;
+	bool ret;
+
+	assert_true(asprintf(&events, late, second, third, last) > 0);
+	s = story_run(events, NULL);
+	ret = s.verdict->trust.complete;
+	story_end(&s);
+	return ret;
+}
+
+TEST(a_put_that_was_told_late)
+{
+	assert_true(complete(2, 3, 1));
+	assert_true(complete(1, 2, 1));
+	/* what no thread can have done, and what all have spoken of since */
+	assert_false(complete(7, 8, 1));
+	assert_false(complete(1, 2, 2));
+}
+
 TEST_MAIN();
