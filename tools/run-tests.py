@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CASE = re.compile(r'^\[\s+(OK|FAILED|SKIPPED|ERROR)\s+\] (\w+)')
+CASE = re.compile(r'^\[\s+(OK|FAILED|SKIPPED|ERROR)\s+\] ([A-Za-z_]\w*)')
 
 
 def unit(build):

@@ -12,9 +12,9 @@
 
 #define FRAMES 16
 
-/* The function that holds pc; its row of unwind information. */
-static const struct rt_symbol *find(struct rt_session *s, const struct rt_process *p, uint64_t pc, bool is_return,
-				    struct rt_cfi_row *ret_row)
+/* The row of unwind information at pc, and the function that holds it: NULL without a name (a stripped C library). */
+static bool find(struct rt_session *s, const struct rt_process *p, uint64_t pc, bool is_return,
+		 struct rt_cfi_row *ret_row, const struct rt_symbol **ret)
 {
 	const struct rt_session_map *map = rt_process_map(p, pc);
 	struct rt_module *m = map && map->executable ? rt_session_module(s, map->module) : NULL;
@@ -25,16 +25,17 @@ static const struct rt_symbol *find(struct rt_session *s, const struct rt_proces
 	uint64_t bias;
 
 	if (!m || !rt_session_map_bias(s, map, &bias))
-		return NULL;
+		return false;
 	addr.v = pc - bias - is_return;
 	err = rt_module_dwarf(m, &dwarf);
 	if (!err)
 		err = rt_module_symtab(m, &symtab);
 	if (err || !rt_dwarf_cfi(dwarf, addr, ret_row)) {
 		rt_error_free(err);
-		return NULL;
+		return false;
 	}
-	return rt_symtab_at(symtab, addr);
+	*ret = rt_symtab_at(symtab, addr);
+	return true;
 }
 
 uint64_t rt_exit_stack(struct rt_session *s, const struct rt_process *p, const struct rt_thread *t)
@@ -49,10 +50,10 @@ uint64_t rt_exit_stack(struct rt_session *s, const struct rt_process *p, const s
 	bp = regs.rbp;
 	for (unsigned i = 0; i < FRAMES; i++) {
 		struct rt_cfi_row row;
-		const struct rt_symbol *sym = find(s, p, pc, i > 0, &row);
+		const struct rt_symbol *sym = NULL;
 		uint64_t cfa;
 
-		if (!sym || row.ra_undefined)
+		if (!find(s, p, pc, i > 0, &row, &sym) || row.ra_undefined)
 			return 0;
 		if (row.cfa_reg != RT_REG_RSP && row.cfa_reg != RT_REG_RBP)
 			return 0;
@@ -60,7 +61,7 @@ uint64_t rt_exit_stack(struct rt_session *s, const struct rt_process *p, const s
 		/* further up the stack, and not for ever */
 		if (cfa <= sp || cfa - sp > 1 << 20)
 			return 0;
-		if (!strcmp(sym->name, "exit"))
+		if (sym && !strcmp(sym->name, "exit"))
 			return cfa;
 		if (row.rbp_saved && rt_proc_read(t->tid, cfa + (uint64_t)row.rbp_offset, &bp, 8) != 8)
 			return 0;
