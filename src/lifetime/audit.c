@@ -15,7 +15,7 @@ static bool unheard(struct rt_lifetime *lt, struct lt_inc *inc, const struct rt_
 {
 	enum { AT_ONCE = 2 }; /* threads that this happens to at the same time */
 
-	if (!inc->shared)
+	if (!lt_inc_type(lt, inc)->shared)
 		return false;
 	if (!inc->doubt_ns)
 		inc->doubt_ns = e->head.time_ns;
@@ -32,6 +32,10 @@ static bool explained(struct rt_lifetime *lt, struct lt_inc *inc, const struct l
 {
 	int64_t less, more, ahead_less, ahead_more, off = seen->ev.count - inc->balance;
 
+	/* the last one to tell of its put, read behind it: another thread had freed the memory by then */
+	if (inc->shared && seen->ev.delta < 0 && inc->balance + seen->ev.delta <= 0 &&
+	    (seen->ev.count < 0 || seen->ev.count > 2 * lt_inc_type(lt, inc)->max_count + 8))
+		return true;
 	lt_thread_flight(lt, inc, seen->e, &less, &more);
 	lt_order_ahead(lt, seen->e, &ahead_less, &ahead_more);
 	less += ahead_less;

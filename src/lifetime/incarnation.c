@@ -192,6 +192,7 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 		return;
 	}
 	inc->shared |= inc->last_tid && inc->last_tid != seen->ev.tid;
+	lt_inc_type(lt, inc)->shared |= inc->shared;
 	inc->last_tid = seen->ev.tid;
 	inc->last_ns = seen->ev.time_ns;
 	inc->balance += seen->ev.delta;

@@ -205,6 +205,7 @@ struct lt_type {
 	bool damaged;      /* events of the type are missing */
 	bool unarmed;      /* some function of the type is not probed: only the counter tells what it did */
 	bool has_new, has_free;
+	bool shared;           /* some object was worked on by more than one thread */
 	struct rt_map exact;   /* (get site, put site) -> closed in one activation, dead objects */
 	struct rt_map stat_of; /* site -> index of stats */
 	RT_VEC(struct lt_stat) stats;
