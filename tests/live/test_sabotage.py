@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""True recordings of the demos, damaged in a thousand random ways: an event dropped, two swapped, the counter's offset
+shifted, a point unarmed, the tail cut. The report is still right or says that it is incomplete; it never accuses another
+function with confidence, and never calls the program clean."""
+import json
+import os
+import random
+import struct
+import subprocess
+import unittest
+import zlib
+
+import live
+
+DEMOS = ('missing-put', 'error-path', 'extra-put', 'double-put', 'thread-leak', 'extra-get', 'inlined', 'use-after-put')
+WAYS = ('drop', 'swap', 'shift', 'unarm', 'cut')
+ROUNDS = int(os.environ.get('RT_SABOTAGE_ROUNDS', '1000' if live.REAL else '80'))
+SEED = int(os.environ.get('RT_SEED', '1'))
+EVENT, POINT, LOSS, COUNT, HITS = 1, 4, 12, 15, 16
+UNARMED = 5
+
+
+class Recording:
+    """A spool (doc/spool.md) as its header and its records (wire/event.h)."""
+
+    def __init__(self, data):
+        size, = struct.unpack_from('<I', data, 16)
+        self.head, self.records, at = data[:size], [], size
+        while at < len(data):
+            _, self.flags, _, length, _, _ = struct.unpack_from('<4sIIIII', data, at)
+            self.status, = struct.unpack_from('<i', data, at + 40)
+            end, at = at + 48 + length, at + 48
+            while at < end:
+                size, = struct.unpack_from('<H', data, at)
+                self.records.append(data[at:at + size])
+                at += size
+
+    @staticmethod
+    def chunk(number, records, flags, status):
+        payload = b''.join(records)
+        times = [t for t in (struct.unpack_from('<Q', r, 8)[0] for r in records) if t] or [0]
+        head = struct.pack('<4sIIIIIQQi', b'RTCK', flags, number, len(payload), len(records), zlib.crc32(payload),
+                           min(times), max(times), status)
+        return head + struct.pack('<I', zlib.crc32(head)) + payload
+
+    def write(self, path, records):
+        path.write_bytes(self.head + self.chunk(1, records, 0, 0) + self.chunk(2, [], 1, self.status))
+
+    def kind(self, *kinds):
+        return [i for i, r in enumerate(self.records) if r[2] in kinds]
+
+    def drop(self, rng):
+        gone = rng.choice(self.kind(EVENT))
+        return [r for i, r in enumerate(self.records) if i != gone]
+
+    def swap(self, rng):
+        a, b = rng.sample(self.kind(EVENT), 2)
+        out = list(self.records)
+        out[a], out[b] = out[b], out[a]
+        return out
+
+    def shift(self, rng):
+        """What lies beside the counter: the same for all objects, or some number of each object's own."""
+        salt, kind = rng.randrange(1 << 30), rng.choice(('zero', 'one', 'length', 'pointer'))
+
+        def beside(record, at):
+            number, = struct.unpack_from('<Q', record, 24)
+            own = zlib.crc32(struct.pack('<QI', number, salt))
+            value = {'zero': 0, 'one': 1, 'length': own % 50, 'pointer': own}[kind]
+            return record[:at] + struct.pack('<I', value) + record[at + 4:]
+        return [beside(r, 48) if r[2] == EVENT else beside(r, 52) if r[2] == COUNT else r for r in self.records]
+
+    def unarm(self, rng):
+        point = rng.choice(self.kind(POINT))
+        number, = struct.unpack_from('<I', self.records[point], 24)
+        name = self.records[point][64:].split(b'\0')[0]
+        text = name + b': not armed\0'
+        text += b'\0' * (-len(text) % 8)
+        loss = struct.pack('<HBBIQIIIIQ', 40 + len(text), LOSS, 0, 0, 0, 0, 0, UNARMED, number, 0) + text
+        out = []
+        for i, r in enumerate(self.records):
+            if r[2] == EVENT and struct.unpack_from('<I', r, 52)[0] == number:
+                continue
+            if r[2] == HITS and struct.unpack_from('<I', r, 28)[0] == number:
+                continue
+            out.append(r)
+            if i == point:
+                out.append(loss)
+        return out
+
+
+class Sabotage(live.LiveTest):
+    def record(self, name):
+        path = live.program(name, 'gcc', ('-g', '-O2'))
+        spool = live.temp_path(name + '.spool')
+        run = live.call('record', '-o', spool, *live.told(path, 'ok'), '--', path, 'bug')
+        self.assertIn(run.status, (0, 134, 139), str(run))
+        return Recording(spool.read_bytes()), live.truth(run.stdout), spool
+
+    def judge(self, what, guilty, path):
+        done = subprocess.run([str(live.REFTRACE), 'report', '--json', '-i', str(path)], capture_output=True, text=True,
+                              env=live.clean_env(), check=False, timeout=60)
+        self.assertTrue(done.stdout, f'{what}: {done.returncode} {done.stderr}')
+        answer = json.loads(done.stdout)
+        wrong = [f['guilty']['function'] for f in answer['findings']
+                 if not live.same_function(f['guilty']['function'], guilty)]
+        self.assertEqual(wrong, [], f'{what}: accused with confidence, guilty is {guilty}\n{done.stdout[:3000]}')
+        if not answer['findings']:
+            self.assertFalse(answer['trust']['complete'], f'{what}: called clean, guilty is {guilty}')
+        return bool(answer['findings'])
+
+    def test_a_thousand_ways(self):
+        live.need_engine()
+        rng = random.Random(SEED)
+        demos = [(name, *self.record(name)) for name in DEMOS]
+        damaged = live.temp_path('damaged.spool')
+        named = 0
+        for number in range(ROUNDS):
+            name, recording, truth, spool = demos[number % len(demos)]
+            way = WAYS[number // len(demos) % len(WAYS)]
+            what = f'{name}: {way}, round {number}, RT_SEED={SEED}'
+            with self.subTest(what):
+                if way == 'cut':
+                    data = spool.read_bytes()
+                    damaged.write_bytes(data[:rng.randrange(200, len(data))])
+                else:
+                    recording.write(damaged, getattr(recording, way)(rng))
+                named += self.judge(what, truth.guilty.function, damaged)
+        print(f'     {ROUNDS} damaged recordings: {named} still name the guilty function, the others say incomplete')
+
+
+if __name__ == '__main__':
+    unittest.main()
