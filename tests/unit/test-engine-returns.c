@@ -12,12 +12,6 @@ static const struct program *program(void)
 	return &plain;
 }
 
-__attribute__((constructor)) static void need_root(void)
-{
-	if (geteuid())
-		_exit(77);
-}
-
 static const enum rt_attach_path paths[] = { RT_ATTACH_MULTI, RT_ATTACH_TRACEFS };
 
 TEST(slots_and_nulls)

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "rig.h"
 
+/* Every test of the engine needs it: said once, before any of them runs. */
+__attribute__((constructor)) static void need_root(void)
+{
+	if (!geteuid())
+		return;
+	fputs("engine uprobe needs root\n", stderr);
+	_exit(77);
+}
+
 char rig_dir[64];
 
 uint64_t rig_symbol(const struct program *p, const char *name)
