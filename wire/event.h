@@ -38,6 +38,9 @@ enum rt_wire_kind {
 	RT_WIRE_HELD = 14,   /* struct rt_wire_held: census: a pointer to a live object */
 	RT_WIRE_COUNT = 15,  /* struct rt_wire_held: counter read from memory at a census */
 	RT_WIRE_HITS = 16,   /* struct rt_wire_loss: a point's own hit counter (value) */
+	RT_WIRE_ATTR = 17,   /* struct rt_wire_attr: a perf event; before the first PERF that names it */
+	RT_WIRE_PERF = 18,   /* struct rt_wire_perf: one record of perf_event_open(2), as the kernel wrote it */
+	RT_WIRE_BLOB = 19,   /* struct rt_wire_blob: a part of something large that the recording keeps */
 };
 
 /* What happened to the object. */
@@ -242,6 +245,49 @@ struct rt_wire_held {
 	uint32_t value;  /* HELD: number of pointers of this kind; COUNT: the counter */
 };
 
+/* A perf event: perf_event_attr and what it is called. */
+struct rt_wire_attr {
+	struct rt_wire_head head;
+	uint32_t id;         /* 1.., as named by PERF records */
+	uint32_t attr_bytes; /* of struct perf_event_attr that follows, a multiple of 8 */
+	uint32_t ids;        /* number of u64 event ids behind the attr (one per CPU or thread) */
+	uint32_t name_bytes; /* of the name behind the ids, NUL-terminated, padded to 8 */
+	uint8_t data[];
+};
+
+/*
+ * A record of the perf ring: struct perf_event_header and what follows it,
+ * without change. head.time_ns is the record's own time where it has one.
+ */
+struct rt_wire_perf {
+	struct rt_wire_head head;
+	uint32_t attr; /* struct rt_wire_attr.id whose layout it has */
+	uint32_t pad;
+	uint8_t data[];
+};
+
+enum rt_blob {
+	RT_BLOB_BPF_PROG = 1,     /* struct rt_bpf_image, encoded (src/bpfimage); id = program id */
+	RT_BLOB_BTF = 2,          /* raw BTF; id = BTF id */
+	RT_BLOB_TRACING_DATA = 3, /* formats of raw fields, as perf.data keeps them (src/perfdata) */
+	RT_BLOB_KSYMS = 4,        /* lines "address type name" of kernel symbols that samples need */
+	RT_BLOB_HOST = 5,         /* lines "key value" about the machine (src/perfdata) */
+	RT_BLOB_BPF_LOST = 6,     /* text: what of a BPF program could not be kept, and why; id = program id */
+};
+
+/* Bytes [offset, offset + bytes) of a blob of total bytes. The parts of one blob follow each other in order. */
+struct rt_wire_blob {
+	struct rt_wire_head head;
+	uint32_t what; /* enum rt_blob */
+	uint32_t id;
+	uint32_t total, offset, bytes;
+	uint32_t pad;
+	uint8_t data[]; /* padded to 8 */
+};
+
+/* Largest part: the size field of a record has 16 bits. */
+#define RT_BLOB_PART 61440
+
 #define RT_WIRE_ALIGN(n) (((n) + 7u) & ~7u)
 
 #define RT_WIRE_AT(type, member, offset) \
@@ -276,6 +322,9 @@ RT_WIRE_AT(rt_wire_task, other, 24);
 RT_WIRE_AT(rt_wire_loss, value, 32);
 RT_WIRE_AT(rt_wire_loss, text, 40);
 RT_WIRE_AT(rt_wire_held, object, 24);
+RT_WIRE_AT(rt_wire_attr, data, 40);
+RT_WIRE_AT(rt_wire_perf, data, 32);
+RT_WIRE_AT(rt_wire_blob, data, 48);
 RT_WIRE_AT(rt_wire_held, where, 48);
 _Static_assert(sizeof(struct rt_wire_map) == 56, "map");
 _Static_assert(sizeof(struct rt_wire_task) == 32, "task");

@@ -36,12 +36,39 @@ static const struct {
 	[RT_WIRE_HELD] = { sizeof(struct rt_wire_held), false },
 	[RT_WIRE_COUNT] = { sizeof(struct rt_wire_held), false },
 	[RT_WIRE_HITS] = { __builtin_offsetof(struct rt_wire_loss, text), true },
+	[RT_WIRE_ATTR] = { sizeof(struct rt_wire_attr), false },
+	[RT_WIRE_PERF] = { sizeof(struct rt_wire_perf) + 8, false },
+	[RT_WIRE_BLOB] = { sizeof(struct rt_wire_blob), false },
 };
+
+/* counted parts of the records that hold some lie inside them */
+static bool counted_parts_fit(const struct rt_wire_head *head, const void *bytes)
+{
+	if (head->kind == RT_WIRE_STACK) {
+		const struct rt_wire_stack *stack = bytes;
+
+		return stack->nr <= RT_STACK_MAX &&
+		       head->size - sizeof(*stack) >= stack->nr * sizeof(struct rt_wire_frame);
+	}
+	if (head->kind == RT_WIRE_ATTR) {
+		const struct rt_wire_attr *attr = bytes;
+		uint64_t need = (uint64_t)attr->attr_bytes + 8ull * attr->ids + attr->name_bytes;
+
+		return attr->attr_bytes % 8 == 0 && need <= head->size - sizeof(*attr) && attr->name_bytes &&
+		       memchr(attr->data + attr->attr_bytes + 8ull * attr->ids, 0, attr->name_bytes);
+	}
+	if (head->kind == RT_WIRE_BLOB) {
+		const struct rt_wire_blob *blob = bytes;
+
+		return blob->bytes <= head->size - sizeof(*blob) && blob->offset <= blob->total &&
+		       blob->bytes <= blob->total - blob->offset;
+	}
+	return head->kind != RT_WIRE_MODULE || ((const struct rt_wire_module *)bytes)->build_id_size <= RT_BUILD_ID_MAX;
+}
 
 bool rt_record_valid(const void *bytes, size_t bytes_left)
 {
 	struct rt_wire_head head;
-	struct rt_wire_stack stack;
 
 	if (bytes_left < sizeof(head))
 		return false;
@@ -55,14 +82,7 @@ bool rt_record_valid(const void *bytes, size_t bytes_left)
 	if (kinds[head.kind].string &&
 	    !memchr((const char *)bytes + kinds[head.kind].fixed, 0, head.size - kinds[head.kind].fixed))
 		return false;
-	if (head.kind == RT_WIRE_STACK) {
-		memcpy(&stack, bytes, sizeof(stack));
-		if (stack.nr > RT_STACK_MAX || head.size - sizeof(stack) < stack.nr * sizeof(struct rt_wire_frame))
-			return false;
-	}
-	if (head.kind == RT_WIRE_MODULE && ((const struct rt_wire_module *)bytes)->build_id_size > RT_BUILD_ID_MAX)
-		return false;
-	return true;
+	return counted_parts_fit(&head, bytes);
 }
 
 /* strings are cut where a record could not say its size any more; ret_tail is where the string starts */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * perf.data as bytes: numbers and layouts. Source: the kernel's
+ * tools/perf/Documentation/perf.data-file-format.txt and linux/perf_event.h.
+ * struct perf_event_attr itself is the kernel's (128 bytes in Debian 12): shorter
+ * ones are zero-filled, of longer ones the unknown tail is ignored.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include <linux/perf_event.h>
+
+/* Record types; below 64 the kernel's, above perf's own. */
+enum rt_perf_type {
+	RT_PERF_MMAP = 1,
+	RT_PERF_LOST = 2,
+	RT_PERF_COMM = 3,
+	RT_PERF_EXIT = 4,
+	RT_PERF_THROTTLE = 5,
+	RT_PERF_UNTHROTTLE = 6,
+	RT_PERF_FORK = 7,
+	RT_PERF_READ = 8,
+	RT_PERF_SAMPLE = 9,
+	RT_PERF_MMAP2 = 10,
+	RT_PERF_AUX = 11,
+	RT_PERF_ITRACE_START = 12,
+	RT_PERF_LOST_SAMPLES = 13,
+	RT_PERF_SWITCH = 14,
+	RT_PERF_SWITCH_CPU_WIDE = 15,
+	RT_PERF_NAMESPACES = 16,
+	RT_PERF_KSYMBOL = 17,
+	RT_PERF_BPF_EVENT = 18,
+	RT_PERF_CGROUP = 19,
+	RT_PERF_TEXT_POKE = 20,
+	RT_PERF_AUX_OUTPUT_HW_ID = 21,
+	RT_PERF_CALLCHAIN_DEFERRED = 22,
+	RT_PERF_USER_FIRST = 64,
+	RT_PERF_HEADER_ATTR = 64,
+	RT_PERF_HEADER_EVENT_TYPE = 65,
+	RT_PERF_HEADER_TRACING_DATA = 66,
+	RT_PERF_HEADER_BUILD_ID = 67,
+	RT_PERF_FINISHED_ROUND = 68,
+	RT_PERF_ID_INDEX = 69,
+	RT_PERF_AUXTRACE_INFO = 70,
+	RT_PERF_AUXTRACE = 71,
+	RT_PERF_AUXTRACE_ERROR = 72,
+	RT_PERF_THREAD_MAP = 73,
+	RT_PERF_CPU_MAP = 74,
+	RT_PERF_STAT_CONFIG = 75,
+	RT_PERF_STAT = 76,
+	RT_PERF_STAT_ROUND = 77,
+	RT_PERF_EVENT_UPDATE = 78,
+	RT_PERF_TIME_CONV = 79,
+	RT_PERF_HEADER_FEATURE = 80,
+	RT_PERF_COMPRESSED = 81,
+	RT_PERF_FINISHED_INIT = 82,
+	RT_PERF_COMPRESSED2 = 83,
+	RT_PERF_BPF_METADATA = 84,
+};
+
+/* misc: the low three bits are the CPU mode. */
+enum {
+	RT_PERF_CPUMODE = 7,
+	RT_PERF_KERNEL = 1,
+	RT_PERF_USER = 2,
+	RT_PERF_MISC_MMAP_DATA = 1 << 13,
+	RT_PERF_MISC_COMM_EXEC = 1 << 13,
+	RT_PERF_MISC_MMAP_BUILD_ID = 1 << 14,
+	RT_PERF_MISC_BUILD_ID_SIZE = 1 << 15, /* in BUILD_ID entries: the size byte is valid */
+};
+
+/* Features, as bits of the header. */
+enum rt_perf_feature {
+	RT_PERF_FEAT_TRACING_DATA = 1,
+	RT_PERF_FEAT_BUILD_ID = 2,
+	RT_PERF_FEAT_HOSTNAME = 3,
+	RT_PERF_FEAT_OSRELEASE = 4,
+	RT_PERF_FEAT_VERSION = 5,
+	RT_PERF_FEAT_ARCH = 6,
+	RT_PERF_FEAT_NRCPUS = 7,
+	RT_PERF_FEAT_CPUDESC = 8,
+	RT_PERF_FEAT_CPUID = 9,
+	RT_PERF_FEAT_TOTAL_MEM = 10,
+	RT_PERF_FEAT_CMDLINE = 11,
+	RT_PERF_FEAT_EVENT_DESC = 12,
+	RT_PERF_FEAT_SAMPLE_TIME = 21,
+	RT_PERF_FEAT_CLOCKID = 23,
+	RT_PERF_FEAT_BPF_PROG_INFO = 25,
+	RT_PERF_FEAT_BPF_BTF = 26,
+	RT_PERF_FEAT_COMPRESSED = 27,
+	RT_PERF_FEAT_CLOCK_DATA = 29,
+	RT_PERF_FEAT_BITS = 256,
+};
+
+#define RT_PERF_MAGIC 0x32454c4946524550ull /* "PERFILE2" */
+#define RT_PERF_HEADER_BYTES 104
+#define RT_PERF_PIPE_HEADER_BYTES 16

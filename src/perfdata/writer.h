@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Writes perf.data that perf 5.x and newer read: attributes of at most 128
+ * bytes, build-ids both in MMAP2 and in the BUILD_ID section, features in
+ * ascending order, optional zstd compression of the data, file or pipe mode.
+ *
+ *     create -> event... -> begin -> record... -> feature... -> end
+ *
+ * Our byte order. The header holds sizes that are known only at the end: the
+ * owner of the file writes the bytes of rt_perf_writer_header() at offset 0
+ * then; until that, readers see an unfinished file and read what is there.
+ */
+#pragma once
+
+#include "base/sink.h"
+#include "perfdata/reader.h"
+#include "perfdata/record.h"
+
+struct rt_perf_writer_options {
+	bool pipe;           /* one-way stream: header-less, features as records */
+	unsigned zstd_level; /* 0 = do not compress */
+};
+
+struct rt_perf_writer;
+
+/* The sink outlives the writer. options may be NULL. */
+RT_CHECK struct rt_error *rt_perf_writer_create(struct rt_sink *sink, const struct rt_perf_writer_options *options,
+						struct rt_perf_writer **ret);
+void rt_perf_writer_destroy(struct rt_perf_writer *writer);
+RT_CLEANUP(struct rt_perf_writer *, rt_perf_writer_destroy);
+
+/* Declares an event (copied); all of them before rt_perf_writer_begin(). Its attr.size is cut to 128. */
+RT_CHECK struct rt_error *rt_perf_writer_event(struct rt_perf_writer *writer, const struct rt_perf_event *event);
+/* Writes what stands before the data. */
+RT_CHECK struct rt_error *rt_perf_writer_begin(struct rt_perf_writer *writer);
+
+/* A record in our byte order, header included; its size field must be bytes.size, a multiple of 8. */
+RT_CHECK struct rt_error *rt_perf_writer_raw(struct rt_perf_writer *writer, struct rt_bytes record);
+/*
+ * Encodes record for event record->event by its attr: kernel record types, and FINISHED_ROUND.
+ * MMAP2 gets its build-id where it has one.
+ */
+RT_CHECK struct rt_error *rt_perf_writer_record(struct rt_perf_writer *writer, const struct rt_perf_record *record);
+
+/* What goes into the feature sections; set fields of header are written (copied at once). EVENT_DESC and COMPRESSED
+ * come from the writer itself. */
+RT_CHECK struct rt_error *rt_perf_writer_features(struct rt_perf_writer *writer, const struct rt_perf_header *header);
+/* Ends the data, writes the features. */
+RT_CHECK struct rt_error *rt_perf_writer_end(struct rt_perf_writer *writer);
+/* The final file header, to be written at offset 0 of the file; empty in pipe mode. */
+struct rt_bytes rt_perf_writer_header(const struct rt_perf_writer *writer);
