@@ -276,8 +276,13 @@ static size_t chain_name(struct rt_namer *self, uint32_t pid, uint64_t time_ns, 
 		return 0;
 	/* a call may be the last instruction of its function, even of its mapping */
 	at.v = pc - (is_return && pc);
-	if (!rt_maps_find(chain->maps, pid, time_ns, at, &mapping)) {
-		ret[0] = blank(NULL, pc);
+	if (at.v >> 63 || !rt_maps_find(chain->maps, pid, time_ns, at, &mapping)) {
+		const struct rt_chain_code *code = rt_chain_find_code(chain, time_ns, at.v);
+
+		if (code)
+			rt_chain_name_code(chain, code, pc, is_return, &ret[0]);
+		else
+			ret[0] = blank(NULL, pc);
 		return 1;
 	}
 	module = make_module(chain, mapping.module);
@@ -349,6 +354,8 @@ void rt_chain_destroy(struct rt_chain *chain)
 	rt_vec_deinit(&chain->modules);
 	rt_vec_deinit(&chain->notes);
 	rt_vec_deinit(&chain->sources);
+	rt_vec_deinit(&chain->fixed);
+	rt_vec_deinit(&chain->loaded);
 	rt_vec_deinit(&chain->frames);
 	rt_vec_deinit(&chain->answers);
 	rt_map_deinit(&chain->module_by_id);

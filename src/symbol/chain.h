@@ -36,6 +36,25 @@ RT_CHECK struct rt_error *rt_chain_record(struct rt_chain *chain, const struct r
  * chain. */
 RT_CHECK struct rt_error *rt_chain_give_image(struct rt_chain *chain, uint32_t module, const struct rt_image *image);
 
+/* A source line of code that has no file. */
+struct rt_code_line {
+	uint64_t address; /* run-time address of its first instruction */
+	const char *file;
+	uint32_t line;
+};
+
+/* Code that no module holds: a kernel function, a function of a BPF program. */
+struct rt_chain_code {
+	uint64_t start, end;     /* [start, end), run-time addresses */
+	uint64_t from_ns, to_ns; /* [from, to); both 0: always there; to UINT64_MAX: not gone yet */
+	const char *name, *module;
+	const struct rt_code_line *lines; /* by address; not copied, outlives the chain; NULL = none */
+	size_t line_count;
+};
+RT_CHECK struct rt_error *rt_chain_add_code(struct rt_chain *chain, const struct rt_chain_code *code);
+/* The code at start that was there at time_ns is gone from then on. */
+void rt_chain_end_code(struct rt_chain *chain, uint64_t start, uint64_t time_ns);
+
 /* The naming interface; valid as long as the chain. */
 struct rt_namer *rt_chain_namer(struct rt_chain *chain);
 

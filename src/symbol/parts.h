@@ -52,7 +52,15 @@ struct rt_chain {
 	RT_VEC(struct rt_chain_source) sources;
 	struct rt_map source_by_name; /* id of the name -> index of sources + 1 */
 	uint64_t source_bytes;
+	RT_VEC(struct rt_chain_code) fixed, loaded; /* by start once sorted */
+	uint64_t loaded_longest;
+	bool fixed_sorted, loaded_sorted;
 };
+
+/* The code around pc at that time, or NULL. */
+const struct rt_chain_code *rt_chain_find_code(struct rt_chain *chain, uint64_t time_ns, uint64_t pc);
+void rt_chain_name_code(struct rt_chain *chain, const struct rt_chain_code *code, uint64_t pc, bool is_return,
+			struct rt_frame *ret);
 
 /* Interned; NULL for NULL and without memory. */
 const char *rt_chain_text(struct rt_chain *chain, const char *text);
