@@ -30,10 +30,10 @@ void rt_recording_close(struct rt_recording *recording);
 RT_CLEANUP(struct rt_recording *, rt_recording_close);
 
 struct rt_recording_info {
-	const char *format;         /* "spool", "perf.data": static */
-	const char *const *command; /* NULL-terminated; NULL = unknown */
-	bool has_perf;              /* samples or other records of perf's */
-	bool has_wire;              /* lifetimes */
+	const char *format;                  /* "spool", "perf.data": static */
+	const char *const *command;          /* NULL-terminated; NULL = unknown */
+	bool has_perf;                       /* samples or other records of perf's */
+	bool has_wire;                       /* lifetimes */
 	const struct rt_perf_header *header; /* what is known of the machine; fields NULL or 0 where not */
 };
 /* Valid as long as the recording; complete after the first drain. */

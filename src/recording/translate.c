@@ -92,8 +92,7 @@ static struct rt_error *mapped(struct rt_translate *t, const struct rt_perf_reco
 	const char *path = !strcmp(m->filename, "//anon") ? "[anon]" : m->filename;
 
 	/* the kernel's own image, and data */
-	if (m->pid == UINT32_MAX || m->addr >> 63 || map.end < map.start ||
-	    (record->misc & RT_PERF_MISC_MMAP_DATA))
+	if (m->pid == UINT32_MAX || m->addr >> 63 || map.end < map.start || (record->misc & RT_PERF_MISC_MMAP_DATA))
 		return NULL;
 	if (!size) {
 		const uint64_t *slot = rt_map_get(&t->build_id_by_path, file_key(path, NULL, 0));

@@ -11,12 +11,13 @@
 
 /* All zeroes is an empty one. */
 struct rt_translate {
-	struct rt_map module_by_name; /* hash of build-id and path -> module id */
+	struct rt_map module_by_name;   /* hash of build-id and path -> module id */
 	struct rt_map build_id_by_path; /* hash of path -> index of build_ids + 1 */
 	RT_VEC(struct rt_translate_id {
 		uint8_t id[RT_BUILD_ID_MAX];
 		uint8_t size;
-	}) build_ids;
+	})
+	build_ids;
 	uint32_t modules;
 };
 

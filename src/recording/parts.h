@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Inside of recording/. */
+#pragma once
+
+#include "base/sink.h"
+#include "base/vec.h"
+#include "capture/spool.h"
+#include "recording/recording.h"
+#include "recording/translate.h"
+
+enum { RT_PERF_KSYMBOL_BPF = 1, RT_PERF_KSYMBOL_OOL = 2 };
+
+/* A function of a kept BPF program, and its lines once they are asked for. */
+struct rt_recording_function {
+	const struct rt_bpf_image *image;
+	const struct rt_bpf_function *function;
+	struct rt_code_line *lines; /* owned */
+	size_t line_count;
+	bool placed; /* a KSYMBOL said where and when it was */
+};
+
+struct rt_recording {
+	struct rt_bytes bytes;
+	const char *name;
+	bool is_spool, has_perf, has_wire;
+	struct rt_spool_reader *spool;
+	struct rt_perf_reader *perf; /* of the file, or of the spool's perf part, converted */
+	struct rt_sink converted;    /* a spool's perf part as perf.data, in memory */
+	struct rt_perf_header no_header;
+	char *damage;
+	RT_VEC(struct rt_bpf_image *) images;
+	RT_VEC(struct rt_recording_function) functions; /* by address */
+	RT_VEC(char *) bpf_lost;
+};
+
+/* Makes recording->perf where there is something of perf's to read. */
+RT_CHECK struct rt_error *rt_recording_prepare(struct rt_recording *recording);
