@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cache/parts.h"
+
+const char *rt_cache_part_name(enum rt_cache_part part)
+{
+	static const char *const names[] = {
+		[RT_CACHE_ELF] = "elf",
+		[RT_CACHE_DEBUG] = "debug",
+		[RT_CACHE_PROBES] = "probes",
+		[RT_CACHE_KALLSYMS] = "kallsyms",
+	};
+
+	return names[part];
+}
+
+char *rt_cache_link(const uint8_t *id, size_t size)
+{
+	static const char digit[] = "0123456789abcdef";
+	char hex[2 * RT_CACHE_ID_MAX + 1], *text;
+
+	if (!size || size > RT_CACHE_ID_MAX)
+		return NULL;
+	for (size_t i = 0; i < size; i++) {
+		hex[2 * i] = digit[id[i] >> 4];
+		hex[2 * i + 1] = digit[id[i] & 15];
+	}
+	hex[2 * size] = 0;
+	return asprintf(&text, ".build-id/%.2s/%s", hex, hex + 2) < 0 ? NULL : text;
+}
+
+int rt_cache_openat(int dirfd, const char *path, int flags)
+{
+	struct open_how how = { .flags = (uint64_t)flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK),
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+
+	return (int)syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+}
+
+static char *default_root(void)
+{
+	const char *dir = getenv("PERF_BUILDID_DIR"), *home = getenv("HOME");
+	char *text;
+
+	if (dir && *dir)
+		return strdup(dir);
+	if (!home || !*home)
+		return NULL;
+	return asprintf(&text, "%s/.debug", home) < 0 ? NULL : text;
+}
+
+struct rt_error *rt_cache_open(const char *root, bool create, struct rt_cache **ret)
+{
+	_cleanup_(rt_cache_closep) struct rt_cache *cache = calloc(1, sizeof(*cache));
+
+	if (!cache)
+		return rt_error_nomem();
+	cache->fd = -1;
+	cache->root = root ? strdup(root) : default_root();
+	if (!cache->root)
+		return rt_error_fix(rt_error_new(RT_E_NOT_FOUND, "no folder for the build-id cache: HOME is not set"),
+				    "name one in the environment: PERF_BUILDID_DIR=/path");
+	if (create && mkdir(cache->root, 0755) && errno != EEXIST)
+		return rt_error_errno(RT_E_UNWRITABLE, errno, "cannot make the build-id cache %s", cache->root);
+	cache->fd = open(cache->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (cache->fd < 0 && (create || errno != ENOENT))
+		return rt_error_errno(RT_E_UNREADABLE, errno, "cannot open the build-id cache %s", cache->root);
+	*ret = rt_take(cache);
+	return NULL;
+}
+
+void rt_cache_close(struct rt_cache *cache)
+{
+	if (!cache)
+		return;
+	rt_closep(&cache->fd);
+	free(cache->root);
+	free(cache);
+}
+
+const char *rt_cache_root(const struct rt_cache *cache)
+{
+	return cache->root;
+}
+
+static struct rt_error *absent(const struct rt_cache *cache, const char *link, const char *part)
+{
+	return rt_error_new(RT_E_NOT_FOUND, "%s/%s/%s is not there", cache->root, link, part);
+}
+
+struct rt_error *rt_cache_get(const struct rt_cache *cache, const uint8_t *id, size_t id_size, enum rt_cache_part part,
+			      int *ret_fd)
+{
+	_cleanup_free_ char *link = rt_cache_link(id, id_size), *path = NULL;
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+
+	if (!link || asprintf(&path, "%s/%s", link, rt_cache_part_name(part)) < 0)
+		return id_size && id_size <= RT_CACHE_ID_MAX ? rt_error_nomem() : absent(cache, "", "a build-id");
+	if (cache->fd < 0)
+		return absent(cache, link, rt_cache_part_name(part));
+	fd = rt_cache_openat(cache->fd, path, O_RDONLY);
+	/* files of the oldest layout: the link leads to the file itself */
+	if (fd < 0 && errno == ENOTDIR && part == RT_CACHE_ELF)
+		fd = rt_cache_openat(cache->fd, link, O_RDONLY);
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return absent(cache, link, rt_cache_part_name(part));
+	if (fd < 0 || fstat(fd, &st))
+		return rt_error_errno(RT_E_UNREADABLE, errno, "cannot read %s/%s", cache->root, path);
+	if (!S_ISREG(st.st_mode))
+		return rt_error_new(RT_E_UNREADABLE, "%s/%s is not a regular file", cache->root, path);
+	*ret_fd = rt_take_fd(&fd);
+	return NULL;
+}
+
+struct rt_error *rt_cache_origin(const struct rt_cache *cache, const uint8_t *id, size_t id_size, char **ret)
+{
+	_cleanup_free_ char *link = rt_cache_link(id, id_size);
+	char target[4096], *slash, *start = target;
+	ssize_t n;
+
+	if (!link)
+		return id_size && id_size <= RT_CACHE_ID_MAX ? rt_error_nomem() : absent(cache, "", "a build-id");
+	n = cache->fd < 0 ? -1 : readlinkat(cache->fd, link, target, sizeof(target) - 1);
+	if (n <= 0)
+		return absent(cache, link, "");
+	target[n] = 0;
+	slash = strrchr(target, '/');
+	if (strncmp(target, "../..", 5) != 0 || !slash || slash < target + 6)
+		return rt_error_new(RT_E_FORMAT, "%s/%s leads to %s, which no cache has", cache->root, link, target);
+	*slash = 0;
+	start += 5;
+	/* "[kernel.kallsyms]" and the like are no paths */
+	if (start[1] == '[')
+		start++;
+	*ret = strdup(start);
+	return *ret ? NULL : rt_error_nomem();
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The build-id cache that perf uses, too:
+ *
+ *     R/<path>/<hex>/elf, debug, probes
+ *     R/.build-id/<hh>/<rest> -> ../..<path>/<hex>
+ *     R/[kernel.kallsyms]/<hex>/kallsyms
+ *
+ * <hex> is the build-id, lower case, of any length from 1 byte on (perf lists only
+ * 16 to 20). A file is copied (or cloned), never hard-linked: what lies under
+ * an id never changes. It appears by rename, whole or not at all. Every name is
+ * looked up below the root, whatever links lie there.
+ */
+#pragma once
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+struct rt_cache;
+
+/*
+ * root NULL: $PERF_BUILDID_DIR, else $HOME/.debug. create: make the root where it is missing; else a
+ * missing root is an empty cache. RT_E_NOT_FOUND when there is no root to be named (no HOME).
+ */
+RT_CHECK struct rt_error *rt_cache_open(const char *root, bool create, struct rt_cache **ret);
+void rt_cache_close(struct rt_cache *cache);
+RT_CLEANUP(struct rt_cache *, rt_cache_close);
+
+/* Where it is, for messages. */
+const char *rt_cache_root(const struct rt_cache *cache);
+
+enum rt_cache_part { RT_CACHE_ELF, RT_CACHE_DEBUG, RT_CACHE_PROBES, RT_CACHE_KALLSYMS };
+/* "elf", ...; static string. */
+const char *rt_cache_part_name(enum rt_cache_part part);
+
+/* Largest build-id, bytes. */
+#define RT_CACHE_ID_MAX 64
+
+/*
+ * Opens a file that the cache has under this id, for reading. RT_E_NOT_FOUND when it has none. What is in it is
+ * not checked: a reader compares the build-id (an older tool may have linked a file that was changed later).
+ */
+RT_CHECK struct rt_error *rt_cache_get(const struct rt_cache *cache, const uint8_t *id, size_t id_size,
+				       enum rt_cache_part part, int *ret_fd);
+
+/*
+ * Keeps bytes as the part of this id, first seen as path ("/usr/bin/x", or "[kernel.kallsyms]"; "." and ".." in it are
+ * refused with RT_E_FORMAT). What is there already stays: success, *ret_new (may be NULL) false.
+ */
+RT_CHECK struct rt_error *rt_cache_put(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
+				       enum rt_cache_part part, struct rt_bytes bytes, bool *ret_new);
+
+/* The path under which an id was kept first; caller frees. RT_E_NOT_FOUND. */
+RT_CHECK struct rt_error *rt_cache_origin(const struct rt_cache *cache, const uint8_t *id, size_t id_size, char **ret);

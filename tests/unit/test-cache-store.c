@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The build-id cache: what perf sees of it, and what a hostile tree or path cannot do. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "cache/cache.h"
+#include "test.h"
+#include "workdir.h"
+
+static const uint8_t id[20] = { 0xab, 0xcd, 0xef, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17 };
+#define HEX "abcdef0102030405060708090a0b0c0d0e0f1011"
+
+static struct rt_bytes text(const char *s)
+{
+	return rt_bytes_make(s, strlen(s));
+}
+
+static void expect(const struct rt_cache *cache, size_t id_size, enum rt_cache_part part, const char *want)
+{
+	char got[64] = "";
+	int fd;
+
+	assert_ok(rt_cache_get(cache, id, id_size, part, &fd));
+	assert_true(read(fd, got, sizeof(got) - 1) >= 0);
+	close(fd);
+	assert_string_equal(got, want);
+}
+
+TEST(put_and_get)
+{
+	_cleanup_(rt_cache_closep) struct rt_cache *cache = NULL;
+	_cleanup_free_ char *origin = NULL;
+	struct workdir w;
+	bool made;
+	int fd;
+
+	workdir_make(&w);
+	assert_ok(rt_cache_open(workdir_path(&w, "cache"), true, &cache));
+	assert_code(rt_cache_get(cache, id, 20, RT_CACHE_ELF, &fd), RT_E_NOT_FOUND);
+	assert_ok(rt_cache_put(cache, id, 20, "/opt/a program", RT_CACHE_ELF, text("first"), &made));
+	assert_true(made);
+	/* what lies under an id never changes; its other parts stay beside it wherever they were seen */
+	assert_ok(rt_cache_put(cache, id, 20, "/other/copy", RT_CACHE_ELF, text("second"), &made));
+	assert_false(made);
+	assert_ok(rt_cache_put(cache, id, 20, "/other/copy", RT_CACHE_DEBUG, text("debug"), &made));
+	assert_true(made);
+	expect(cache, 20, RT_CACHE_ELF, "first");
+	expect(cache, 20, RT_CACHE_DEBUG, "debug");
+	assert_ok(rt_cache_origin(cache, id, 20, &origin));
+	assert_string_equal(origin, "/opt/a program");
+	workdir_run(&w, "test \"$(readlink cache/.build-id/ab/%s)\" = '../../opt/a program/%s'", &HEX[2], HEX);
+	workdir_run(&w, "test -f 'cache/opt/a program/%s/debug' && ! test -e cache/other", HEX);
+	/* ids of other lengths: lld's 8 bytes, a long hash */
+	assert_ok(rt_cache_put(cache, id, 8, "/opt/short", RT_CACHE_ELF, text("short"), NULL));
+	expect(cache, 8, RT_CACHE_ELF, "short");
+	assert_code(rt_cache_put(cache, id, 0, "/opt/none", RT_CACHE_ELF, text("x"), NULL), RT_E_FORMAT);
+	workdir_remove(&w);
+}
+
+TEST(perf_finds_it)
+{
+	_cleanup_(rt_cache_closep) struct rt_cache *cache = NULL;
+	_cleanup_close_ int fd = -1;
+	struct workdir w;
+	static char bytes[1 << 20];
+	ssize_t n;
+
+	workdir_make(&w);
+	workdir_run(&w, "echo 'int main(void){return 0;}' >a.c && gcc -Wl,--build-id=0x%s a.c -o a.out", HEX);
+	fd = open(workdir_path(&w, "a.out"), O_RDONLY);
+	n = read(fd, bytes, sizeof(bytes));
+	assert_true(n > 0);
+	assert_ok(rt_cache_open(workdir_path(&w, "cache"), true, &cache));
+	assert_ok(rt_cache_put(cache, id, 20, workdir_path(&w, "a.out"), RT_CACHE_ELF, rt_bytes_make(bytes, (size_t)n),
+			       NULL));
+	/* perf lists what is still where it was */
+	workdir_run(&w, "perf --buildid-dir $PWD/cache buildid-cache -l | grep -q \"%s $PWD/a.out\"", HEX);
+	/* and we find what perf keeps */
+	workdir_run(&w, "rm -rf cache && perf --buildid-dir $PWD/cache buildid-cache -a a.out 2>/dev/null");
+	rt_cache_close(rt_take(cache));
+	assert_ok(rt_cache_open(workdir_path(&w, "cache"), false, &cache));
+	fd = (close(rt_take_fd(&fd)), -1);
+	assert_ok(rt_cache_get(cache, id, 20, RT_CACHE_ELF, &fd));
+	workdir_remove(&w);
+}
+
+TEST(nothing_leads_outside)
+{
+	static const char *const paths[] = { "/opt/../../etc/x", "opt/x", "/..", "/./x", "", "/a/.." };
+	_cleanup_(rt_cache_closep) struct rt_cache *cache = NULL;
+	struct workdir w;
+	int fd;
+
+	workdir_make(&w);
+	assert_ok(rt_cache_open(workdir_path(&w, "cache"), true, &cache));
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		assert_code(rt_cache_put(cache, id, 20, paths[i], RT_CACHE_ELF, text("x"), NULL), RT_E_FORMAT);
+	/* a folder that somebody made a link of */
+	workdir_run(&w, "mkdir outside && ln -s ../outside cache/opt");
+	assert_code(rt_cache_put(cache, id, 20, "/opt/x", RT_CACHE_ELF, text("x"), NULL), RT_E_UNWRITABLE);
+	workdir_run(&w, "test -z \"$(ls outside)\"");
+	/* a link of an id that leads out */
+	workdir_run(&w,
+		    "mkdir -p outside/x cache/.build-id/ab && echo secret >outside/x/elf && "
+		    "ln -s ../../../outside/x cache/.build-id/ab/%s",
+		    &HEX[2]);
+	assert_code(rt_cache_get(cache, id, 20, RT_CACHE_ELF, &fd), RT_E_UNREADABLE);
+	workdir_remove(&w);
+}
+
+TEST(missing_root_is_empty)
+{
+	_cleanup_(rt_cache_closep) struct rt_cache *cache = NULL;
+	struct workdir w;
+	int fd;
+
+	workdir_make(&w);
+	assert_ok(rt_cache_open(workdir_path(&w, "none"), false, &cache));
+	assert_code(rt_cache_get(cache, id, 20, RT_CACHE_ELF, &fd), RT_E_NOT_FOUND);
+	assert_code(rt_cache_put(cache, id, 20, "/x", RT_CACHE_ELF, text("x"), NULL), RT_E_UNWRITABLE);
+	workdir_run(&w, "! test -e none");
+	workdir_remove(&w);
+}
+
+TEST(many_writers_at_once)
+{
+	_cleanup_(rt_cache_closep) struct rt_cache *cache = NULL;
+	struct workdir w;
+	int status;
+
+	workdir_make(&w);
+	assert_ok(rt_cache_open(workdir_path(&w, "cache"), true, &cache));
+	for (int i = 0; i < 12; i++) {
+		if (!fork()) {
+			uint8_t own[20] = { (uint8_t)i };
+			bool ok = true;
+
+			for (int k = 0; k < 50; k++) {
+				own[1] = (uint8_t)k;
+				ok &= !rt_cache_put(cache, own, 20, "/opt/x", RT_CACHE_ELF, text("own"), NULL);
+				ok &= !rt_cache_put(cache, id, 20, "/opt/x", RT_CACHE_ELF, text("shared"), NULL);
+			}
+			_exit(!ok);
+		}
+	}
+	for (int i = 0; i < 12; i++) {
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	expect(cache, 20, RT_CACHE_ELF, "shared");
+	workdir_run(&w, "test $(find cache/opt -name elf | wc -l) = 601 && test -z \"$(find cache -name '*.tmp')\"");
+	workdir_remove(&w);
+}
+
+TEST_MAIN();
