@@ -112,6 +112,19 @@ static struct rt_error *try_path(const struct wanted *wanted, const char *format
 	return NULL;
 }
 
+struct rt_error *rt_image_give_debug(struct rt_image *image, int fd, const char *name)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *debug = NULL;
+	const struct wanted wanted = { .image = image, .root_fd = AT_FDCWD };
+
+	if (image->debug)
+		return NULL;
+	RT_TRY(rt_image_open_fd(fd, name, &debug));
+	if (fits(&wanted, debug))
+		image->debug = rt_take(debug);
+	return NULL;
+}
+
 static struct rt_error *try_build_id(const struct wanted *wanted)
 {
 	const struct rt_image *image = wanted->image;

@@ -68,6 +68,9 @@ RT_CLEANUP(struct rt_image *, rt_image_destroy);
  */
 RT_CHECK struct rt_error *rt_image_find_debug(struct rt_image *image, int root_fd);
 
+/* Attaches the file behind fd (the caller keeps it) as image->debug if it fits and there is none yet; else success. */
+RT_CHECK struct rt_error *rt_image_give_debug(struct rt_image *image, int fd, const char *name);
+
 /* File offset of an ELF address inside a PT_LOAD's file part; false when there is none. */
 bool rt_image_offset(const struct rt_image *image, struct rt_elfaddr addr, struct rt_foff *ret);
 

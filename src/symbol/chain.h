@@ -7,10 +7,11 @@
  *
  * Modules are opened lazily, at the first question, by build-id: first an image
  * handed in by the session, else the recorded path (accepted only if its
- * build-id is the recorded one). A module that cannot be opened is noted once.
+ * build-id is the recorded one), else a build-id cache. A module that cannot be opened is noted once.
  */
 #pragma once
 
+#include "cache/cache.h"
 #include "elf/image.h"
 #include "event/names.h"
 #include "maps/maps.h"
@@ -18,8 +19,9 @@
 struct rt_chain;
 
 struct rt_chain_options {
-	const char *symfs; /* directory that stands for "/" when modules are opened, or NULL */
-	bool no_source;    /* never open source files */
+	const char *symfs;                    /* directory that stands for "/" when modules are opened, or NULL */
+	const struct rt_cache *const *caches; /* asked in this order; NULL-terminated, NULL = none; outlive the chain */
+	bool no_source;                       /* never open source files */
 	bool no_demangle;
 };
 

@@ -56,32 +56,84 @@ static struct rt_error *find_debug(const struct rt_chain *chain, struct rt_image
 }
 
 /* The module's own file, by its path. */
-static void open_file(struct rt_chain *chain, struct rt_chain_module *module)
+static struct rt_error *open_path(struct rt_chain *chain, const struct rt_chain_module *module, struct rt_image **ret)
 {
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = rt_chain_path(chain, module->path);
+
+	if (!path)
+		return rt_error_nomem();
+	RT_TRY(rt_image_open(path, &image));
+	if (!same_build(module, image))
+		return rt_error_new(
+			RT_E_BUILD_ID,
+			"build-id differs, the file is not the one that was recorded: its names are not used");
+	*ret = rt_take(image);
+	return NULL;
+}
+
+/* A part that a cache keeps under the module's build-id. false: none has it. */
+static bool open_kept(const struct rt_chain *chain, const struct rt_chain_module *module, enum rt_cache_part part,
+		      int *ret_fd)
+{
+	for (size_t i = 0; chain->options.caches && chain->options.caches[i]; i++) {
+		_cleanup_error_ struct rt_error *err = NULL;
+
+		err = rt_cache_get(chain->options.caches[i], module->build_id, module->build_id_size, part, ret_fd);
+		if (!err)
+			return true;
+	}
+	return false;
+}
+
+static bool open_cache(struct rt_chain *chain, const struct rt_chain_module *module, struct rt_image **ret)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+	_cleanup_error_ struct rt_error *err = NULL;
+	_cleanup_close_ int fd = -1;
+
+	if (!module->build_id_size || !open_kept(chain, module, RT_CACHE_ELF, &fd))
+		return false;
+	err = rt_image_open_fd(fd, module->path, &image);
+	if (err || !same_build(module, image))
+		return false;
+	*ret = rt_take(image);
+	return true;
+}
+
+/* What the installed files do not tell may be in a cache: a debug file, or the program before it was stripped. */
+static void complete(struct rt_chain *chain, const struct rt_chain_module *module, struct rt_image *image)
+{
+	static const enum rt_cache_part parts[] = { RT_CACHE_DEBUG, RT_CACHE_ELF };
+	struct rt_error *err = find_debug(chain, image);
+
+	if (err)
+		note_error(chain, module, err);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && !image->debug; i++) {
+		_cleanup_close_ int fd = -1;
+
+		if (module->build_id_size && open_kept(chain, module, parts[i], &fd))
+			rt_error_free(rt_image_give_debug(image, fd, module->path));
+	}
+}
+
+static void open_file(struct rt_chain *chain, struct rt_chain_module *module)
+{
+	struct rt_image *image = NULL;
 	struct rt_error *err;
 
 	/* [vdso] and other things without a file */
 	if (module->path[0] != '/')
 		return;
-	path = rt_chain_path(chain, module->path);
-	if (!path)
-		return;
-	err = rt_image_open(path, &image);
-	if (err) {
+	err = open_path(chain, module, &image);
+	if (err && open_cache(chain, module, &image)) {
+		rt_error_free(err);
+	} else if (err) {
 		note_error(chain, module, err);
 		return;
 	}
-	if (!same_build(module, image)) {
-		note(chain, module,
-		     "build-id differs, the file is not the one that was recorded: its names are not used");
-		return;
-	}
-	err = find_debug(chain, image);
-	if (err)
-		note_error(chain, module, err);
-	module->image = module->owned = rt_take(image);
+	complete(chain, module, image);
+	module->image = module->owned = image;
 }
 
 void rt_chain_open(struct rt_chain *chain, struct rt_chain_module *module)
