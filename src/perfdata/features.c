@@ -98,15 +98,16 @@ void rt_perf_events_deinit(struct rt_perf_events *events)
 	rt_vec_deinit(&events->list);
 }
 
-/* The event that an entry of EVENT_DESC is about: by its first id, else (events without ids) by its number. */
-static struct rt_perf_event *described(struct rt_perf_decoder *d, struct rt_perf_events *events, uint32_t number,
-				       bool has_id, uint64_t id)
+static struct rt_perf_event *by_number(struct rt_perf_events *events, size_t number)
 {
-	unsigned index = number;
+	return number < events->list.len ? &events->list.data[number] : NULL;
+}
 
-	if (has_id && !rt_perf_decoder_find(d, id, &index))
-		return NULL;
-	return index < events->list.len ? &events->list.data[index] : NULL;
+static struct rt_perf_event *by_id(struct rt_perf_decoder *d, struct rt_perf_events *events, uint64_t id)
+{
+	unsigned number;
+
+	return rt_perf_decoder_find(d, id, &number) ? by_number(events, number) : NULL;
 }
 
 static struct rt_error *take_event_desc(struct rt_cursor *c, struct rt_perf_decoder *d, struct rt_perf_events *events)
@@ -124,7 +125,7 @@ static struct rt_error *take_event_desc(struct rt_cursor *c, struct rt_perf_deco
 		RT_TRY(take_string(c, &name));
 		list = *c;
 		TAKE(rt_cursor_skip(c, (uint64_t)ids * 8));
-		event = described(d, events, i, ids && rt_cursor_u64(&list, &id), id);
+		event = ids && rt_cursor_u64(&list, &id) ? by_id(d, events, id) : by_number(events, i);
 		if (!event || !*name)
 			continue;
 		free(event->name);
