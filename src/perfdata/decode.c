@@ -124,7 +124,7 @@ static bool id_at(struct rt_bytes record, bool big_endian, bool sample, struct r
 static struct rt_error *choose(struct rt_perf_decoder *d, struct rt_bytes record, bool sample, unsigned *ret)
 {
 	bool asked = false;
-	uint64_t id = 0;
+	uint64_t id, first = 0; /* what stands at the first event's place */
 
 	*ret = 0;
 	if (d->count < 2)
@@ -134,18 +134,20 @@ static struct rt_error *choose(struct rt_perf_decoder *d, struct rt_bytes record
 
 		if (!id_at(record, d->big_endian, sample, d->places.data[i], &id))
 			continue;
+		if (!asked)
+			first = id;
 		asked = true;
 		if (rt_perf_decoder_find(d, id, &event) && d->place_of.data[event] == i) {
 			*ret = event;
 			return NULL;
 		}
 	}
-	if (!sample || (asked && !id) || (!asked && d->uniform))
+	if (!sample || (asked && !first) || (!asked && d->uniform))
 		return NULL;
 	if (!asked)
 		return rt_error_new(RT_E_FORMAT,
 				    "sample without an id, but the events have samples of different layout");
-	return rt_error_new(RT_E_FORMAT, "sample has the id %llu, which no event has", (unsigned long long)id);
+	return rt_error_new(RT_E_FORMAT, "sample has the id %llu, which no event has", (unsigned long long)first);
 }
 
 /* What stands behind a record that is no sample; cuts it off bytes. */
