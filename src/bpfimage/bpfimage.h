@@ -130,7 +130,10 @@ RT_CHECK struct rt_error *rt_bpf_image_calls(const struct rt_bpf_image *image, u
 
 /* The function whose JITed code covers address; NULL: none. */
 const struct rt_bpf_function *rt_bpf_function_at(const struct rt_bpf_image *image, uint64_t address);
-/* The function of this symbol ("bpf_prog_<tag>_<name>") or, where only one has it, this name; NULL: none. */
+/*
+ * The function of this symbol ("bpf_prog_<tag>_<name>", with the program's tag as in the kernel or with the function's
+ * as perf synthesizes it) or, where only one has it, this name; NULL: none.
+ */
 const struct rt_bpf_function *rt_bpf_function_find(const struct rt_bpf_image *image, const char *name);
 /* The function that xlated instruction insn belongs to; NULL: not told. */
 const struct rt_bpf_function *rt_bpf_function_of_insn(const struct rt_bpf_image *image, uint32_t insn);

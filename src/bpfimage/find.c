@@ -13,12 +13,27 @@ const struct rt_bpf_function *rt_bpf_function_at(const struct rt_bpf_image *imag
 	return NULL;
 }
 
+/* perf spells the symbol of a program that was loaded before it started with the main function's own tag. */
+static bool perf_calls_it(const struct rt_bpf_image *image, const struct rt_bpf_function *f, const char *name)
+{
+	static const char prefix[] = "bpf_prog_";
+	enum { TAG_AT = sizeof(prefix) - 1, TAG_DIGITS = 16 };
+	char tag[TAG_DIGITS + 1];
+
+	if (f != image->functions || strlen(f->symbol) < TAG_AT + TAG_DIGITS || strlen(name) < TAG_AT + TAG_DIGITS)
+		return false;
+	for (unsigned i = 0; i < sizeof(f->tag); i++)
+		snprintf(tag + 2 * i, sizeof(tag) - 2 * i, "%02x", f->tag[i]);
+	return !strncmp(name, prefix, TAG_AT) && !strncmp(name + TAG_AT, tag, TAG_DIGITS) &&
+	       !strcmp(name + TAG_AT + TAG_DIGITS, f->symbol + TAG_AT + TAG_DIGITS);
+}
+
 const struct rt_bpf_function *rt_bpf_function_find(const struct rt_bpf_image *image, const char *name)
 {
 	const struct rt_bpf_function *found = NULL;
 
 	for (size_t i = 0; i < image->function_count; i++) {
-		if (!strcmp(image->functions[i].symbol, name))
+		if (!strcmp(image->functions[i].symbol, name) || perf_calls_it(image, &image->functions[i], name))
 			return &image->functions[i];
 	}
 	for (size_t i = 0; i < image->function_count && *name; i++) {
