@@ -54,6 +54,10 @@ void rt_decoder_destroy(struct rt_decoder *decoder)
 		return;
 	if (decoder->insn)
 		cs_free(decoder->insn, 1);
+	if (decoder->text_insn)
+		cs_free(decoder->text_insn, 1);
+	if (decoder->text_handle)
+		cs_close(&decoder->text_handle);
 	if (decoder->handle)
 		cs_close(&decoder->handle);
 	free(decoder);

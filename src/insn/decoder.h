@@ -8,7 +8,9 @@
 
 struct rt_decoder {
 	csh handle;
-	cs_insn *insn; /* scratch of the library */
+	cs_insn *insn;   /* scratch of the library */
+	csh text_handle; /* made at the first text, 0 until then */
+	cs_insn *text_insn;
 	uint16_t machine;
 };
 

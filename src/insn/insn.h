@@ -94,3 +94,11 @@ bool rt_decode(struct rt_decoder *decoder, struct rt_bytes code, struct rt_elfad
  * value on the stack can be a return address. before: the bytes that end at addr (up to 8 are looked at).
  */
 bool rt_call_before(struct rt_decoder *decoder, struct rt_bytes before, struct rt_elfaddr addr);
+
+/*
+ * The instruction at the start of code, which lies at addr, as text: on x86-64 in AT&T syntax ("addl $1, (%rdi)"). Cut
+ * to size - 1 bytes and NUL-terminated; *ret_length is how many bytes of code it takes (at least 1). Bytes that are no
+ * instruction become ".byte 0x..". RT_E_TRUNCATED when code is empty.
+ */
+RT_CHECK struct rt_error *rt_disassemble(struct rt_decoder *decoder, struct rt_bytes code, struct rt_elfaddr addr,
+					 char *text, size_t size, size_t *ret_length);
