@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* report: a recording, or an .events file, through the same analysis as a run. */
-#include <fcntl.h>
 #include <string.h>
 
-#include "base/fs.h"
 #include "cli/command.h"
 #include "cli/failure.h"
+#include "cli/input.h"
 #include "cli/output.h"
-#include "engine/text.h"
 
 static const struct argp_option own[] = {
-	{ "input", 'i', "FILE", 0, "recording of reftrace record, of run -w, or an .events file", 1 },
+	{ "input", 'i', "FILE", 0,
+	  "recording of reftrace record, of run -w or of perf, or an .events file (default " RT_DEFAULT_RECORDING ")",
+	  1 },
 	{ "type", 't', "NAME", 0, "only this type of object (repeatable)", 1 },
+	{ "samples", RT_OPT_SAMPLES, NULL, 0, "only the samples, not the lifetimes", 1 },
 	{ 0 },
 };
 
@@ -22,6 +23,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'i':
 		options->input = arg;
+		return 0;
+	case RT_OPT_SAMPLES:
+		options->samples_only = true;
 		return 0;
 	case 't':
 		if (!strncmp(arg, "struct ", 7))
@@ -43,75 +47,100 @@ const struct argp rt_report_argp = { NULL, rt_parse_operands, "-i FILE",
 				     "Reports what a recording or an .events file holds, on standard output.",
 				     children };
 
-/* An opened input; one of reader and text is set. */
-struct input {
-	struct rt_bytes bytes;
-	struct rt_spool_reader *reader;
-	struct rt_text *text;
-	struct rt_source *source;
+/* Where the parts of a recording go. */
+struct takers {
+	struct rt_recording_sink sink;
+	struct rt_pipeline *pipeline;
+	struct rt_samples *samples;
+	bool lifetimes; /* the recording has some */
 };
 
-/* Text, by its first bytes: no control characters but blanks. */
-static bool is_text(struct rt_bytes bytes)
+static struct rt_error *take_wire(struct rt_recording_sink *self, const struct rt_wire_head *record)
 {
-	size_t n = bytes.size < 4096 ? bytes.size : 4096;
+	struct takers *t = (struct takers *)(void *)self;
 
-	for (size_t i = 0; i < n; i++) {
-		uint8_t c = bytes.data[i];
-
-		if (c < 0x20 && c != '\n' && c != '\t' && c != '\r')
-			return false;
-	}
-	return true;
+	t->lifetimes |= record->kind == RT_WIRE_TYPE || record->kind == RT_WIRE_EVENT;
+	return t->pipeline->sink.record(&t->pipeline->sink, record);
 }
 
-static struct rt_error *open_input(const char *path, struct input *ret)
+static struct rt_error *take_side(struct rt_recording_sink *self, const struct rt_wire_head *record)
 {
-	_cleanup_close_ int fd = -1;
-	struct rt_error *err;
+	struct takers *t = (struct takers *)(void *)self;
 
-	RT_TRY(rt_fs_open_file(AT_FDCWD, path, false, &fd));
-	RT_TRY(rt_fs_map(fd, path, &ret->bytes));
-	err = rt_spool_reader_create(ret->bytes, path, &ret->reader);
-	if (!err) {
-		ret->source = rt_spool_reader_source(ret->reader);
-		return NULL;
+	RT_TRY(rt_maps_record(t->pipeline->maps, record));
+	return rt_chain_record(t->pipeline->chain, record);
+}
+
+static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
+				  const struct rt_perf_record *record)
+{
+	struct takers *t = (struct takers *)(void *)self;
+
+	return rt_samples_record(t->samples, events, record);
+}
+
+static struct rt_error *read_recording(struct rt_recording *recording, struct rt_pipeline *pipeline,
+				       struct rt_samples *samples, bool *ret_lifetimes)
+{
+	struct takers t = { .sink = { .wire = take_wire }, .pipeline = pipeline, .samples = samples };
+
+	if (rt_recording_info(recording).has_perf) {
+		RT_TRY(rt_recording_code(recording, pipeline->chain));
+		t.sink.side = take_side;
+		t.sink.perf = take_perf;
 	}
-	if (err->code != RT_E_FORMAT || !ret->bytes.size || !is_text(ret->bytes))
-		return rt_error_fix(err, "record one: reftrace record -o FILE -- PROG ARGS");
-	rt_error_free(err);
-	err = rt_text_create((const char *)ret->bytes.data, ret->bytes.size, path, &ret->text);
-	if (err)
-		return rt_error_wrap(err, "neither a recording nor an .events text");
-	ret->source = rt_text_source(ret->text);
+	RT_TRY(rt_recording_drain(recording, &t.sink));
+	*ret_lifetimes = t.lifetimes;
 	return NULL;
 }
 
-static void close_input(struct input *input)
+/* Status of a report that has samples only: 24 when something is missing. */
+static struct rt_error *report_samples(const struct rt_options *options, const struct rt_output *output,
+				       const struct rt_input *input, struct rt_samples *samples, int *ret)
 {
-	rt_spool_reader_destroyp(&input->reader);
-	rt_text_destroyp(&input->text);
-	rt_fs_unmap(input->bytes);
+	const struct rt_profile_head head = { .command = rt_recording_info(input->recording).command,
+					      .lost = samples->lost,
+					      .damage = rt_recording_damage(input->recording) };
+
+	if (head.damage || head.lost || !samples->samples)
+		*ret = RT_EXIT_TRUST;
+	if (head.damage)
+		fprintf(stderr, "reftrace: %s %s: %s; the answer covers what came before\n",
+			rt_code_text(RT_E_TRUNCATED), input->path, head.damage);
+	if (!samples->samples)
+		fprintf(stderr, "reftrace: %s %s holds no sample\n", rt_code_text(RT_E_NO_EVENT), input->path);
+	return rt_output_samples(options, output, samples, &head);
 }
 
-static struct rt_error *report(const struct rt_options *options, struct input *input, struct rt_pipeline *pipeline,
+static struct rt_error *report(const struct rt_options *options, struct rt_input *input, struct rt_pipeline *pipeline,
 			       const char *const *types, const struct rt_output *output, int *ret)
 {
 	struct rt_pipeline_options how = {
 		.lifetime = { .types = types, .strict = options->strict },
 		.symfs = options->symfs,
+		.input = input->path,
 		.namer = input->text ? rt_text_namer(input->text) : NULL,
 	};
 	struct rt_run_info run = { .engine = input->text ? "text" : "replay" };
+	_cleanup_(rt_samples_deinit) struct rt_samples samples = { 0 };
+	bool lifetimes = true;
 
 	RT_TRY(rt_pipeline_init(pipeline, &how));
-	RT_TRY(rt_source_drain(input->source, &pipeline->sink));
-	if (input->reader) {
-		run.command = rt_spool_reader_command(input->reader);
-		run.program_ended = rt_spool_reader_status(input->reader, &run.program_status);
-		run.recording = options->input;
+	if (input->text) {
+		RT_TRY(rt_source_drain(rt_text_source(input->text), &pipeline->sink));
+		return rt_output_report(options, output, pipeline, &run, ret);
 	}
-	return rt_output_report(options, output, pipeline, &run, ret);
+	RT_TRY(rt_samples_init(pipeline->namer, &samples));
+	RT_TRY(read_recording(input->recording, pipeline, &samples, &lifetimes));
+	run.command = rt_recording_info(input->recording).command;
+	run.program_ended = rt_recording_status(input->recording, &run.program_status);
+	run.recording = input->path;
+	/* one JSON text is one document: lifetimes, where there are any */
+	if (lifetimes && !options->samples_only)
+		RT_TRY(rt_output_report(options, output, pipeline, &run, ret));
+	if (!lifetimes || options->samples_only || (samples.samples && options->format == RT_FORMAT_TEXT))
+		return report_samples(options, output, input, &samples, ret);
+	return NULL;
 }
 
 static struct rt_error *run(const struct rt_options *options, int *ret)
@@ -119,7 +148,7 @@ static struct rt_error *run(const struct rt_options *options, int *ret)
 	_cleanup_free_ const char **types = NULL;
 	struct rt_pipeline pipeline = { .fd = -1 };
 	struct rt_output output = { .file_fd = -1, .json_fd = -1 };
-	struct input input = { 0 };
+	struct rt_input input = { 0 };
 	struct rt_error *err;
 
 	if (options->types.len) {
@@ -129,7 +158,7 @@ static struct rt_error *run(const struct rt_options *options, int *ret)
 		for (size_t i = 0; i < options->types.len; i++)
 			types[i] = options->types.data[i];
 	}
-	err = open_input(options->input, &input);
+	err = rt_input_open(options->input, &input);
 	/* the program's status belongs to its run, not to the reading of it: own_run stays false */
 	if (!err)
 		err = rt_output_open(options, STDOUT_FILENO, &output);
@@ -137,7 +166,7 @@ static struct rt_error *run(const struct rt_options *options, int *ret)
 		err = report(options, &input, &pipeline, types, &output, ret);
 	rt_output_close(&output);
 	rt_pipeline_deinit(&pipeline);
-	close_input(&input);
+	rt_input_close(&input);
 	return err;
 }
 
@@ -153,10 +182,8 @@ int cmd_report(int argc, char **argv)
 	}
 	if (!err && options.help)
 		rt_options_help(&rt_report_argp, "report", stdout);
-	else if (!err && (!options.input || options.operands.len))
-		err = rt_error_fix(
-			rt_error_new(RT_E_USAGE, options.input ? "report: more than one input" : "report: no input"),
-			"reftrace report -i FILE, with a file of: reftrace record -o FILE -- PROG");
+	else if (!err && options.operands.len)
+		err = rt_error_fix(rt_error_new(RT_E_USAGE, "report: more than one input"), "reftrace report -i FILE");
 	else if (!err)
 		err = run(&options, &status);
 	if (err) {

@@ -41,7 +41,7 @@ struct rt_options {
 	const char *input;     /* -i */
 	const char *write;     /* --write */
 	const char *symfs;
-	bool quiet, verbose, strict, build_options;
+	bool quiet, verbose, strict, build_options, samples_only;
 	int error_exitcode;            /* 0 = findings do not change the exit status */
 	RT_VEC(const char *) operands; /* arguments of commands that start no program */
 };
@@ -65,6 +65,7 @@ enum {
 	RT_OPT_DEBUG,
 	RT_OPT_WRITE,
 	RT_OPT_BUILD_OPTIONS,
+	RT_OPT_SAMPLES,
 };
 
 /* Groups. */

@@ -136,3 +136,38 @@ struct rt_error *rt_output_report(const struct rt_options *options, const struct
 	*ret = run->exit_status;
 	return NULL;
 }
+
+static struct rt_error *samples_to(const struct rt_options *options, enum rt_format format,
+				   const struct rt_profile_part *parts, size_t count,
+				   const struct rt_profile_head *head, int fd, const char *name)
+{
+	const struct rt_profile_text_options text = {
+		.width = width(fd),
+		.color = rt_output_color(options->color, fd),
+		.min_percent = options->verbose ? 1e-9 : 0,
+	};
+	struct rt_error *err;
+	struct rt_sink sink;
+
+	rt_sink_init_fd(&sink, fd, name);
+	err = format == RT_FORMAT_JSON ? rt_profile_json(head, parts, count, &sink)
+				       : rt_profile_text(head, parts, count, &text, &sink);
+	rt_sink_deinit(&sink);
+	return err;
+}
+
+struct rt_error *rt_output_samples(const struct rt_options *options, const struct rt_output *output,
+				   struct rt_samples *samples, const struct rt_profile_head *head)
+{
+	_cleanup_free_ struct rt_profile_part *parts = NULL;
+	int fd = output->file_fd >= 0 ? output->file_fd : output->fd;
+	size_t count;
+
+	RT_TRY(rt_samples_parts(samples, &parts, &count));
+	if (output->json_fd >= 0)
+		RT_TRY(samples_to(options, RT_FORMAT_JSON, parts, count, head, output->json_fd, options->json));
+	return samples_to(options, options->format, parts, count, head, fd,
+			  options->output
+				  ?: fd == STDOUT_FILENO ? "standard output"
+							 : "standard error");
+}

@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 #include "cli/pipeline.h"
+#include "cli/samples.h"
 #include "report/report.h"
 
 /*
@@ -33,6 +34,10 @@ void rt_output_close(struct rt_output *output);
  */
 RT_CHECK struct rt_error *rt_output_report(const struct rt_options *options, const struct rt_output *output,
 					   struct rt_pipeline *pipeline, struct rt_run_info *run, int *ret);
+
+/* Writes the tables of samples, to the same places. */
+RT_CHECK struct rt_error *rt_output_samples(const struct rt_options *options, const struct rt_output *output,
+					    struct rt_samples *samples, const struct rt_profile_head *head);
 
 /* Escape codes allowed on fd? By --color, NO_COLOR, CLICOLOR_FORCE, TERM and isatty(). */
 bool rt_output_color(enum rt_color color, int fd);

@@ -44,6 +44,25 @@ static struct rt_error *record(struct rt_event_sink *self, const struct rt_wire_
 	return p->writer ? record_spool(p, record) : NULL;
 }
 
+/* The cache that lies beside the recording, as an archive unpacks it; then the user's. */
+static struct rt_error *open_caches(struct rt_pipeline *p, const char *input)
+{
+	_cleanup_free_ char *beside = NULL;
+	const char *slash = input ? strrchr(input, '/') : NULL;
+	size_t n = 0;
+	struct rt_error *err;
+
+	if (input) {
+		if (asprintf(&beside, "%.*s.debug", slash ? (int)(slash - input + 1) : 0, input) < 0)
+			return rt_error_nomem();
+		RT_TRY(rt_cache_open(beside, false, &p->caches[n++]));
+	}
+	err = rt_cache_open(NULL, false, &p->caches[n]);
+	/* a cache that cannot be read is one that has nothing */
+	rt_error_free(err);
+	return NULL;
+}
+
 static struct rt_error *open_recording(struct rt_pipeline *p, const struct rt_pipeline_options *options)
 {
 	RT_TRY(rt_file_create(options->recording, &p->fd));
@@ -61,6 +80,8 @@ struct rt_error *rt_pipeline_init(struct rt_pipeline *ret, const struct rt_pipel
 	RT_TRY(rt_maps_create(&ret->maps));
 	ret->namer = options->namer;
 	if (!ret->namer) {
+		RT_TRY(open_caches(ret, options->input));
+		chain.caches = (const struct rt_cache *const *)ret->caches;
 		RT_TRY(rt_chain_create(ret->maps, &chain, &ret->chain));
 		ret->namer = rt_chain_namer(ret->chain);
 	}
@@ -77,6 +98,8 @@ void rt_pipeline_deinit(struct rt_pipeline *p)
 	free(p->cut);
 	rt_lifetime_destroyp(&p->lifetime);
 	rt_chain_destroyp(&p->chain);
+	for (size_t i = 0; p->caches[i]; i++)
+		rt_cache_close(p->caches[i]);
 	rt_maps_destroyp(&p->maps);
 	*p = (struct rt_pipeline){ .fd = -1 };
 }

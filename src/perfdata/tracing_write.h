@@ -43,3 +43,7 @@ void rt_perf_raw_common(uint16_t id, int32_t pid, uint8_t ret[RT_PERF_RAW_COMMON
  */
 RT_CHECK struct rt_error *rt_perf_tracing_data_write(const struct rt_perf_format_spec *events, size_t count,
 						     struct rt_sink *sink);
+
+/* Appends to sink (as above) what first says, with the systems of second behind its own. Both in our byte order. */
+RT_CHECK struct rt_error *rt_perf_tracing_data_merge(struct rt_bytes first, struct rt_bytes second,
+						     struct rt_sink *sink);

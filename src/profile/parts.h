@@ -64,5 +64,5 @@ struct rt_profile {
 	RT_VEC(struct rt_pf_hit) hits;
 	struct rt_map thread_by_tid, epoch_by_pid, symbol_by_name, place_by_ip, row_by_key, node_by_key, hit_by_place;
 	uint64_t stamp;
-	struct rt_arena answer; /* the last table */
+	struct rt_arena answer; /* tables that were asked for */
 };

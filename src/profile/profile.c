@@ -51,14 +51,14 @@ struct rt_error *rt_profile_comm(struct rt_profile *p, uint32_t pid, uint32_t ti
 	return NULL;
 }
 
-struct rt_error *rt_profile_fork(struct rt_profile *p, uint32_t parent_tid, uint32_t pid, uint32_t tid)
+struct rt_error *rt_profile_fork(struct rt_profile *p, uint32_t parent_tid, uint32_t pid, uint32_t tid, bool process)
 {
 	uint64_t *slot = rt_map_get(&p->thread_by_tid, rt_key_make(parent_tid, 0));
 	uint32_t comm = slot ? p->threads.data[*slot].comm : 0;
 	struct rt_pf_thread *t = thread_of(p, tid);
-	uint64_t *epoch = pid == tid ? epoch_of(p, pid) : NULL;
+	uint64_t *epoch = process ? epoch_of(p, pid) : NULL;
 
-	if (!t || (pid == tid && !epoch))
+	if (!t || (process && !epoch))
 		return rt_error_nomem();
 	t->comm = comm;
 	if (epoch)

@@ -17,11 +17,14 @@ RT_CHECK struct rt_error *rt_profile_create(struct rt_namer *namer, struct rt_pr
 void rt_profile_destroy(struct rt_profile *profile);
 RT_CLEANUP(struct rt_profile *, rt_profile_destroy);
 
+/* Everywhere, pid is what the namer takes, tid a plain thread id. */
+
 /* The thread's name from now on; with exec it is a new image. */
 RT_CHECK struct rt_error *rt_profile_comm(struct rt_profile *profile, uint32_t pid, uint32_t tid, const char *comm,
 					  bool exec);
-/* A new thread (pid == parent's pid) or process, with its parent's name. */
-RT_CHECK struct rt_error *rt_profile_fork(struct rt_profile *profile, uint32_t parent_tid, uint32_t pid, uint32_t tid);
+/* A new thread, or (process) the first one of a new process, with its parent's name. */
+RT_CHECK struct rt_error *rt_profile_fork(struct rt_profile *profile, uint32_t parent_tid, uint32_t pid, uint32_t tid,
+					  bool process);
 
 struct rt_profile_sample {
 	unsigned event; /* index of the caller's choice, below RT_PROFILE_EVENTS */
@@ -73,7 +76,7 @@ struct rt_profile_table {
 	size_t row_count;
 };
 
-/* Table of one event; owned by the profile, valid until its next call. */
+/* Table of one event; owned by the profile, as it is now. */
 RT_CHECK struct rt_error *rt_profile_table(struct rt_profile *profile, unsigned event,
 					   const struct rt_profile_table **ret);
 
@@ -82,7 +85,7 @@ struct rt_profile_hit {
 	uint64_t samples, period;
 };
 
-/* Hits inside a function (by symbol.module_id and entry), by address. Owned as above. */
+/* Hits inside a function (by symbol.module_id and entry), by address. Owned as the table. */
 RT_CHECK struct rt_error *rt_profile_hits(struct rt_profile *profile, unsigned event,
 					  const struct rt_profile_symbol *symbol, const struct rt_profile_hit **ret,
 					  size_t *ret_count);

@@ -104,7 +104,6 @@ struct rt_error *rt_profile_table(struct rt_profile *p, unsigned event, const st
 	struct rt_profile_table *t;
 	struct links links;
 
-	rt_arena_deinit(&p->answer);
 	t = rt_arena_alloc(&p->answer, sizeof(*t));
 	if (t)
 		t->rows = rt_arena_alloc(&p->answer, (p->rows.len + 1) * sizeof(*t->rows));

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/fs.h"
-#include "recording/survey.h"
+#include "recording/inventory.h"
 
 /* "\n" and "\\" stand for a newline and a backslash. NULL: out of memory. */
 static char *unescaped(const char *text, size_t len)
@@ -71,7 +71,7 @@ static void number_field(struct rt_perf_header *h, const char *key, size_t len, 
 		h->clockid_time_ns = n;
 }
 
-struct rt_error *rt_survey_host(struct rt_perf_header *h, struct rt_bytes bytes)
+struct rt_error *rt_inventory_host(struct rt_perf_header *h, struct rt_bytes bytes)
 {
 	const char *at = (const char *)bytes.data, *end = at + bytes.size;
 

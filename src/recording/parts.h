@@ -27,11 +27,24 @@ struct rt_recording {
 	struct rt_perf_reader *perf; /* of the file, or of the spool's perf part, converted */
 	struct rt_sink converted;    /* a spool's perf part as perf.data, in memory */
 	struct rt_perf_header no_header;
+	RT_VEC(char *) command; /* NULL-terminated once it is known */
 	char *damage;
+	int status;
+	bool has_status;
 	RT_VEC(struct rt_bpf_image *) images;
 	RT_VEC(struct rt_recording_function) functions; /* by address */
 	RT_VEC(char *) bpf_lost;
 };
+
+/* What it holds, learnt at the opening. */
+RT_CHECK struct rt_error *rt_recording_peek(struct rt_recording *recording);
+RT_CHECK struct rt_error *rt_recording_learn(struct rt_recording *recording);
+
+/* Notes the first damage; NULL is none. */
+RT_CHECK struct rt_error *rt_recording_note_damage(struct rt_recording *recording, const char *text);
+
+RT_CHECK struct rt_error *rt_recording_drain_wire(struct rt_recording *recording, struct rt_recording_sink *sink);
+RT_CHECK struct rt_error *rt_recording_drain_perf(struct rt_recording *recording, struct rt_recording_sink *sink);
 
 /* Makes recording->perf where there is something of perf's to read. */
 RT_CHECK struct rt_error *rt_recording_prepare(struct rt_recording *recording);

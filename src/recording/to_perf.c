@@ -11,8 +11,8 @@
 
 #include "base/fs.h"
 #include "capture/spool.h"
+#include "recording/inventory.h"
 #include "recording/kernel_names.h"
-#include "recording/survey.h"
 
 enum { CHAIN_MAX = RT_STACK_MAX + 1 };
 
@@ -30,7 +30,7 @@ struct module {
 
 struct conversion {
 	const struct rt_to_perf_options *options;
-	struct rt_survey survey;
+	struct rt_inventory inventory;
 	struct rt_perf_writer *writer;
 	struct rt_map stack_by_id; /* (pid, id) -> index of stacks + 1 */
 	RT_VEC(struct frames) stacks;
@@ -62,10 +62,10 @@ static struct rt_error *op_sample(struct conversion *c, const struct rt_wire_eve
 	unsigned index;
 	size_t count;
 
-	if (!rt_survey_op_event(&c->survey, event->point, event->head.op, &index))
+	if (!rt_inventory_op_event(&c->inventory, event->point, event->head.op, &index))
 		return rt_error_new(RT_E_FORMAT, "an event names point %u, which the recording does not have",
 				    event->point);
-	list = rt_reftrace_events_list(c->survey.ours, &count);
+	list = rt_reftrace_events_list(c->inventory.ours, &count);
 	rt_reftrace_op_raw((uint16_t)list[index].attr.config, event, raw);
 	r.event = c->first_ours + index;
 	r.id.cpu = event->head.seq >> RT_SEQ_BITS;
@@ -107,14 +107,14 @@ static struct rt_error *meta_sample(struct conversion *c, unsigned index, const 
 	const struct rt_perf_event *list;
 	size_t count, size;
 
-	list = rt_reftrace_events_list(c->survey.ours, &count);
+	list = rt_reftrace_events_list(c->inventory.ours, &count);
 	RT_TRY(rt_reftrace_meta_raw((uint16_t)list[index].attr.config, text, data, c->meta, sizeof(c->meta), &size));
 	r.event = c->first_ours + index;
 	r.sample.period = 1;
 	r.sample.raw = rt_bytes_make(c->meta, size);
 	/* things said before the first event have no time: they come first */
 	if (!r.id.time_ns)
-		r.id.time_ns = c->survey.header.first_ns;
+		r.id.time_ns = c->inventory.header.first_ns;
 	return rt_perf_writer_record(c->writer, &r);
 }
 
@@ -139,9 +139,9 @@ static const char *describe(const struct rt_wire_head *head)
 
 static struct rt_error *meta_record(struct conversion *c, const struct rt_wire_head *head)
 {
-	if (!c->survey.meta[head->kind])
+	if (!c->inventory.meta[head->kind])
 		return NULL;
-	return meta_sample(c, c->survey.meta[head->kind] - 1, head, describe(head), rt_bytes_make(head, head->size));
+	return meta_sample(c, c->inventory.meta[head->kind] - 1, head, describe(head), rt_bytes_make(head, head->size));
 }
 
 static struct rt_error *keep_module(struct conversion *c, const struct rt_wire_module *wire)
@@ -237,7 +237,7 @@ static struct rt_error *side_band(struct conversion *c, const struct rt_wire_hea
 
 	if (head->kind == RT_WIRE_MODULE)
 		return keep_module(c, r);
-	if (c->survey.attrs.len)
+	if (c->inventory.attrs.len)
 		return NULL;
 	switch (head->kind) {
 	case RT_WIRE_MAP:
@@ -282,7 +282,7 @@ static struct rt_error *convert(struct conversion *c, const struct rt_wire_head 
 	case RT_WIRE_PERF:
 		memcpy(&type, ((const struct rt_wire_perf *)r)->data, sizeof(type));
 		/* rounds speak of perf's own records; ours beside them keep no such promise */
-		if (type == RT_PERF_FINISHED_ROUND && c->survey.has_wire)
+		if (type == RT_PERF_FINISHED_ROUND && c->inventory.has_wire)
 			return NULL;
 		return rt_perf_writer_raw(c->writer, rt_bytes_make(((const struct rt_wire_perf *)r)->data,
 								   head->size - sizeof(struct rt_wire_perf)));
@@ -310,9 +310,9 @@ static struct rt_error *kernel_names(struct conversion *c)
 	struct rt_error *err = NULL;
 	size_t count = 0;
 
-	RT_TRY(rt_kernel_names(c->options->kallsyms, &c->survey.kernel, &names, &count));
+	RT_TRY(rt_kernel_names(c->options->kallsyms, &c->inventory.kernel, &names, &count));
 	r.id.has_time = true;
-	r.id.time_ns = c->survey.header.first_ns;
+	r.id.time_ns = c->inventory.header.first_ns;
 	for (size_t i = 0; i < count && !err; i++) {
 		r.ksymbol = (struct rt_perf_ksymbol){ .addr = names[i].start,
 						      .len = names[i].size,
@@ -327,7 +327,7 @@ static struct rt_error *kernel_names(struct conversion *c)
 /* The spool's own header and end, which perf has no place for. */
 static struct rt_error *declare_own(struct conversion *c)
 {
-	struct rt_survey *s = &c->survey;
+	struct rt_inventory *s = &c->inventory;
 
 	if (!s->ours)
 		RT_TRY(rt_reftrace_events_create(&s->ours));
@@ -339,7 +339,7 @@ static struct rt_error *begin(struct conversion *c, struct rt_sink *sink)
 {
 	const struct rt_perf_writer_options how = { .pipe = c->options->pipe, .zstd_level = c->options->zstd_level };
 	_cleanup_(rt_sink_deinit) struct rt_sink ours;
-	struct rt_survey *s = &c->survey;
+	struct rt_inventory *s = &c->inventory;
 	struct rt_bytes kernel = s->header.tracing_data;
 	const struct rt_perf_event *list;
 	size_t count;
@@ -373,7 +373,7 @@ static struct rt_error *begin(struct conversion *c, struct rt_sink *sink)
 static struct rt_error *write_command(struct conversion *c, const struct rt_spool_reader *reader)
 {
 	const char *const *words = rt_spool_reader_command(reader);
-	const struct rt_wire_head head = { .time_ns = c->survey.header.first_ns };
+	const struct rt_wire_head head = { .time_ns = c->inventory.header.first_ns };
 	_cleanup_(rt_sink_deinit) struct rt_sink text;
 	struct rt_bytes data;
 
@@ -382,20 +382,20 @@ static struct rt_error *write_command(struct conversion *c, const struct rt_spoo
 		rt_sink_write(&text, *words, strlen(*words) + 1);
 	RT_TRY(rt_sink_end(&text));
 	data = rt_bytes_make(text.buffer, text.len < RT_REFTRACE_META_MAX - 64 ? text.len : RT_REFTRACE_META_MAX - 64);
-	return meta_sample(c, c->survey.command, &head, "", data);
+	return meta_sample(c, c->inventory.command, &head, "", data);
 }
 
 static struct rt_error *write_status(struct conversion *c, const struct rt_spool_reader *reader, int *ret,
 				     bool *ret_has)
 {
-	const struct rt_wire_head head = { .time_ns = c->survey.header.last_ns };
+	const struct rt_wire_head head = { .time_ns = c->inventory.header.last_ns };
 	int32_t status;
 
 	if (!rt_spool_reader_status(reader, ret))
 		return NULL;
 	*ret_has = true;
 	status = *ret;
-	return meta_sample(c, c->survey.status, &head, "", rt_bytes_make(&status, sizeof(status)));
+	return meta_sample(c, c->inventory.status, &head, "", rt_bytes_make(&status, sizeof(status)));
 }
 
 /* Reads the spool to its end, each record to step. */
@@ -415,7 +415,7 @@ static struct rt_error *each(struct rt_spool_reader *reader, struct conversion *
 
 static struct rt_error *look(struct conversion *c, const struct rt_wire_head *record)
 {
-	return rt_survey_record(&c->survey, record);
+	return rt_inventory_record(&c->inventory, record);
 }
 
 static void fill_header(struct rt_perf_header *h, const struct rt_spool_reader *reader,
@@ -440,7 +440,7 @@ static struct rt_error *finish(struct conversion *c, struct rt_bytes spool, cons
 	_cleanup_(rt_spool_reader_destroyp) struct rt_spool_reader *reader = NULL;
 
 	RT_TRY(rt_spool_reader_create(spool, name, &reader));
-	fill_header(&c->survey.header, reader, c->options);
+	fill_header(&c->inventory.header, reader, c->options);
 	RT_TRY(begin(c, sink));
 	RT_TRY(kernel_names(c));
 	RT_TRY(write_command(c, reader));
@@ -458,7 +458,7 @@ static void deinit(struct conversion *c)
 	rt_map_deinit(&c->stack_by_id);
 	rt_map_deinit(&c->named);
 	rt_perf_writer_destroy(c->writer);
-	rt_survey_deinit(&c->survey);
+	rt_inventory_deinit(&c->inventory);
 	free(c);
 }
 
@@ -488,11 +488,11 @@ struct rt_error *rt_to_perf(struct rt_bytes spool, const char *name, const struc
 		header = rt_perf_writer_header(c->writer);
 		if (header.size == RT_PERF_HEADER_BYTES)
 			memcpy(ret_header, header.data, header.size);
-		result->events = c->survey.events;
-		result->samples = c->survey.samples;
-		result->lost = c->survey.lost;
-		result->bpf_programs = c->survey.header.bpf_prog_count;
-		result->bpf_lost = c->survey.bpf_lost;
+		result->events = c->inventory.events;
+		result->samples = c->inventory.samples;
+		result->lost = c->inventory.lost;
+		result->bpf_programs = c->inventory.header.bpf_prog_count;
+		result->bpf_lost = c->inventory.bpf_lost;
 	}
 	deinit(c);
 	return err;

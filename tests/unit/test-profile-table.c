@@ -100,7 +100,7 @@ TEST(exec_and_threads)
 	assert_ok(rt_profile_create(&namer, &p));
 	assert_ok(rt_profile_comm(p, 7, 7, "sh", true));
 	assert_ok(sample(p, 7, 10, 0x1010, NULL, 0));
-	assert_ok(rt_profile_fork(p, 7, 7, 8));
+	assert_ok(rt_profile_fork(p, 7, 7, 8, false));
 	assert_ok(sample(p, 8, 11, 0x1010, NULL, 0));
 	/* the same address is another program's now */
 	assert_ok(rt_profile_comm(p, 7, 7, "prog", true));

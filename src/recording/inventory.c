@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "recording/survey.h"
+#include "recording/inventory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +21,12 @@ static const char *const kind_names[] = {
 	[RT_WIRE_HELD] = "held",   [RT_WIRE_COUNT] = "count",   [RT_WIRE_HITS] = "hits",   [RT_WIRE_BLOB] = "blob",
 };
 
-static struct rt_error *need_ours(struct rt_survey *s)
+static struct rt_error *need_ours(struct rt_inventory *s)
 {
 	return s->ours ? NULL : rt_reftrace_events_create(&s->ours);
 }
 
-static struct rt_error *meta_event(struct rt_survey *s, uint8_t kind)
+static struct rt_error *meta_event(struct rt_inventory *s, uint8_t kind)
 {
 	const char *name = kind < sizeof(kind_names) / sizeof(*kind_names) ? kind_names[kind] : NULL;
 	unsigned index;
@@ -39,7 +39,7 @@ static struct rt_error *meta_event(struct rt_survey *s, uint8_t kind)
 	return NULL;
 }
 
-static struct rt_error *take_type(struct rt_survey *s, const struct rt_wire_type *type)
+static struct rt_error *take_type(struct rt_inventory *s, const struct rt_wire_type *type)
 {
 	if (type->id >= TYPES_MAX)
 		return rt_error_new(RT_E_LIMIT, "type %u: more than %d types", type->id, TYPES_MAX);
@@ -52,7 +52,7 @@ static struct rt_error *take_type(struct rt_survey *s, const struct rt_wire_type
 	return s->types.data[type->id] ? NULL : rt_error_nomem();
 }
 
-static struct rt_error *op_event(struct rt_survey *s, struct rt_survey_point *point, uint8_t op)
+static struct rt_error *op_event(struct rt_inventory *s, struct rt_inventory_point *point, uint8_t op)
 {
 	const char *type = point->type < s->types.len ? s->types.data[point->type] : NULL;
 	unsigned index;
@@ -65,7 +65,7 @@ static struct rt_error *op_event(struct rt_survey *s, struct rt_survey_point *po
 	return NULL;
 }
 
-static struct rt_error *take_point(struct rt_survey *s, const struct rt_wire_point *point)
+static struct rt_error *take_point(struct rt_inventory *s, const struct rt_wire_point *point)
 {
 	if (point->id >= POINTS_MAX)
 		return rt_error_new(RT_E_LIMIT, "point %u: more than %d points", point->id, POINTS_MAX);
@@ -78,14 +78,14 @@ static struct rt_error *take_point(struct rt_survey *s, const struct rt_wire_poi
 }
 
 /* A point may see other operations than its own (a slot that is swapped). */
-static struct rt_error *take_event(struct rt_survey *s, const struct rt_wire_event *event)
+static struct rt_error *take_event(struct rt_inventory *s, const struct rt_wire_event *event)
 {
 	s->events++;
 	s->has_wire = true;
 	return event->point < s->points.len ? op_event(s, &s->points.data[event->point], event->head.op) : NULL;
 }
 
-bool rt_survey_op_event(const struct rt_survey *s, uint32_t point, uint8_t op, unsigned *ret)
+bool rt_inventory_op_event(const struct rt_inventory *s, uint32_t point, uint8_t op, unsigned *ret)
 {
 	if (point >= s->points.len || op >= RT_OP_NR || !s->points.data[point].event[op])
 		return false;
@@ -94,7 +94,7 @@ bool rt_survey_op_event(const struct rt_survey *s, uint32_t point, uint8_t op, u
 }
 
 /* Further records of one ATTR add ids to it. */
-static struct rt_error *take_attr(struct rt_survey *s, const struct rt_wire_attr *attr)
+static struct rt_error *take_attr(struct rt_inventory *s, const struct rt_wire_attr *attr)
 {
 	const uint8_t *ids = attr->data + attr->attr_bytes;
 	struct rt_perf_event *event;
@@ -126,7 +126,7 @@ static struct rt_error *take_attr(struct rt_survey *s, const struct rt_wire_attr
 			  : rt_perf_decoder_create(s->attrs.data, s->attrs.len, false, &s->decoder);
 }
 
-static struct rt_error *take_kernel(struct rt_survey *s, uint64_t ip)
+static struct rt_error *take_kernel(struct rt_inventory *s, uint64_t ip)
 {
 	if (!(ip >> 63) || ip >= (uint64_t)PERF_CONTEXT_MAX || s->kernel.len >= KERNEL_MAX)
 		return NULL;
@@ -144,7 +144,7 @@ static struct rt_key path_key(const char *path)
 	return rt_key_make(a, b);
 }
 
-static struct rt_error *add_build_id(struct rt_survey *s, const char *path, const uint8_t *id, size_t size)
+static struct rt_error *add_build_id(struct rt_inventory *s, const char *path, const uint8_t *id, size_t size)
 {
 	struct rt_perf_header *h = &s->header;
 	struct rt_perf_build_id *more;
@@ -171,7 +171,7 @@ static struct rt_error *add_build_id(struct rt_survey *s, const char *path, cons
 	return NULL;
 }
 
-static struct rt_error *take_perf(struct rt_survey *s, const struct rt_wire_perf *wire)
+static struct rt_error *take_perf(struct rt_inventory *s, const struct rt_wire_perf *wire)
 {
 	struct rt_bytes bytes = { wire->data, wire->head.size - sizeof(*wire) };
 	struct rt_perf_record r;
@@ -226,7 +226,7 @@ static struct rt_error *keep_blob(struct rt_map *by_id, struct rt_perf_blob **bl
 	return NULL;
 }
 
-static struct rt_error *take_blob(struct rt_survey *s, const struct rt_wire_blob *part)
+static struct rt_error *take_blob(struct rt_inventory *s, const struct rt_wire_blob *part)
 {
 	struct rt_perf_header *h = &s->header;
 	struct rt_bytes bytes;
@@ -253,7 +253,7 @@ static struct rt_error *take_blob(struct rt_survey *s, const struct rt_wire_blob
 		return NULL;
 	}
 	case RT_BLOB_HOST:
-		return rt_survey_host(h, bytes);
+		return rt_inventory_host(h, bytes);
 	case RT_BLOB_BPF_LOST:
 		s->bpf_lost++;
 		return NULL;
@@ -262,7 +262,7 @@ static struct rt_error *take_blob(struct rt_survey *s, const struct rt_wire_blob
 	}
 }
 
-struct rt_error *rt_survey_record(struct rt_survey *s, const struct rt_wire_head *record)
+struct rt_error *rt_inventory_record(struct rt_inventory *s, const struct rt_wire_head *record)
 {
 	const void *r = record;
 
@@ -335,7 +335,7 @@ static void free_header(struct rt_perf_header *h)
 	free((void *)(uintptr_t)h->tracing_data.data);
 }
 
-void rt_survey_deinit(struct rt_survey *s)
+void rt_inventory_deinit(struct rt_inventory *s)
 {
 	for (size_t i = 0; i < s->attrs.len; i++) {
 		free(s->attrs.data[i].name);
@@ -354,5 +354,5 @@ void rt_survey_deinit(struct rt_survey *s)
 	rt_map_deinit(&s->btf_by_id);
 	rt_map_deinit(&s->paths);
 	rt_map_deinit(&s->kernel);
-	*s = (struct rt_survey){ 0 };
+	*s = (struct rt_inventory){ 0 };
 }

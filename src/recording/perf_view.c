@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * perf.data as a recording. Lifetimes are read in the file's order, which is
+ * the order in which the session yielded them; perf's own records by time.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "perfdata/reftrace_events.h"
+#include "recording/parts.h"
+
+/* What kind of event a record's is, by its name. */
+static enum rt_reftrace_kind kind_of(const struct rt_perf_event *events, size_t count, unsigned index,
+				     const char **ret_word, size_t *ret_len)
+{
+	*ret_word = "";
+	*ret_len = 0;
+	if (index >= count || !events[index].name)
+		return RT_REFTRACE_NONE;
+	return rt_reftrace_name(events[index].name, NULL, ret_word, ret_len);
+}
+
+struct rt_error *rt_recording_learn(struct rt_recording *r)
+{
+	size_t count;
+	const struct rt_perf_event *events = rt_perf_reader_events(r->perf, &count);
+	const struct rt_perf_header *header = rt_perf_reader_header(r->perf);
+	const char *word;
+	size_t len;
+
+	/* the events of a pipe come with its records */
+	r->has_wire = r->has_perf = header->pipe;
+	for (unsigned i = 0; i < count; i++) {
+		bool ours = kind_of(events, count, i, &word, &len) != RT_REFTRACE_NONE;
+
+		r->has_wire |= ours;
+		r->has_perf |= !ours;
+	}
+	r->has_perf |= header->bpf_prog_count != 0;
+	for (size_t i = 0; i < header->command_count; i++) {
+		char *copy = strdup(header->command[i]);
+
+		if (!copy || !rt_vec_push(&r->command, copy)) {
+			free(copy);
+			return rt_error_nomem();
+		}
+	}
+	return r->command.len && !rt_vec_push(&r->command, NULL) ? rt_error_nomem() : NULL;
+}
+
+/* The traced program's own words, instead of those of the recorder. */
+static struct rt_error *take_command(struct rt_recording *r, struct rt_bytes data)
+{
+	const char *at = (const char *)data.data, *end = at + data.size;
+
+	for (size_t i = 0; i < r->command.len; i++)
+		free(r->command.data[i]);
+	rt_vec_clear(&r->command);
+	while (at < end) {
+		size_t len = strnlen(at, (size_t)(end - at));
+		char *copy = strndup(at, len);
+
+		if (!copy || !rt_vec_push(&r->command, copy)) {
+			free(copy);
+			return rt_error_nomem();
+		}
+		at += len + 1;
+	}
+	return rt_vec_push(&r->command, NULL) ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *take_meta(struct rt_recording *r, const struct rt_perf_record *record, bool big_endian,
+				  const char *word, size_t len, struct rt_recording_sink *sink)
+{
+	uint64_t buffer[(RT_REFTRACE_META_MAX + 7) / 8];
+	struct rt_bytes data;
+	const char *text;
+	int32_t status;
+
+	if (!rt_reftrace_meta_read(record->sample.raw, big_endian, &text, &data) || data.size > sizeof(buffer))
+		return rt_recording_note_damage(r, "a record of reftrace's own cannot be read");
+	if (len == 7 && !memcmp(word, "command", 7))
+		return take_command(r, data);
+	if (len == 6 && !memcmp(word, "status", 6)) {
+		if (data.size != sizeof(status))
+			return NULL;
+		memcpy(&status, data.data, sizeof(status));
+		r->status = status;
+		r->has_status = true;
+		return NULL;
+	}
+	if (data.size)
+		memcpy(buffer, data.data, data.size);
+	if (!rt_record_valid(buffer, data.size))
+		return rt_recording_note_damage(r, "a record of reftrace's own is damaged");
+	return sink->wire(sink, (const struct rt_wire_head *)(const void *)buffer);
+}
+
+static struct rt_error *report_cut(struct rt_recording *r, const char *why, struct rt_recording_sink *sink)
+{
+	_cleanup_free_ struct rt_wire_loss *loss = NULL;
+
+	if (!why)
+		return NULL;
+	RT_TRY(rt_recording_note_damage(r, why));
+	loss = rt_record_loss(RT_LOSS_CUT, 0, 0, why);
+	if (!loss)
+		return rt_error_nomem();
+	return sink->wire(sink, &loss->head);
+}
+
+struct rt_error *rt_recording_drain_wire(struct rt_recording *r, struct rt_recording_sink *sink)
+{
+	_cleanup_(rt_perf_reader_destroyp) struct rt_perf_reader *reader = NULL;
+	const struct rt_perf_header *header;
+
+	RT_TRY(rt_perf_reader_create(r->bytes, r->name, &reader));
+	header = rt_perf_reader_header(reader);
+	for (;;) {
+		struct rt_perf_record record;
+		struct rt_wire_event event;
+		size_t count, len;
+		const char *word;
+		bool more;
+
+		RT_TRY(rt_perf_reader_next(reader, &record, &more));
+		if (!more)
+			break;
+		if (record.type != RT_PERF_SAMPLE)
+			continue;
+		switch (kind_of(rt_perf_reader_events(reader, &count), count, record.event, &word, &len)) {
+		case RT_REFTRACE_OP:
+			if (!rt_reftrace_op_read(record.sample.raw, header->big_endian, &event)) {
+				RT_TRY(report_cut(r, "the raw bytes of an event are too short", sink));
+				continue;
+			}
+			RT_TRY(sink->wire(sink, &event.head));
+			break;
+		case RT_REFTRACE_META:
+			RT_TRY(take_meta(r, &record, header->big_endian, word, len, sink));
+			break;
+		default:
+			break;
+		}
+	}
+	return report_cut(r, rt_perf_reader_damage(reader), sink);
+}
+
+static struct rt_error *give_side(void *arg, const struct rt_wire_head *record)
+{
+	struct rt_recording_sink *sink = arg;
+
+	return sink->side(sink, record);
+}
+
+/* Modules that the stream of lifetimes names keep their numbers: one file is opened once. */
+struct modules {
+	struct rt_recording_sink sink;
+	struct rt_translate *translate;
+};
+
+static struct rt_error *see_module(struct rt_recording_sink *self, const struct rt_wire_head *record)
+{
+	struct modules *m = (struct modules *)(void *)self;
+
+	if (record->kind != RT_WIRE_MODULE)
+		return NULL;
+	return rt_translate_module(m->translate, (const struct rt_wire_module *)(const void *)record);
+}
+
+static struct rt_error *prepare_side(struct rt_recording *r, struct rt_translate *t)
+{
+	struct modules modules = { .sink = { .wire = see_module }, .translate = t };
+	const struct rt_perf_header *header = rt_perf_reader_header(r->perf);
+
+	for (size_t i = 0; i < header->build_id_count; i++)
+		RT_TRY(rt_translate_build_id(t, header->build_ids[i].path, header->build_ids[i].id,
+					     header->build_ids[i].size));
+	return r->has_wire ? rt_recording_drain(r, &modules.sink) : NULL;
+}
+
+static struct rt_error *give(struct rt_translate *t, struct rt_recording_sink *sink, const struct rt_perf_event *events,
+			     size_t count, const struct rt_perf_record *record)
+{
+	const char *word;
+	size_t len;
+
+	if (record->type == RT_PERF_SAMPLE) {
+		if (kind_of(events, count, record->event, &word, &len) != RT_REFTRACE_NONE)
+			return NULL;
+	} else if (sink->side) {
+		RT_TRY(rt_translate_record(t, record, give_side, sink));
+	}
+	return sink->perf ? sink->perf(sink, events, record) : NULL;
+}
+
+struct rt_error *rt_recording_drain_perf(struct rt_recording *r, struct rt_recording_sink *sink)
+{
+	const struct rt_bytes bytes = r->is_spool ? rt_bytes_make(r->converted.buffer, r->converted.len) : r->bytes;
+	_cleanup_(rt_perf_order_destroyp) struct rt_perf_order *order = NULL;
+	struct rt_perf_reader *reader = NULL;
+	struct rt_translate translate = { 0 };
+	struct rt_error *err;
+	bool more = true;
+
+	/* a reader is read once; the one that is kept is for its header */
+	err = prepare_side(r, &translate);
+	if (!err)
+		err = rt_perf_reader_create(bytes, r->name, &reader);
+	if (!err) {
+		rt_perf_reader_destroy(r->perf);
+		r->perf = reader;
+		err = rt_perf_order_create(reader, &order);
+	}
+	while (!err && more) {
+		struct rt_perf_record record;
+
+		err = rt_perf_order_next(order, &record, &more);
+		if (!err && more) {
+			size_t count;
+			const struct rt_perf_event *events = rt_perf_reader_events(reader, &count);
+
+			err = give(&translate, sink, events, count, &record);
+		}
+	}
+	if (!err)
+		err = rt_recording_note_damage(r, rt_perf_reader_damage(r->perf));
+	rt_translate_deinit(&translate);
+	return err;
+}
