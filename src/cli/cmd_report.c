@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/failure.h"
 #include "cli/input.h"
+#include "cli/kernel.h"
 #include "cli/output.h"
 
 static const struct argp_option own[] = {
@@ -86,6 +87,7 @@ static struct rt_error *read_recording(struct rt_recording *recording, struct rt
 
 	if (rt_recording_info(recording).has_perf) {
 		RT_TRY(rt_recording_code(recording, pipeline->chain));
+		RT_TRY(rt_kernel_give(recording, pipeline));
 		t.sink.side = take_side;
 		t.sink.perf = take_perf;
 	}

@@ -108,15 +108,15 @@ struct rt_error *rt_kernel_names(struct rt_bytes kallsyms, const struct rt_map *
 	struct rt_error *err;
 	size_t pos = 0, n = 0;
 
-	err = addresses->len ? read_all(kallsyms, &t) : NULL;
-	while (!err && t.symbols.len && (slot = rt_map_next(addresses, &pos)))
+	err = !addresses || addresses->len ? read_all(kallsyms, &t) : NULL;
+	while (!err && addresses && t.symbols.len && (slot = rt_map_next(addresses, &pos)))
 		mark(&t, slot->key.a);
 	if (!err)
 		names = calloc(t.symbols.len + 1, sizeof(*names));
 	for (size_t i = 0; names && i < t.symbols.len; i++) {
 		uint64_t size = end_of(&t, i) - t.symbols.data[i].start;
 
-		if (!t.symbols.data[i].needed)
+		if (addresses && !t.symbols.data[i].needed)
 			continue;
 		/* what lies beyond 1 MiB is a hole between modules */
 		names[n] = (struct rt_kernel_name){ .start = t.symbols.data[i].start,

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The kernel's own names, for recordings that do not hold them. */
+#pragma once
+
+#include "cli/pipeline.h"
+#include "recording/recording.h"
+
+/*
+ * Gives the pipeline's chain the kernel's functions, if this machine runs the very kernel of the recording (by its
+ * build-id), or a cache has its kallsyms. Finding none is success: addresses stay numbers.
+ */
+RT_CHECK struct rt_error *rt_kernel_give(const struct rt_recording *recording, struct rt_pipeline *pipeline);
+
+/* /proc/kallsyms as far as it may be read; empty when its addresses are hidden. Caller frees *ret. */
+RT_CHECK struct rt_error *rt_kernel_kallsyms(char **ret, size_t *ret_size);
