@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/sink.h"
 #include "perfdata/reader.h"
+#include "perfdata/tracing.h"
 #include "test.h"
 
 static char folder[] = "/tmp/rt-perfdata-XXXXXX";
@@ -469,6 +470,82 @@ TEST(every_record)
 	close_data(&o);
 }
 
+/* Samples of tracepoints as text; those whose print format computes are left out on both sides. */
+static void same_trace(const char *file, const char *events)
+{
+	struct opened o = open_data(file);
+	_cleanup_(rt_tracing_destroyp) struct rt_tracing *tracing = NULL;
+	_cleanup_(rt_perf_order_destroyp) struct rt_perf_order *order = NULL;
+	struct rt_sink ours;
+	char *theirs;
+	bool more = true;
+
+	assert_ok(rt_perf_order_create(o.reader, &order));
+	rt_sink_init_memory(&ours);
+	while (more) {
+		struct rt_perf_record r;
+		const struct rt_perf_event *event;
+		const struct rt_trace_event *trace;
+		size_t count;
+
+		assert_ok(rt_perf_order_next(order, &r, &more));
+		if (!more || r.type != RT_PERF_SAMPLE)
+			continue;
+		if (!tracing)
+			assert_ok(rt_tracing_create(rt_perf_reader_header(o.reader)->tracing_data, &tracing));
+		event = &rt_perf_reader_events(o.reader, &count)[r.event];
+		if (event->attr.type != PERF_TYPE_TRACEPOINT)
+			continue;
+		trace = rt_tracing_event(tracing, event->attr.config);
+		assert_non_null(trace);
+		assert_non_null(strstr(event->name, trace->name));
+		if (!strstr(events, trace->name))
+			continue;
+		rt_sink_printf(&ours, "%d %lu.%09lu: %s:%s: ", r.id.tid, r.id.time_ns / 1000000000,
+			       r.id.time_ns % 1000000000, trace->group, trace->name);
+		rt_trace_print(tracing, trace, r.sample.raw, &ours);
+		rt_sink_puts(&ours, "\n");
+	}
+	assert_null(rt_perf_reader_damage(o.reader));
+	theirs = output("perf script -i %s --ns -F tid,time,event,trace 2>/dev/null | grep -E '%s'", file, events);
+	compare(file, squeezed(ours.buffer), squeezed(theirs));
+	rt_sink_deinit(&ours);
+	rt_perf_order_destroy(rt_take(order));
+	close_data(&o);
+}
+
+TEST(tracepoints)
+{
+	static const char some[] = "sched_process_fork|sched_wakeup|sched_process_exec|sched_stat_runtime";
+
+	record("-e sched:sched_process_fork,sched:sched_wakeup,sched:sched_process_exec,sched:sched_switch,"
+	       "sched:sched_stat_runtime,cpu-clock -o t.data ./spin");
+	same_as_perf("t.data");
+	same_trace("t.data", some);
+	record("-e sched:sched_process_fork,sched:sched_wakeup,sched:sched_process_exec -o - ./spin > tp.data");
+	same_as_perf("tp.data");
+	same_trace("tp.data", some);
+}
+
+TEST(probes)
+{
+	char *done;
+
+	prepare();
+	done = output("perf probe -q -x ./spin rtread%d:poke=poke a b 2>&1 && "
+		      "perf probe -q -x ./spin 'rtread%d:back=poke%%return $retval:s32' 2>&1",
+		      getpid(), getpid());
+	if (done) {
+		free(done);
+		done = output("perf record -q -e 'rtread%d:*' -o u.data ./spin", getpid());
+	}
+	free(output("perf probe -q -d 'rtread%d:*' 2>&1", getpid()));
+	if (!done)
+		skip();
+	free(done);
+	same_trace("u.data", "poke|back__return");
+}
+
 TEST(unfinished)
 {
 	struct opened o;
@@ -479,9 +556,8 @@ TEST(unfinished)
 
 	prepare();
 	/* perf dies while it records: the size of the data stays 0 */
-	done = output(
-		"perf record -q -m 1 -e cpu-clock -o k.data sh -c './spin; ./spin; kill -9 $PPID' 2>/dev/null; "
-		"test -s k.data");
+	done = output("perf record -q -m 1 -e cpu-clock -o k.data sh -c './spin; ./spin; kill -9 $PPID' 2>/dev/null; "
+		      "test -s k.data");
 	if (!done)
 		skip();
 	free(done);
