@@ -3,14 +3,14 @@
 #include <sys/wait.h>
 
 #include "cli/command.h"
+#include "cli/convert.h"
 #include "cli/failure.h"
+#include "cli/input.h"
 #include "cli/launch.h"
 #include "report/words.h"
 
-#define DEFAULT_RECORDING "reftrace.rtspool"
-
 static const struct argp_option own[] = {
-	{ "output", 'o', "FILE", 0, "write the recording to FILE (default " DEFAULT_RECORDING ")", 4 },
+	{ "output", 'o', "FILE", 0, "write the recording to FILE (default " RT_DEFAULT_RECORDING ")", 4 },
 	{ "quiet", 'q', NULL, 0, "say nothing when all went well", 4 },
 	{ 0 },
 };
@@ -38,7 +38,9 @@ const struct argp rt_record_argp = { NULL, rt_parse_program, "[--] PROG [ARGS...
 static struct rt_error *finish(struct rt_launch *launch, const struct rt_options *options, const char *path, int *ret)
 {
 	struct rt_pipeline *p = &launch->pipeline;
+	struct rt_to_perf_result converted = { 0 };
 	struct rt_arena arena = { 0 };
+	uint64_t bytes = 0;
 	int program = 0, own_status = 0;
 
 	if (rt_session_status(launch->session, &program))
@@ -51,10 +53,11 @@ static struct rt_error *finish(struct rt_launch *launch, const struct rt_options
 			rt_error_new(RT_E_NO_EVENT, "no get/put event was seen: %s holds none (exit 24)", path),
 			"see what can be traced: reftrace scan %s", options->command ? options->command[0] : "-p PID");
 	}
+	RT_TRY(rt_convert_in_place(path, &converted, &bytes));
 	if (!options->quiet)
 		fprintf(stderr, "reftrace: wrote %s: %llu events, %llu lost, %s; look: reftrace report -i %s\n",
 			rt_clean(&arena, path), (unsigned long long)p->events, (unsigned long long)p->lost,
-			rt_bytes_text(&arena, p->file.written), rt_clean(&arena, path));
+			rt_bytes_text(&arena, bytes), rt_clean(&arena, path));
 	rt_arena_deinit(&arena);
 	return NULL;
 }
@@ -64,7 +67,7 @@ int cmd_record(int argc, char **argv)
 	struct rt_launch launch = { .pipeline.fd = -1 };
 	struct rt_options options;
 	struct rt_error *err = rt_options_parse(&rt_record_argp, argc, argv, &options);
-	const char *path = !err && options.output ? options.output : DEFAULT_RECORDING;
+	const char *path = !err && options.output ? options.output : RT_DEFAULT_RECORDING;
 	int status = RT_EXIT_OK;
 
 	if (!err && options.help) {

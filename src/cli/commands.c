@@ -8,7 +8,9 @@ static const struct rt_command table[] = {
 	  &rt_run_argp },
 	{ "record", cmd_record, "[--] PROG [ARGS...] | -p PID", "trace into a recording, report later",
 	  &rt_record_argp },
-	{ "report", cmd_report, "-i FILE", "report a recording or an .events file", &rt_report_argp },
+	{ "report", cmd_report, "[-i FILE]", "report a recording (ours or perf's) or an .events file",
+	  &rt_report_argp },
+	{ "script", cmd_script, "[-i FILE]", "print the records of a recording one by one", &rt_script_argp },
 	{ "scan", cmd_scan, "FILE... | -p PID", "list the get/put families that would be traced", &rt_scan_argp },
 	{ "doctor", cmd_doctor, "", "try what works on this machine, and say what would help", &rt_doctor_argp },
 	{ "help", cmd_help, "[COMMAND]", "show the commands, or the options of one", &rt_help_argp },
@@ -18,8 +20,8 @@ static const struct rt_command table[] = {
 
 /* Words of later versions: a script that uses one shall get a clear answer, not a traced program of that name. */
 static const char *const reserved[] = {
-	"object", "tree", "diff",  "annotate", "export", "probe", "cache",      "archive", "bpf",
-	"script", "top",  "check", "suppress", "html",   "tui",   "completion", NULL,
+	"object", "tree", "diff",  "annotate", "export", "probe", "cache",      "archive",
+	"bpf",    "top",  "check", "suppress", "html",   "tui",   "completion", NULL,
 };
 
 const struct rt_command *rt_commands(void)

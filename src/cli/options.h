@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "engine/engine.h"
+#include "report/script.h"
 
 enum rt_format { RT_FORMAT_TEXT, RT_FORMAT_JSON };
 enum rt_color { RT_COLOR_AUTO, RT_COLOR_ALWAYS, RT_COLOR_NEVER };
@@ -42,6 +43,7 @@ struct rt_options {
 	const char *write;     /* --write */
 	const char *symfs;
 	bool quiet, verbose, strict, build_options, samples_only;
+	struct rt_script_options show; /* script */
 	int error_exitcode;            /* 0 = findings do not change the exit status */
 	RT_VEC(const char *) operands; /* arguments of commands that start no program */
 };

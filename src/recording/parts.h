@@ -45,6 +45,3 @@ RT_CHECK struct rt_error *rt_recording_note_damage(struct rt_recording *recordin
 
 RT_CHECK struct rt_error *rt_recording_drain_wire(struct rt_recording *recording, struct rt_recording_sink *sink);
 RT_CHECK struct rt_error *rt_recording_drain_perf(struct rt_recording *recording, struct rt_recording_sink *sink);
-
-/* Makes recording->perf where there is something of perf's to read. */
-RT_CHECK struct rt_error *rt_recording_prepare(struct rt_recording *recording);

@@ -168,7 +168,8 @@ static struct rt_error *see_module(struct rt_recording_sink *self, const struct 
 	return rt_translate_module(m->translate, (const struct rt_wire_module *)(const void *)record);
 }
 
-static struct rt_error *prepare_side(struct rt_recording *r, struct rt_translate *t)
+static struct rt_error *prepare_side(struct rt_recording *r, const struct rt_recording_sink *sink,
+				     struct rt_translate *t)
 {
 	struct modules modules = { .sink = { .wire = see_module }, .translate = t };
 	const struct rt_perf_header *header = rt_perf_reader_header(r->perf);
@@ -176,7 +177,8 @@ static struct rt_error *prepare_side(struct rt_recording *r, struct rt_translate
 	for (size_t i = 0; i < header->build_id_count; i++)
 		RT_TRY(rt_translate_build_id(t, header->build_ids[i].path, header->build_ids[i].id,
 					     header->build_ids[i].size));
-	return r->has_wire ? rt_recording_drain(r, &modules.sink) : NULL;
+	/* who does not read the lifetimes never saw their modules */
+	return r->has_wire && sink->wire ? rt_recording_drain(r, &modules.sink) : NULL;
 }
 
 static struct rt_error *give(struct rt_translate *t, struct rt_recording_sink *sink, const struct rt_perf_event *events,
@@ -186,7 +188,7 @@ static struct rt_error *give(struct rt_translate *t, struct rt_recording_sink *s
 	size_t len;
 
 	if (record->type == RT_PERF_SAMPLE) {
-		if (kind_of(events, count, record->event, &word, &len) != RT_REFTRACE_NONE)
+		if (!sink->all && kind_of(events, count, record->event, &word, &len) != RT_REFTRACE_NONE)
 			return NULL;
 	} else if (sink->side) {
 		RT_TRY(rt_translate_record(t, record, give_side, sink));
@@ -204,7 +206,7 @@ struct rt_error *rt_recording_drain_perf(struct rt_recording *r, struct rt_recor
 	bool more = true;
 
 	/* a reader is read once; the one that is kept is for its header */
-	err = prepare_side(r, &translate);
+	err = prepare_side(r, sink, &translate);
 	if (!err)
 		err = rt_perf_reader_create(bytes, r->name, &reader);
 	if (!err) {

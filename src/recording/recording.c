@@ -82,7 +82,7 @@ struct rt_error *rt_recording_prepare(struct rt_recording *r)
 	const struct rt_to_perf_options how = { .zstd_level = 0 };
 	uint8_t header[RT_PERF_HEADER_BYTES];
 
-	if (r->perf || !r->has_perf)
+	if (r->perf)
 		return NULL;
 	rt_sink_init_memory(&r->converted);
 	RT_TRY(rt_to_perf(r->bytes, r->name, &how, &r->converted, header, NULL));
@@ -163,6 +163,8 @@ struct rt_error *rt_recording_drain(struct rt_recording *r, struct rt_recording_
 		RT_TRY(rt_recording_drain_wire(r, sink));
 	if (!sink->side && !sink->perf)
 		return NULL;
+	if (!r->has_perf && !sink->all)
+		return NULL;
 	RT_TRY(rt_recording_prepare(r));
-	return r->perf ? rt_recording_drain_perf(r, sink) : NULL;
+	return rt_recording_drain_perf(r, sink);
 }

@@ -36,6 +36,8 @@ struct rt_recording_info {
 	bool has_wire;                       /* lifetimes */
 	const struct rt_perf_header *header; /* what is known of the machine; fields NULL or 0 where not */
 };
+/* Makes the header known before a drain: of a spool, too, by converting it. */
+RT_CHECK struct rt_error *rt_recording_prepare(struct rt_recording *recording);
 /* Valid as long as the recording; complete after the first drain. */
 struct rt_recording_info rt_recording_info(const struct rt_recording *recording);
 
@@ -48,6 +50,7 @@ struct rt_recording_sink {
 	struct rt_error *(*side)(struct rt_recording_sink *self, const struct rt_wire_head *record);
 	struct rt_error *(*perf)(struct rt_recording_sink *self, const struct rt_perf_event *events,
 				 const struct rt_perf_record *record);
+	bool all; /* perf takes the samples of reftrace:* events, too: lifetimes as perf sees them */
 };
 
 /*

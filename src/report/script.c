@@ -6,6 +6,7 @@
 
 #include "base/intern.h"
 #include "base/map.h"
+#include "perfdata/reftrace_events.h"
 #include "report/words.h"
 
 enum { FRAMES_MAX = 64, CHAIN_MAX = 1024 };
@@ -138,19 +139,54 @@ static void head(struct rt_script *s, const struct rt_perf_event *event, const s
 	when(r, sink);
 }
 
+/* Raw bytes of our own events, as their print format says in perf. false: not one of them */
+static bool ours(struct rt_script *s, const struct rt_perf_event *event, struct rt_bytes raw, struct rt_sink *sink)
+{
+	static const char *const flags[] = { "count-read", "count-exact", "hidden",      "at-return",
+					     "inline",     "no-object",   "count-fault", "inherited" };
+	struct rt_wire_event e;
+	struct rt_bytes data;
+	const char *text, *bar = "";
+
+	switch (event->name ? rt_reftrace_name(event->name, NULL, NULL, NULL) : RT_REFTRACE_NONE) {
+	case RT_REFTRACE_META:
+		if (!rt_reftrace_meta_read(raw, s->options.big_endian, &text, &data))
+			return false;
+		rt_sink_printf(sink, "%s [%zu bytes]", rt_clean(&s->arena, text), data.size);
+		return true;
+	case RT_REFTRACE_OP:
+		if (!rt_reftrace_op_read(raw, s->options.big_endian, &e))
+			return false;
+		rt_sink_printf(sink, "object=0x%" PRIx64 " count=%d delta=%d point=%u flags=", e.object, (int)e.count,
+			       e.delta, e.point);
+		for (unsigned i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+			if (e.flags & (1u << i)) {
+				rt_sink_printf(sink, "%s%s", bar, flags[i]);
+				bar = "|";
+			}
+		}
+		rt_sink_printf(sink, " sp=0x%" PRIx64 " aux=0x%" PRIx64 " seq=0x%x", e.sp, e.aux, e.head.seq);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void sample(struct rt_script *s, const struct rt_perf_event *event, const struct rt_perf_record *r,
 		   struct rt_sink *sink)
 {
 	const struct rt_trace_event *format = NULL;
+	bool done;
 
 	s->samples++;
 	head(s, event, r, sink);
 	if (event->attr.type == PERF_TYPE_TRACEPOINT) {
 		rt_sink_printf(sink, "%s: ", rt_clean(&s->arena, event->name ?: "event"));
 		format = s->tracing ? rt_tracing_event(s->tracing, event->attr.config) : NULL;
-		if (format)
+		done = ours(s, event, r->sample.raw, sink);
+		if (!done && format)
 			rt_trace_print(s->tracing, format, r->sample.raw, sink);
-		else if (r->sample.raw.size)
+		else if (!done && r->sample.raw.size)
 			rt_sink_printf(sink, "%zu bytes of raw data whose format the recording does not have",
 				       r->sample.raw.size);
 	} else {

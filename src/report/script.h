@@ -11,10 +11,11 @@
 #include "perfdata/tracing.h"
 
 struct rt_script_options {
-	bool tasks;    /* COMM, FORK, EXIT records, too */
-	bool mappings; /* MMAP records, too */
-	bool lost;     /* LOST records, too */
-	bool bpf;      /* KSYMBOL and BPF_EVENT records, too */
+	bool tasks;      /* COMM, FORK, EXIT records, too */
+	bool mappings;   /* MMAP records, too */
+	bool lost;       /* LOST records, too */
+	bool bpf;        /* KSYMBOL and BPF_EVENT records, too */
+	bool big_endian; /* order of the raw bytes */
 	/* pid as the namer wants it, from perf's plain one; NULL: as it is */
 	uint32_t (*pid)(uint32_t pid);
 };
