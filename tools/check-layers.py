@@ -12,7 +12,7 @@ import sys
 LAYER = {
     'base': 0,
     'elf': 1, 'event': 1,
-    'insn': 2, 'dwarf': 2, 'maps': 2, 'capture': 2, 'perfdata': 2, 'bpfimage': 2, 'cache': 2,
+    'insn': 2, 'dwarf': 2, 'maps': 2, 'capture': 2, 'archive': 2, 'perfdata': 2, 'bpfimage': 2, 'cache': 2,
     'probe': 3, 'symbol': 3, 'lifetime': 3, 'profile': 3,
     'report': 4, 'engine': 4, 'bpfprog': 4, 'recording': 4,
     'session': 5,

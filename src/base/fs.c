@@ -93,6 +93,32 @@ void rt_fs_unmap(struct rt_bytes bytes)
 		munmap((void *)(uintptr_t)bytes.data, bytes.size);
 }
 
+char *rt_fs_plain_path(const char *path)
+{
+	char *out = malloc(strlen(path) + 2);
+	size_t n = 0;
+
+	while (out && *path) {
+		size_t len = strcspn(path, "/");
+
+		if (len == 2 && path[0] == '.' && path[1] == '.') {
+			while (n && out[--n] != '/')
+				;
+		} else if (len && !(len == 1 && path[0] == '.')) {
+			out[n++] = '/';
+			memcpy(out + n, path, len);
+			n += len;
+		}
+		path += len;
+		path += *path == '/';
+	}
+	if (out && !n)
+		out[n++] = '/';
+	if (out)
+		out[n] = 0;
+	return out;
+}
+
 bool rt_parse_u64(const char *text, size_t len, unsigned base, uint64_t *ret)
 {
 	uint64_t v = 0;

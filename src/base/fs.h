@@ -30,5 +30,9 @@ RT_CHECK struct rt_error *rt_fs_open_file(int dirfd, const char *path, bool nofo
 RT_CHECK struct rt_error *rt_fs_map(int fd, const char *name, struct rt_bytes *ret);
 void rt_fs_unmap(struct rt_bytes bytes);
 
+/* An absolute path without its ".", ".." and empty parts, by its letters alone (links are not looked at). Caller frees;
+ * NULL: out of memory. */
+char *rt_fs_plain_path(const char *path);
+
 /* One unsigned number in text[0, len), base 10 or 16, nothing else around it. false: not one, or too big. */
 bool rt_parse_u64(const char *text, size_t len, unsigned base, uint64_t *ret);

@@ -42,6 +42,8 @@ struct rt_options {
 	const char *input;     /* -i */
 	const char *write;     /* --write */
 	const char *symfs;
+	const char *directory; /* -C */
+	size_t max_size;       /* --max-size; 0 = default */
 	bool quiet, verbose, strict, build_options, samples_only;
 	struct rt_script_options show; /* script */
 	int error_exitcode;            /* 0 = findings do not change the exit status */

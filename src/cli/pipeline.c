@@ -53,7 +53,10 @@ static struct rt_error *open_caches(struct rt_pipeline *p, const char *input)
 	struct rt_error *err;
 
 	if (input) {
-		if (asprintf(&beside, "%.*s.debug", slash ? (int)(slash - input + 1) : 0, input) < 0)
+		int folder = slash ? (int)(slash - input + 1) : 0;
+
+		if (asprintf(&beside, "%.*s.debug", folder, input) < 0 ||
+		    asprintf(&p->sources, "%.*s%ssources", folder, input, folder ? "" : "./") < 0)
 			return rt_error_nomem();
 		RT_TRY(rt_cache_open(beside, false, &p->caches[n++]));
 	}
@@ -81,6 +84,7 @@ struct rt_error *rt_pipeline_init(struct rt_pipeline *ret, const struct rt_pipel
 	ret->namer = options->namer;
 	if (!ret->namer) {
 		RT_TRY(open_caches(ret, options->input));
+		chain.sources = ret->sources;
 		chain.caches = (const struct rt_cache *const *)ret->caches;
 		RT_TRY(rt_chain_create(ret->maps, &chain, &ret->chain));
 		ret->namer = rt_chain_namer(ret->chain);
@@ -98,6 +102,7 @@ void rt_pipeline_deinit(struct rt_pipeline *p)
 	free(p->cut);
 	rt_lifetime_destroyp(&p->lifetime);
 	rt_chain_destroyp(&p->chain);
+	free(p->sources);
 	for (size_t i = 0; p->caches[i]; i++)
 		rt_cache_close(p->caches[i]);
 	rt_maps_destroyp(&p->maps);

@@ -16,7 +16,8 @@
 struct rt_pipeline_options {
 	struct rt_lifetime_options lifetime;
 	const char *symfs;
-	const char *input; /* recording that is read: a .debug folder beside it is asked for files, too; NULL = none */
+	const char *input; /* recording that is read: the folders .debug and sources beside it are asked for files, too;
+			      NULL = none */
 	struct rt_namer *namer;     /* names its own frames (.events); NULL: by maps and symbols */
 	const char *recording;      /* path of the spool to write, NULL = none */
 	const char *const *command; /* for the spool's header */
@@ -26,6 +27,7 @@ struct rt_pipeline_options {
 struct rt_pipeline {
 	struct rt_event_sink sink; /* take records here */
 	struct rt_maps *maps;
+	char *sources;              /* folder of kept source files */
 	struct rt_cache *caches[3]; /* asked for files that are gone; NULL-terminated */
 	struct rt_chain *chain;
 	struct rt_lifetime *lifetime;

@@ -21,7 +21,8 @@ struct rt_chain;
 struct rt_chain_options {
 	const char *symfs;                    /* directory that stands for "/" when modules are opened, or NULL */
 	const struct rt_cache *const *caches; /* asked in this order; NULL-terminated, NULL = none; outlive the chain */
-	bool no_source;                       /* never open source files */
+	const char *sources; /* folder with copies of source files below their paths, asked first; NULL = none */
+	bool no_source;      /* never open source files */
 	bool no_demangle;
 };
 
@@ -37,6 +38,12 @@ RT_CHECK struct rt_error *rt_chain_record(struct rt_chain *chain, const struct r
 /* Gives the image for a module id, so that it need not be opened again. The chain does not own it; it must outlive the
  * chain. */
 RT_CHECK struct rt_error *rt_chain_give_image(struct rt_chain *chain, uint32_t module, const struct rt_image *image);
+
+/*
+ * The module's image, opened if need be; NULL when it cannot be had. ret_path (may be NULL): where it was seen, "" for
+ * an unknown module. Both live as long as the chain.
+ */
+const struct rt_image *rt_chain_image(struct rt_chain *chain, uint32_t module, const char **ret_path);
 
 /* A source line of code that has no file. */
 struct rt_code_line {

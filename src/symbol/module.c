@@ -157,6 +157,19 @@ void rt_chain_open(struct rt_chain *chain, struct rt_chain_module *module)
 		note(chain, module, "no symbols (stripped): only exported functions have names");
 }
 
+const struct rt_image *rt_chain_image(struct rt_chain *chain, uint32_t id, const char **ret_path)
+{
+	uint64_t *slot = rt_map_get(&chain->module_by_id, rt_key_make(id, 0));
+	struct rt_chain_module *module = slot ? &chain->modules.data[*slot - 1] : NULL;
+
+	if (ret_path)
+		*ret_path = module ? module->path : "";
+	if (!module)
+		return NULL;
+	rt_chain_open(chain, module);
+	return module->image;
+}
+
 void rt_chain_close(struct rt_chain_module *module)
 {
 	rt_dwarf_destroy(module->dwarf);

@@ -33,22 +33,35 @@ static bool split(struct rt_chain_source *source, size_t size)
 	return true;
 }
 
+/* A copy that was kept with the recording, else the file where debug info says. -1: neither */
+static int open_source(struct rt_chain *chain, const char *file, bool *ret_kept)
+{
+	_cleanup_free_ char *plain = rt_fs_plain_path(file), *kept = NULL, *path = rt_chain_path(chain, file);
+	struct rt_error *err;
+	int fd = -1;
+
+	*ret_kept = false;
+	if (chain->options.sources && plain && asprintf(&kept, "%s%s", chain->options.sources, plain) >= 0) {
+		err = rt_fs_open_file(AT_FDCWD, kept, true, &fd);
+		*ret_kept = !err;
+		rt_error_free(err);
+	}
+	if (fd < 0 && path)
+		rt_error_free(rt_fs_open_file(AT_FDCWD, path, false, &fd));
+	return fd;
+}
+
 /* Leaves source->text NULL when the file cannot be used. */
 static void read_source(struct rt_chain *chain, const char *file, struct rt_chain_source *source)
 {
-	_cleanup_free_ char *path = rt_chain_path(chain, file), *text = NULL;
-	_cleanup_close_ int fd = -1;
-	struct rt_error *err;
+	_cleanup_free_ char *text = NULL;
+	bool kept;
+	_cleanup_close_ int fd = open_source(chain, file, &kept);
 	struct stat st;
 	size_t have = 0;
 
-	if (!path)
+	if (fd < 0)
 		return;
-	err = rt_fs_open_file(AT_FDCWD, path, false, &fd);
-	if (err) {
-		rt_error_free(err);
-		return;
-	}
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > RT_SOURCE_MAX ||
 	    chain->source_bytes + st.st_size > RT_SOURCES_MAX)
 		return;
@@ -63,7 +76,8 @@ static void read_source(struct rt_chain *chain, const char *file, struct rt_chai
 		have += n;
 	}
 	text[have] = '\0';
-	source->mtime = st.st_mtim;
+	/* a kept copy is the file as it was */
+	source->mtime = kept ? (struct timespec){ 0 } : st.st_mtim;
 	source->text = rt_take(text);
 	chain->source_bytes += have;
 	if (!split(source, have))
