@@ -4,6 +4,9 @@
  * first byte says the byte order, the next two how long the entry is, then entry and
  * BTF. Every answer is asked for, and what decoded is encoded again.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "bpfimage/bpfimage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
