@@ -16,8 +16,9 @@ bool rt_bpf_call_read(const struct rt_bpf_image *image, size_t index, struct rt_
 	uint16_t offset;
 	uint32_t imm;
 
-	if (index > SIZE_MAX / INSN_BYTES || !rt_cursor_skip(&c, index * INSN_BYTES) || !rt_cursor_u8(&c, &ret->code) ||
-	    !rt_cursor_u8(&c, &registers) || !rt_cursor_u16(&c, &offset) || !rt_cursor_u32(&c, &imm))
+	if (index >= image->xlated.size / INSN_BYTES || !rt_cursor_skip(&c, index * INSN_BYTES) ||
+	    !rt_cursor_u8(&c, &ret->code) || !rt_cursor_u8(&c, &registers) || !rt_cursor_u16(&c, &offset) ||
+	    !rt_cursor_u32(&c, &imm))
 		return false;
 	ret->source = image->big_endian ? registers & 15 : registers >> 4;
 	ret->offset = (int16_t)offset;

@@ -28,7 +28,7 @@ bool rt_bpf_decode(struct rt_bytes code, bool big_endian, size_t index, struct r
 	uint16_t off;
 	uint32_t imm, high;
 
-	if (index > SIZE_MAX / RT_BPF_INSN_BYTES || !rt_cursor_skip(&c, index * RT_BPF_INSN_BYTES) ||
+	if (index >= code.size / RT_BPF_INSN_BYTES || !rt_cursor_skip(&c, index * RT_BPF_INSN_BYTES) ||
 	    !rt_cursor_u8(&c, &insn.code) || !rt_cursor_u8(&c, &registers) || !rt_cursor_u16(&c, &off) ||
 	    !rt_cursor_u32(&c, &imm))
 		return false;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { EXCERPT = 4, NEAR = 25, TAB = 4, NOTE_COLUMN = 42 };
+enum { EXCERPT = 4, NEAR = 25, NOTE_COLUMN = 42 };
 
 struct excerpt {
 	uint32_t lines[EXCERPT];
@@ -69,47 +69,16 @@ static const char *note(struct rt_text_report *report, const struct rt_finding *
 	return text;
 }
 
-/* Clean, tabs expanded, without trailing blanks. */
-static const char *expand(struct rt_text_report *report, const char *text)
-{
-	size_t n = 0, column = 0;
-	char *wide = rt_arena_alloc(&report->arena, strlen(text) * TAB + 1);
-
-	if (!wide)
-		return "";
-	for (; *text && *text != '\r'; text++) {
-		if (*text == '\t') {
-			do {
-				wide[n++] = ' ';
-			} while (++column % TAB);
-		} else {
-			wide[n++] = *text;
-			column += ((unsigned char)*text & 0xc0) != 0x80;
-		}
-	}
-	while (n && wide[n - 1] == ' ')
-		n--;
-	wide[n] = 0;
-	return rt_clean(&report->arena, wide);
-}
-
 static void source_row(struct rt_text_report *report, const struct rt_finding *f, uint32_t line, const char *code)
 {
 	bool here = line == f->guilty.line;
 	const char *says = note(report, f, line);
 	size_t room = *says ? NOTE_COLUMN - 13 : report->options.width > 14 ? report->options.width - 13 : 1;
-	size_t columns = rt_columns(code);
+	size_t columns;
 
 	/* code is cut at its end: its start says what it is */
-	if (columns > room) {
-		size_t bytes = 0;
-
-		for (size_t n = 0; code[bytes] && (n < room - 3 || ((unsigned char)code[bytes] & 0xc0) == 0x80);
-		     bytes++)
-			n += ((unsigned char)code[bytes] & 0xc0) != 0x80;
-		code = rt_format(&report->arena, "%.*s...", (int)bytes, code);
-		columns = room;
-	}
+	code = rt_cut(&report->arena, code, room);
+	columns = rt_columns(code);
 	rt_sink_printf(report->sink, "  %s%s%s %s%6u%s  %s%s%s", rt_paint(report, RT_PAINT_MARK), here ? ">" : " ",
 		       rt_paint(report, RT_PAINT_END), rt_paint(report, RT_PAINT_DIM), line,
 		       rt_paint(report, RT_PAINT_END), here ? rt_paint(report, RT_PAINT_MARK) : "", code,
@@ -161,7 +130,7 @@ void rt_report_source(struct rt_text_report *report, const struct rt_finding *f)
 
 		if (!text)
 			continue;
-		code[i] = expand(report, text);
+		code[i] = rt_clean_code(&report->arena, text);
 		blanks = strspn(code[i], " ");
 		if (code[i][blanks]) {
 			margin = blanks < margin ? blanks : margin;

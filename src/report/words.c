@@ -117,6 +117,39 @@ const char *rt_shorten(struct rt_arena *arena, const char *text, size_t max)
 	return rt_format(arena, "%.*s...%s", (int)prefix(text, head), text, text + prefix(text, columns - tail));
 }
 
+const char *rt_cut(struct rt_arena *arena, const char *text, size_t max)
+{
+	if (rt_columns(text) <= max)
+		return text;
+	if (max < 4)
+		return rt_arena_strndup(arena, text, prefix(text, max)) ?: "";
+	return rt_format(arena, "%.*s...", (int)prefix(text, max - 3), text);
+}
+
+const char *rt_clean_code(struct rt_arena *arena, const char *text)
+{
+	enum { TAB = 4 };
+	size_t n = 0, column = 0;
+	char *wide = rt_arena_alloc(arena, strlen(text) * TAB + 1);
+
+	if (!wide)
+		return "";
+	for (; *text && *text != '\r'; text++) {
+		if (*text == '\t') {
+			do {
+				wide[n++] = ' ';
+			} while (++column % TAB);
+		} else {
+			wide[n++] = *text;
+			column += ((unsigned char)*text & 0xc0) != 0x80;
+		}
+	}
+	while (n && wide[n - 1] == ' ')
+		n--;
+	wide[n] = 0;
+	return rt_clean(arena, wide);
+}
+
 const char *rt_basename(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -32,6 +32,12 @@ size_t rt_columns(const char *text);
 /* Clean text shortened in its middle ("/usr/...leak.c") to at most max columns; text itself when it fits. */
 const char *rt_shorten(struct rt_arena *arena, const char *text, size_t max);
 
+/* Clean text cut at its end ("if (obj->re...") to at most max columns; text itself when it fits. */
+const char *rt_cut(struct rt_arena *arena, const char *text, size_t max);
+
+/* A source line made harmless: clean, tabs expanded to 4 columns, without blanks at its end. */
+const char *rt_clean_code(struct rt_arena *arena, const char *text);
+
 /* Last part of a path. */
 const char *rt_basename(const char *path);
 

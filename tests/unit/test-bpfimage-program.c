@@ -3,8 +3,12 @@
  * A real program: what the kernel tells, through encode and decode, against
  * /proc/kallsyms and bpftool.
  */
+#include <fcntl.h>
+
+#include "base/fs.h"
 #include "bpf_program.h"
 #include "bpfimage/bpfimage.h"
+#include "perfdata/reader.h"
 
 static void decode_rig(const struct bpf_program_rig *rig, struct rt_bpf_image **ret)
 {
@@ -209,6 +213,62 @@ TEST(extra_part_travels)
 	free(blob);
 	rt_bpf_image_destroy(other);
 	rt_bpf_image_destroy(image);
+	bpf_program_unload(&rig);
+}
+
+/* What perf itself stored about the program, beside what the kernel told us. */
+TEST(entry_written_by_perf)
+{
+	struct bpf_program_rig rig;
+	struct rt_perf_reader *reader = NULL;
+	struct rt_bpf_image *image = NULL, *ours = NULL;
+	const struct rt_perf_header *header;
+	char *data = NULL, *status;
+	size_t size = 0;
+
+	bpf_program_load(&rig);
+	status = workdir_output(&rig.work, "perf record -q -e cpu-clock -o perf.data true >perf.log 2>&1; echo $?");
+	if (strcmp(status, "0\n") != 0) {
+		print_message("skipped: perf does not record here\n");
+		free(status);
+		bpf_program_unload(&rig);
+		skip();
+	}
+	free(status);
+	assert_ok(rt_fs_read(AT_FDCWD, workdir_path(&rig.work, "perf.data"), 64u << 20, &data, &size));
+	assert_ok(rt_perf_reader_create(rt_bytes_make(data, size), "perf.data", &reader));
+	header = rt_perf_reader_header(reader);
+	for (size_t i = 0; i < header->bpf_prog_count && !image; i++) {
+		struct rt_bytes btf = { 0 };
+
+		for (size_t b = 0; b < header->btf_count; b++) {
+			if (header->btfs[b].id == rig.info.btf_id)
+				btf = header->btfs[b].bytes;
+		}
+		assert_ok(rt_bpf_image_decode(header->bpf_progs[i].bytes, btf, header->big_endian, &image));
+		if (image->info.id != rig.info.id) {
+			rt_bpf_image_destroy(image);
+			image = NULL;
+		}
+	}
+	assert_non_null(image);
+	decode_rig(&rig, &ours);
+	assert_int_equal(image->function_count, ours->function_count);
+	assert_int_equal(image->line_count, ours->line_count);
+	assert_int_equal(image->xlated.size, 0); /* perf does not keep them */
+	for (size_t i = 0; i < image->function_count; i++) {
+		const struct rt_bpf_function *a = &image->functions[i], *b = &ours->functions[i];
+
+		assert_string_equal(a->symbol, b->symbol);
+		assert_int_equal(a->address, b->address);
+		assert_int_equal(a->jit.size, b->jit.size);
+		assert_memory_equal(a->jit.data, b->jit.data, b->jit.size);
+		assert_int_equal(a->insns, b->insns);
+	}
+	rt_bpf_image_destroy(ours);
+	rt_bpf_image_destroy(image);
+	rt_perf_reader_destroy(reader);
+	free(data);
 	bpf_program_unload(&rig);
 }
 
