@@ -290,9 +290,10 @@ static void has_line(const char *text, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	if (!strstr(text, line))
+	if (!strstr(text, line)) {
 		print_error("\"%s\" is not in\n%s\n", line, text);
-	assert_non_null(strstr(text, line));
+		fail();
+	}
 }
 
 static void same_header(const char *file)
@@ -544,6 +545,67 @@ TEST(probes)
 		skip();
 	free(done);
 	same_trace("u.data", "poke|back__return");
+}
+
+/* Registers and stacks of user space, addresses, switches: fields that stand before and behind them still fit. */
+TEST(stacks_for_unwinding)
+{
+	struct opened o;
+	_cleanup_(rt_perf_order_destroyp) struct rt_perf_order *order = NULL;
+	struct rt_sink ours;
+	bool more = true;
+
+	record("-e cpu-clock --call-graph dwarf,2048 -d --phys-data --switch-events -F 500 -o d.data ./spin");
+	same_as_perf("d.data");
+	o = open_data("d.data");
+	rt_sink_init_memory(&ours);
+	assert_ok(rt_perf_order_create(o.reader, &order));
+	while (more) {
+		struct rt_perf_record r;
+
+		assert_ok(rt_perf_order_next(order, &r, &more));
+		if (!more || r.type != RT_PERF_SAMPLE)
+			continue;
+		if (r.sample.user_abi)
+			rt_sink_printf(&ours, ".... AX 0x%016lx\n", r.sample.user_regs[0]);
+		if (r.sample.user_stack.size)
+			rt_sink_printf(&ours, "... ustack: size %lu, offset 0x\n", r.sample.user_stack_size);
+	}
+	compare("registers and stacks", ours.buffer,
+		squeezed(output("perf script -D -i d.data 2>/dev/null | grep -E '^.... AX |ustack: size' | "
+				"sed -E 's/offset 0x.*/offset 0x/'")));
+	rt_sink_deinit(&ours);
+	rt_perf_order_destroy(rt_take(order));
+	close_data(&o);
+}
+
+/* One sample with the values of a whole group. */
+TEST(group_values)
+{
+	struct opened o;
+	char *theirs;
+	unsigned samples = 0, lines = 0;
+	bool more = true;
+
+	record("-e '{cpu-clock,task-clock}:S' -g -F 500 -o group.data ./spin");
+	o = open_data("group.data");
+	while (more) {
+		struct rt_perf_record r;
+
+		assert_ok(rt_perf_reader_next(o.reader, &r, &more));
+		if (!more || r.type != RT_PERF_SAMPLE)
+			continue;
+		samples++;
+		assert_int_equal(r.sample.read.data[0], 2);
+		assert_true(r.sample.chain_count > 0);
+	}
+	assert_null(rt_perf_reader_damage(o.reader));
+	theirs = output("perf script -D -i group.data 2>/dev/null | grep -c PERF_RECORD_SAMPLE");
+	assert_non_null(theirs);
+	lines = (unsigned)strtoul(theirs, NULL, 10);
+	assert_int_equal(samples, lines);
+	free(theirs);
+	close_data(&o);
 }
 
 TEST(unfinished)

@@ -69,8 +69,8 @@ static void put_sample_head(void)
 	put8(&file, PERF_CONTEXT_USER);
 	put8(&file, 0x401000);
 	put8(&file, 0x402000);
-	put4(&file, 12); /* raw */
-	put_bytes(&file, "twelve bytes", 12);
+	put4(&file, 9); /* raw, padded */
+	put_bytes(&file, "nine byte\0\0\0", 12);
 	put8(&file, 1); /* branches */
 	put8(&file, 0x1d);
 	put8(&file, 1);
@@ -142,8 +142,8 @@ TEST(every_field_of_a_sample)
 		assert_int_equal(s->chain_count, 3);
 		assert_int_equal(s->chain[0], PERF_CONTEXT_USER);
 		assert_int_equal(s->chain[2], 0x402000);
-		assert_int_equal(s->raw.size, 12);
-		assert_memory_equal(s->raw.data, "twelve bytes", 12);
+		assert_int_equal(s->raw.size, 9);
+		assert_memory_equal(s->raw.data, "nine byte", 9);
 		assert_int_equal(s->user_abi, 2);
 		assert_int_equal(s->user_reg_count, 2);
 		assert_int_equal(s->user_regs[1], 0xa2);
@@ -182,6 +182,53 @@ TEST(sample_cut_in_each_field)
 			reader = opened();
 			assert_false(next(reader, &r));
 			assert_non_null(strstr(rt_perf_reader_damage(reader), "SAMPLE record: sample is too short"));
+		}
+	}
+}
+
+/* Counts that overflow when they are multiplied, or that promise more than there is. */
+TEST(hostile_counts)
+{
+	static const uint64_t counts[] = { UINT64_MAX, UINT64_C(0x0aaaaaaaaaaaaaab), UINT64_C(1) << 61, 8192 };
+
+	EACH_ORDER(big)
+	{
+		size_t chain, branches, stack;
+
+		file_begin(&file, big, 128, &full, 1);
+		put_sample_head();
+		branches = file.len - 40;
+		chain = branches - 16 - 32;
+		stack = file.len + 48;
+		put_sample_tail();
+		file_data_end(&file);
+		for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+			for (int where = 0; where < 3; where++) {
+				size_t at = where == 0 ? chain : where == 1 ? branches : chain - 72;
+				struct rt_perf_reader *reader;
+				struct rt_perf_record r;
+				uint8_t saved[8];
+
+				memcpy(saved, file.data + at, 8);
+				poke(&file, at, counts[i], 8);
+				reader = opened();
+				assert_false(next(reader, &r));
+				assert_non_null(strstr(rt_perf_reader_damage(reader), where == 0 ? "its call chain"
+										      : where == 1
+											      ? "its branch stack"
+											      : "its counter values"));
+				rt_perf_reader_destroy(reader);
+				memcpy(file.data + at, saved, 8);
+			}
+		}
+		poke(&file, stack, 99, 8); /* more of the stack is valid than there is */
+		{
+			struct rt_perf_reader *reader = opened();
+			struct rt_perf_record r;
+
+			assert_true(next(reader, &r));
+			assert_int_equal(r.sample.user_stack_size, 16);
+			rt_perf_reader_destroy(reader);
 		}
 	}
 }
@@ -339,6 +386,11 @@ TEST(event_by_id)
 		put8(&file, 12);
 		put8(&file, 501);
 		end(&file);
+		begin(&file, RT_PERF_LOST_SAMPLES, 0);
+		put8(&file, 1);
+		put8(&file, 13);
+		put8(&file, 502);
+		end(&file);
 		begin(&file, RT_PERF_SAMPLE, 0);
 		put8(&file, 0x999);
 		put8(&file, 12);
@@ -355,6 +407,10 @@ TEST(event_by_id)
 		assert_int_equal(r.event, 0);
 		assert_int_equal(r.sample.ip, 0x999);
 		assert_int_equal(r.sample.period, 1000);
+		assert_true(next(reader, &r));
+		assert_int_equal(r.event, 1);
+		assert_int_equal(r.id.time_ns, 13);
+		assert_int_equal(r.lost.count, 1);
 		assert_false(next(reader, &r));
 		assert_non_null(strstr(rt_perf_reader_damage(reader), "has the id 503"));
 	}
@@ -769,6 +825,75 @@ TEST(compressed_records_damaged)
 	rt_perf_reader_destroy(reader);
 }
 
+/* count records of size bytes, the latest first, as one piece of compressed data. */
+static void put_packed(unsigned count, size_t size)
+{
+	uint8_t *record = calloc(1, size), packed[16384];
+	ZSTD_CStream *stream = ZSTD_createCStream();
+	ZSTD_outBuffer out = { packed, sizeof(packed), 0 };
+
+	assert_non_null(record);
+	record[0] = 63;
+	memcpy(record + 6, &(uint16_t){ (uint16_t)size }, 2);
+	for (unsigned i = 0; i < count; i++) {
+		ZSTD_inBuffer in = { record, size, 0 };
+
+		memcpy(record + size - 8, &(uint64_t){ count - i }, 8);
+		assert_false(ZSTD_isError(ZSTD_compressStream(stream, &out, &in)));
+		assert_int_equal(in.pos, size);
+		if (out.pos > sizeof(packed) / 2 || i == count - 1) {
+			assert_int_equal(ZSTD_flushStream(stream, &out), 0);
+			put_compressed(RT_PERF_COMPRESSED2, packed, out.pos);
+			out.pos = 0;
+		}
+	}
+	ZSTD_freeCStream(stream);
+	free(record);
+}
+
+/* Much more comes out of a piece than the buffer holds. */
+TEST(compressed_well)
+{
+	_cleanup_(rt_perf_reader_destroyp) struct rt_perf_reader *reader = NULL;
+	struct rt_perf_record r;
+	unsigned count = 0;
+
+	file_begin(&file, false, 128, &simple, 1);
+	put_packed(1000, 4096);
+	file_data_end(&file);
+	reader = opened();
+	while (next(reader, &r))
+		assert_int_equal(r.id.time_ns, 1000 - count++);
+	assert_int_equal(count, 1000);
+	assert_null(rt_perf_reader_damage(reader));
+}
+
+/* Without rounds everything would have to wait for the end: the memory for that is limited. */
+TEST(by_time_in_bounded_memory)
+{
+	_cleanup_(rt_perf_order_destroyp) struct rt_perf_order *order = NULL;
+	struct rt_perf_reader *reader;
+	struct rt_perf_record r;
+	unsigned count = 0;
+	bool more;
+
+	file_begin(&file, false, 128, &simple, 1);
+	put_packed(2500, 65528);
+	file_data_end(&file);
+	reader = opened();
+	assert_ok(rt_perf_order_create(reader, &order));
+	assert_ok(rt_perf_order_next(order, &r, &more));
+	assert_true(more);
+	assert_true(r.id.time_ns > 1); /* the last record of the file, time 1, was not waited for */
+	do {
+		count++;
+		assert_ok(rt_perf_order_next(order, &r, &more));
+	} while (more);
+	assert_int_equal(count, 2500);
+	rt_perf_order_destroy(rt_take(order));
+	rt_perf_reader_destroy(reader);
+}
+
 static void make_pipe(bool big)
 {
 	memset(&file, 0, sizeof(file));
@@ -993,6 +1118,12 @@ TEST(by_time)
 		file_data_end(&file);
 		expect_order("0abcd");
 	}
+	file_begin(&file, false, 128, &simple, 1);
+	put_comm("b", 20);
+	put_comm("0", 0);
+	put_round();
+	file_data_end(&file);
+	expect_order("0|b");
 	/* what the second round brings may be earlier than the latest of the first, but not than that before it */
 	file_begin(&file, false, 128, &simple, 1);
 	put_comm("b", 20);

@@ -15,8 +15,9 @@ static const char probe[] =
 	"name: poke\nID: 2326\n" COMMON "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 	"\tfield:s32 a;\toffset:16;\tsize:4;\tsigned:1;\n\tfield:u8 b;\toffset:20;\tsize:1;\tsigned:0;\n"
 	"\tfield:__data_loc char[] s;\toffset:24;\tsize:4;\tsigned:1;\n"
-	"\nprint fmt: \"(%lx) a=%d b=%3u|%-4d|0x%02x s=\\\"%s\\\" 100%%\", REC->__probe_ip, REC->a, REC->b, "
-	"(int)REC->b, ((unsigned int)(REC->b)), __get_str(s)\n";
+	"\tfield:__rel_loc char[] r;\toffset:28;\tsize:4;\tsigned:1;\n"
+	"\nprint fmt: \"(%lx) a=%d b=%3u|%-4d|0x%02x s=\\\"%s%-4s\\\" 100%%\", REC->__probe_ip, REC->a, REC->b, "
+	"(int)REC->b, ((unsigned int)(REC->b)), __get_str(s), __get_rel_str(r)\n";
 
 static const char computed[] =
 	"name: calc\nID: 7\n" COMMON "\tfield:char comm[8];\toffset:8;\tsize:8;\tsigned:0;\n"
@@ -82,7 +83,7 @@ TEST(formats)
 		event = rt_tracing_event(t, 2326);
 		assert_string_equal(event->group, "probes");
 		assert_string_equal(event->name, "poke");
-		assert_int_equal(event->field_count, 6);
+		assert_int_equal(event->field_count, 7);
 		assert_true(event->fields[0].is_common);
 		assert_string_equal(event->fields[2].type, "unsigned long");
 		assert_null(rt_trace_field(event, "c"));
@@ -95,10 +96,12 @@ TEST(formats)
 		put4(&raw, (uint32_t)-5);
 		put(&raw, 200, 1);
 		put(&raw, 0, 3);
-		put4(&raw, 6u << 16 | 28);
+		put4(&raw, 6u << 16 | 32);
+		put4(&raw, 2u << 16 | 6);
 		put_bytes(&raw, "he\033lo", 6);
-		expect(t, 2326, rt_bytes_make(raw.data, raw.len), "(401136) a=-5 b=200|200 |0xc8 s=\"he.lo\" 100%");
-		expect(t, 2326, rt_bytes_make(raw.data, 20), "(401136) a=-5 b=?|?|0x? s=\"?\" 100%");
+		put_bytes(&raw, "xy", 2);
+		expect(t, 2326, rt_bytes_make(raw.data, raw.len), "(401136) a=-5 b=200|200 |0xc8 s=\"he.loxy  \" 100%");
+		expect(t, 2326, rt_bytes_make(raw.data, 20), "(401136) a=-5 b=?|?|0x? s=\"??\" 100%");
 		assert_true(rt_trace_number(t, rt_trace_field(event, "a"), rt_bytes_make(raw.data, raw.len), &value));
 		assert_int_equal((int64_t)value, -5);
 		assert_false(rt_trace_number(t, rt_trace_field(event, "s"), rt_bytes_make(raw.data, raw.len), &value));
