@@ -81,27 +81,14 @@ static void put_trailer(struct rt_perf_put *put, const struct perf_event_attr *a
 		rt_perf_put_u64(put, id->id);
 }
 
-/* PERF_SAMPLE_READ; values of 0 where the sample does not carry any. */
-static void put_read(struct rt_perf_put *put, const struct perf_event_attr *attr, const struct rt_perf_record *record)
+/* PERF_SAMPLE_READ. Not made up: perf drops samples whose counter did not move. */
+static struct rt_error *put_read(struct rt_perf_put *put, struct rt_bytes values)
 {
-	uint64_t format = attr->read_format;
-
-	if (record->sample.read.size) {
-		rt_perf_put(put, record->sample.read.data, record->sample.read.size);
-		rt_perf_put_align(put, 8);
-		return;
-	}
-	rt_perf_put_u64(put, 0); /* the value, or of a group: how many */
-	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-		rt_perf_put_u64(put, 0);
-	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-		rt_perf_put_u64(put, 0);
-	if (format & PERF_FORMAT_GROUP)
-		return;
-	if (format & PERF_FORMAT_ID)
-		rt_perf_put_u64(put, record->id.id);
-	if (format & PERF_FORMAT_LOST)
-		rt_perf_put_u64(put, 0);
+	if (!values.size || values.size % 8)
+		return rt_error_new(RT_E_FORMAT, "the sample has %zu bytes of counter values, its event wants them",
+				    values.size);
+	rt_perf_put(put, values.data, values.size);
+	return NULL;
 }
 
 /* The kernel counts the padding in, so that u32 size and the data end at a multiple of 8. */
@@ -187,7 +174,7 @@ static struct rt_error *put_sample(struct rt_perf_put *put, const struct perf_ev
 
 	put_sample_head(put, fields, record);
 	if (fields & PERF_SAMPLE_READ)
-		put_read(put, attr, record);
+		RT_TRY(put_read(put, sample->read));
 	if (fields & PERF_SAMPLE_CALLCHAIN)
 		put_chain(put, sample);
 	if (fields & PERF_SAMPLE_RAW)

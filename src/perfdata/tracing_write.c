@@ -75,7 +75,10 @@ static const char *conversion(const struct rt_perf_field_spec *field)
 		return "%s";
 	if (field->size == 8)
 		return field->is_signed ? "%lld" : "%llu";
-	return field->is_signed ? "%d" : "%u";
+	if (!field->is_signed)
+		return "%u";
+	/* libtraceevent does not extend the sign by itself */
+	return field->size == 1 ? "%hhd" : field->size == 2 ? "%hd" : "%d";
 }
 
 static void put_argument(struct rt_sink *out, const struct rt_perf_field_spec *field)

@@ -2,7 +2,7 @@
 /* What we write, as the real perf reads it: plain, compressed and through a pipe. */
 #include <linux/bpf.h>
 
-#include "perfdata.h"
+#include "recorded.h"
 
 enum { PID = 4242, TID = 4243, CHILD = 4250, GETS = 2000, TICKS = 300 };
 
@@ -262,55 +262,28 @@ static char *record(const char *name, const struct program *p, const struct rt_p
 	return recorded_close(r);
 }
 
-/* What perf prints on stdout, blanks squeezed; its stderr must be empty. Caller frees. */
-static char *ask(const char *perf, const char *words)
-{
-	char *out = built_output("%s %s 2>stderr | tr -s ' \\t' ' '", perf, words);
-	/* said about every file when fields are chosen for all kinds of event at once */
-	char *complaints = built_output("grep -v \"^'trace' not valid for\" stderr");
-
-	if (complaints[0])
-		fail_msg("%s %s: %s", perf, words, complaints);
-	free(complaints);
-	return out;
-}
-
-static unsigned count(const char *text, const char *needle)
-{
-	unsigned n = 0;
-
-	for (const char *p = strstr(text, needle); p; p = strstr(p + 1, needle))
-		n++;
-	return n;
-}
-
-static void expect(const char *text, const char *needle)
-{
-	if (!strstr(text, needle))
-		fail_msg("no '%s' in:\n%.3000s", needle, text);
-}
-
 static void check_script(const char *perf, const char *input)
 {
 	char *words, *out;
 
 	assert_true(asprintf(&words, "script %s", input) > 0);
-	out = ask(perf, words);
+	out = recorded_ask(perf, words);
 	free(words);
-	assert_int_equal(count(out, "reftrace:struct_obj_get:"), GETS);
-	assert_int_equal(count(out, " cpu-clock:"), TICKS);
-	assert_int_equal(count(out, "bpf_prog_0102030405060708_probe"), 2 * (TICKS / 3));
-	expect(out, "reftrace:meta_type: type 1 obj [4 bytes]");
-	expect(out, "worker 4243 [001] 1.000002: reftrace:struct_obj_get: object=0x7f0000001040 count=1 delta=-1 "
-		    "point=3 flags=count-exact|hidden sp=0x7ffffffde000 aux=0x7 seq=0x100001\n");
-	assert_int_equal(count(out, " work"), GETS);
-	assert_int_equal(count(out, " outer"), GETS + TICKS - TICKS / 3);
+	assert_int_equal(recorded_count(out, "reftrace:struct_obj_get:"), GETS);
+	assert_int_equal(recorded_count(out, " cpu-clock:"), TICKS);
+	assert_int_equal(recorded_count(out, "bpf_prog_0102030405060708_probe"), 2 * (TICKS / 3));
+	recorded_says(out, "reftrace:meta_type: type 1 obj [4 bytes]");
+	recorded_says(out,
+		      "worker 4243 [001] 1.000002: reftrace:struct_obj_get: object=0x7f0000001040 count=1 delta=-1 "
+		      "point=3 flags=count-exact|hidden sp=0x7ffffffde000 aux=0x7 seq=0x100001\n");
+	assert_int_equal(recorded_count(out, " work"), GETS);
+	assert_int_equal(recorded_count(out, " outer"), GETS + TICKS - TICKS / 3);
 	free(out);
 	assert_true(asprintf(&words, "script %s -F comm,tid,time,event,trace,ip,sym,dso", input) > 0);
-	out = ask(perf, words);
+	out = recorded_ask(perf, words);
 	free(words);
-	assert_int_equal(count(out, "delta="), GETS);
-	assert_int_equal(count(out, "/target)"), 2 * GETS + TICKS - TICKS / 3);
+	assert_int_equal(recorded_count(out, "delta="), GETS);
+	assert_int_equal(recorded_count(out, "/target)"), 2 * GETS + TICKS - TICKS / 3);
 	free(out);
 }
 
@@ -319,17 +292,17 @@ static void check_sideband(const char *perf, const char *input, const struct pro
 	char *words, *out;
 
 	assert_true(asprintf(&words, "script %s --show-task-events --show-mmap-events --show-bpf-events", input) > 0);
-	out = ask(perf, words);
+	out = recorded_ask(perf, words);
 	free(words);
-	expect(out, "PERF_RECORD_COMM exec: target:4242/4242");
-	expect(out, "PERF_RECORD_COMM: worker:4242/4243");
-	expect(out, "PERF_RECORD_FORK(4250:4250):(4242:4242)");
-	expect(out, "PERF_RECORD_EXIT(4250:4250):(4242:4242)");
-	expect(out, "PERF_RECORD_KSYMBOL addr ffffffffc0000000 len 256 type 1 flags 0x0 name "
-		    "bpf_prog_0102030405060708_probe");
-	expect(out, "PERF_RECORD_BPF_EVENT type 1, flags 0, id 77");
-	expect(out, "PERF_RECORD_MMAP2 4242/4242: [0x555555554000(0x2000) @ 0 <");
-	expect(out, p->id_text);
+	recorded_says(out, "PERF_RECORD_COMM exec: target:4242/4242");
+	recorded_says(out, "PERF_RECORD_COMM: worker:4242/4243");
+	recorded_says(out, "PERF_RECORD_FORK(4250:4250):(4242:4242)");
+	recorded_says(out, "PERF_RECORD_EXIT(4250:4250):(4242:4242)");
+	recorded_says(out, "PERF_RECORD_KSYMBOL addr ffffffffc0000000 len 256 type 1 flags 0x0 name "
+			   "bpf_prog_0102030405060708_probe");
+	recorded_says(out, "PERF_RECORD_BPF_EVENT type 1, flags 0, id 77");
+	recorded_says(out, "PERF_RECORD_MMAP2 4242/4242: [0x555555554000(0x2000) @ 0 <");
+	recorded_says(out, p->id_text);
 	free(out);
 }
 
@@ -338,11 +311,11 @@ static void check_report(const char *perf, const char *input)
 	char *words, *out;
 
 	assert_true(asprintf(&words, "report --stdio --no-children -g none --sort comm,dso,sym %s", input) > 0);
-	out = ask(perf, words);
+	out = recorded_ask(perf, words);
 	free(words);
-	expect(out, "66.67% target target [.] outer");
-	expect(out, "33.33% target bpf_prog_0102030405060708_probe [k] bpf_prog_0102030405060708_probe");
-	expect(out, "100.00% worker target [.] work");
+	recorded_says(out, "66.67% target target [.] outer");
+	recorded_says(out, "33.33% target bpf_prog_0102030405060708_probe [k] bpf_prog_0102030405060708_probe");
+	recorded_says(out, "100.00% worker target [.] work");
 	free(out);
 }
 
@@ -351,21 +324,23 @@ static void check_header(const char *perf, const char *input)
 	char *words, *out;
 
 	assert_true(asprintf(&words, "report --header-only -I %s", input) > 0);
-	out = ask(perf, words);
+	out = recorded_ask(perf, words);
 	free(words);
-	expect(out, "# hostname : fancyhost\n");
-	expect(out, "# os release : 6.1.0-x\n");
-	expect(out, "# perf version : reftrace 0.1\n");
-	expect(out, "# arch : x86_64\n");
-	expect(out, "# nrcpus online : 3\n# nrcpus avail : 4\n");
-	expect(out, "# cpudesc : Fancy CPU\n# cpuid : GenuineFancy,6,1,2\n# total memory : 123456 kB\n");
-	expect(out, "# cmdline : reftrace record ./target arg");
-	expect(out, "# event : name = reftrace:struct_obj_put, , id = {");
-	expect(out, "# time of first sample : 1.000000\n# time of last sample : 1.009000\n");
-	expect(out, "# clockid frequency: 1000 MHz\n");
-	expect(out, "# reference time: 2023-11-14 22:13:20.000000 = 1700000000.000000 (TOD) = 1.000000000 (monotonic)");
-	expect(out, "# bpf_prog_info 77: bpf_prog_0102030405060708_probe addr 0xffffffffc0000000 size 256");
-	expect(out, "# btf info of id 5\n");
+	recorded_says(out, "# hostname : fancyhost\n");
+	recorded_says(out, "# os release : 6.1.0-x\n");
+	recorded_says(out, "# perf version : reftrace 0.1\n");
+	recorded_says(out, "# arch : x86_64\n");
+	recorded_says(out, "# nrcpus online : 3\n# nrcpus avail : 4\n");
+	recorded_says(out, "# cpudesc : Fancy CPU\n# cpuid : GenuineFancy,6,1,2\n# total memory : 123456 kB\n");
+	recorded_says(out, "# cmdline : reftrace record ./target arg");
+	recorded_says(out, "# event : name = reftrace:struct_obj_put, , id = {");
+	recorded_says(out, "# time of first sample : 1.000000\n# time of last sample : 1.009000\n");
+	recorded_says(out, "# clockid frequency: 1000 MHz\n");
+	recorded_says(
+		out,
+		"# reference time: 2023-11-14 22:13:20.000000 = 1700000000.000000 (TOD) = 1.000000000 (monotonic)");
+	recorded_says(out, "# bpf_prog_info 77: bpf_prog_0102030405060708_probe addr 0xffffffffc0000000 size 256");
+	recorded_says(out, "# btf info of id 5\n");
 	free(out);
 }
 
@@ -374,23 +349,22 @@ static void check_events(const char *perf, const char *input)
 	char *words, *out;
 
 	assert_true(asprintf(&words, "evlist -v %s", input) > 0);
-	out = ask(perf, words);
+	out = recorded_ask(perf, words);
 	free(words);
-	assert_int_equal(count(out, "size: 128"), 4);
-	expect(out, "config: 0xf000, { sample_period, sample_freq }: 1, "
-		    "sample_type: IP|TID|TIME|CALLCHAIN|CPU|PERIOD|RAW|IDENTIFIER");
+	assert_int_equal(recorded_count(out, "size: 128"), 4);
+	recorded_says(out, "config: 0xf000, { sample_period, sample_freq }: 1, "
+			   "sample_type: IP|TID|TIME|CALLCHAIN|CPU|PERIOD|RAW|IDENTIFIER");
 	if (!strstr(input, "pipe")) {
-		expect(out, "cpu-clock: type: 1");
-		expect(out, "reftrace:struct_obj_get: type: 2");
-		expect(out, "reftrace:meta_type: type: 2");
+		recorded_says(out, "cpu-clock: type: 1");
+		recorded_says(out, "reftrace:struct_obj_get: type: 2");
+		recorded_says(out, "reftrace:meta_type: type: 2");
 	}
 	free(out);
 }
 
-/* With the perf that is installed, and with $RT_PERF_TOO (a newer one, say). */
 static void check(const char *name, const struct rt_perf_writer_options *options)
 {
-	const char *const perfs[] = { "perf", getenv("RT_PERF_TOO") };
+	const char *const *perfs = recorded_perfs();
 	struct program p;
 	char *input, *words, *ids;
 
@@ -399,9 +373,7 @@ static void check(const char *name, const struct rt_perf_writer_options *options
 	p = program_build();
 	free(record(name, &p, options));
 	assert_true(asprintf(&input, "-i %s", name) > 0);
-	for (int i = 0; i < 2; i++) {
-		if (!perfs[i] || !perfs[i][0])
-			continue;
+	for (int i = 0; perfs[i]; i++) {
 		check_script(perfs[i], input);
 		check_sideband(perfs[i], input, &p);
 		check_report(perfs[i], input);
@@ -413,9 +385,9 @@ static void check(const char *name, const struct rt_perf_writer_options *options
 			check_report(words, "-i -");
 		} else {
 			assert_true(asprintf(&words, "buildid-list -i %s", name) > 0);
-			ids = ask(perfs[i], words);
+			ids = recorded_ask(perfs[i], words);
 			assert_int_equal(strncmp(ids, p.id_text, 40), 0);
-			expect(ids, p.path);
+			recorded_says(ids, p.path);
 			free(ids);
 		}
 		free(words);

@@ -36,6 +36,9 @@ static inline struct recorded *recorded_open(const char *name, const struct rt_p
 	assert_true(r->fd >= 0);
 	rt_sink_init_fd(&r->sink, r->fd, r->path);
 	assert_ok(rt_perf_writer_create(&r->sink, options, &r->writer));
+	/* newer perfs ask for it */
+	assert_ok(
+		rt_perf_writer_features(r->writer, &(struct rt_perf_header){ .cpus_available = 4, .cpus_online = 4 }));
 	return r;
 }
 
@@ -91,4 +94,45 @@ static inline struct rt_perf_record recorded_at(uint32_t type, unsigned event, u
 		.event = event,
 		.id = { .time_ns = time_ns, .pid = pid, .tid = tid, .cpu = 1, .has_time = true },
 	};
+}
+
+/* What perf prints on stdout, blanks squeezed; its stderr must be empty. Caller frees. */
+static inline char *recorded_ask(const char *perf, const char *words)
+{
+	char *out = built_output("%s %s 2>stderr | tr -s ' \\t' ' '", perf, words);
+	/* said about every file when fields are chosen for all kinds of event at once */
+	char *complaints = built_output("grep -v \"^'trace' not valid for\" stderr");
+
+	if (complaints[0])
+		fail_msg("%s %s: %s", perf, words, complaints);
+	free(complaints);
+	return out;
+}
+
+static inline unsigned recorded_count(const char *text, const char *needle)
+{
+	unsigned n = 0;
+
+	for (const char *p = strstr(text, needle); p; p = strstr(p + 1, needle))
+		n++;
+	return n;
+}
+
+static inline void recorded_says(const char *text, const char *needle)
+{
+	if (strstr(text, needle))
+		return;
+	fprintf(stderr, "%s", text); /* larger than cmocka's messages may be */
+	fail_msg("there is no '%s' in it", needle);
+}
+
+/* The perf that is installed, and $RT_PERF_TOO (a newer one, say); NULL at the end. */
+static inline const char *const *recorded_perfs(void)
+{
+	static const char *perfs[3];
+	const char *too = getenv("RT_PERF_TOO");
+
+	perfs[0] = "perf";
+	perfs[1] = too && too[0] ? too : NULL;
+	return perfs;
 }
