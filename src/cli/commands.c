@@ -11,6 +11,8 @@ static const struct rt_command table[] = {
 	{ "report", cmd_report, "[-i FILE]", "report a recording (ours or perf's) or an .events file",
 	  &rt_report_argp },
 	{ "script", cmd_script, "[-i FILE]", "print the records of a recording one by one", &rt_script_argp },
+	{ "annotate", cmd_annotate, "[-i FILE] [FUNCTION]", "show where in a function the samples fell",
+	  &rt_annotate_argp },
 	{ "archive", cmd_archive, "create | list FILE | unpack FILE",
 	  "a recording with all it needs, for another machine", &rt_archive_argp },
 	{ "scan", cmd_scan, "FILE... | -p PID", "list the get/put families that would be traced", &rt_scan_argp },
@@ -22,8 +24,8 @@ static const struct rt_command table[] = {
 
 /* Words of later versions: a script that uses one shall get a clear answer, not a traced program of that name. */
 static const char *const reserved[] = {
-	"object", "tree",  "diff",     "annotate", "export", "probe",      "cache", "bpf",
-	"top",    "check", "suppress", "html",     "tui",    "completion", NULL,
+	"object", "tree",  "diff",     "export", "probe", "cache",      "bpf",
+	"top",    "check", "suppress", "html",   "tui",   "completion", NULL,
 };
 
 const struct rt_command *rt_commands(void)

@@ -46,6 +46,9 @@ struct rt_options {
 	size_t max_size;       /* --max-size; 0 = default */
 	bool quiet, verbose, strict, build_options, samples_only;
 	struct rt_script_options show; /* script */
+	struct {
+		bool xlated, bytes, no_source, all;
+	} annotate;
 	int error_exitcode;            /* 0 = findings do not change the exit status */
 	RT_VEC(const char *) operands; /* arguments of commands that start no program */
 };

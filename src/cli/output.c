@@ -22,7 +22,7 @@ bool rt_output_color(enum rt_color color, int fd)
 	return isatty(fd) && term && strcmp(term, "dumb") != 0;
 }
 
-static unsigned width(int fd)
+unsigned rt_output_width(int fd)
 {
 	struct winsize size;
 
@@ -51,7 +51,7 @@ static struct rt_error *write_text(const struct rt_options *options, struct rt_p
 				   struct rt_sink *sink)
 {
 	struct rt_text_options text = {
-		.width = width(fd),
+		.width = rt_output_width(fd),
 		.color = rt_output_color(options->color, fd),
 		.quiet = options->quiet,
 		.verbose = options->verbose,
@@ -142,7 +142,7 @@ static struct rt_error *samples_to(const struct rt_options *options, enum rt_for
 				   const struct rt_profile_head *head, int fd, const char *name)
 {
 	const struct rt_profile_text_options text = {
-		.width = width(fd),
+		.width = rt_output_width(fd),
 		.color = rt_output_color(options->color, fd),
 		.min_percent = options->verbose ? 1e-9 : 0,
 	};

@@ -39,5 +39,8 @@ RT_CHECK struct rt_error *rt_output_report(const struct rt_options *options, con
 RT_CHECK struct rt_error *rt_output_samples(const struct rt_options *options, const struct rt_output *output,
 					    struct rt_samples *samples, const struct rt_profile_head *head);
 
+/* Columns of the terminal behind fd; 0 when it is none. */
+unsigned rt_output_width(int fd);
+
 /* Escape codes allowed on fd? By --color, NO_COLOR, CLICOLOR_FORCE, TERM and isatty(). */
 bool rt_output_color(enum rt_color color, int fd);

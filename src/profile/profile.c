@@ -142,6 +142,9 @@ static const struct rt_pf_place *place_of(struct rt_profile *p, uint32_t pid, ui
 	n = p->namer->name(p->namer, pid, time_ns, ip, is_return, frames, FRAMES_MAX);
 	place.symbol = make_symbol(p, &frames[n - 1], ip);
 	place.address = frames[n - 1].address;
+	/* code that was loaded again elsewhere counts where it was first */
+	if (place.symbol && in_kernel(ip) && frames[n - 1].entry)
+		place.address += p->symbols.data[place.symbol - 1].entry - frames[n - 1].entry;
 	if (!place.symbol)
 		return NULL;
 	if (*slot) {
