@@ -91,6 +91,8 @@ void lt_accuse(struct lt_answer *a, const struct lt_ref *ref, const struct lt_bl
 void lt_count_alive(struct lt_answer *a, uint32_t type, const char *reason);
 /* finding.c: g as the report wants it */
 bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding *ret);
+/* counter.c: why what was read as the counter of the type is none, NULL: it is one */
+const char *lt_counter_wrong(struct rt_lifetime *lt, uint32_t type, struct rt_arena *arena);
 /* trust.c */
 bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret);
 /* after judging: adds what the objects that are alive take away from the answer */

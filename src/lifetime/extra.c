@@ -206,14 +206,10 @@ static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, co
 	return false;
 }
 
-/*
- * Where one life in twenty does not agree with its counter, or the counter makes far more lives than were born, what is
- * read may be no counter: a put too many may as well be a get that was not seen.
- */
+/* where one life in twenty lacks operations, a put too many may as well be a get that was not seen */
 static bool unsteady(const struct lt_type *type)
 {
-	return type->incomplete &&
-	       (type->incomplete * 20 >= type->objects || (type->has_new && type->objects > 2 * type->op[RT_OP_NEW]));
+	return type->incomplete && type->incomplete * 20 >= type->objects;
 }
 
 static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc)

@@ -7,6 +7,7 @@
  *   type.c         types, points, processes
  *   order.c        puts records into the order of time
  *   incarnation.c  one life of one object, and its ledger; audit.c: its counter
+ *   counter.c      is what is read as the counter one?
  *   nest.c         events that tell of one operation twice
  *   pair.c         references that are closed beyond doubt
  *   shape.c        dead objects by their pattern; model.c: which site closes which
@@ -121,6 +122,11 @@ struct lt_inc {
 	int64_t gap;        /* what the counter knew and we did not */
 	int32_t base;       /* references at first sight */
 	int32_t start;      /* references that new gave */
+	/* counter.c: what was read, believed or not */
+	int32_t born;  /* at birth, INT32_MIN = not read */
+	bool counts;   /* due is known */
+	int16_t moved; /* since the last one that was read */
+	int64_t due;   /* what the next one should be */
 	uint32_t nr, cap;
 	struct lt_event *ledger;
 	uint32_t folded; /* events that the ledger lost */
@@ -186,6 +192,15 @@ struct lt_stat {
 	uint64_t last_inc;  /* for counting objects once */
 };
 
+/* What the counter of a type did, believed or not (counter.c). */
+struct lt_counting {
+	uint64_t agree, differ; /* steps from one count to the next of the same life */
+	uint64_t born_one, born_zero, born_more, born_odd;
+	uint64_t more_died, more_rest; /* born with N > 1: ended at 0; at N - 1 */
+	uint64_t zero_over;            /* born with 0, and put after the death */
+	bool off;                      /* taken as not read for now */
+};
+
 struct lt_type {
 	uint32_t id;
 	const char *name;
@@ -203,7 +218,9 @@ struct lt_type {
 	uint64_t first_death_ns;
 	int64_t max_count; /* highest counter that agreed with the balance */
 	bool damaged;      /* events of the type are missing */
-	bool unarmed;      /* some function of the type is not probed: only the counter tells what it did */
+	bool miscounted;   /* what was read as its counter is none: as damaged */
+	struct lt_counting counting;
+	bool unarmed; /* some function of the type is not probed: only the counter tells what it did */
 	bool has_new, has_free;
 	bool shared;           /* some object was worked on by more than one thread */
 	struct rt_map exact;   /* (get site, put site) -> closed in one activation, dead objects */

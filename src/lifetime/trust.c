@@ -137,6 +137,20 @@ static void check_gaps(struct rt_lifetime *lt, struct notes *n)
 			  missing == 1 ? " is" : "s are"));
 }
 
+static void check_counters(struct rt_lifetime *lt, struct notes *n)
+{
+	for (uint32_t i = 0; i < lt->types.len; i++) {
+		const char *why = lt_counter_wrong(lt, i, n->arena);
+
+		if (why)
+			note(n,
+			     lt_printf(n->arena,
+				       "what was read as the counter of type %s is not its number of references: %s; "
+				       "tell where it is (-P 'type=%s counter=STRUCT.FIELD')",
+				       lt->types.data[i].name, why, lt->types.data[i].name));
+	}
+}
+
 static void check_objects(struct rt_lifetime *lt, struct notes *n, struct rt_trust *ret)
 {
 	bool explained = n->notes.len || n->unarmed.len; /* what is lost is told already */
@@ -202,6 +216,7 @@ bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret)
 		add_loss(lt, &n, lt->losses.data[i]);
 	check_points(lt, &n, ret);
 	check_gaps(lt, &n);
+	check_counters(lt, &n);
 	check_objects(lt, &n, ret);
 	if (!lt->events)
 		note(&n, lt_printf(n.arena, "no get or put was seen: this is not a clean result"));
