@@ -128,10 +128,12 @@ void lt_counter_end(struct rt_lifetime *lt, const struct lt_inc *inc)
 	rest(counting_of(lt, inc), inc);
 }
 
-void lt_counter_after(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_seen *seen)
+void lt_counter_after(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
-	if (seen->ev.delta < 0 && !inc->post && inc->born == 0)
-		counting_of(lt, inc)->zero_over++;
+	if (seen->ev.delta >= 0 || inc->born != 0)
+		return;
+	counting_of(lt, inc)->zero_over++;
+	inc->born = INT32_MIN; /* each life once */
 }
 
 static const char *wrong(const struct rt_lifetime *lt, uint32_t index, struct rt_arena *arena)

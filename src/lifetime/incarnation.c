@@ -143,12 +143,20 @@ void lt_life_incomplete(struct rt_lifetime *lt, struct lt_inc *inc)
 	inc->incomplete = true;
 }
 
+/* an event that was told at a wrong time leaves lives behind that do not fit, all at one address */
+static bool does_not_fit(const struct lt_inc *inc, bool births_seen)
+{
+	return inc->shaky || inc->incomplete || inc->life == LT_LOST ||
+	       (births_seen && !inc->has_new && !inc->attached && !inc->inherited);
+}
+
 struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen, bool has_new)
 {
 	const struct rt_wire_event *e = seen->e;
 	struct lt_type *type = &lt->types.data[seen->point->type];
 	uint64_t *at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
 	struct lt_inc *inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL, *past = NULL;
+	bool shaky;
 
 	if (!at)
 		return NULL;
@@ -161,6 +169,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 		at = rt_map_get(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object));
 		inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL;
 	}
+	shaky = inc && does_not_fit(inc, has_new);
 	if (inc && !inc->post) /* evidence stays in the graveyard */
 		past = exhume(lt, inc);
 	at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
@@ -177,6 +186,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	inc->birth_ns = e->head.time_ns;
 	inc->has_new = has_new;
 	inc->born = INT32_MIN;
+	inc->shaky = shaky;
 	inc->inherited = !has_new && (seen->process->forked || (e->flags & RT_EV_INHERITED));
 	inc->attached = !has_new && seen->process->attached;
 	*at = (uintptr_t)inc;

@@ -23,6 +23,6 @@ bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_s
 void lt_counter_birth(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
 void lt_counter_step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
 void lt_counter_end(struct rt_lifetime *lt, const struct lt_inc *inc);
-void lt_counter_after(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_seen *seen);
+void lt_counter_after(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
 /* counts a dead object in the model of its type, once */
 void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc);

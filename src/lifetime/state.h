@@ -147,6 +147,7 @@ struct lt_inc {
 	bool forced; /* freed with open references */
 	bool floating;
 	bool post;   /* used after its death */
+	bool shaky;  /* a life before it at its address lacks its birth, its end or operations */
 	bool shaped; /* counted in the model */
 	/* census */
 	uint32_t held[5]; /* pointers per enum rt_holder */

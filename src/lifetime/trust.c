@@ -200,6 +200,19 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
 				   a->lt->types.data[alive->type].name, alive->objects == 1 ? "it" : "them"));
 		trust->complete = false;
 	}
+	for (size_t i = 0; i < a->groups.len; i++) {
+		const struct lt_group *g = &a->groups.data[i];
+
+		if (!g->shaky || !g->members.len)
+			continue;
+		note(&n,
+		     lt_printf(
+			     n.arena,
+			     "objects of type %s that are suspected lie where earlier objects lack operations: events "
+			     "may be missing or out of order",
+			     a->lt->types.data[g->type].name));
+		trust->complete = false;
+	}
 	trust->note_count = n.notes.len;
 	ok = !n.nomem && copy_list(a->arena, n.notes.data, n.notes.len, &trust->notes);
 	rt_vec_deinit(&n.notes);
