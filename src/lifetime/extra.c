@@ -206,12 +206,6 @@ static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, co
 	return false;
 }
 
-/* where one life in twenty lacks operations, a put too many may as well be a get that was not seen */
-static bool unsteady(const struct lt_type *type)
-{
-	return type->incomplete && type->incomplete * 20 >= type->objects;
-}
-
 static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc)
 {
 	struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
@@ -227,8 +221,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	if (!b.guilty)
 		return;
 	taken(a, inc, &ref);
-	if (lt_life_vague(inc) || inc->inherited || lt_damaged(a->lt, m->type) || unsteady(m->type) ||
-	    (m->type->unarmed && !inc->counted))
+	if (lt_life_vague(inc) || inc->inherited || lt_damaged(a->lt, m->type) || (m->type->unarmed && !inc->counted))
 		b.confidence = fmin(b.confidence, 0.45);
 	lt_accuse(a, &ref, &b);
 }
