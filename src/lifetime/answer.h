@@ -81,10 +81,14 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 /* true: the activation that took the reference is over; *ret_proven says whether events prove it */
 bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_proven);
 bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid);
+/* counter.c: why what was read as the counter of the type is none, NULL: it is one */
+const char *lt_counter_wrong(struct rt_lifetime *lt, uint32_t type, struct rt_arena *arena);
+/* the counts of this life, at least, are doubtful; after lt_counter_wrong() */
+bool lt_counter_vague(const struct rt_lifetime *lt, const struct lt_inc *inc);
 /* what is known of the life leaves no room for more than a suspicion */
-static inline bool lt_life_vague(const struct lt_inc *inc)
+static inline bool lt_life_vague(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
-	return inc->incomplete || inc->attached || (!inc->has_new && !inc->known);
+	return inc->incomplete || inc->attached || (!inc->has_new && !inc->known) || lt_counter_vague(lt, inc);
 }
 /* census.c: who is reachable */
 void lt_census(struct rt_lifetime *lt);
@@ -95,8 +99,6 @@ void lt_settle(struct lt_answer *a);
 void lt_count_alive(struct lt_answer *a, uint32_t type, const char *reason);
 /* finding.c: g as the report wants it */
 bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding *ret);
-/* counter.c: why what was read as the counter of the type is none, NULL: it is one */
-const char *lt_counter_wrong(struct rt_lifetime *lt, uint32_t type, struct rt_arena *arena);
 /* trust.c */
 bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret);
 /* after judging: adds what the objects that are alive take away from the answer */

@@ -4,10 +4,9 @@
  * wrong field tells of deaths that were none and of references that nobody
  * took. Each type is judged by what its lives show, all of them together:
  *
- *  - it moves as the operations do. Steps of one thread count, and those that
- *    lie so far apart that no race explains them. Operations that are not seen
- *    make a right counter jump now and then; what disagrees more often than it
- *    agrees is none.
+ *  - it moves as the operations do. Operations that are not seen make a right
+ *    counter jump now and then, and races of threads a little more often; what
+ *    disagrees more often than it agrees is none.
  *  - objects are born with a plausible count, and where that is learnt from
  *    the counter and is not 1, their ends prove it: what is born with N > 1
  *    gets to 0 and does not come to rest at N - 1; what is born with 0 is not
@@ -61,15 +60,24 @@ static void disbelieve(struct rt_lifetime *lt, uint32_t index)
 	}
 }
 
-static void step(struct rt_lifetime *lt, const struct lt_inc *inc, bool agrees)
+/* how much speaks against it, in half steps: what races may explain counts half */
+static uint64_t against(const struct lt_counting *c)
+{
+	return 2 * c->differ + c->raced;
+}
+
+static void step(struct rt_lifetime *lt, struct lt_inc *inc, bool agrees, bool race)
 {
 	struct lt_counting *c = counting_of(lt, inc);
 
 	c->agree += agrees;
-	c->differ += !agrees;
-	if (!c->off && c->differ >= MANY && c->differ > 2 * c->agree)
+	c->differ += !agrees && !race;
+	c->raced += !agrees && race;
+	if (!race && inc->fits > -8 && inc->fits < 8)
+		inc->fits = (int16_t)(inc->fits + (agrees ? 1 : -1));
+	if (!c->off && !agrees && against(c) >= 2 * MANY && against(c) > 4 * c->agree)
 		disbelieve(lt, inc->type);
-	else if (c->off && c->agree > 2 * c->differ)
+	else if (c->off && c->agree > against(c))
 		c->off = false;
 }
 
@@ -102,12 +110,9 @@ void lt_counter_step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt
 		inc->counts = false;
 		return;
 	}
-	if (inc->counts && inc->moved) {
-		bool agrees = seen->raw == inc->due;
-
-		if (agrees || inc->last_tid == ev->tid || (int64_t)(ev->time_ns - inc->last_ns) > LT_RACE_NS)
-			step(lt, inc, agrees);
-	}
+	if (inc->counts && inc->moved)
+		step(lt, inc, seen->raw == inc->due,
+		     inc->last_tid != ev->tid && (int64_t)(ev->time_ns - inc->last_ns) <= LT_RACE_NS);
 	if (inc->nr == 1 && inc->has_new && inc->born == INT32_MIN)
 		lt_counter_birth(lt, inc, seen);
 	inc->counts = true;
@@ -130,43 +135,65 @@ void lt_counter_end(struct rt_lifetime *lt, const struct lt_inc *inc)
 
 void lt_counter_after(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
-	if (seen->ev.delta >= 0 || inc->born != 0)
+	if (seen->ev.delta >= 0 || inc->born != 0 || inc->over)
 		return;
 	counting_of(lt, inc)->zero_over++;
-	inc->born = INT32_MIN; /* each life once */
+	inc->over = true;
 }
 
-static const char *wrong(const struct rt_lifetime *lt, uint32_t index, struct rt_arena *arena)
+#define ULL(x) ((unsigned long long)(x))
+
+/* what the births need as proof, where nobody said with what objects begin; *ret_most: it concerns most objects */
+static const char *births(struct rt_lifetime *lt, uint32_t index, struct rt_arena *arena, bool *ret_most)
 {
-	const struct lt_type *type = &lt->types.data[index];
+	struct lt_type *type = &lt->types.data[index];
 	struct lt_counting c = type->counting;
 	uint64_t born = c.born_one + c.born_zero + c.born_more + c.born_odd;
 
-	if (c.differ > 1 && c.differ > c.agree)
-		return lt_printf(arena, "it did not follow %llu of %llu gets and puts", (unsigned long long)c.differ,
-				 (unsigned long long)(c.differ + c.agree));
+	*ret_most = true;
 	if (c.born_odd * 2 > born)
-		return lt_printf(arena, "%llu of %llu objects began with what is no count",
-				 (unsigned long long)c.born_odd, (unsigned long long)born);
+		return lt_printf(arena, "%llu of %llu objects began with what is no count", ULL(c.born_odd), ULL(born));
 	if (!type->start_learnt && !c.off)
 		return NULL;
 	for (const struct lt_inc *inc = lt->live; inc; inc = inc->older) {
 		if (inc->type == index)
 			rest(&c, inc);
 	}
-	if (c.born_more * 2 > born && c.more_died <= c.more_rest)
-		return lt_printf(arena, "objects begin with more than 1, and %llu of %llu get to 0",
-				 (unsigned long long)c.more_died, (unsigned long long)c.born_more);
-	if (c.born_zero * 2 > born && c.zero_over * 2 >= c.born_zero)
-		return lt_printf(arena, "objects begin with 0, and %llu of %llu are put when it is 0",
-				 (unsigned long long)c.zero_over, (unsigned long long)c.born_zero);
+	type->counting.more_unproven = c.born_more && c.more_died <= c.more_rest;
+	type->counting.zero_unproven = c.born_zero && c.zero_over * 2 >= c.born_zero;
+	*ret_most = type->counting.more_unproven * c.born_more + type->counting.zero_unproven * c.born_zero > born / 2;
+	if (type->counting.more_unproven)
+		return lt_printf(arena, "%llu objects began with more than 1 reference, and %llu of them got to 0",
+				 ULL(c.born_more), ULL(c.more_died));
+	if (type->counting.zero_unproven)
+		return lt_printf(arena, "%llu objects began with 0, and %llu of them were put when it was 0",
+				 ULL(c.born_zero), ULL(c.zero_over));
 	return NULL;
 }
 
 const char *lt_counter_wrong(struct rt_lifetime *lt, uint32_t index, struct rt_arena *arena)
 {
-	const char *why = wrong(lt, index, arena);
+	struct lt_type *type = &lt->types.data[index];
+	const struct lt_counting *c = &type->counting;
+	bool most = true;
+	const char *why = births(lt, index, arena, &most);
 
-	lt->types.data[index].miscounted = why != NULL;
+	if (against(c) > 2 && against(c) > 2 * c->agree) {
+		most = true;
+		why = lt_printf(arena, "it did not follow %llu of %llu gets and puts", ULL(c->differ + c->raced),
+				ULL(c->differ + c->raced + c->agree));
+	}
+	type->miscounted = why && most;
 	return why;
+}
+
+bool lt_counter_vague(const struct rt_lifetime *lt, const struct lt_inc *inc)
+{
+	const struct lt_counting *c = &lt->types.data[inc->type].counting;
+
+	if (inc->fits <= -2)
+		return true;
+	if (inc->born == INT32_MIN || inc->born == 1)
+		return false;
+	return inc->born < 0 || inc->born >= LT_COUNT_SANE || (inc->born ? c->more_unproven : c->zero_unproven);
 }

@@ -126,6 +126,7 @@ struct lt_inc {
 	int32_t born;  /* at birth, INT32_MIN = not read */
 	bool counts;   /* due is known */
 	int16_t moved; /* since the last one that was read */
+	int16_t fits;  /* steps that agreed less those that did not */
 	int64_t due;   /* what the next one should be */
 	uint32_t nr, cap;
 	struct lt_event *ledger;
@@ -147,6 +148,7 @@ struct lt_inc {
 	bool forced; /* freed with open references */
 	bool floating;
 	bool post;   /* used after its death */
+	bool over;   /* born with 0, and put after its death */
 	bool shaky;  /* a life before it at its address lacks its birth, its end or operations */
 	bool shaped; /* counted in the model */
 	/* census */
@@ -196,10 +198,13 @@ struct lt_stat {
 /* What the counter of a type did, believed or not (counter.c). */
 struct lt_counting {
 	uint64_t agree, differ; /* steps from one count to the next of the same life */
+	uint64_t raced;         /* that differ, and a race may be why */
 	uint64_t born_one, born_zero, born_more, born_odd;
 	uint64_t more_died, more_rest; /* born with N > 1: ended at 0; at N - 1 */
 	uint64_t zero_over;            /* born with 0, and put after the death */
 	bool off;                      /* taken as not read for now */
+	/* by the verdict: the count at birth is not proven for those born with more than 1; with 0 */
+	bool more_unproven, zero_unproven;
 };
 
 struct lt_type {
