@@ -60,10 +60,10 @@ static void disbelieve(struct rt_lifetime *lt, uint32_t index)
 	}
 }
 
-/* how much speaks against it, in half steps: what races may explain counts half */
+/* the balance of evidence: threads that race make two of three steps differ, so these count a quarter */
 static uint64_t against(const struct lt_counting *c)
 {
-	return 2 * c->differ + c->raced;
+	return c->differ + c->raced / 4;
 }
 
 static void step(struct rt_lifetime *lt, struct lt_inc *inc, bool agrees, bool race)
@@ -75,9 +75,9 @@ static void step(struct rt_lifetime *lt, struct lt_inc *inc, bool agrees, bool r
 	c->raced += !agrees && race;
 	if (!race && inc->fits > -8 && inc->fits < 8)
 		inc->fits = (int16_t)(inc->fits + (agrees ? 1 : -1));
-	if (!c->off && !agrees && against(c) >= 2 * MANY && against(c) > 4 * c->agree)
+	if (!c->off && !agrees && against(c) >= MANY && against(c) > 2 * c->agree)
 		disbelieve(lt, inc->type);
-	else if (c->off && c->agree > against(c))
+	else if (c->off && c->agree > 2 * against(c))
 		c->off = false;
 }
 
@@ -178,7 +178,7 @@ const char *lt_counter_wrong(struct rt_lifetime *lt, uint32_t index, struct rt_a
 	bool most = true;
 	const char *why = births(lt, index, arena, &most);
 
-	if (against(c) > 2 && against(c) > 2 * c->agree) {
+	if (against(c) > 1 && against(c) > c->agree) {
 		most = true;
 		why = lt_printf(arena, "it did not follow %llu of %llu gets and puts", ULL(c->differ + c->raced),
 				ULL(c->differ + c->raced + c->agree));
