@@ -43,11 +43,11 @@ struct lt_group {
 	enum rt_finding_kind kind;
 	enum rt_role role;
 	uint32_t type, guilty; /* index; src id */
-	bool suspect;
-	double confidence; /* sum */
-	uint64_t lost;     /* members that nobody points to */
+	bool suspect, shaky;   /* shaky: suspect because too few objects, of a doubtful past, say so */
+	double confidence;     /* sum */
+	uint64_t lost;         /* members that nobody points to */
 	const char *why;
-	RT_VEC(struct lt_member) members;
+	RT_VEC(struct lt_member) members; /* none: merged into another group */
 	RT_VEC(struct lt_choice) choices;
 };
 
@@ -74,20 +74,28 @@ struct lt_answer {
 /* leak.c, extra.c: judge the objects of one type */
 void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m);
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m);
+/* leak.c: why it is alive, where nobody is accused of it */
+const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *inc);
 /* blame.c */
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref);
 /* true: the activation that took the reference is over; *ret_proven says whether events prove it */
 bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_proven);
 bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid);
+/* counter.c: why what was read as the counter of the type is none, NULL: it is one */
+const char *lt_counter_wrong(struct rt_lifetime *lt, uint32_t type, struct rt_arena *arena);
+/* the counts of this life, at least, are doubtful; after lt_counter_wrong() */
+bool lt_counter_vague(const struct rt_lifetime *lt, const struct lt_inc *inc);
 /* what is known of the life leaves no room for more than a suspicion */
-static inline bool lt_life_vague(const struct lt_inc *inc)
+static inline bool lt_life_vague(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
-	return inc->incomplete || inc->attached || (!inc->has_new && !inc->known);
+	return inc->incomplete || inc->attached || (!inc->has_new && !inc->known) || lt_counter_vague(lt, inc);
 }
 /* census.c: who is reachable */
 void lt_census(struct rt_lifetime *lt);
 /* group.c */
 void lt_accuse(struct lt_answer *a, const struct lt_ref *ref, const struct lt_blame *blame);
+/* when all are accused: what rests on one or two objects whose address has a doubtful past is a suspicion */
+void lt_settle(struct lt_answer *a);
 void lt_count_alive(struct lt_answer *a, uint32_t type, const char *reason);
 /* finding.c: g as the report wants it */
 bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding *ret);

@@ -53,7 +53,7 @@ bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_s
 	struct lt_type *type = lt_inc_type(lt, inc);
 	int64_t count = seen->ev.count;
 
-	if (count == INT32_MIN)
+	if (count == INT32_MIN || type->counting.off)
 		return false;
 	inc->counted = true;
 	if (!inc->known || inc->assumed) {

@@ -63,7 +63,8 @@ bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, boo
 
 bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type)
 {
-	return type->damaged || lt->unbound_loss || lt->cut || lt->untraced || lt->gaps || lt->inconsistent;
+	return type->damaged || type->miscounted || lt->unbound_loss || lt->cut || lt->untraced || lt->gaps ||
+	       lt->inconsistent;
 }
 
 static double pointers(const struct lt_inc *inc)
@@ -311,7 +312,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 		b.role = RT_ROLE_EXTRA_GET;
 	else
 		handed_over(a, m, ref, &b);
-	if (lt_life_vague(ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
+	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
 	    (m->type->unarmed && !audited(ref->inc)))
 		b.confidence = fmin(b.confidence, SUSPECT);
 	return b;

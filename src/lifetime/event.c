@@ -25,7 +25,8 @@ static void fill(struct rt_lifetime *lt, const struct lt_thread *t, struct lt_se
 	seen->ev.sp = e->sp;
 	seen->ev.op = e->head.op;
 	seen->ev.slot = seen->point->aux == RT_AUX_SLOT ? e->aux : 0;
-	seen->ev.count = count_of(e);
+	seen->raw = count_of(e);
+	seen->ev.count = lt->types.data[seen->point->type].counting.off ? INT32_MIN : seen->raw;
 	seen->ev.delta = e->delta;
 	if (e->flags & RT_EV_HIDDEN)
 		seen->ev.flags |= LT_EV_HIDDEN;
@@ -66,7 +67,7 @@ static void swap(struct rt_lifetime *lt, struct lt_seen *seen)
 		drop.e = &put;
 		drop.ev.op = RT_OP_PUT;
 		drop.ev.delta = -1;
-		drop.ev.count = INT32_MIN;
+		drop.ev.count = drop.raw = INT32_MIN;
 		lt_life_operation(lt, &drop);
 	}
 }
@@ -115,7 +116,7 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 		return;
 	}
 	fill(lt, thread, &seen);
-	type->counter |= seen.ev.count != INT32_MIN;
+	type->counter |= seen.raw != INT32_MIN;
 	if (e->head.op == RT_OP_SWAP)
 		swap(lt, &seen);
 	else if (e->object)

@@ -121,6 +121,24 @@ static bool own_put_before(const struct lt_answer *a, const struct lt_inc *inc, 
 	return false;
 }
 
+/* the function of put site p closes references of g in health, at whichever line */
+static bool closes_well(const struct lt_model *m, uint32_t g, uint32_t p)
+{
+	uint32_t function = lt_site_function(m->lt, p);
+	const struct rt_map_slot *s;
+	size_t pos = 0;
+
+	if (lt_model_pair(m, g, p) >= 1)
+		return true;
+	while (function && (s = rt_map_next(&m->index, &pos))) {
+		uint32_t other = (uint32_t)s->key.b;
+
+		if (s->key.a == g && lt_site_function(m->lt, other) == function && lt_model_pair(m, g, other) >= 1)
+			return true;
+	}
+	return false;
+}
+
 /* a put that closes, in the best matching, a reference that it never closes in health */
 static int misfit(const struct lt_model *m, const struct life *l, uint32_t user)
 {
@@ -136,7 +154,7 @@ static int misfit(const struct lt_model *m, const struct life *l, uint32_t user)
 		p = l->marks[match.mate[i]].site;
 		if (lt_site_passes(m->lt, g, lt_site_function(m->lt, p)) || lt_site_function(m->lt, p) == user)
 			continue;
-		if (lt_model_closed(m, g) >= 3 ? lt_model_pair(m, g, p) < 1
+		if (lt_model_closed(m, g) >= 3 ? !closes_well(m, g, p)
 					       : lt_site_passes(m->lt, g, user) && lt_model_closes(m, p) < 1)
 			best = match.mate[i];
 	}
@@ -206,16 +224,6 @@ static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, co
 	return false;
 }
 
-/*
- * Where one life in twenty does not agree with its counter, or the counter makes far more lives than were born, what is
- * read may be no counter: a put too many may as well be a get that was not seen.
- */
-static bool unsteady(const struct lt_type *type)
-{
-	return type->incomplete &&
-	       (type->incomplete * 20 >= type->objects || (type->has_new && type->objects > 2 * type->op[RT_OP_NEW]));
-}
-
 static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc)
 {
 	struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
@@ -231,7 +239,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	if (!b.guilty)
 		return;
 	taken(a, inc, &ref);
-	if (lt_life_vague(inc) || inc->inherited || lt_damaged(a->lt, m->type) || unsteady(m->type) ||
+	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type) ||
 	    (m->type->unarmed && !inc->counted))
 		b.confidence = fmin(b.confidence, 0.45);
 	lt_accuse(a, &ref, &b);

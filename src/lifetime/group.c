@@ -61,6 +61,96 @@ void lt_accuse(struct lt_answer *a, const struct lt_ref *ref, const struct lt_bl
 	}
 }
 
+/* the suspects that name the same function for the same fault, if any */
+static struct lt_group *same_suspects(struct lt_answer *a, const struct lt_group *g)
+{
+	uint32_t function = lt_src(a->lt, g->guilty)->function;
+
+	for (size_t i = 0; i < a->groups.len; i++) {
+		struct lt_group *o = &a->groups.data[i];
+
+		if (o != g && o->suspect && o->members.len && o->kind == g->kind && o->type == g->type &&
+		    lt_src(a->lt, o->guilty)->function == function)
+			return o;
+	}
+	return NULL;
+}
+
+/* o takes what g has; g is empty then */
+static void merge(struct lt_answer *a, struct lt_group *o, struct lt_group *g)
+{
+	for (size_t i = 0; i < g->members.len; i++)
+		a->nomem |= !rt_vec_push(&o->members, g->members.data[i]);
+	for (size_t i = 0; i < g->choices.len && o->choices.len < 8; i++)
+		a->nomem |= !rt_vec_push(&o->choices, g->choices.data[i]);
+	o->confidence += g->confidence;
+	o->lost += g->lost;
+	o->shaky = true;
+	g->members.len = g->choices.len = 0;
+}
+
+static bool is_shaky(const struct lt_group *g)
+{
+	const struct lt_inc *first = g->members.data[0].ref.inc, *other = first;
+
+	for (size_t i = 0; i < g->members.len; i++) {
+		const struct lt_inc *inc = g->members.data[i].ref.inc;
+
+		if (!inc->shaky || (inc != first && inc != other && other != first))
+			return false;
+		other = inc != first ? inc : other;
+	}
+	return true;
+}
+
+/* inc is in another group that is no suspicion, or was settled before group number i */
+static bool told_before(const struct lt_answer *a, size_t i, const struct lt_inc *inc)
+{
+	for (size_t j = 0; j < a->groups.len; j++) {
+		const struct lt_group *g = &a->groups.data[j];
+
+		for (size_t k = 0; k < g->members.len && j != i && (!g->suspect || g->shaky); k++) {
+			if (g->members.data[k].ref.inc == inc)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* a suspicion from here on; its objects, which had been accused, are among the living again */
+static void soften(struct lt_answer *a, size_t i)
+{
+	static const double MOST = 0.45;
+	struct lt_group *g = &a->groups.data[i];
+	const struct lt_inc *last = NULL;
+
+	g->suspect = g->shaky = true;
+	g->confidence = 0;
+	for (size_t k = 0; k < g->members.len; k++) {
+		struct lt_member *m = &g->members.data[k];
+
+		m->confidence = m->confidence < MOST ? m->confidence : MOST;
+		g->confidence += m->confidence;
+		if (m->ref.inc != last && m->ref.inc->life == LT_LIVE && !told_before(a, i, m->ref.inc))
+			lt_count_alive(a, g->type, lt_alive_reason(a->lt, m->ref.inc));
+		last = m->ref.inc;
+	}
+}
+
+void lt_settle(struct lt_answer *a)
+{
+	for (size_t i = 0; i < a->groups.len; i++) {
+		struct lt_group *g = &a->groups.data[i], *suspects;
+
+		if (g->suspect || !is_shaky(g))
+			continue;
+		soften(a, i);
+		suspects = same_suspects(a, g);
+		if (suspects)
+			merge(a, suspects, g);
+	}
+}
+
 void lt_count_alive(struct lt_answer *a, uint32_t type, const char *reason)
 {
 	struct lt_alive *row;

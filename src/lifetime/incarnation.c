@@ -143,22 +143,33 @@ void lt_life_incomplete(struct rt_lifetime *lt, struct lt_inc *inc)
 	inc->incomplete = true;
 }
 
+/* an event that was told at a wrong time leaves lives behind that do not fit, all at one address */
+static bool does_not_fit(const struct lt_inc *inc, bool births_seen)
+{
+	return inc->shaky || inc->incomplete || inc->life == LT_LOST ||
+	       (births_seen && !inc->has_new && !inc->attached && !inc->inherited);
+}
+
 struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen, bool has_new)
 {
 	const struct rt_wire_event *e = seen->e;
 	struct lt_type *type = &lt->types.data[seen->point->type];
 	uint64_t *at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
 	struct lt_inc *inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL, *past = NULL;
+	bool shaky;
 
 	if (!at)
 		return NULL;
 	if (inc && inc->life == LT_LIVE) {
 		/* its end was not seen: memory is not handed out twice */
+		if (has_new)
+			lt_counter_end(lt, inc);
 		lt_life_incomplete(lt, inc);
 		lt_life_end(lt, inc, LT_LOST, e->head.time_ns);
 		at = rt_map_get(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object));
 		inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL;
 	}
+	shaky = inc && does_not_fit(inc, has_new);
 	if (inc && !inc->post) /* evidence stays in the graveyard */
 		past = exhume(lt, inc);
 	at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
@@ -174,6 +185,8 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	inc->serial = ++type->objects;
 	inc->birth_ns = e->head.time_ns;
 	inc->has_new = has_new;
+	inc->born = INT32_MIN;
+	inc->shaky = shaky;
 	inc->inherited = !has_new && (seen->process->forked || (e->flags & RT_EV_INHERITED));
 	inc->attached = !has_new && seen->process->attached;
 	*at = (uintptr_t)inc;
@@ -184,8 +197,10 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 /* the operation is valid on a living object: ledger, balance, death */
 static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
-	bool audited = lt_life_audit(lt, inc, seen);
+	bool audited;
 
+	lt_counter_step(lt, inc, seen);
+	audited = lt_life_audit(lt, inc, seen);
 	inc->census = inc->nobody = inc->final_known = false; /* what a census said is history now */
 	if (!lt_ledger_add(lt, inc, &seen->ev)) {
 		lt_life_incomplete(lt, inc);
@@ -200,6 +215,7 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 		return;
 	inc->soft = !audited;
 	lt_inc_type(lt, inc)->put_deaths++;
+	lt_counter_end(lt, inc);
 	lt_life_end(lt, inc, LT_DEAD, seen->ev.time_ns);
 }
 
@@ -216,6 +232,7 @@ static void life_free(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen
 	if (inc->forced)
 		type->forced++;
 	lt_ledger_add(lt, inc, &seen->ev);
+	lt_counter_end(lt, inc);
 	lt_life_end(lt, inc, LT_DEAD, seen->ev.time_ns);
 }
 
@@ -283,11 +300,16 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 		return;
 	}
 	if (seen->ev.op == RT_OP_GET && type->start == 0 && count == 0 && !inc->freed) {
+		int32_t born = inc->born;
+
 		inc = lt_life_begin(lt, seen, false); /* counts start at 0: this is a birth */
-		if (inc)
+		if (inc) {
+			inc->born = born;
 			apply(lt, inc, seen);
+		}
 		return;
 	}
+	lt_counter_after(lt, inc, seen);
 	seen->ev.flags |= LT_EV_POST | (seen->ev.op == RT_OP_FREE ? LT_EV_CLOSES : 0);
 	inc->post = true;
 	lt_ledger_add(lt, inc, &seen->ev);
@@ -344,6 +366,11 @@ static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen 
 	if (!inc)
 		return;
 	seen->ev.delta = 0; /* what new gives is the start of the type */
+	if (seen->raw != INT32_MIN && (seen->e->flags & RT_EV_AT_RETURN)) {
+		lt_counter_birth(lt, inc, seen);
+		inc->due = seen->raw;
+		inc->counts = true;
+	}
 	inc->floating = (type->flags & RT_TYPE_FLOATING) != 0;
 	if (type->flags & RT_TYPE_HEAP_ONLY)
 		type->start = 1;
@@ -403,7 +430,8 @@ void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen)
 	}
 	if (lt_nest_merge(lt, inc, &seen->ev))
 		return;
-	if (inc->known && !inc->assumed && (inc->shared || seen->ev.count != inc->balance)) {
+	if (inc->known && !inc->assumed && !lt_inc_type(lt, inc)->counting.off &&
+	    (inc->shared || seen->ev.count != inc->balance)) {
 		const struct rt_wire_event *first = lt_linear_first(lt, seen->e, inc->type, inc->balance);
 
 		/* another thread's operation came before this one, by the counter */

@@ -168,7 +168,7 @@ static void fates(struct lt_answer *a, struct lt_model *m, const struct survivor
 	}
 }
 
-static const char *alive_reason(const struct rt_lifetime *lt, const struct lt_inc *inc)
+const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
 	const uint64_t *at = rt_map_get(&lt->process_by_pid, rt_key_make(inc->pid, 0));
 	const struct lt_process *p = at ? &lt->processes.data[*at] : NULL;
@@ -227,7 +227,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 		accused += blames[i].confidence >= 0.5;
 	}
 	if (!accused && v->inc->life == LT_LIVE)
-		lt_count_alive(a, v->inc->type, alive_reason(a->lt, v->inc));
+		lt_count_alive(a, v->inc->type, lt_alive_reason(a->lt, v->inc));
 }
 
 void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)

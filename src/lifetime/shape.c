@@ -70,6 +70,12 @@ static void intern(struct lt_type *type, const struct lt_mark *marks, unsigned n
 	type->shapes.data[id - 1].count++;
 }
 
+/* where nearly all births are seen, a life without one is made of events that were told at a wrong time */
+static bool odd_one(const struct lt_type *type, const struct lt_inc *inc)
+{
+	return !inc->has_new && !inc->attached && type->op[RT_OP_NEW] * 10 >= type->objects * 9;
+}
+
 void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	struct lt_type *type = lt_inc_type(lt, inc);
@@ -78,7 +84,7 @@ void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc)
 	unsigned n;
 
 	if (inc->shaped || inc->life != LT_DEAD || inc->incomplete || inc->forced || inc->folded || inc->post ||
-	    inc->inherited)
+	    inc->inherited || odd_one(type, inc))
 		return;
 	inc->shaped = true;
 	lt_pair(lt, inc, &units);

@@ -7,6 +7,7 @@
  *   type.c         types, points, processes
  *   order.c        puts records into the order of time
  *   incarnation.c  one life of one object, and its ledger; audit.c: its counter
+ *   counter.c      is what is read as the counter one?
  *   nest.c         events that tell of one operation twice
  *   pair.c         references that are closed beyond doubt
  *   shape.c        dead objects by their pattern; model.c: which site closes which
@@ -121,6 +122,12 @@ struct lt_inc {
 	int64_t gap;        /* what the counter knew and we did not */
 	int32_t base;       /* references at first sight */
 	int32_t start;      /* references that new gave */
+	/* counter.c: what was read, believed or not */
+	int32_t born;  /* at birth, INT32_MIN = not read */
+	bool counts;   /* due is known */
+	int16_t moved; /* since the last one that was read */
+	int16_t fits;  /* steps that agreed less those that did not */
+	int64_t due;   /* what the next one should be */
 	uint32_t nr, cap;
 	struct lt_event *ledger;
 	uint32_t folded; /* events that the ledger lost */
@@ -141,6 +148,8 @@ struct lt_inc {
 	bool forced; /* freed with open references */
 	bool floating;
 	bool post;   /* used after its death */
+	bool over;   /* born with 0, and put after its death */
+	bool shaky;  /* a life before it at its address lacks its birth, its end or operations */
 	bool shaped; /* counted in the model */
 	/* census */
 	uint32_t held[5]; /* pointers per enum rt_holder */
@@ -186,6 +195,18 @@ struct lt_stat {
 	uint64_t last_inc;  /* for counting objects once */
 };
 
+/* What the counter of a type did, believed or not (counter.c). */
+struct lt_counting {
+	uint64_t agree, differ; /* steps from one count to the next of the same life */
+	uint64_t raced;         /* that differ, and a race may be why */
+	uint64_t born_one, born_zero, born_more, born_odd;
+	uint64_t more_died, more_rest; /* born with N > 1: ended at 0; at N - 1 */
+	uint64_t zero_over;            /* born with 0, and put after the death */
+	bool off;                      /* taken as not read for now */
+	/* by the verdict: the count at birth is not proven for those born with more than 1; with 0 */
+	bool more_unproven, zero_unproven;
+};
+
 struct lt_type {
 	uint32_t id;
 	const char *name;
@@ -203,7 +224,9 @@ struct lt_type {
 	uint64_t first_death_ns;
 	int64_t max_count; /* highest counter that agreed with the balance */
 	bool damaged;      /* events of the type are missing */
-	bool unarmed;      /* some function of the type is not probed: only the counter tells what it did */
+	bool miscounted;   /* what was read as its counter is none: as damaged */
+	struct lt_counting counting;
+	bool unarmed; /* some function of the type is not probed: only the counter tells what it did */
 	bool has_new, has_free;
 	bool shared;           /* some object was worked on by more than one thread */
 	struct rt_map exact;   /* (get site, put site) -> closed in one activation, dead objects */

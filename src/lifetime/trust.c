@@ -137,6 +137,20 @@ static void check_gaps(struct rt_lifetime *lt, struct notes *n)
 			  missing == 1 ? " is" : "s are"));
 }
 
+static void check_counters(struct rt_lifetime *lt, struct notes *n)
+{
+	for (uint32_t i = 0; i < lt->types.len; i++) {
+		const char *why = lt_counter_wrong(lt, i, n->arena);
+
+		if (why)
+			note(n,
+			     lt_printf(n->arena,
+				       "what was read as the counter of type %s is not its number of references: %s; "
+				       "tell where it is (-P 'type=%s counter=STRUCT.FIELD')",
+				       lt->types.data[i].name, why, lt->types.data[i].name));
+	}
+}
+
 static void check_objects(struct rt_lifetime *lt, struct notes *n, struct rt_trust *ret)
 {
 	bool explained = n->notes.len || n->unarmed.len; /* what is lost is told already */
@@ -186,6 +200,19 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
 				   a->lt->types.data[alive->type].name, alive->objects == 1 ? "it" : "them"));
 		trust->complete = false;
 	}
+	for (size_t i = 0; i < a->groups.len; i++) {
+		const struct lt_group *g = &a->groups.data[i];
+
+		if (!g->shaky || !g->members.len)
+			continue;
+		note(&n,
+		     lt_printf(
+			     n.arena,
+			     "objects of type %s that are suspected lie where earlier objects lack operations: events "
+			     "may be missing or out of order",
+			     a->lt->types.data[g->type].name));
+		trust->complete = false;
+	}
 	trust->note_count = n.notes.len;
 	ok = !n.nomem && copy_list(a->arena, n.notes.data, n.notes.len, &trust->notes);
 	rt_vec_deinit(&n.notes);
@@ -202,6 +229,7 @@ bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret)
 		add_loss(lt, &n, lt->losses.data[i]);
 	check_points(lt, &n, ret);
 	check_gaps(lt, &n);
+	check_counters(lt, &n);
 	check_objects(lt, &n, ret);
 	if (!lt->events)
 		note(&n, lt_printf(n.arena, "no get or put was seen: this is not a clean result"));

@@ -56,6 +56,7 @@ static void judge(struct lt_answer *a)
 		lt_leaks(a, i, &model);
 		lt_model_deinit(&model);
 	}
+	lt_settle(a);
 }
 
 static int worse(const void *x, const void *y)
@@ -92,7 +93,7 @@ static bool fill_findings(struct lt_answer *a, struct rt_verdict *v)
 	for (size_t i = 0; i < a->groups.len; i++) {
 		const struct lt_group *g = &a->groups.data[i];
 
-		if (g->suspect && said_already(a, g))
+		if (!g->members.len || (g->suspect && said_already(a, g)))
 			continue;
 		if (!lt_finding(a, g, g->suspect ? &v->suspects[v->suspect_count++] : &v->findings[v->finding_count++]))
 			return false;
