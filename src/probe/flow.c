@@ -240,16 +240,31 @@ static bool at_return(struct flow *f, const struct path *p)
 	return v->kind == RT_VALUE_CONST && !v->n && (!p->made || p->given);
 }
 
+/* "cmpq $0,-8(%rbp)", as unoptimised code asks */
+static struct rt_value compared_slot(const struct rt_track *t, const struct rt_insn *insn)
+{
+	const struct rt_mem_operand *m = &insn->mem;
+	const struct rt_value *base = m->base < RT_TRACK_REGS ? &t->regs[m->base] : NULL;
+
+	for (unsigned i = 0; i < t->slot_count && base && base->kind == RT_VALUE_FRAME; i++)
+		if (m->size == 8 && !m->segment && m->index == RT_REG_NONE && insn->has_imm && !insn->imm &&
+		    (uint64_t)t->slots[i].at == (uint64_t)base->n + (uint64_t)m->disp)
+			return t->slots[i].value;
+	return (struct rt_value){ .kind = RT_VALUE_UNKNOWN };
+}
+
 /* "test %rax,%rax": what it tells the flags of; UNKNOWN for everything else. */
 static struct rt_value tested_by(const struct rt_track *t, const struct rt_insn *insn)
 {
-	const struct rt_value *v;
+	struct rt_value v = { .kind = RT_VALUE_UNKNOWN };
 
-	if (!insn->is_test_or_cmp || insn->has_mem || insn->has_imm || insn->width != 8 ||
-	    insn->dst_reg != insn->src_reg || insn->dst_reg >= RT_TRACK_REGS)
-		return (struct rt_value){ .kind = RT_VALUE_UNKNOWN };
-	v = &t->regs[insn->dst_reg];
-	return is_object(v) || is_result(v) ? *v : (struct rt_value){ .kind = RT_VALUE_UNKNOWN };
+	if (!insn->is_test_or_cmp)
+		return v;
+	if (insn->has_mem)
+		v = compared_slot(t, insn);
+	else if (insn->width == 8 && !insn->has_imm && insn->dst_reg == insn->src_reg && insn->dst_reg < RT_TRACK_REGS)
+		v = t->regs[insn->dst_reg];
+	return is_object(&v) || is_result(&v) ? v : (struct rt_value){ .kind = RT_VALUE_UNKNOWN };
 }
 
 static bool keeps_flags(const struct rt_insn *insn)

@@ -37,7 +37,8 @@ static const char program[] =
 	"  obj_put(either(argc)); obj_put(obj_get(pooled())); find(1); keep(); pair(); chain(2); lossy(); inside();\n"
 	"  return 0; }\n";
 
-static const char *const builds[] = { "gcc -O1 -g", "gcc -O2 -g", "gcc -O3 -g -fcf-protection -fstack-protector-strong",
+static const char *const builds[] = { "gcc -O0 -g", "gcc -O1 -g", "gcc -O2 -g",
+				      "gcc -O3 -g -fcf-protection -fstack-protector-strong",
 				      "clang-14 -O2 -g -gdwarf-4" };
 /* the last one's two calls are made one by clang, which leaves an instance without a call: no proof */
 static const char *const makers[] = { "plain", "filled", "careful", "either" };
@@ -106,7 +107,7 @@ TEST(known_constructors_are_left_alone)
 	struct workdir w;
 	struct planned p;
 
-	build(&w, &p, builds[1]);
+	build(&w, &p, builds[2]);
 	planned_make(&p, "type=obj new=plain,obj_new,filled get=obj_get put=obj_put", NULL);
 	for (size_t k = 0; k < sizeof(makers) / sizeof(makers[0]); k++)
 		assert_int_equal(points_of(&p, makers[k]), 1);
@@ -130,7 +131,7 @@ TEST(no_proof_no_point)
 	struct workdir w;
 	struct planned p;
 
-	build(&w, &p, builds[1]);
+	build(&w, &p, builds[2]);
 	planned_make(&p, "type=obj new=obj_take put=obj_put counter=+4:4", NULL);
 	assert_non_null(planned_point(&p, "pooled"));
 	planned_close(&p);
