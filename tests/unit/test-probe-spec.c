@@ -139,7 +139,7 @@ TEST(every_error_says_where_and_what_is_expected)
 	assert_says("", "-P: line 1, column 1: nothing is named, expected words like get=FN:1 put=FN:1");
 	assert_says("type=a get=x\n  gett=y", "-P: line 2, column 3: unknown key 'gett', expected one of type new get "
 					      "put free sink steal swap move use "
-					      "hidden start counter class");
+					      "hidden start counter class preset");
 	assert_says("get", "-P: line 1, column 1: 'get' is no KEY=VALUE word");
 	assert_says("get= put=x", "-P: line 1, column 5: nothing after 'get='");
 	assert_says("get=:1", "-P: line 1, column 5: a function name is missing before ':1'");
