@@ -306,6 +306,7 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 			return;
 		if (had_new)
 			lt_life_incomplete(lt, inc);
+		inc->unborn = had_new;
 		if (seen->e->flags & RT_EV_HIDDEN)
 			life_hidden(lt, inc, seen);
 		else
@@ -338,6 +339,21 @@ static bool handed_up(const struct lt_inc *inc, const struct lt_event *ev)
 	return true;
 }
 
+/* the constructor itself used the object before it returned */
+static bool began_inside(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
+{
+	return inc->ledger[0].tid == ev->tid && lt_nested(lt, &inc->ledger[0], ev);
+}
+
+/* another thread did (a new thread gives its own reference back): by the counter, it began with what new gives */
+static bool began_elsewhere(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
+{
+	const struct lt_type *type = &lt->types.data[inc->type];
+
+	return inc->ledger[0].tid != ev->tid && inc->known && !inc->assumed && type->start > 0 &&
+	       inc->base == type->start && ev->count != INT32_MIN && ev->count == inc->balance;
+}
+
 /* a second new of a living object: a constructor inside a constructor, or first sight came before the return */
 static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
@@ -360,12 +376,16 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		inc->ledger[0].sp = ev->sp;
 		return true;
 	}
-	if (inc->inherited || !inc->nr || inc->ledger[0].tid != ev->tid || !lt_nested(lt, &inc->ledger[0], ev))
+	if (inc->inherited || !inc->nr || (!began_inside(lt, inc, ev) && !began_elsewhere(lt, inc, ev)))
 		return false;
 	for (uint32_t i = 0; i < inc->nr; i++)
 		moved += inc->ledger[i].delta;
 	if (!lt_ledger_insert_front(lt, inc, ev))
 		return false;
+	if (inc->unborn && inc->incomplete && !inc->gap) {
+		inc->incomplete = false;
+		lt_inc_type(lt, inc)->incomplete--;
+	}
 	inc->has_new = true;
 	inc->attached = false;
 	inc->start = inc->known ? inc->base : lt_type_start(lt_inc_type(lt, inc));
