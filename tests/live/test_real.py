@@ -103,8 +103,9 @@ class Installed(live.LiveTest):
         self.assertEqual(run.status, plain.returncode, run.stderr)
         ours = {}
         for point in run.findings['points']:
-            # entry points with the object as first argument are what bpftrace counts; each function once
-            if point['op'] in ('get', 'put') and point['events']:
+            # entry points with the object as first argument are what bpftrace counts; each function once;
+            # how often another thread's main loop dispatches its sources differs from run to run
+            if point['op'] in ('get', 'put') and point['events'] and not point['function'].startswith('g_source_'):
                 ours[point['function']] = ours.get(point['function'], 0) + point['events']
         self.assertTrue(ours, 'no event at all')
         theirs, able = self.independent(argv, list(ours))

@@ -323,9 +323,13 @@ TEST(tails)
 	assert_ok(rt_spec_write(&spec, &text));
 	assert_non_null(strstr(text, "get=a:2:tail\nput=b:1:tail\nput=c:1\n"));
 	rt_spec_deinit(&spec);
-	assert_says("get=a:ret:tail put=b", "-P: line 1, column 7: :tail is for objects that are an argument");
-	assert_says("get=a:*1:tail put=b", "-P: line 1, column 7: :tail is for objects that are an argument");
-	assert_says("get=a:1:tial put=b", "-P: line 1, column 7: '1:tial' does not say where the object is");
+	assert_says("get=a:ret:tail put=b",
+		    "-P: line 1, column 7: :tail is for objects that are an argument, expected N:tail");
+	assert_says("get=a:*1:tail put=b",
+		    "-P: line 1, column 7: :tail is for objects that are an argument, expected N:tail");
+	assert_says(
+		"get=a:1:tial put=b",
+		"-P: line 1, column 7: '1:tial' does not say where the object is, expected N, *N, ret, *ret or out*N");
 }
 
 TEST(globs)
