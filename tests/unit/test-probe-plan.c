@@ -489,6 +489,7 @@ TEST(what_is_missing_is_said)
 {
 	struct workdir w;
 	struct planned p;
+	char *near;
 
 	build(&w, &p, "gcc -O1 -g");
 	assert_missing(&p, "get=obj_get put=obj_put", RT_E_NR, NULL, NULL);
@@ -502,6 +503,12 @@ TEST(what_is_missing_is_said)
 		       "no function 'obj_get' in a file called libfoo.so", "obj_get@prog");
 	assert_missing(&p, "get=obj_chosen put=obj_put", RT_E_UNARMED, "'obj_chosen' is there but cannot be probed",
 		       NULL);
+	assert_ok(rt_plan_near(&p.module, 1, "obj_gett", &near));
+	assert_string_equal(near, "did you mean: obj_get (prog.c:5)?");
+	free(near);
+	assert_ok(rt_plan_near(&p.module, 1, "nothing_like_it", &near));
+	assert_string_equal(near, "");
+	free(near);
 	planned_close(&p);
 	workdir_run(&w, "strip prog");
 	planned_open(&p, workdir_path(&w, "prog"));
