@@ -95,21 +95,22 @@ static struct rt_error *adopt(const struct rt_options *options, struct rt_spec *
 	return NULL;
 }
 
-static struct rt_error *from_preset(const struct rt_options *options, const char *path, struct rt_spec *spec)
+static struct rt_error *from_preset(const struct rt_options *options, const char *path, char **dirs,
+				    struct rt_spec *spec)
 {
 	struct rt_spec all = { 0 };
-	struct rt_error *err = rt_spec_argument(path, NULL, &all);
+	struct rt_error *broken = rt_spec_argument(path, (const char *const *)dirs, &all), *err = NULL;
 
 	/* a broken preset that nobody asked for is not this run's fault */
-	if (err)
-		rt_error_free(err);
-	else
+	if (!broken)
 		err = adopt(options, &all, spec);
+	rt_error_free(broken);
 	rt_spec_deinit(&all);
 	return err;
 }
 
-static struct rt_error *from_preset_dir(const struct rt_options *options, const char *path, struct rt_spec *spec)
+static struct rt_error *from_preset_dir(const struct rt_options *options, const char *path, char **dirs,
+					struct rt_spec *spec)
 {
 	struct rt_error *err = NULL;
 	DIR *dir = opendir(path);
@@ -126,7 +127,7 @@ static struct rt_error *from_preset_dir(const struct rt_options *options, const 
 			file = NULL;
 			err = rt_error_nomem();
 		} else {
-			err = from_preset(options, file, spec);
+			err = from_preset(options, file, dirs, spec);
 		}
 	}
 	closedir(dir);
@@ -149,7 +150,7 @@ struct rt_error *rt_spec_choose(const struct rt_options *options, struct rt_spec
 		scan |= !has_type(spec, options->types.data[i]);
 	if (!options->pairs.len && options->types.len && !options->no_presets) {
 		for (char **d = dirs; *d; d++)
-			RT_TRY(from_preset_dir(options, *d, spec));
+			RT_TRY(from_preset_dir(options, *d, dirs, spec));
 	}
 	*ret_scan = scan;
 	return NULL;

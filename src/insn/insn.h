@@ -73,6 +73,7 @@ struct rt_insn {
 	bool is_add, is_sub, is_xadd, is_cmpxchg, is_mov, is_lea,
 		is_test_or_cmp; /* inc counts as add 1, dec as sub 1 */
 	bool is_neg;
+	bool is_zero; /* xor or sub of a whole register with itself */
 	bool has_imm;
 	int64_t imm;              /* sign-extended from width */
 	uint8_t width;            /* bytes of the first operand: a mov of 4 is no copy of a pointer */

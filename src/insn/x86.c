@@ -214,6 +214,15 @@ static void set_branch(const cs_insn *in, struct rt_insn *ret)
 		ret->target.v = (uint64_t)op->imm;
 }
 
+static bool zeroes(const cs_insn *in)
+{
+	const cs_x86_op *op = in->detail->x86.operands;
+
+	/* a write of 4 bytes clears the rest */
+	return in->detail->x86.op_count == 2 && op[0].type == X86_OP_REG && op[1].type == X86_OP_REG &&
+	       op[0].reg == op[1].reg && op[0].size >= 4;
+}
+
 static void set_kind(const cs_insn *in, struct rt_insn *ret)
 {
 	switch (in->id) {
@@ -229,6 +238,10 @@ static void set_kind(const cs_insn *in, struct rt_insn *ret)
 		break;
 	case X86_INS_SUB:
 		ret->is_sub = true;
+		ret->is_zero = zeroes(in);
+		break;
+	case X86_INS_XOR:
+		ret->is_zero = zeroes(in);
 		break;
 	case X86_INS_NEG:
 		ret->is_neg = true;

@@ -266,6 +266,29 @@ static void life_sink(struct lt_inc *inc, struct lt_seen *seen)
 	}
 }
 
+/*
+ * A last put may take the object once more on its way to the end (a dispose, an
+ * invalidate), and put it again, before it counts down: no use of a dead object.
+ * Where stacks do not tell, the counter does: it has not moved since that put.
+ */
+static bool in_last_put(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
+{
+	const struct lt_event *last = inc->nr ? &inc->ledger[inc->nr - 1] : NULL, *ev = &seen->ev;
+	bool still = last && ev->count != INT32_MIN && ev->count == last->count;
+
+	if (!last || last->op != RT_OP_PUT || last->tid != ev->tid || inc->freed || inc->life != LT_DEAD)
+		return false;
+	if (ev->op == RT_OP_PUT && inc->within) {
+		inc->within--;
+		return true;
+	}
+	if (ev->op != RT_OP_GET || inc->within == UINT8_MAX || (seen->e->flags & RT_EV_HIDDEN) ||
+	    !(lt_nested(lt, ev, last) || (still && last->sp && ev->sp < last->sp)))
+		return false;
+	inc->within++;
+	return true;
+}
+
 /* an event on a dead object: evidence, or a life that began unseen */
 static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
 {
@@ -279,6 +302,8 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 		lt_ledger_add(lt, inc, &seen->ev);
 		return;
 	}
+	if (in_last_put(lt, inc, seen))
+		return;
 	/* the put that a wrapper calls, after the wrapper's own event */
 	if (lt_nest_merge(lt, inc, &seen->ev))
 		return;
@@ -289,14 +314,20 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 	}
 	/* memory that is in use again, or an object whose constructor is not seen */
 	if (sane || inc->life == LT_LOST || (!inc->has_new && count == INT32_MIN && seen->ev.op != RT_OP_USE)) {
-		bool had_new = inc->has_new;
+		/* a find that made what it hands out: its reference is the only one */
+		bool made = (seen->e->flags & RT_EV_HIDDEN) && count != INT32_MIN && count == seen->ev.delta;
+		bool had_new = inc->has_new && !made;
 
 		inc = lt_life_begin(lt, seen, false);
 		if (!inc)
 			return;
 		if (had_new)
 			lt_life_incomplete(lt, inc);
-		apply(lt, inc, seen);
+		inc->unborn = had_new;
+		if (seen->e->flags & RT_EV_HIDDEN)
+			life_hidden(lt, inc, seen);
+		else
+			apply(lt, inc, seen);
 		return;
 	}
 	if (seen->ev.op == RT_OP_GET && type->start == 0 && count == 0 && !inc->freed) {
@@ -315,6 +346,36 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 	lt_ledger_add(lt, inc, &seen->ev);
 }
 
+/*
+ * The constructor whose return ev is has called the one that made the object, by
+ * what is known without its frames (libraries without frame pointers): all that
+ * happened to the object was done by this thread below that frame, and the counter is what it was counted to be.
+ */
+static bool handed_up(const struct lt_inc *inc, const struct lt_event *ev)
+{
+	if (!(ev->flags & LT_EV_RETURN) || !inc->known || ev->count == INT32_MIN || ev->count != inc->balance)
+		return false;
+	for (uint32_t i = 0; i < inc->nr; i++)
+		if (inc->ledger[i].tid != ev->tid || !inc->ledger[i].sp || inc->ledger[i].sp >= ev->sp)
+			return false;
+	return true;
+}
+
+/* the constructor itself used the object before it returned */
+static bool began_inside(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
+{
+	return inc->ledger[0].tid == ev->tid && lt_nested(lt, &inc->ledger[0], ev);
+}
+
+/* another thread did (a new thread gives its own reference back): by the counter, it began with what new gives */
+static bool began_elsewhere(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
+{
+	const struct lt_type *type = &lt->types.data[inc->type];
+
+	return inc->ledger[0].tid != ev->tid && inc->known && !inc->assumed && type->start > 0 &&
+	       inc->base == type->start && ev->count != INT32_MIN && ev->count == inc->balance;
+}
+
 /* a second new of a living object: a constructor inside a constructor, or first sight came before the return */
 static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
@@ -329,7 +390,7 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		if (lt_nested(lt, ev, old))
 			return true;
 		/* what the outer one does to the object on its way is its own business, puts included */
-		if (!lt_nested(lt, old, ev) && !(inc->nr == 1 && lt_tail_called(lt, old, ev)))
+		if (!lt_nested(lt, old, ev) && !(inc->nr == 1 && lt_tail_called(lt, old, ev)) && !handed_up(inc, ev))
 			return false;
 		inc->ledger[0].use = ev->use;
 		inc->ledger[0].act = ev->act;
@@ -337,12 +398,16 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		inc->ledger[0].sp = ev->sp;
 		return true;
 	}
-	if (inc->inherited || !inc->nr || inc->ledger[0].tid != ev->tid || !lt_nested(lt, &inc->ledger[0], ev))
+	if (inc->inherited || !inc->nr || (!began_inside(lt, inc, ev) && !began_elsewhere(lt, inc, ev)))
 		return false;
 	for (uint32_t i = 0; i < inc->nr; i++)
 		moved += inc->ledger[i].delta;
 	if (!lt_ledger_insert_front(lt, inc, ev))
 		return false;
+	if (inc->unborn && inc->incomplete && !inc->gap) {
+		inc->incomplete = false;
+		lt_inc_type(lt, inc)->incomplete--;
+	}
 	inc->has_new = true;
 	inc->attached = false;
 	inc->start = inc->known ? inc->base : lt_type_start(lt_inc_type(lt, inc));

@@ -70,9 +70,11 @@ static void replace_site(struct lt_event *old, const struct lt_event *outer)
 	old->sp = outer->sp;
 }
 
-static bool same_kind(const struct lt_event *a, const struct lt_event *b)
+/* May ev be what the function of old does inside? A sink that finds nothing floating calls the get. */
+static bool same_kind(const struct lt_event *old, const struct lt_event *ev)
 {
-	return a->op == b->op && !(a->flags & LT_EV_HIDDEN) && !(b->flags & LT_EV_HIDDEN);
+	return (old->op == ev->op || (old->op == RT_OP_SINK && old->delta > 0 && ev->op == RT_OP_GET)) &&
+	       !(old->flags & LT_EV_HIDDEN) && !(ev->flags & LT_EV_HIDDEN);
 }
 
 bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)

@@ -144,6 +144,8 @@ struct lt_inc {
 	bool incomplete; /* operations were not seen */
 	bool shared;     /* by more than one thread */
 	bool soft;       /* dead by the balance only */
+	bool unborn;     /* incomplete only because it began without a new, where one was seen before */
+	uint8_t within;  /* gets inside the activation of the last put that were not put again */
 	bool freed;
 	bool forced; /* freed with open references */
 	bool floating;

@@ -63,6 +63,14 @@ RT_CHECK struct rt_error *rt_plan_resolve(struct rt_plan_build *b);
 void rt_plan_counters(struct rt_plan_build *b);
 /* point.c: points for b->targets. */
 RT_CHECK struct rt_error *rt_plan_points(struct rt_plan_build *b);
+/* One more point of point.c; its result may end up in b->late. */
+RT_CHECK struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *target);
+/*
+ * inner.c: where the constructor is inlined (list) into functions that hand out
+ * the object as their own result, these get points. *ret_unseen: instances whose object stays unseen.
+ */
+RT_CHECK struct rt_error *rt_plan_inner(struct rt_plan_build *b, uint32_t type, uint32_t function,
+					const struct rt_inlined *list, size_t count, size_t *ret_unseen);
 /* callers.c: points behind the calls of b->late. */
 RT_CHECK struct rt_error *rt_plan_callers(struct rt_plan_build *b);
 /* CFA = sp + n at addr; 0 where the frame is not sp-based. */

@@ -173,25 +173,6 @@ static struct rt_error *add_instance(struct rt_plan_build *b, const struct insta
 	return mine ? rt_plan_add(b, in->type, in->function, &p, in->name) : NULL;
 }
 
-/* Instances that lie in other constructors of the type show when those return: how many do not. */
-static size_t unseen_results(const struct rt_spec_type *type, const struct rt_spec_function *f,
-			     const struct rt_inlined *list, size_t count)
-{
-	size_t unseen = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		bool seen = false;
-
-		for (size_t k = 0; k < type->functions.len && f->op == RT_OP_NEW && list[i].caller; k++) {
-			const struct rt_spec_function *outer = &type->functions.data[k];
-
-			seen |= outer != f && outer->op == RT_OP_NEW && rt_glob_match(outer->name, list[i].caller);
-		}
-		unseen += !seen;
-	}
-	return unseen;
-}
-
 static struct rt_error *add_instances(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name)
 {
 	const struct rt_spec_function *f = &b->plan->types.data[type].spec->functions.data[function];
@@ -203,7 +184,7 @@ static struct rt_error *add_instances(struct rt_plan_build *b, uint32_t type, ui
 		return NULL;
 	RT_TRY(rt_dwarf_inlined(b->module->dwarf, name, f->arg ? f->arg : 1, &list, &count));
 	if (count && rt_needs_return(f)) {
-		count = unseen_results(b->plan->types.data[type].spec, f, list, count);
+		RT_TRY(rt_plan_inner(b, type, function, list, count, &count));
 		if (!count)
 			return NULL;
 		return rt_plan_refuse(b, type, function, name, RT_E_UNARMED,

@@ -14,7 +14,7 @@ static bool ends_with(const char *name, const char *tail)
 	return n >= m && strcmp(name + n - m, tail) == 0;
 }
 
-static bool is_allocator(const char *name)
+bool rt_making_allocates(const char *name)
 {
 	return strstr(name, "alloc") || strncmp(name, "_Znw", 4) == 0;
 }
@@ -93,7 +93,7 @@ static void walk(const struct rt_making *m, const struct rt_symbol *function, ui
 		look->starts |= look->allocated && writes_first_count(m, &track, &insn);
 		callee = callee_of(m, &insn, function);
 		if (callee) {
-			allocates = insn.call && is_allocator(callee->name);
+			allocates = insn.call && rt_making_allocates(callee->name);
 			look->ends |= gives_object(&track) && is_deallocator(callee->name);
 			if (!allocates && !callee->plt && depth < MAKING_DEPTH && gives_object(&track))
 				walk(m, callee, RT_REG_RDI, depth + 1, look);

@@ -18,6 +18,9 @@ struct rt_making {
 	uint32_t counter_size;
 };
 
+/* "malloc", "my_alloc", operator new */
+bool rt_making_allocates(const char *name);
+
 /* function calls an allocator and stores a small constant as the counter of what it got, itself or in an init(). */
 bool rt_making_starts(const struct rt_making *m, const struct rt_symbol *function);
 

@@ -127,6 +127,17 @@ static struct rt_error *stripped_error(const struct rt_plan_module *module, cons
 			    basename_of(module->name), basename_of(module->name));
 }
 
+/* "did you mean: a, b?"; nothing where no name is near. */
+static void write_near(struct rt_sink *text, struct candidates *c)
+{
+	for (size_t i = 0; i < c->near.count; i++) {
+		rt_sink_puts(text, i ? ", " : "did you mean: ");
+		write_name(text, c, c->near.names[i]);
+	}
+	if (c->near.count)
+		rt_sink_puts(text, "?");
+}
+
 static struct rt_error *no_function_error(const struct rt_spec_function *f, struct candidates *c,
 					  const struct rt_plan_module *modules)
 {
@@ -141,15 +152,9 @@ static struct rt_error *no_function_error(const struct rt_spec_function *f, stru
 	struct rt_sink text;
 
 	rt_sink_init_memory(&text);
-	if (c->near.count) {
-		rt_sink_puts(&text, "did you mean: ");
-		for (size_t i = 0; i < c->near.count; i++) {
-			if (i)
-				rt_sink_puts(&text, ", ");
-			write_name(&text, c, c->near.names[i]);
-		}
-		rt_sink_puts(&text, "?\n");
-	}
+	write_near(&text, c);
+	if (c->near.count)
+		rt_sink_puts(&text, "\n");
 	rt_sink_printf(&text, "list: reftrace scan %s", c->count ? modules[0].name : "FILE");
 	write_err = rt_sink_end(&text);
 	if (!write_err)
@@ -190,6 +195,23 @@ static struct rt_error *missing_error(const struct rt_spec_function *f, struct c
 	return no_function_error(f, c, modules);
 }
 
+static struct rt_error *survey_all(struct candidates *c, const struct rt_plan_module *modules, size_t count)
+{
+	c->surveys = calloc(count + 1, sizeof(*c->surveys));
+	if (!c->surveys)
+		return rt_error_nomem();
+	for (; c->count < count; c->count++)
+		RT_TRY(rt_survey_init(&modules[c->count], &c->surveys[c->count]));
+	return NULL;
+}
+
+static void forget_all(struct candidates *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		rt_survey_deinit(&c->surveys[i]);
+	free(c->surveys);
+}
+
 struct rt_error *rt_plan_missing(const struct rt_plan *plan, const struct rt_plan_module *modules, size_t count)
 {
 	struct candidates c = { .count = 0 };
@@ -210,16 +232,37 @@ struct rt_error *rt_plan_missing(const struct rt_plan *plan, const struct rt_pla
 		return NULL;
 	if (!s.missing)
 		return refused_error(plan, &s);
-	c.surveys = calloc(count + 1, sizeof(*c.surveys));
-	if (!c.surveys)
-		return rt_error_nomem();
-	for (; c.count < count && !err; c.count += !err)
-		err = rt_survey_init(&modules[c.count], &c.surveys[c.count]);
+	err = survey_all(&c, modules, count);
 	if (!err)
 		err = missing_error(s.missing, &c, modules);
-	for (size_t i = 0; i < c.count; i++)
-		rt_survey_deinit(&c.surveys[i]);
-	free(c.surveys);
+	forget_all(&c);
+	return err;
+}
+
+struct rt_error *rt_plan_near(const struct rt_plan_module *modules, size_t count, const char *name, char **ret)
+{
+	struct candidates c = { .near.wanted = name };
+	struct rt_error *err = survey_all(&c, modules, count);
+	struct rt_sink text;
+
+	rt_sink_init_memory(&text);
+	if (!err) {
+		offer_all(&c);
+		write_near(&text, &c);
+		/* also where nothing was written there is a text */
+		rt_sink_puts(&text, "");
+		err = rt_sink_end(&text);
+	}
+	if (!err) {
+		char *copy = strdup(text.buffer ? text.buffer : "");
+
+		if (copy)
+			*ret = copy;
+		else
+			err = rt_error_nomem();
+	}
+	rt_sink_deinit(&text);
+	forget_all(&c);
 	return err;
 }
 

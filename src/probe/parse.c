@@ -23,16 +23,17 @@ struct span {
 struct parser {
 	const char *text, *end;
 	const char *origin;
-	struct rt_spec spec;       /* what was read so far */
-	struct rt_spec_type *type; /* that words go to; NULL before the first */
-	const char *type_at;       /* where it began, for messages */
-	bool named;                /* type has been given a name */
+	struct rt_spec spec;               /* what was read so far */
+	struct rt_spec_type *type;         /* that words go to; NULL before the first */
+	const char *type_at;               /* where it began, for messages */
+	bool named;                        /* type has been given a name */
+	struct rt_spec_includes *includes; /* NULL: there can be none */
 };
 
-static const char *const keys[] = { "type", "new",  "get", "put",    "free",  "sink",    "steal",
-				    "swap", "move", "use", "hidden", "start", "counter", "class" };
+static const char *const keys[] = { "type", "new", "get",    "put",   "free",    "sink",  "steal", "swap",
+				    "move", "use", "hidden", "start", "counter", "class", "preset" };
 
-#define KEYS_TEXT "type new get put free sink steal swap move use hidden start counter class"
+#define KEYS_TEXT "type new get put free sink steal swap move use hidden start counter class preset"
 
 /* What is wrong at `at`, with line and column from 1. */
 static struct rt_error *spec_error(const struct parser *p, const char *at, const char *format, ...)
@@ -247,6 +248,18 @@ static struct rt_error *check_address(struct parser *p, struct span name, const 
 	return NULL;
 }
 
+/* "1:tail", or "tail" alone: takes it off. */
+static void parse_tail(struct span *place, struct rt_spec_function *f)
+{
+	static const char word[] = { ':', 't', 'a', 'i', 'l' };
+	size_t len = span_len(*place);
+
+	f->tail = span_is(*place, "tail") ||
+		  (len > sizeof(word) && memcmp(place->end - sizeof(word), word, sizeof(word)) == 0);
+	if (f->tail)
+		place->end -= len > sizeof(word) ? sizeof(word) : len;
+}
+
 /* One function of a list: FN[@DSO][:PLACE][?CONDITION] */
 static struct rt_error *parse_function(struct parser *p, struct span item, struct rt_spec_function *f)
 {
@@ -270,8 +283,12 @@ static struct rt_error *parse_function(struct parser *p, struct span item, struc
 
 		if (question)
 			place.end = question;
-		RT_TRY(parse_place(p, place, f));
 		rest.start = place.end;
+		parse_tail(&place, f);
+		if (!f->tail || span_len(place))
+			RT_TRY(parse_place(p, place, f));
+		if (f->tail && f->place != RT_PLACE_ARG)
+			return spec_error(p, place.start, ":tail is for objects that are an argument, expected N:tail");
 	}
 	if (rest.start < rest.end && *rest.start == '?') {
 		struct span condition = { rest.start + 1, rest.end };
@@ -390,6 +407,32 @@ static struct rt_error *parse_class(struct parser *p, struct span value)
 	return p->type->klass ? NULL : rt_error_nomem();
 }
 
+/* "glib,dbus" */
+static struct rt_error *parse_preset(struct parser *p, struct span value)
+{
+	char text[QUOTE_MAX + 4];
+
+	if (!p->includes)
+		return spec_error(p, value.start, "preset= is not understood here");
+	while (value.start <= value.end) {
+		const char *comma = memchr(value.start, ',', span_len(value)), *c = value.start;
+		struct span item = { value.start, comma ? comma : value.end };
+		char *name;
+
+		while (c < item.end && (is_name_char(*c) || *c == '-'))
+			c++;
+		if (c < item.end || item.start == item.end || *item.start == '.')
+			return spec_error(p, c, "'%s' is no name of a preset", quote(item, text));
+		name = strndup(item.start, span_len(item));
+		if (!name || !rt_vec_push(&p->includes->names, name)) {
+			free(name);
+			return rt_error_nomem();
+		}
+		value.start = item.end + 1;
+	}
+	return NULL;
+}
+
 static struct rt_error *unknown_key(struct parser *p, struct span key)
 {
 	char text[QUOTE_MAX + 4];
@@ -423,6 +466,8 @@ static struct rt_error *parse_word(struct parser *p, struct span word)
 		return spec_error(p, value.start, "nothing after '%s='", keys[i]);
 	if (span_is(key, "type"))
 		return parse_type_name(p, value);
+	if (span_is(key, "preset"))
+		return parse_preset(p, value);
 	if (!p->type)
 		RT_TRY(begin_type(p, word.start));
 	if (span_is(key, "start"))
@@ -459,14 +504,20 @@ static struct rt_error *parse_text(struct parser *p)
 		RT_TRY(parse_word(p, word));
 	}
 	RT_TRY(end_type(p));
-	if (!p->spec.types.len)
+	if (!p->spec.types.len && !(p->includes && p->includes->names.len))
 		return spec_error(p, p->end, "nothing is named, expected words like get=FN:1 put=FN:1");
 	return NULL;
 }
 
 struct rt_error *rt_spec_parse(const char *text, size_t len, const char *origin, struct rt_spec *spec)
 {
-	struct parser p = { .text = text, .end = text + len, .origin = origin };
+	return rt_spec_parse_including(text, len, origin, spec, NULL);
+}
+
+struct rt_error *rt_spec_parse_including(const char *text, size_t len, const char *origin, struct rt_spec *spec,
+					 struct rt_spec_includes *includes)
+{
+	struct parser p = { .text = text, .end = text + len, .origin = origin, .includes = includes };
 	struct rt_error *err = parse_text(&p);
 
 	if (!err)

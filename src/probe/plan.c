@@ -155,8 +155,9 @@ static struct rt_error *build(struct rt_plan_build *b)
 	RT_TRY(rt_plan_resolve(b));
 	rt_plan_counters(b);
 	RT_TRY(rt_plan_points(b));
-	RT_TRY(rt_plan_callers(b));
-	return b->plan->options.no_inline ? NULL : rt_plan_inlined(b);
+	if (!b->plan->options.no_inline)
+		RT_TRY(rt_plan_inlined(b));
+	return rt_plan_callers(b);
 }
 
 struct rt_error *rt_plan_module(struct rt_plan *plan, const struct rt_plan_module *module, size_t *ret_first)

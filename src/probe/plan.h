@@ -124,5 +124,12 @@ RT_CHECK struct rt_error *rt_plan_module(struct rt_plan *plan, const struct rt_p
 RT_CHECK struct rt_error *rt_plan_missing(const struct rt_plan *plan, const struct rt_plan_module *modules,
 					  size_t count);
 
+/*
+ * "did you mean: obj_get (leak.c:19)?" for a name that no module has, from the
+ * names of modules; "" where none is near. The caller frees *ret.
+ */
+RT_CHECK struct rt_error *rt_plan_near(const struct rt_plan_module *modules, size_t count, const char *name,
+				       char **ret);
+
 /* "emulated" ...: static text. */
 const char *rt_probe_cost_name(enum rt_probe_cost cost);

@@ -76,7 +76,7 @@ static void set_place(const struct rt_spec_function *f, const struct rt_site *si
 	p->deref = f->place == RT_PLACE_ARG_PTR;
 }
 
-static struct rt_error *add_point(struct rt_plan_build *b, const struct rt_target *t)
+struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *t)
 {
 	const struct rt_plan_type *type = &b->plan->types.data[t->type];
 	const struct rt_spec_function *f = &t->as;
@@ -129,6 +129,6 @@ static struct rt_error *add_point(struct rt_plan_build *b, const struct rt_targe
 struct rt_error *rt_plan_points(struct rt_plan_build *b)
 {
 	for (size_t i = 0; i < b->targets.len; i++)
-		RT_TRY(add_point(b, &b->targets.data[i]));
+		RT_TRY(rt_plan_point(b, &b->targets.data[i]));
 	return NULL;
 }

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "probe/build.h"
 #include "probe/spec_type.h"
+#include "probe/tail.h"
 
 static const char *basename_of(const char *path)
 {
@@ -34,6 +35,14 @@ static struct rt_error *push_target(struct rt_plan_build *b, const struct rt_tar
 {
 	struct rt_target part = *target;
 
+	/* without such a jump the function does the counting itself */
+	if (part.as.tail && part.symbol &&
+	    rt_tail_of(b->module->image, b->module->symtab, b->decoder, part.symbol,
+		       (uint8_t)rt_reg_argument(part.as.arg), &part.addr)) {
+		part.symbol = b->module->symtab ? rt_symtab_at(b->module->symtab, part.addr) : NULL;
+		if (part.symbol && part.symbol->addr.v != part.addr.v)
+			part.symbol = NULL;
+	}
 	if (target->as.op == RT_OP_SWAP && target->as.place == RT_PLACE_ARG_PTR && target->as.arg < RT_SPEC_ARG_MAX) {
 		part.as.op = RT_OP_GET;
 		part.as.place = RT_PLACE_ARG;

@@ -183,6 +183,7 @@ static void write_function(struct rt_sink *sink, const struct rt_spec_function *
 			       : f->place == RT_PLACE_ARG_PTR ? "*"
 							      : "",
 			       f->arg);
+	rt_sink_puts(sink, f->tail ? ":tail" : "");
 	rt_sink_puts(sink, conditions[f->condition]);
 }
 

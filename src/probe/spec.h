@@ -15,6 +15,9 @@
  *   :ret    the result;  :*ret  what it points to
  *   :out*N  what argument N points to when the function returns
  *   ?ret!=0 ?ret==0 ?ret>0 ?ret<0 ?ret>=0   only if the result is so
+ * :tail behind the place: FN only checks its argument and jumps to a function
+ * without a name that the library itself calls as well; that one is armed in its stead.
+ * preset=NAME (files and -P only): the types of that preset, too.
  * hidden=FN: a find, lookup or open that hands out a reference. A get that is
  * probed as well and happens INSIDE an activation of FN is the same reference:
  * the analysis gives it to FN's caller and counts it once.
@@ -50,6 +53,7 @@ struct rt_spec_function {
 	uint8_t arg;       /* for ARG, ARG_PTR, OUT: 1.. */
 	uint8_t condition; /* enum rt_condition on the result */
 	bool hidden;       /* from hidden=: a get that a find hides */
+	bool tail;         /* the function that it jumps to does the counting, for others as well */
 	bool guessed;      /* found by scan, not told */
 };
 

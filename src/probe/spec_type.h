@@ -19,4 +19,13 @@ bool rt_spec_has_function(const struct rt_spec_type *type, const struct rt_spec_
 /* Moves all of from into *into, types of one name joined; on failure nothing has changed. */
 RT_CHECK struct rt_error *rt_spec_join(struct rt_spec *into, struct rt_spec *from);
 
+/* Names of presets that a text includes; owned. */
+struct rt_spec_includes {
+	RT_VEC(char *) names;
+};
+
+/* As rt_spec_parse(); what preset= names is added to *includes (also on failure). NULL: preset= is an error. */
+RT_CHECK struct rt_error *rt_spec_parse_including(const char *text, size_t len, const char *origin,
+						  struct rt_spec *spec, struct rt_spec_includes *includes);
+
 void rt_spec_type_deinit(struct rt_spec_type *type);

@@ -132,6 +132,8 @@ static struct rt_value result_of(const struct rt_track *t, const struct rt_insn 
 	struct rt_value v = unknown;
 	int64_t by = 0;
 
+	if (insn->is_zero)
+		return (struct rt_value){ .kind = RT_VALUE_CONST };
 	if (insn->is_mov) {
 		if (insn->has_imm)
 			return (struct rt_value){ .kind = RT_VALUE_CONST, .n = insn->imm };

@@ -258,6 +258,18 @@ struct rt_error *rt_session_check_missing(struct rt_session *s, struct rt_proces
 	return NULL;
 }
 
+static struct rt_error *note_unseen(struct rt_session *s, const char *name)
+{
+	_cleanup_free_ struct rt_plan_module *known = NULL;
+	_cleanup_free_ char *near = NULL;
+	size_t count = 0;
+
+	RT_TRY(known_modules(s, &known, &count));
+	RT_TRY(rt_plan_near(known, count, name, &near));
+	return rt_emit_loss(s, RT_LOSS_REFUSED, 0, 0, "%s: no function of this name in any module%s%s", name,
+			    *near ? "; " : "", near);
+}
+
 struct rt_error *rt_session_note_unseen(struct rt_session *s)
 {
 	for (size_t i = 0; i < s->batches.len; i++) {
@@ -274,8 +286,7 @@ struct rt_error *rt_session_note_unseen(struct rt_session *s)
 
 				if (type->seen[n] || f->guessed || strpbrk(f->name, "*?"))
 					continue;
-				RT_TRY(rt_emit_loss(s, RT_LOSS_REFUSED, 0, 0,
-						    "%s: no function of this name in any module", f->name));
+				RT_TRY(note_unseen(s, f->name));
 			}
 		}
 	}

@@ -12,7 +12,7 @@ DEMOS = {
     'missing-put': True, 'error-path': True, 'extra-put': True, 'double-put': True, 'use-after-put': False,
     'thread-leak': True, 'hand-over': True, 'extra-get': True, 'start-zero': False, 'find-hidden': False,
     'inlined': False, 'cache': True, 'slot-put': True, 'swap': True, 'dlopen': True, 'fork-exec': True, 'cxx': True,
-    'many-threads': True, 'freed-by-force': True, 'recursion': True, 'tail-call': True,
+    'many-threads': True, 'freed-by-force': True, 'recursion': True, 'tail-call': True, 'inner-new': True,
 }
 COMPILERS = list(itertools.product(('gcc', 'clang'), ('-O0', '-O2')))
 SETTLE_LIMIT = 5.0  # seconds from the program's end to the report; the aim is 1.5

@@ -75,7 +75,23 @@ class Errors(live.LiveTest):
                 self.assert_error(live.call('run', '-P', spec, '--', 'true'), 'E18', (2,), where)
 
     def test_unknown_preset(self):
-        self.assert_error(live.call('run', '-P', 'nosuchpreset', '--', 'true'), 'E25', (2, 125), 'nosuchpreset')
+        self.assert_error(live.call('run', '-P', 'nosuchpreset', '--', 'true'), 'E25', (2, 125), 'nosuchpreset',
+                          'presets: .*glib, .*gobject')
+        for slip, preset in (('gobjekt', 'gobject'), ('json_c', 'json-c'), ('gilb', 'glib')):
+            with self.subTest(slip=slip):
+                self.assert_error(live.call('run', '-P', slip, '--', 'true'), 'E25', (2, 125),
+                                  f'did you mean: .*{preset}')
+        self.assert_error(live.call('run', '-P', 'preset=gobjekt', '--', 'true'), 'E25', (2, 125),
+                          'did you mean: gobject')
+
+    def test_broken_preset(self):
+        """One that nobody asked for does not matter, also where -t looks through all of them."""
+        folder = live.temp_path('config') / 'reftrace' / 'presets'
+        folder.mkdir(parents=True)
+        (folder / 'broken').write_text('[x]\npreset=none\nget=a put=b\n')
+        env = {**os.environ, 'XDG_CONFIG_HOME': str(folder.parents[1])}
+        self.assert_error(live.call('run', '-t', 'nothing_like_it', '--', self.library_program(), env=env), 'E21', (125,),
+                          'nothing_like_it')
 
     # --- the program
 
@@ -92,6 +108,50 @@ class Errors(live.LiveTest):
         path = live.program('missing-put')
         run = live.call('run', '-P', 'type=session get=session_reff put=session_unref', '--', path, 'ok')
         self.assert_error(run, 'E02', (125,), 'session_reff', r'session_ref\b')
+
+    SESS = """#include <stdlib.h>
+struct sess { int refs; };
+struct sess *sess_new(void) { struct sess *s = calloc(1, sizeof(*s)); s->refs = 1; return s; }
+struct sess *sess_ref(struct sess *s) { s->refs++; return s; }
+void sess_unref(struct sess *s) { if (!--s->refs) free(s); }
+"""
+
+    def library_program(self, strip=False):
+        """A program whose functions are all in a library of its own."""
+        folder = live.temp_path('library')
+        folder.mkdir()
+        (folder / 'sess.c').write_text(self.SESS)
+        (folder / 'main.c').write_text(
+            'struct sess *sess_new(void), *sess_ref(struct sess *); void sess_unref(struct sess *);\n'
+            'int main(void) { struct sess *s = sess_new(); sess_unref(sess_ref(s)); sess_unref(s); return 0; }\n')
+        for command in ([live.compiler('gcc'), '-g', '-shared', '-fPIC', 'sess.c', '-o', 'libsess.so'],
+                        ['strip', 'libsess.so'] if strip else ['true'],
+                        [live.compiler('gcc'), '-g', 'main.c', '-L.', '-lsess', f'-Wl,-rpath,{folder}', '-o', 'main']):
+            subprocess.run(command, cwd=folder, check=True)
+        return folder / 'main'
+
+    def test_near_names_in_libraries(self):
+        live.need_engine()
+        for strip, where in ((False, r'sess_ref \(sess\.c:4\)'), (True, r'sess_ref\?')):
+            path = self.library_program(strip)
+            with self.subTest(strip=strip):
+                run = live.call('run', '-P', 'type=sess get=sess_reff put=sess_unref', '--', path)
+                self.assert_error(run, 'E02', (125,), "no function 'sess_reff'", 'other files', f'did you mean: {where}')
+                run = live.call('run', '-P', 'type=sess get=sess_ref put=sess_urnef', '--', path)
+                self.assert_error(run, 'E02', (125,), 'sess_urnef', 'did you mean: sess_unref')
+                run = live.call('run', '-P', 'get=sess_ref@libses.so put=sess_unref', '--', path)
+                self.assert_error(run, 'E02', (125,), 'a file called libses.so', 'sess_ref@libsess.so')
+                # the rest of the pair is there: it runs, is called incomplete, and says which word it was
+                run = live.trace('-P', 'type=sess new=sess_nwe get=sess_ref put=sess_unref', '--', path)
+                self.assertEqual(run.status, 24, str(run))
+                self.assertIn('sess_nwe: no function of this name in any module; did you mean: sess_new', run.report)
+
+    def test_unknown_type(self):
+        live.need_engine()
+        path = self.library_program()
+        self.assert_error(live.call('run', '-t', 'sesss', '--', path), 'E21', (125,), "no type 'sesss'",
+                          'did you mean: sess\\?')
+        self.assert_error(live.call('run', '-t', 'nothing_like_it', '--', path), 'E21', (125,), 'name the functions')
 
     def test_stripped(self):
         live.need_engine()

@@ -191,6 +191,91 @@ TEST(floating_and_sink)
 	      1, 0);
 }
 
+/* a sink that finds nothing floating calls the get: one reference, told twice */
+TEST(sink_that_calls_the_get)
+{
+	lives("type obj floating start=1\n"
+	      "new obj 0x10 main@a.c:1\nsink obj 0x10 main@a.c:2 count=1\n"
+	      "sink obj 0x10 main;keep@a.c:9 count=1\nget obj 0x10 main;keep@a.c:9;obj_sink@o.c:5 count=1\n"
+	      "put obj 0x10 main;keep@a.c:10 count=2\nput obj 0x10 main@a.c:7 count=1\nexit 0\n",
+	      1, 0);
+	/* one that always takes, and gives back what floated */
+	lives("type obj start=1\nnew obj 0x10 main@a.c:1\n"
+	      "sink obj 0x10 main@a.c:2 count=1\nget obj 0x10 main@a.c:2;obj_sink@o.c:5 count=1\n"
+	      "put obj 0x10 main@a.c:2;obj_sink@o.c:7 count=2\nput obj 0x10 main@a.c:7 count=1\nexit 0\n",
+	      1, 0);
+	/* the get behind the sink is one more */
+	lives("type obj start=1\nnew obj 0x10 main@a.c:1\nsink obj 0x10 main@a.c:2 count=1\n"
+	      "get obj 0x10 main@a.c:3 count=2\nput obj 0x10 main@a.c:4 count=3\nput obj 0x10 main@a.c:5 count=2\n"
+	      "put obj 0x10 main@a.c:6 count=1\nexit 0\n",
+	      1, 0);
+}
+
+/* what the last put does on its way: a dispose that takes the object once more, with its frames or without */
+TEST(last_put_that_takes_it_once_more)
+{
+	static const char *const insides[] = {
+		"put obj 0x10 main@a.c:3 count=1\n"
+		"get obj 0x10 main@a.c:3;obj_put@o.c:5;dispose@o.c:9 count=1\n"
+		"put obj 0x10 main@a.c:3;obj_put@o.c:5;dispose@o.c:10 count=2\n",
+		"put obj 0x10 main@a.c:3 count=1 sp=0x7100\nget obj 0x10 ...dispose@o.c:9 count=1 sp=0x7000\nput obj "
+		"0x10 ...dispose@o.c:10 count=2 sp=0x7000\n",
+	};
+	struct story s;
+
+	for (size_t i = 0; i < 2; i++) {
+		char *events = story_join(strdup("type obj start=1\nnew obj 0x10 main@a.c:1\n"), strdup(insides[i]),
+					  "new obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:3 count=1\nexit 0\n");
+
+		lives(events, 2, 0);
+		free(events);
+	}
+	/* behind the put it is what it seems */
+	s = story_run("type obj start=1\nnew obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:3 count=1 sp=0x7100\n"
+		      "put obj 0x10 main;f@a.c:9 count=0 sp=0x7100\nexit 0\n",
+		      NULL);
+	assert_int_equal(s.verdict->finding_count + s.verdict->suspect_count, 1);
+	story_end(&s);
+}
+
+/* without frames the counter and the stack pointer tell that a constructor hands up what another one made */
+TEST(constructor_that_hands_up_without_frames)
+{
+	struct story s;
+
+	lives("type obj start=1\nnew obj 0x10 ?@a.c:1 via=obj_end flags=return count=1 sp=0x7000\n"
+	      "new obj 0x10 main@a.c:1 via=obj_new_va flags=return count=1 sp=0x7100\n"
+	      "put obj 0x10 main@a.c:3 count=1\nexit 0\n",
+	      1, 0);
+	/* another one, at the address of an object whose end was not seen */
+	s = story_run("type obj start=1\nnew obj 0x10 main@a.c:1 via=obj_end flags=return count=1 sp=0x7100\n"
+		      "new obj 0x10 main@a.c:2 via=obj_new_va flags=return count=1 sp=0x7100\n"
+		      "put obj 0x10 main@a.c:3 count=1\nexit 0\n",
+		      NULL);
+	assert_int_equal(s.verdict->types[0].incarnations, 2);
+	assert_false(s.verdict->trust.complete);
+	story_end(&s);
+}
+
+/* a thread gives its own reference back before its constructor has returned, at an address that was used before */
+TEST(another_thread_is_faster_than_new)
+{
+	lives("type obj start=2\n"
+	      "new obj 0x10 main@a.c:1 flags=return read=2\nput obj 0x10 tid=2 work@a.c:20 count=2\n"
+	      "put obj 0x10 tid=1 main@a.c:3 count=1\n"
+	      "put obj 0x10 tid=2 work@a.c:20 count=2\nnew obj 0x10 tid=1 main@a.c:1 flags=return read=1\n"
+	      "put obj 0x10 tid=1 main@a.c:3 count=1\nexit 0\n",
+	      2, 0);
+}
+
+/* a find that makes what it hands out, at an address that was used before */
+TEST(find_that_makes)
+{
+	lives("type obj start=1\nnew obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:2 count=1\n"
+	      "find obj 0x10 main;look@a.c:5 via=obj_find read=1\nput obj 0x10 main;look@a.c:8 count=1\nexit 0\n",
+	      2, 0);
+}
+
 TEST(fork_inherits)
 {
 	lives("pid=1\nnew obj 0x10 main@a.c:1\nfork 2\n"

@@ -252,6 +252,48 @@ TEST(inlined_counting_that_moved_ahead)
 	finish(&w, &p);
 }
 
+/* a library gives back through the function that its public one jumps to */
+TEST(wrappers_that_end_in_a_jump)
+{
+	static const char code[] =
+		"#include <stdio.h>\nstruct obj { long pad; int refs; };\nvoid gone(struct obj *, int);\n"
+		"static __attribute__((noinline)) void inner(struct obj *o, int how) { if (--o->refs == 0) gone(o, "
+		"how); }\n"
+		"void obj_put(struct obj *o) { if (!o) { puts(\"null\"); return; } inner(o, 0); }\n"
+		"void obj_put2(struct obj *o) { if (!o) { puts(\"null\"); return; } obj_put(o); }\n"
+		"void obj_put3(struct obj *o) { if (o->pad) inner(o, 2); else gone(o, 3); }\n"
+		"void obj_get(struct obj *o) { o->refs++; }\n"
+		"void all_put(struct obj **o) { for (; *o; o++) inner(*o, 1); }\n";
+	struct workdir w;
+	struct planned p;
+	_cleanup_free_ char *inner = NULL;
+
+	workdir_make(&w);
+	workdir_write(&w, "t.c", code);
+	workdir_run(&w,
+		    "gcc -O2 -fPIC -shared -fno-semantic-interposition -Wl,-Bsymbolic -fno-inline -o full.so t.c && "
+		    "strip -o t.so full.so");
+	inner = workdir_output(&w, "nm full.so | awk '$3 ~ /^inner/ { print $1 }'");
+	planned_open(&p, workdir_path(&w, "t.so"));
+	planned_make(&p, "type=obj get=obj_get put=obj_put:1:tail counter=+8:4", NULL);
+	assert_int_equal(planned_point(&p, "obj_put")->function.v, strtoull(inner, NULL, 16));
+	assert_int_equal(planned_point(&p, "obj_put")->counter_offset, 8);
+	planned_close(&p);
+	/* not asked for; a jump to what others can call; several */
+	for (int i = 0; i < 3; i++) {
+		static const char *const specs[] = { "type=obj get=obj_get put=obj_put",
+						     "type=obj get=obj_get put=obj_put2:tail",
+						     "type=obj get=obj_get:tail put=obj_put" };
+
+		planned_open(&p, workdir_path(&w, "t.so"));
+		planned_make(&p, specs[i], NULL);
+		for (size_t k = 0; k < p.plan->points.len; k++)
+			assert_int_not_equal(p.plan->points.data[k].function.v, strtoull(inner, NULL, 16));
+		planned_close(&p);
+	}
+	workdir_remove(&w);
+}
+
 /* T **: behind a store the slot may be cleared, or its object changed */
 TEST(counting_behind_a_slot)
 {
@@ -447,6 +489,7 @@ TEST(what_is_missing_is_said)
 {
 	struct workdir w;
 	struct planned p;
+	char *near;
 
 	build(&w, &p, "gcc -O1 -g");
 	assert_missing(&p, "get=obj_get put=obj_put", RT_E_NR, NULL, NULL);
@@ -460,6 +503,12 @@ TEST(what_is_missing_is_said)
 		       "no function 'obj_get' in a file called libfoo.so", "obj_get@prog");
 	assert_missing(&p, "get=obj_chosen put=obj_put", RT_E_UNARMED, "'obj_chosen' is there but cannot be probed",
 		       NULL);
+	assert_ok(rt_plan_near(&p.module, 1, "obj_gett", &near));
+	assert_string_equal(near, "did you mean: obj_get (prog.c:5)?");
+	free(near);
+	assert_ok(rt_plan_near(&p.module, 1, "nothing_like_it", &near));
+	assert_string_equal(near, "");
+	free(near);
 	planned_close(&p);
 	workdir_run(&w, "strip prog");
 	planned_open(&p, workdir_path(&w, "prog"));

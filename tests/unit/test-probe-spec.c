@@ -139,7 +139,7 @@ TEST(every_error_says_where_and_what_is_expected)
 	assert_says("", "-P: line 1, column 1: nothing is named, expected words like get=FN:1 put=FN:1");
 	assert_says("type=a get=x\n  gett=y", "-P: line 2, column 3: unknown key 'gett', expected one of type new get "
 					      "put free sink steal swap move use "
-					      "hidden start counter class");
+					      "hidden start counter class preset");
 	assert_says("get", "-P: line 1, column 1: 'get' is no KEY=VALUE word");
 	assert_says("get= put=x", "-P: line 1, column 5: nothing after 'get='");
 	assert_says("get=:1", "-P: line 1, column 5: a function name is missing before ':1'");
@@ -262,6 +262,74 @@ TEST(arguments_are_specs_files_or_presets)
 	snprintf(path, sizeof(path), "%s/glib", dir);
 	unlink(path);
 	rmdir(dir);
+}
+
+/* preset= takes in the types of other presets, each once, in circles too */
+TEST(presets_include_presets)
+{
+	char dir[] = "/tmp/reftrace-spec-XXXXXX", path[256];
+	static const char *const files[] = { "all", "some", "more", "lost" };
+	const char *dirs[] = { NULL, NULL };
+	struct rt_spec spec = { 0 };
+	struct rt_error *err;
+
+	assert_non_null(mkdtemp(dir));
+	dirs[0] = dir;
+	write_file(dir, "all", "preset=some,more\n[A]\nget=a_get put=a_put\n");
+	write_file(dir, "some", "[B]\nget=b_get put=b_put\npreset=more\n");
+	write_file(dir, "more", "preset=all\n[C]\nget=c_get put=c_put\n");
+	write_file(dir, "lost", "preset=mroe\n[D]\nget=d_get put=d_put\n");
+	assert_ok(rt_spec_argument("all", dirs, &spec));
+	assert_int_equal(spec.types.len, 3);
+	assert_string_equal(spec.types.data[0].name, "A");
+	assert_string_equal(spec.types.data[1].name, "B");
+	assert_string_equal(spec.types.data[1].origin, "presets/some");
+	assert_int_equal(spec.types.data[1].functions.len, 2);
+	rt_spec_deinit(&spec);
+	assert_ok(rt_spec_argument("preset=more type=e get=e_get put=e_put", dirs, &spec));
+	assert_int_equal(spec.types.len, 4);
+	rt_spec_deinit(&spec);
+	assert_ok(rt_spec_argument("preset=some", dirs, &spec));
+	assert_int_equal(spec.types.len, 3);
+	/* a failure leaves nothing behind */
+	err = rt_spec_argument("lost", dirs, &spec);
+	assert_non_null(err);
+	assert_string_equal(err->message, "no preset 'mroe'");
+	assert_non_null(strstr(err->fix, "did you mean: more?"));
+	rt_error_free(err);
+	assert_int_equal(spec.types.len, 3);
+	rt_spec_deinit(&spec);
+	assert_says("preset=glib", "-P: line 1, column 8: preset= is not understood here");
+	assert_code(rt_spec_argument("preset=../x", dirs, &spec), RT_E_SPEC);
+	assert_code(rt_spec_argument("preset=a,", dirs, &spec), RT_E_SPEC);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
+		unlink(path);
+	}
+	rmdir(dir);
+}
+
+TEST(tails)
+{
+	struct rt_spec spec = { 0 };
+	const struct rt_spec_function *f;
+	_cleanup_free_ char *text = NULL;
+
+	assert_ok(parse("type=t get=a:2:tail put=b:tail,c:1", &spec));
+	f = spec.types.data[0].functions.data;
+	assert_true(f[0].tail && f[1].tail && !f[2].tail);
+	assert_int_equal(f[0].arg, 2);
+	assert_int_equal(f[1].arg, 1);
+	assert_ok(rt_spec_write(&spec, &text));
+	assert_non_null(strstr(text, "get=a:2:tail\nput=b:1:tail\nput=c:1\n"));
+	rt_spec_deinit(&spec);
+	assert_says("get=a:ret:tail put=b",
+		    "-P: line 1, column 7: :tail is for objects that are an argument, expected N:tail");
+	assert_says("get=a:*1:tail put=b",
+		    "-P: line 1, column 7: :tail is for objects that are an argument, expected N:tail");
+	assert_says(
+		"get=a:1:tial put=b",
+		"-P: line 1, column 7: '1:tial' does not say where the object is, expected N, *N, ret, *ret or out*N");
 }
 
 TEST(globs)
