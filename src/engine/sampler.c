@@ -140,7 +140,7 @@ struct rt_error *rt_sampler_restate(struct rt_sampler *s, struct rt_event_sink *
 {
 	for (size_t i = 0; i < s->events.len; i++)
 		RT_TRY(emit_attr(sink, &s->events.data[i], (uint32_t)i + 1));
-	RT_TRY(rt_sampler_emit_host(s, sink));
+	RT_TRY(rt_sampler_host(s->options.command_line, s->options.version, sink));
 	RT_TRY(rt_sampler_emit_formats(s, sink));
 	RT_TRY(rt_sampler_emit_kernel(s, sink));
 	RT_TRY(rt_sampler_emit_bpf(s, sink));

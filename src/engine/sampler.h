@@ -75,5 +75,10 @@ const char *rt_sampler_note(const struct rt_sampler *sampler);
 void rt_sampler_stats(const struct rt_sampler *sampler, struct rt_sampler_stats *ret);
 /* The same as a side source of a session; its fd is readable when a ring is filled well. Owned by the sampler. */
 struct rt_side_source *rt_sampler_source(struct rt_sampler *sampler);
+
+/* Emits RT_BLOB_HOST alone, for recordings without a sampler (which emits it itself). */
+RT_CHECK struct rt_error *rt_sampler_host(const char *const *command_line, const char *version,
+					  struct rt_event_sink *sink);
+
 void rt_sampler_close(struct rt_sampler *sampler);
 RT_CLEANUP(struct rt_sampler *, rt_sampler_close);

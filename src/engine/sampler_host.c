@@ -6,7 +6,8 @@
  *     nrcpus_online nrcpus_available total_mem_kib       numbers
  *     clockid                                            of the records' times (1 = CLOCK_MONOTONIC)
  *     wall_ns monotonic_ns                               one moment on both clocks
- *     cmdline WORD                                       one line per word; \n and \\ stand for newline, backslash
+ *     cmdline WORD                                       our own file, then one line per word; \n and \\ stand for
+ * newline, backslash
  *
  * and RT_BLOB_TRACING_DATA: the formats of the tracepoints, in the layout of perf's feature of that name.
  */
@@ -91,18 +92,26 @@ static struct rt_error *put_machine(struct rt_sink *out)
 	return NULL;
 }
 
-struct rt_error *rt_sampler_emit_host(struct rt_sampler *s, struct rt_event_sink *sink)
+struct rt_error *rt_sampler_host(const char *const *command_line, const char *version, struct rt_event_sink *sink)
 {
 	_cleanup_(rt_sink_deinit) struct rt_sink out;
+	char exe[4096];
+	ssize_t len;
 
 	rt_sink_init_memory(&out);
 	RT_TRY(put_machine(&out));
-	if (s->options.version)
-		rt_sink_printf(&out, "version %s\n", s->options.version);
-	rt_sink_printf(&out, "nrcpus_online %zu\nnrcpus_available %ld\n", s->cpus.len, sysconf(_SC_NPROCESSORS_CONF));
+	if (version)
+		rt_sink_printf(&out, "version %s\n", version);
+	rt_sink_printf(&out, "nrcpus_online %ld\nnrcpus_available %ld\n", sysconf(_SC_NPROCESSORS_ONLN),
+		       sysconf(_SC_NPROCESSORS_CONF));
 	rt_sink_printf(&out, "clockid %d\nwall_ns %llu\nmonotonic_ns %llu\n", CLOCK_MONOTONIC,
 		       (unsigned long long)now_ns(CLOCK_REALTIME), (unsigned long long)now_ns(CLOCK_MONOTONIC));
-	for (const char *const *word = s->options.command_line; word && *word; word++)
+	len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	if (len > 0) {
+		exe[len] = 0;
+		put_word(&out, exe);
+	}
+	for (const char *const *word = command_line; word && *word; word++)
 		put_word(&out, *word);
 	RT_TRY(rt_sink_end(&out));
 	return rt_blob_emit(sink, RT_BLOB_HOST, 0, rt_bytes_make(out.buffer, out.len));

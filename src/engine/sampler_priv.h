@@ -101,7 +101,6 @@ RT_CHECK struct rt_error *rt_sampler_emit(struct rt_sampler *s, struct rt_event_
 
 /* ---- sampler_host.c ---- */
 
-RT_CHECK struct rt_error *rt_sampler_emit_host(struct rt_sampler *s, struct rt_event_sink *sink);
 /* Reads the formats once: a uprobe's definition may be taken away while it is recorded. */
 RT_CHECK struct rt_error *rt_sampler_read_formats(struct rt_sampler *s);
 RT_CHECK struct rt_error *rt_sampler_emit_formats(struct rt_sampler *s, struct rt_event_sink *sink);
