@@ -78,7 +78,7 @@ static struct rt_error *finish(struct rt_launch *launch, struct rt_recorder *rec
 			       int *ret)
 {
 	struct rt_pipeline *p = &launch->pipeline;
-	int program = 0, own_status = 0;
+	int program = -1, own_status = 0;
 
 	rt_progress_clear(&recorder->progress);
 	if (rt_session_status(launch->session, &program))
@@ -138,6 +138,9 @@ int cmd_record(int argc, char **argv)
 	} else {
 		if (!err)
 			err = record(&launch, &recorder, &options, argv, &status);
+		/* a disk that is full says so twice: the stream's end could not be written either */
+		if (err && launch.failure && launch.failure->code == err->code)
+			rt_error_free(rt_take(launch.failure));
 		if (err && err->code == RT_E_NO_EVENT)
 			rt_failure(err);
 		else if (err)

@@ -219,6 +219,21 @@ static struct rt_error *add_event(struct rt_sampler *s, const struct rt_event_de
 	return rt_vec_push(&s->events, event) ? NULL : rt_error_nomem();
 }
 
+/* Adds a sentence to what people are told. */
+static void note(struct rt_sampler *s, const char *text)
+{
+	char *more = NULL;
+
+	if (!s->note)
+		more = strdup(text);
+	else if (strstr(s->note, text) || asprintf(&more, "%s; %s", s->note, text) < 0)
+		return;
+	if (more) {
+		free(s->note);
+		s->note = more;
+	}
+}
+
 /* Without the privilege to see the kernel, user code alone is better than nothing: said in the note. */
 static bool user_only(struct rt_sampler *s, struct rt_event_desc *desc, struct perf_event_attr *attr)
 {
@@ -236,9 +251,7 @@ static bool user_only(struct rt_sampler *s, struct rt_event_desc *desc, struct p
 	free(desc->name);
 	desc->name = name;
 	desc->user_only = true;
-	if (!s->note)
-		s->note = strdup("only user code is sampled: the kernel's needs root, or sysctl "
-				 "kernel.perf_event_paranoid=1");
+	note(s, "only user code is sampled: the kernel's needs root, or sysctl kernel.perf_event_paranoid=1");
 	return true;
 }
 
@@ -272,10 +285,15 @@ static struct rt_error *default_event(struct rt_sampler *s)
 	if (!err) {
 		int errnum = settle(s, &attr, s->options.system_wide);
 
+		/* without the privilege the kernel does not even tell that there is no counter */
+		if ((errnum == EACCES || errnum == EPERM) && !s->options.system_wide) {
+			attr.exclude_kernel = attr.exclude_hv = 1;
+			errnum = settle(s, &attr, false);
+		}
 		/* a refusal is one for any event: told with the better one's name */
 		works = !errnum || errnum == EACCES || errnum == EPERM;
 		if (!works)
-			s->note = strdup("no CPU counters here: cpu-clock instead of cycles");
+			note(s, "no CPU counters here: cpu-clock instead of cycles");
 	}
 	rt_event_list_deinit(&cycles);
 	RT_TRY(err);

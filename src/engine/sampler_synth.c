@@ -259,6 +259,9 @@ static struct rt_error *emit_process(struct rt_sampler *s, struct rt_event_sink 
 		return NULL;
 	for (size_t i = 0; i < count; i++)
 		RT_TRY(emit_thread(s, sink, pid, tids[i], tids[i] == pid ? parent_of(pid) : pid));
+	/* before its exec a launched program still has our mappings */
+	if (s->launched && !s->started && !s->options.system_wide)
+		return NULL;
 	return emit_maps(s, sink, known, pid);
 }
 
