@@ -63,6 +63,21 @@ static struct rt_error *names_text(struct rt_sampler *s)
 	return NULL;
 }
 
+/*
+ * The kernel checks a uprobe's hit against the memory of the process that it was opened for: a forked child has
+ * another one, and drops the breakpoint.
+ */
+static void note_uprobes(struct rt_sampler *s)
+{
+	bool some = s->formats.len && memmem(s->formats.buffer, s->formats.len, "__probe_ip", 10);
+
+	for (size_t i = 0; i < s->names.len; i++)
+		some |= s->names.data[i].kind == RT_EVENT_UPROBE;
+	if (some && !s->options.system_wide && !s->options.no_follow)
+		rt_sampler_say(
+			s, "uprobes do not follow into forked children (the kernel's limit): -a records every process");
+}
+
 struct rt_error *rt_sampler_open(const struct rt_sampler_options *options, struct rt_sampler **ret)
 {
 	_cleanup_(rt_sampler_closep) struct rt_sampler *s = calloc(1, sizeof(*s));
@@ -84,6 +99,7 @@ struct rt_error *rt_sampler_open(const struct rt_sampler_options *options, struc
 	RT_TRY(rt_sampler_events(s));
 	RT_TRY(names_text(s));
 	RT_TRY(rt_sampler_read_formats(s));
+	note_uprobes(s);
 	s->source.fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->source.fd < 0)
 		return rt_error_errno(RT_E_SYSTEM, errno, "cannot make an epoll fd");

@@ -219,8 +219,7 @@ static struct rt_error *add_event(struct rt_sampler *s, const struct rt_event_de
 	return rt_vec_push(&s->events, event) ? NULL : rt_error_nomem();
 }
 
-/* Adds a sentence to what people are told. */
-static void note(struct rt_sampler *s, const char *text)
+void rt_sampler_say(struct rt_sampler *s, const char *text)
 {
 	char *more = NULL;
 
@@ -251,7 +250,7 @@ static bool user_only(struct rt_sampler *s, struct rt_event_desc *desc, struct p
 	free(desc->name);
 	desc->name = name;
 	desc->user_only = true;
-	note(s, "only user code is sampled: the kernel's needs root, or sysctl kernel.perf_event_paranoid=1");
+	rt_sampler_say(s, "only user code is sampled: the kernel's needs root, or sysctl kernel.perf_event_paranoid=1");
 	return true;
 }
 
@@ -293,7 +292,7 @@ static struct rt_error *default_event(struct rt_sampler *s)
 		/* a refusal is one for any event: told with the better one's name */
 		works = !errnum || errnum == EACCES || errnum == EPERM;
 		if (!works)
-			note(s, "no CPU counters here: cpu-clock instead of cycles");
+			rt_sampler_say(s, "no CPU counters here: cpu-clock instead of cycles");
 	}
 	rt_event_list_deinit(&cycles);
 	RT_TRY(err);

@@ -76,6 +76,8 @@ struct rt_sampler {
 
 /* Makes s->events from s->names and checks on ourselves (or a CPU) that the kernel takes them. */
 RT_CHECK struct rt_error *rt_sampler_events(struct rt_sampler *s);
+/* Adds a sentence to rt_sampler_note(). */
+void rt_sampler_say(struct rt_sampler *s, const char *text);
 int rt_sampler_perf_open(struct perf_event_attr *attr, int pid, int cpu);
 /* The error for a refused event. */
 RT_CHECK struct rt_error *rt_sampler_refused(const struct rt_sampler *s, const struct rt_sampler_event *event,

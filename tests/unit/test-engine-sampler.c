@@ -179,10 +179,10 @@ TEST(losses_are_told)
 
 	need_perf();
 	o.ring_bytes = 4096;
-	o.frequency = UINT64_MAX;
+	o.frequency = 10000;
 	assert_ok(rt_sampler_open(&o, &s));
 	assert_ok(rt_sampler_start(s, &target, &seen.sink));
-	for (unsigned i = 0; i < 1000; i++)
+	for (unsigned i = 0; i < 200; i++)
 		work();
 	assert_ok(rt_sampler_stop(s, &seen.sink));
 	rt_sampler_stats(s, &stats);
