@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* record: trace into a file, and say in one line what is in it. */
+/* record: trace or sample into a file, and say in one line what is in it. */
 #include <sys/wait.h>
 
 #include "cli/command.h"
-#include "cli/convert.h"
 #include "cli/failure.h"
 #include "cli/input.h"
 #include "cli/launch.h"
 #include "report/words.h"
 
 static const struct argp_option own[] = {
-	{ "output", 'o', "FILE", 0, "write the recording to FILE (default " RT_DEFAULT_RECORDING ")", 4 },
-	{ "quiet", 'q', NULL, 0, "say nothing when all went well", 4 },
+	{ "output", 'o', "FILE", 0, "write the recording to FILE (default " RT_DEFAULT_RECORDING ")", 5 },
+	{ "quiet", 'q', NULL, 0, "say nothing when all went well", 5 },
 	{ 0 },
 };
 
@@ -30,63 +29,127 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp record_argp = { own, parse };
 static const struct argp_child children[] = {
-	{ &rt_target_argp }, { &rt_trace_argp }, { &record_argp }, { &rt_common_argp }, { 0 },
+	{ &rt_target_argp }, { &rt_trace_argp }, { &rt_sample_argp }, { &record_argp }, { &rt_common_argp }, { 0 },
 };
-const struct argp rt_record_argp = { NULL, rt_parse_program, "[--] PROG [ARGS...]\n-p PID[,PID]",
-				     "Traces a program into a recording, for reftrace report -i FILE.", children };
+const struct argp rt_record_argp = {
+	NULL, rt_parse_program, "[--] PROG [ARGS...]\n-p PID[,PID]\n-a [[--] PROG...]",
+	"Traces the objects of a program into a recording, for reftrace report -i FILE; or, "
+	"with -F, -c, -e, -g or -a, samples what runs.",
+	children
+};
 
-static struct rt_error *finish(struct rt_launch *launch, const struct rt_options *options, const char *path, int *ret)
+/* The target of a recording that ended before it goes on by itself. */
+static void say_ended(const struct rt_launch *launch, const struct rt_recorder *recorder,
+		      const struct rt_options *options)
+{
+	int status;
+
+	if (recorder->ended)
+		fprintf(stderr, "reftrace: ended: %s\n", recorder->ended);
+	if (options->command && !rt_session_status(launch->session, &status))
+		fprintf(stderr, "reftrace: process %u goes on without being recorded\n",
+			rt_session_pid(launch->session));
+}
+
+static void say_written(const struct rt_launch *launch, const struct rt_recorder *recorder)
+{
+	const struct rt_pipeline *p = &launch->pipeline;
+	struct rt_arena arena = { 0 };
+	const char *path = rt_clean(&arena, recorder->last);
+
+	if (recorder->observe_only)
+		fprintf(stderr, "reftrace: wrote %s: %llu samples, %llu lost, %s\n", path,
+			(unsigned long long)p->samples, (unsigned long long)p->lost,
+			rt_bytes_text(&arena, recorder->perf_bytes));
+	else if (recorder->sampler)
+		fprintf(stderr,
+			"reftrace: wrote %s: %llu events, %llu samples, %llu lost, %s; look: reftrace report -i %s\n",
+			path, (unsigned long long)p->events, (unsigned long long)p->samples,
+			(unsigned long long)p->lost, rt_bytes_text(&arena, recorder->perf_bytes), path);
+	else
+		fprintf(stderr, "reftrace: wrote %s: %llu events, %llu lost, %s; look: reftrace report -i %s\n", path,
+			(unsigned long long)p->events, (unsigned long long)p->lost,
+			rt_bytes_text(&arena, recorder->perf_bytes), path);
+	rt_arena_deinit(&arena);
+}
+
+static struct rt_error *finish(struct rt_launch *launch, struct rt_recorder *recorder, const struct rt_options *options,
+			       int *ret)
 {
 	struct rt_pipeline *p = &launch->pipeline;
-	struct rt_to_perf_result converted = { 0 };
-	struct rt_arena arena = { 0 };
-	uint64_t bytes = 0;
-	int program = 0, own_status = 0;
+	int program = -1, own_status = 0;
 
+	rt_progress_clear(&recorder->progress);
 	if (rt_session_status(launch->session, &program))
 		own_status = WIFSIGNALED(program) ? 128 + WTERMSIG(program) : WEXITSTATUS(program);
 	RT_TRY(rt_pipeline_end_recording(p, program));
+	RT_TRY(rt_recorder_hand_over(recorder));
+	RT_TRY(rt_recorder_convert(recorder));
 	*ret = own_status ? own_status : p->lost ? RT_EXIT_TRUST : RT_EXIT_OK;
-	if (!p->events) {
+	if (!p->events && !recorder->observe_only) {
 		*ret = own_status ? own_status : RT_EXIT_TRUST;
-		return rt_error_fix(
-			rt_error_new(RT_E_NO_EVENT, "no get/put event was seen: %s holds none (exit 24)", path),
-			"see what can be traced: reftrace scan %s", options->command ? options->command[0] : "-p PID");
+		return rt_error_fix(rt_error_new(RT_E_NO_EVENT, "no get/put event was seen: %s holds none (exit 24)",
+						 recorder->last),
+				    "see what can be traced: reftrace scan %s",
+				    options->command ? options->command[0] : "-p PID");
 	}
-	RT_TRY(rt_convert_in_place(path, &converted, &bytes));
-	if (!options->quiet)
-		fprintf(stderr, "reftrace: wrote %s: %llu events, %llu lost, %s; look: reftrace report -i %s\n",
-			rt_clean(&arena, path), (unsigned long long)p->events, (unsigned long long)p->lost,
-			rt_bytes_text(&arena, bytes), rt_clean(&arena, path));
-	rt_arena_deinit(&arena);
+	if (!options->quiet) {
+		say_ended(launch, recorder, options);
+		say_written(launch, recorder);
+	}
 	return NULL;
+}
+
+/* A recording that broke off: what was written until then can be read. */
+static struct rt_error *kept(const struct rt_launch *launch, struct rt_error *err)
+{
+	const struct rt_pipeline *p = &launch->pipeline;
+
+	if (!err || err->fix || !p->file.written || err->code != RT_E_DISK_FULL)
+		return err;
+	return rt_error_fix(err, "%s holds what was recorded until then; with more room, or --max-size, it holds all",
+			    p->recording);
+}
+
+static struct rt_error *record(struct rt_launch *launch, struct rt_recorder *recorder, const struct rt_options *options,
+			       char **argv, int *ret)
+{
+	const char *path = options->output ? options->output : RT_DEFAULT_RECORDING;
+	struct rt_error *err;
+
+	RT_TRY(rt_launch_check(options));
+	RT_TRY(rt_options_check_sample(options));
+	RT_TRY(rt_recorder_init(recorder, options, (const char *const *)argv));
+	err = rt_launch_run(launch, options, path, true, recorder);
+	rt_progress_clear(&recorder->progress);
+	return err ? kept(launch, err) : finish(launch, recorder, options, ret);
 }
 
 int cmd_record(int argc, char **argv)
 {
 	struct rt_launch launch = { .pipeline.fd = -1 };
+	struct rt_recorder recorder = { .delay.fd = -1 };
 	struct rt_options options;
 	struct rt_error *err = rt_options_parse(&rt_record_argp, argc, argv, &options);
-	const char *path = !err && options.output ? options.output : RT_DEFAULT_RECORDING;
 	int status = RT_EXIT_OK;
 
 	if (!err && options.help) {
 		rt_options_help(&rt_record_argp, "record", stdout);
 	} else {
 		if (!err)
-			err = rt_launch_check(&options);
-		if (!err)
-			err = rt_launch_run(&launch, &options, path, true);
-		if (!err)
-			err = finish(&launch, &options, path, &status);
+			err = record(&launch, &recorder, &options, argv, &status);
+		/* a disk that is full says so twice: the stream's end could not be written either */
+		if (err && launch.failure && launch.failure->code == err->code)
+			rt_error_free(rt_take(launch.failure));
 		if (err && err->code == RT_E_NO_EVENT)
 			rt_failure(err);
 		else if (err)
 			status = rt_failure(err);
 		if (launch.failure)
-			status = rt_failure(rt_take(launch.failure));
+			status = rt_failure(kept(&launch, rt_take(launch.failure)));
 	}
 	rt_launch_deinit(&launch);
+	rt_recorder_deinit(&recorder);
 	rt_options_deinit(&options);
 	return status;
 }

@@ -57,7 +57,7 @@ int cmd_run(int argc, char **argv)
 		if (!err)
 			err = rt_output_open(&options, STDERR_FILENO, &output);
 		if (!err)
-			err = rt_launch_run(&launch, &options, options.recording, false);
+			err = rt_launch_run(&launch, &options, options.recording, false, NULL);
 		if (!err)
 			err = report(&launch, &options, &output, &status);
 		if (err)

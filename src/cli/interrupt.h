@@ -9,3 +9,8 @@
  * were ignored), SIGPIPE only makes writes fail. NULL: back to what was before.
  */
 void rt_interrupt_watch(struct rt_session *session);
+
+/* From now on SIGUSR2 is noted. */
+void rt_interrupt_watch_switch(void);
+/* true once for SIGUSR2 since the last call. */
+bool rt_interrupt_take_switch(void);

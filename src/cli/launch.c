@@ -9,11 +9,11 @@ struct rt_error *rt_launch_check(const struct rt_options *options)
 {
 	struct rt_error *err = NULL;
 
-	if (!options->command && !options->pids.len)
+	if (!options->command && !options->pids.len && !options->all_cpus)
 		err = rt_error_new(RT_E_USAGE, "%s: no program and no -p PID", options->verb);
 	else if (options->command && options->pids.len)
 		err = rt_error_new(RT_E_USAGE, "%s: both a program and -p PID", options->verb);
-	else if (options->pids.len && (options->user || options->as_root || options->env.len))
+	else if (!options->command && (options->user || options->as_root || options->env.len))
 		err = rt_error_new(RT_E_USAGE, "%s: -u, --as-root and -E are for programs that reftrace starts",
 				   options->verb);
 	else if (options->user && options->as_root)
@@ -40,7 +40,7 @@ static struct rt_error *list(const char *const *data, size_t len, const char ***
 }
 
 static struct rt_error *run(struct rt_launch *launch, const struct rt_options *options, const char *const *types,
-			    bool scan)
+			    bool scan, struct rt_recorder *recorder)
 {
 	_cleanup_free_ const char **env = NULL;
 	struct rt_session_hooks hooks = rt_pipeline_hooks(&launch->pipeline);
@@ -63,7 +63,17 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 
 	RT_TRY(list(options->env.data, options->env.len, &env));
 	session.env = env;
+	if (recorder) {
+		session.sources = recorder->sources;
+		session.source_count = recorder->source_count;
+		session.observe_only = recorder->observe_only;
+		session.system_wide = options->all_cpus;
+		launch->pipeline.on_tick = rt_recorder_tick;
+		launch->pipeline.on_tick_arg = recorder;
+	}
 	RT_TRY(rt_session_create(&session, &hooks, &launch->session));
+	if (recorder)
+		recorder->session = launch->session;
 	rt_interrupt_watch(launch->session);
 	err = rt_session_run(launch->session);
 	rt_interrupt_watch(NULL);
@@ -71,7 +81,7 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 }
 
 struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options *options, const char *recording,
-			       bool recording_only)
+			       bool recording_only, struct rt_recorder *recorder)
 {
 	_cleanup_free_ const char **types = NULL;
 	struct rt_pipeline_options pipeline = { .recording = recording,
@@ -79,16 +89,19 @@ struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options
 						.symfs = options->symfs,
 						.command = options->command };
 	struct rt_error *err;
-	bool scan;
+	bool scan = false;
 
 	*launch = (struct rt_launch){ .pipeline.fd = -1 };
 	RT_TRY(list(options->types.data, options->types.len, &types));
-	RT_TRY(rt_spec_choose(options, &launch->spec, &scan));
+	if (!recorder || !recorder->observe_only)
+		RT_TRY(rt_spec_choose(options, &launch->spec, &scan));
 	pipeline.lifetime.types = types;
 	pipeline.lifetime.strict = options->strict;
 	RT_TRY(rt_pipeline_init(&launch->pipeline, &pipeline));
-	err = run(launch, options, types, scan);
-	if (!err || !launch->pipeline.events)
+	if (recorder)
+		recorder->pipeline = &launch->pipeline;
+	err = run(launch, options, types, scan, recorder);
+	if (!err || !(launch->pipeline.events || launch->pipeline.samples))
 		return err;
 	launch->failure = err;
 	return rt_pipeline_cut(&launch->pipeline, err->message);

@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 #include "cli/pipeline.h"
+#include "cli/recorder.h"
 #include "cli/spec_choice.h"
 
 struct rt_launch {
@@ -16,9 +17,10 @@ struct rt_launch {
 /*
  * Runs a session into launch->pipeline. An error before the first event is
  * returned; a later one is kept in launch->failure, and the stream says that it was cut.
+ * recorder: side sources and their wishes; NULL = none.
  */
 RT_CHECK struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options *options,
-					const char *recording, bool recording_only);
+					const char *recording, bool recording_only, struct rt_recorder *recorder);
 void rt_launch_deinit(struct rt_launch *launch);
 
 /* RT_E_USAGE when there is no target, or two. */

@@ -231,6 +231,7 @@ void rt_options_deinit(struct rt_options *options)
 	rt_vec_deinit(&options->types);
 	rt_vec_deinit(&options->pairs);
 	rt_vec_deinit(&options->operands);
+	rt_vec_deinit(&options->events);
 }
 
 void rt_options_help(const struct argp *argp, const char *verb, FILE *out)

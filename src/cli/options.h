@@ -33,6 +33,16 @@ struct rt_options {
 	bool no_presets, no_census, first_insn;
 	enum rt_attach_path attach;
 	size_t ring_bytes; /* 0 = default */
+	/* samples (record) */
+	RT_VEC(const char *) events;
+	uint64_t frequency, period; /* 0 = not told; frequency UINT64_MAX = max */
+	uint64_t delay_ns;
+	bool call_graph, all_cpus, no_lifetimes, delay_forever;
+	size_t max_bytes; /* 0 = no limit */
+	bool switch_output;
+	size_t switch_bytes; /* both 0: at a signal */
+	uint64_t switch_ns;
+	const char *control;
 	/* output */
 	enum rt_format format;
 	enum rt_color color;
@@ -73,10 +83,21 @@ enum {
 	RT_OPT_WRITE,
 	RT_OPT_BUILD_OPTIONS,
 	RT_OPT_SAMPLES,
+	RT_OPT_CALL_GRAPH,
+	RT_OPT_NO_LIFETIMES,
+	RT_OPT_MAX_SIZE,
+	RT_OPT_SWITCH_OUTPUT,
+	RT_OPT_CONTROL,
 };
 
 /* Groups. */
-extern const struct argp rt_target_argp, rt_trace_argp, rt_output_argp, rt_common_argp;
+extern const struct argp rt_target_argp, rt_trace_argp, rt_sample_argp, rt_output_argp, rt_common_argp;
+
+/* What record takes: samples, lifetimes, or both. */
+bool rt_options_sample(const struct rt_options *options);
+bool rt_options_lifetimes(const struct rt_options *options);
+/* RT_E_USAGE for options of record that contradict each other. */
+RT_CHECK struct rt_error *rt_options_check_sample(const struct rt_options *options);
 
 /*
  * Parses argv (argv[0] = the command's name) by argp. With program true the

@@ -2,6 +2,9 @@
 #include "cli/pipeline.h"
 
 #include <string.h>
+#include <unistd.h>
+
+#include <linux/perf_event.h>
 
 #include "cli/file.h"
 
@@ -17,6 +20,25 @@ static struct rt_error *record_spool(struct rt_pipeline *p, const struct rt_wire
 	rt_spool_writer_destroy(p->writer);
 	p->writer = NULL;
 	return NULL;
+}
+
+/* Samples and what belongs to them: nothing for the analysis. */
+static struct rt_error *record_perf(struct rt_pipeline *p, const struct rt_wire_head *record)
+{
+	const struct rt_wire_perf *perf = (const struct rt_wire_perf *)(const void *)record;
+	struct perf_event_header header;
+	uint64_t lost;
+
+	if (record->kind == RT_WIRE_PERF) {
+		memcpy(&header, perf->data, sizeof(header));
+		p->samples += header.type == PERF_RECORD_SAMPLE;
+		if (header.type == PERF_RECORD_LOST && record->size >= sizeof(*perf) + 24) {
+			/* header, event id, number */
+			memcpy(&lost, perf->data + 16, sizeof(lost));
+			p->lost += lost;
+		}
+	}
+	return p->writer ? record_spool(p, record) : NULL;
 }
 
 static struct rt_error *record(struct rt_event_sink *self, const struct rt_wire_head *record)
@@ -37,6 +59,8 @@ static struct rt_error *record(struct rt_event_sink *self, const struct rt_wire_
 		p->first_ns = p->first_ns ? p->first_ns : record->time_ns;
 		p->last_ns = record->time_ns;
 	}
+	if (record->kind == RT_WIRE_PERF || record->kind == RT_WIRE_ATTR)
+		return record_perf(p, record);
 	RT_TRY(rt_maps_record(p->maps, record));
 	if (p->chain)
 		RT_TRY(rt_chain_record(p->chain, record));
@@ -66,13 +90,20 @@ static struct rt_error *open_caches(struct rt_pipeline *p, const char *input)
 	return NULL;
 }
 
-static struct rt_error *open_recording(struct rt_pipeline *p, const struct rt_pipeline_options *options)
+struct rt_error *rt_pipeline_open_recording(struct rt_pipeline *p)
 {
-	RT_TRY(rt_file_create(options->recording, &p->fd));
-	p->recording = options->recording;
-	p->recording_only = options->recording_only;
-	rt_sink_init_fd(&p->file, p->fd, options->recording);
-	return rt_spool_writer_create(&p->file, options->command, &p->writer);
+	RT_TRY(rt_file_create(p->recording, &p->fd));
+	rt_sink_init_fd(&p->file, p->fd, p->recording);
+	return rt_spool_writer_create(&p->file, p->command, &p->writer);
+}
+
+struct rt_error *rt_pipeline_close_recording(struct rt_pipeline *p, int program_status)
+{
+	RT_TRY(rt_spool_writer_end(p->writer, program_status));
+	rt_spool_writer_destroy(rt_take(p->writer));
+	rt_sink_deinit(&p->file);
+	close(rt_take_fd(&p->fd));
+	return NULL;
 }
 
 struct rt_error *rt_pipeline_init(struct rt_pipeline *ret, const struct rt_pipeline_options *options)
@@ -90,7 +121,12 @@ struct rt_error *rt_pipeline_init(struct rt_pipeline *ret, const struct rt_pipel
 		ret->namer = rt_chain_namer(ret->chain);
 	}
 	RT_TRY(rt_lifetime_create(&options->lifetime, ret->namer, &ret->lifetime));
-	return options->recording ? open_recording(ret, options) : NULL;
+	if (!options->recording)
+		return NULL;
+	ret->recording = options->recording;
+	ret->recording_only = options->recording_only;
+	ret->command = options->command;
+	return rt_pipeline_open_recording(ret);
 }
 
 void rt_pipeline_deinit(struct rt_pipeline *p)
@@ -125,9 +161,8 @@ static void live(void *arg, uint32_t pid, bool (*visit)(const struct rt_live *li
 	rt_lifetime_live(p->lifetime, pid, visit, visit_arg);
 }
 
-static struct rt_error *tick(void *arg)
+struct rt_error *rt_pipeline_flush(struct rt_pipeline *p)
 {
-	struct rt_pipeline *p = arg;
 	struct rt_error *err;
 
 	if (!p->writer)
@@ -139,6 +174,15 @@ static struct rt_error *tick(void *arg)
 	rt_spool_writer_destroy(p->writer);
 	p->writer = NULL;
 	return NULL;
+}
+
+static struct rt_error *tick(void *arg)
+{
+	struct rt_pipeline *p = arg;
+
+	if (p->on_tick)
+		p->on_tick(p->on_tick_arg);
+	return rt_pipeline_flush(p);
 }
 
 struct rt_session_hooks rt_pipeline_hooks(struct rt_pipeline *pipeline)

@@ -39,7 +39,10 @@ struct rt_pipeline {
 	bool recording_only;
 	char *cut;                        /* what the first cut of the stream says; owned, NULL = whole */
 	struct rt_error *recording_error; /* the first one; the analysis went on; owned */
-	uint64_t events, lost, first_ns, last_ns;
+	const char *const *command;       /* for the recording's header */
+	void (*on_tick)(void *arg);       /* called with the session's tick; may be NULL */
+	void *on_tick_arg;
+	uint64_t events, samples, lost, first_ns, last_ns;
 };
 
 /* Fills *ret (caller's memory; it must not move). Deinit it also after a failure. */
@@ -54,6 +57,13 @@ RT_CHECK struct rt_error *rt_pipeline_cut(struct rt_pipeline *pipeline, const ch
 
 /* Ends the recording, if one is kept. */
 RT_CHECK struct rt_error *rt_pipeline_end_recording(struct rt_pipeline *pipeline, int program_status);
+
+/* Hands what is buffered for the recording to the kernel. */
+RT_CHECK struct rt_error *rt_pipeline_flush(struct rt_pipeline *pipeline);
+
+/* Ends the recording's file, and opens it anew: for a recording in several files. Between the two the path is free. */
+RT_CHECK struct rt_error *rt_pipeline_close_recording(struct rt_pipeline *pipeline, int program_status);
+RT_CHECK struct rt_error *rt_pipeline_open_recording(struct rt_pipeline *pipeline);
 
 /* Ends the stream. The verdict is valid until deinit. */
 RT_CHECK struct rt_error *rt_pipeline_verdict(struct rt_pipeline *pipeline, const struct rt_verdict **ret);

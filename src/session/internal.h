@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,6 +197,28 @@ RT_CHECK struct rt_error *rt_emit_loss(struct rt_session *s, enum rt_loss cause,
 void rt_stream_init(struct rt_session *s);
 uint64_t rt_now_ns(void);
 
+/* ---- sources.c: what records beside the engine ---- */
+
+RT_CHECK struct rt_error *rt_sources_start(struct rt_session *s, const uint32_t *pids, size_t count, bool launched);
+RT_CHECK struct rt_error *rt_sources_drain(struct rt_session *s);
+/* Stops those that were started; the owner's sink still takes records. Every source is stopped, also after an error. */
+RT_CHECK struct rt_error *rt_sources_stop(struct rt_session *s);
+/* Adds what may be polled; returns the new count, at most room. */
+size_t rt_sources_poll(const struct rt_session *s, struct pollfd *fds, size_t count, size_t room);
+
+/* ---- observe.c: a run of side sources alone ---- */
+
+RT_CHECK struct rt_error *rt_session_observe(struct rt_session *s, int signal_fd);
+
+/* ---- session.c: for both kinds of run ---- */
+
+enum { RT_SESSION_POLL_MAX = 16 };
+
+RT_CHECK struct rt_error *rt_session_on_time(struct rt_session *s);
+void rt_session_on_interrupts(struct rt_session *s);
+/* Sleeps at most wait_ms; SIGCHLD, an interrupt or a side source ends it. */
+RT_CHECK struct rt_error *rt_session_sleep(struct rt_session *s, int signal_fd, int wait_ms);
+
 /* ---- unwind_check.c ---- */
 
 struct rt_unwind_check {
@@ -303,7 +326,8 @@ struct rt_session {
 	bool collecting; /* stops are kept, not handled */
 	bool finish;     /* leave the loop */
 	int wake_fd;     /* eventfd: rt_session_interrupt() */
-	volatile sig_atomic_t interrupts, interrupt_signal;
+	size_t sources_started;
+	volatile sig_atomic_t interrupts, interrupt_signal, interrupt_terminal;
 	int interrupts_seen;
 	int forward_signal; /* to be sent to the root unless the terminal does it */
 	uint64_t forward_ns;

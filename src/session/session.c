@@ -48,31 +48,49 @@ struct rt_error *rt_session_create(const struct rt_session_options *options, con
 	rt_stream_init(s);
 	sigprocmask(SIG_SETMASK, NULL, &s->old_mask);
 	remember_limits(s);
-	RT_TRY(s->ops->probe(&s->options.engine));
-	/* before the engine: the guardian is to hold nothing of it */
-	RT_TRY(rt_guardian_start(&s->guardian));
 	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->wake_fd < 0)
 		return rt_error_errno(RT_E_SYSTEM, errno, "cannot make an eventfd");
+	if (options->observe_only) {
+		*ret = rt_take(s);
+		return NULL;
+	}
+	RT_TRY(s->ops->probe(&s->options.engine));
+	/* before the engine: the guardian is to hold nothing of it */
+	RT_TRY(rt_guardian_start(&s->guardian));
 	RT_TRY(s->ops->open(&s->options.engine, &s->engine));
 	*ret = rt_take(s);
 	return NULL;
 }
 
-void rt_session_interrupt(struct rt_session *s, int signal)
+void rt_session_interrupt(struct rt_session *s, int signal, bool terminal)
 {
 	uint64_t one = 1;
 	int errnum = errno;
 
 	s->interrupt_signal = signal;
+	s->interrupt_terminal = terminal;
 	s->interrupts++;
 	if (write(s->wake_fd, &one, sizeof(one)) < 0)
 		errno = 0; /* full: it is awake already */
 	errno = errnum;
 }
 
+void rt_session_end(struct rt_session *s)
+{
+	s->finish = true;
+}
+
+/* A program of ours that runs: it is the one to decide. */
+static bool root_runs(const struct rt_session *s)
+{
+	if (s->options.pid_count || s->root_ended)
+		return false;
+	return s->options.observe_only ? s->root != 0 : rt_session_process(s, s->root) != NULL;
+}
+
 /* First: the program decides what the signal means. Second: stop now. */
-static void on_interrupts(struct rt_session *s)
+void rt_session_on_interrupts(struct rt_session *s)
 {
 	uint64_t now = rt_now_ns();
 	int n = s->interrupts;
@@ -81,10 +99,13 @@ static void on_interrupts(struct rt_session *s)
 		bool first = !s->interrupts_seen && n == 1;
 
 		s->interrupts_seen = n;
-		if (!first || s->options.pid_count || s->root_ended || !rt_session_process(s, s->root)) {
+		if (!first || !root_runs(s)) {
 			s->finish = true;
 			return;
 		}
+		/* without ptrace nobody tells that the terminal's signal reached it */
+		if (s->options.observe_only && s->interrupt_terminal)
+			return;
 		s->forward_signal = s->interrupt_signal;
 		s->forward_ns = now;
 	}
@@ -100,7 +121,7 @@ static void on_interrupts(struct rt_session *s)
 	}
 }
 
-static struct rt_error *on_time(struct rt_session *s)
+struct rt_error *rt_session_on_time(struct rt_session *s)
 {
 	uint64_t now = rt_now_ns();
 
@@ -109,7 +130,8 @@ static struct rt_error *on_time(struct rt_session *s)
 	if (now - s->tick_ns < TICK_NS)
 		return NULL;
 	s->tick_ns = now;
-	RT_TRY(rt_tracee_overdue(s));
+	if (!s->options.observe_only)
+		RT_TRY(rt_tracee_overdue(s));
 	return s->hooks.tick ? s->hooks.tick(s->hooks.arg) : NULL;
 }
 
@@ -121,34 +143,42 @@ static struct rt_error *check_started(struct rt_session *s)
 	return rt_session_exec_error(s);
 }
 
+struct rt_error *rt_session_sleep(struct rt_session *s, int signal_fd, int wait_ms)
+{
+	struct pollfd fds[RT_SESSION_POLL_MAX] = { { .fd = signal_fd, .events = POLLIN },
+						   { .fd = s->wake_fd, .events = POLLIN } };
+	struct signalfd_siginfo info[8];
+	uint64_t count;
+
+	if (poll(fds, rt_sources_poll(s, fds, 2, RT_SESSION_POLL_MAX), wait_ms) <= 0)
+		return NULL;
+	if (fds[0].revents && read(signal_fd, info, sizeof(info)) < 0 && errno != EAGAIN)
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot read signals");
+	if (fds[1].revents && read(s->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot read an eventfd");
+	return NULL;
+}
+
 static struct rt_error *loop(struct rt_session *s, int signal_fd)
 {
-	struct pollfd fds[2] = { { .fd = signal_fd, .events = POLLIN }, { .fd = s->wake_fd, .events = POLLIN } };
 	uint64_t seen = 0;
 	int wait_ms = POLL_MIN_MS;
 
 	while (!s->finish) {
-		struct signalfd_siginfo info[8];
-		uint64_t count;
-
 		RT_TRY(rt_tracee_reap(s));
 		RT_TRY(check_started(s));
 		if (!s->threads.len && !s->processes.len)
 			return NULL;
 		RT_TRY(rt_session_drain(s));
-		RT_TRY(on_time(s));
-		on_interrupts(s);
+		RT_TRY(rt_sources_drain(s));
+		RT_TRY(rt_session_on_time(s));
+		rt_session_on_interrupts(s);
 		if (s->engine_records != seen || s->forward_signal)
 			wait_ms = POLL_MIN_MS;
 		else if (wait_ms < POLL_MAX_MS)
 			wait_ms += wait_ms / 2;
 		seen = s->engine_records;
-		if (poll(fds, 2, wait_ms) <= 0)
-			continue;
-		if (fds[0].revents && read(signal_fd, info, sizeof(info)) < 0 && errno != EAGAIN)
-			return rt_error_errno(RT_E_SYSTEM, errno, "cannot read signals");
-		if (fds[1].revents && read(s->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
-			return rt_error_errno(RT_E_SYSTEM, errno, "cannot read an eventfd");
+		RT_TRY(rt_session_sleep(s, signal_fd, wait_ms));
 	}
 	return NULL;
 }
@@ -197,6 +227,8 @@ static struct rt_error *finish(struct rt_session *s, bool good_end)
 	if (!err && good_end)
 		err = rt_session_note_unseen(s);
 	stop_err = s->ops->stop(s->engine, &s->engine_sink);
+	if (!err && !stop_err && good_end)
+		stop_err = rt_sources_stop(s);
 	rt_session_detach_all(s);
 	if (err) {
 		rt_error_free(stop_err);
@@ -217,9 +249,13 @@ static struct rt_error *run(struct rt_session *s)
 	if (signal_fd < 0)
 		return rt_error_errno(RT_E_SYSTEM, errno, "cannot make a signalfd");
 	s->tick_ns = rt_now_ns();
+	if (s->options.observe_only)
+		return rt_session_observe(s, signal_fd);
 	err = s->options.pid_count ? rt_session_attach(s) : rt_session_launch(s);
 	if (!err && s->options.pid_count && s->options.duration_ns)
 		s->deadline_ns = rt_now_ns() + s->options.duration_ns;
+	if (!err && s->options.pid_count)
+		err = rt_sources_start(s, s->options.pids, s->options.pid_count, false);
 	if (!err)
 		err = loop(s, signal_fd);
 	if (err)

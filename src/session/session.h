@@ -7,6 +7,7 @@
 #pragma once
 
 #include "engine/engine.h"
+#include "event/side.h"
 #include "lifetime/lifetime.h"
 #include "probe/scan.h"
 
@@ -26,6 +27,11 @@ struct rt_session_options {
 	struct rt_engine_options engine;
 	struct rt_plan_options plan;
 	bool no_census;
+	/* What records beside the engine; each gets start, drain and stop. The list outlives the session. */
+	struct rt_side_source *const *sources;
+	size_t source_count;
+	bool observe_only; /* side sources alone: no engine, no ptrace; spec may be NULL */
+	bool system_wide;  /* with observe_only: sources record every process; command may be NULL as well */
 };
 
 /* What the session asks of its owner. */
@@ -53,8 +59,12 @@ RT_CHECK struct rt_error *rt_session_create(const struct rt_session_options *opt
 RT_CHECK struct rt_error *rt_session_run(struct rt_session *session);
 
 /* Asks the run to end; async-signal-safe. First call: launched targets get the signal too (as on a terminal); second:
- * stop now. */
-void rt_session_interrupt(struct rt_session *session, int signal);
+ * stop now. terminal: the signal came from one, so that the target has it already. */
+void rt_session_interrupt(struct rt_session *session, int signal, bool terminal);
+
+/* Ends the run as soon as it can be: the targets go on by themselves. For owners and side sources, from the run's own
+ * thread. */
+void rt_session_end(struct rt_session *session);
 
 /* Wait status of the launched program; false while unknown or when attached. */
 bool rt_session_status(const struct rt_session *session, int *ret);

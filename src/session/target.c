@@ -113,8 +113,14 @@ static struct rt_error *seize_child(struct rt_session *s, pid_t pid)
 	p = rt_process_add(s, (uint32_t)pid);
 	if (!p || !rt_thread_add(s, p, (uint32_t)pid))
 		return rt_error_nomem();
-	s->root = (uint32_t)pid;
 	return NULL;
+}
+
+static void kill_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 struct rt_error *rt_session_launch(struct rt_session *s)
@@ -135,13 +141,16 @@ struct rt_error *rt_session_launch(struct rt_session *s)
 	rt_environment_free(env);
 	if (pid < 0)
 		return rt_error_errno(RT_E_SYSTEM, errno, "cannot start a process");
-	err = seize_child(s, pid);
+	s->root = (uint32_t)pid;
+	err = s->options.observe_only ? rt_sources_start(s, &s->root, 1, true) : seize_child(s, pid);
 	if (err) {
-		kill(pid, SIGKILL);
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		kill_child(pid);
+		s->root_ended = true;
 		return err;
 	}
+	/* a seized child that must not run is killed by the run */
+	if (!s->options.observe_only)
+		RT_TRY(rt_sources_start(s, &s->root, 1, true));
 	if (write(pipes.go[1], "g", 1) < 0)
 		return rt_error_errno(RT_E_SYSTEM, errno, "cannot start the program");
 	fcntl(pipes.report[0], F_SETFL, O_NONBLOCK);

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "cli/recorder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+
+#include "cli/convert.h"
+#include "cli/interrupt.h"
+
+#define OWNER(self, member) \
+	((struct rt_recorder *)(void *)((char *)(self) - __builtin_offsetof(struct rt_recorder, member)))
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- -D: a timer that switches the sampler on ---- */
+
+static struct rt_error *delay_start(struct rt_side_source *self, const struct rt_side_target *target,
+				    struct rt_event_sink *sink)
+{
+	uint64_t ns = OWNER(self, delay)->options->delay_ns;
+	struct itimerspec when = { .it_value = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) } };
+
+	if (timerfd_settime(self->fd, 0, &when, NULL))
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot set a timer");
+	return NULL;
+}
+
+static struct rt_error *delay_drain(struct rt_side_source *self, struct rt_event_sink *sink)
+{
+	uint64_t times;
+
+	if (read(self->fd, &times, sizeof(times)) == sizeof(times))
+		rt_sampler_enable(OWNER(self, delay)->sampler, true);
+	return NULL;
+}
+
+/* ---- the keeper: --max-size, --switch-output ---- */
+
+/* perf's way to tell files apart: the local time to a hundredth of a second. */
+static char *timestamp(char *text, size_t size)
+{
+	struct timespec now;
+	struct tm tm;
+	char day[32];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &tm);
+	strftime(day, sizeof(day), "%Y%m%d%H%M%S", &tm);
+	snprintf(text, size, "%s%02ld", day, now.tv_nsec / 10000000);
+	return text;
+}
+
+struct rt_error *rt_recorder_hand_over(struct rt_recorder *r)
+{
+	const char *path = r->pipeline->recording;
+	_cleanup_free_ char *name = NULL;
+	char stamp[64];
+
+	if (!r->options->switch_output) {
+		name = strdup(path);
+	} else {
+		if (asprintf(&name, "%s.%s", path, timestamp(stamp, sizeof(stamp))) < 0)
+			name = NULL;
+		if (name && rename(path, name))
+			return rt_error_errno(RT_E_UNWRITABLE, errno, "cannot rename %s to %s", path, name);
+	}
+	if (!name || !rt_vec_push(&r->finished, name))
+		return rt_error_nomem();
+	r->last = rt_take(name);
+	return NULL;
+}
+
+struct rt_error *rt_recorder_convert(struct rt_recorder *r)
+{
+	for (size_t i = 0; i < r->finished.len; i++) {
+		struct rt_to_perf_result result;
+		uint64_t bytes = 0;
+		struct rt_error *err = rt_convert_in_place(r->finished.data[i], &result, &bytes);
+
+		free(result.damage);
+		RT_TRY(err);
+		r->perf_bytes += bytes;
+	}
+	return NULL;
+}
+
+/* Ends the current file and goes on in a new one, which says everything again that its reader needs. */
+static struct rt_error *switch_file(struct rt_recorder *r)
+{
+	r->all_bytes += r->pipeline->file.written;
+	RT_TRY(rt_pipeline_close_recording(r->pipeline, -1));
+	RT_TRY(rt_recorder_hand_over(r));
+	rt_progress_clear(&r->progress);
+	if (!r->options->quiet)
+		fprintf(stderr, "reftrace: wrote %s\n", r->last);
+	r->switched++;
+	RT_TRY(rt_pipeline_open_recording(r->pipeline));
+	r->file_began_ns = now_ns();
+	for (size_t i = 0; i < r->source_count; i++) {
+		if (r->sources[i]->restate)
+			RT_TRY(r->sources[i]->restate(r->sources[i], &r->pipeline->sink));
+	}
+	return NULL;
+}
+
+static bool is_due(const struct rt_recorder *r)
+{
+	const struct rt_options *o = r->options;
+
+	if (!o->switch_output)
+		return false;
+	if (o->switch_bytes)
+		return r->pipeline->file.written >= o->switch_bytes;
+	if (o->switch_ns)
+		return now_ns() - r->file_began_ns >= o->switch_ns;
+	return false;
+}
+
+static struct rt_error *keeper_start(struct rt_side_source *self, const struct rt_side_target *target,
+				     struct rt_event_sink *sink)
+{
+	struct rt_recorder *r = OWNER(self, keeper);
+
+	r->file_began_ns = now_ns();
+	return r->sampler ? NULL : rt_sampler_host(r->argv, RT_VERSION, sink);
+}
+
+static struct rt_error *keeper_drain(struct rt_side_source *self, struct rt_event_sink *sink)
+{
+	struct rt_recorder *r = OWNER(self, keeper);
+	bool asked = rt_interrupt_take_switch();
+
+	if (r->options->max_bytes && r->all_bytes + r->pipeline->file.written >= r->options->max_bytes) {
+		r->ended = "the recording has reached --max-size";
+		rt_session_end(r->session);
+		return NULL;
+	}
+	return asked || is_due(r) ? switch_file(r) : NULL;
+}
+
+/* ---- --control ---- */
+
+static struct rt_error *on_enable(void *arg, bool on)
+{
+	struct rt_recorder *r = arg;
+
+	rt_sampler_enable(r->sampler, on);
+	/* what was sampled until now is in the recording when the answer comes */
+	return on ? NULL : rt_sampler_drain(r->sampler, &r->pipeline->sink);
+}
+
+static struct rt_error *on_snapshot(void *arg)
+{
+	struct rt_recorder *r = arg;
+
+	if (r->sampler)
+		RT_TRY(rt_sampler_drain(r->sampler, &r->pipeline->sink));
+	if (r->options->switch_output)
+		return switch_file(r);
+	return rt_spool_writer_flush(r->pipeline->writer);
+}
+
+static struct rt_error *on_stop(void *arg)
+{
+	struct rt_recorder *r = arg;
+
+	r->ended = "--control said stop";
+	rt_session_end(r->session);
+	return NULL;
+}
+
+/* ---- together ---- */
+
+struct rt_error *rt_recorder_add(struct rt_recorder *r, struct rt_side_source *source)
+{
+	if (r->source_count >= RT_RECORDER_SOURCES)
+		return rt_error_new(RT_E_INTERNAL, "too many side sources");
+	r->sources[r->source_count++] = source;
+	return NULL;
+}
+
+static struct rt_error *open_sampler(struct rt_recorder *r)
+{
+	const struct rt_options *o = r->options;
+	struct rt_sampler_options sampler = {
+		.events = o->events.data,
+		.event_count = o->events.len,
+		.frequency = o->frequency,
+		.period = o->period,
+		.call_graph = o->call_graph,
+		.system_wide = o->all_cpus,
+		.no_follow = o->no_follow,
+		.delayed = o->delay_ns || o->delay_forever,
+		.ring_bytes = o->ring_bytes,
+		.command_line = r->argv,
+		.version = RT_VERSION,
+		.root_fd = AT_FDCWD,
+	};
+
+	RT_TRY(rt_sampler_open(&sampler, &r->sampler));
+	if (rt_sampler_note(r->sampler) && !o->quiet)
+		fprintf(stderr, "reftrace: %s\n", rt_sampler_note(r->sampler));
+	RT_TRY(rt_recorder_add(r, rt_sampler_source(r->sampler)));
+	if (!o->delay_ns)
+		return NULL;
+	r->delay = (struct rt_side_source){ .start = delay_start, .drain = delay_drain };
+	r->delay.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (r->delay.fd < 0)
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot make a timer");
+	return rt_recorder_add(r, &r->delay);
+}
+
+struct rt_error *rt_recorder_init(struct rt_recorder *r, const struct rt_options *options, const char *const *argv)
+{
+	struct rt_control_hooks hooks = { .snapshot = on_snapshot, .stop = on_stop, .arg = r };
+
+	*r = (struct rt_recorder){ .options = options, .argv = argv };
+	r->delay.fd = -1;
+	r->observe_only = !rt_options_lifetimes(options);
+	rt_progress_init(&r->progress, options->quiet);
+	if (rt_options_sample(options))
+		RT_TRY(open_sampler(r));
+	r->keeper = (struct rt_side_source){ .start = keeper_start, .drain = keeper_drain, .fd = -1 };
+	RT_TRY(rt_recorder_add(r, &r->keeper));
+	if (options->control) {
+		hooks.enable = r->sampler ? on_enable : NULL;
+		RT_TRY(rt_control_open(options->control, &hooks, &r->control));
+		RT_TRY(rt_recorder_add(r, rt_control_source(r->control)));
+	}
+	if (options->switch_output)
+		rt_interrupt_watch_switch();
+	return NULL;
+}
+
+void rt_recorder_tick(void *arg)
+{
+	struct rt_recorder *r = arg;
+	struct rt_pipeline *p = r->pipeline;
+
+	rt_progress_show(&r->progress, p->events + p->samples, r->all_bytes + p->file.written, p->lost);
+}
+
+void rt_recorder_deinit(struct rt_recorder *r)
+{
+	rt_progress_clear(&r->progress);
+	rt_control_closep(&r->control);
+	rt_sampler_closep(&r->sampler);
+	if (r->delay.fd >= 0)
+		close(r->delay.fd);
+	for (size_t i = 0; i < r->finished.len; i++)
+		free(r->finished.data[i]);
+	rt_vec_deinit(&r->finished);
+	*r = (struct rt_recorder){ .delay = { .fd = -1 } };
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What record adds to a launch: the sampler, and how the recording is steered while it runs (delay, commands, size,
+ * new files, the running count). All of it are side sources of the session.
+ */
+#pragma once
+
+#include "base/vec.h"
+#include "cli/control.h"
+#include "cli/options.h"
+#include "cli/pipeline.h"
+#include "cli/progress.h"
+#include "engine/sampler.h"
+
+enum { RT_RECORDER_SOURCES = 8 };
+
+struct rt_recorder {
+	const struct rt_options *options;
+	const char *const *argv;
+	struct rt_pipeline *pipeline; /* bound by rt_launch_run() */
+	struct rt_session *session;
+	struct rt_sampler *sampler; /* NULL: lifetimes alone */
+	struct rt_control *control;
+	struct rt_side_source delay, keeper; /* keeper: size and switching, drained after the others */
+	struct rt_side_source *sources[RT_RECORDER_SOURCES];
+	size_t source_count;
+	bool observe_only;
+	struct rt_progress progress;
+	const char *ended; /* why the recording ended before its target: static; NULL = it did not */
+	uint64_t file_began_ns;
+	size_t switched;    /* files that were ended before the last one */
+	uint64_t all_bytes; /* in them */
+	RT_VEC(char *) finished; /* spools that were handed over, to be made perf.data at the end; owned */
+	const char *last;        /* the last of them */
+	uint64_t perf_bytes;     /* of all of them as perf.data */
+};
+
+/* Opens what options ask for; nothing runs yet. *ret is to be deinited in any case. argv: for the recording's header.
+ */
+RT_CHECK struct rt_error *rt_recorder_init(struct rt_recorder *ret, const struct rt_options *options,
+					   const char *const *argv);
+void rt_recorder_deinit(struct rt_recorder *recorder);
+
+/* Adds a source that the owner has made. */
+RT_CHECK struct rt_error *rt_recorder_add(struct rt_recorder *recorder, struct rt_side_source *source);
+
+/* For the session's tick: the running count. arg: the recorder. */
+void rt_recorder_tick(void *arg);
+
+/*
+ * The one place where a finished spool is handed over: the file at recorder->pipeline->recording is complete and
+ * closed for writing. With --switch-output it gets its name with the time here.
+ */
+RT_CHECK struct rt_error *rt_recorder_hand_over(struct rt_recorder *recorder);
+
+/*
+ * Makes perf.data of everything that was handed over. Not while recording: it takes a while, and rings would overflow.
+ */
+RT_CHECK struct rt_error *rt_recorder_convert(struct rt_recorder *recorder);

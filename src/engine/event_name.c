@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "engine/event_name.h"
+
+#include <string.h>
+
+#include "base/fs.h"
+#include "engine/event_name_priv.h"
+#include "probe/near.h"
+
+#define HW(name_, config_) \
+	{ \
+		name_, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##config_ \
+	}
+#define SW(name_, config_) \
+	{ \
+		name_, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config_ \
+	}
+
+static const struct {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+} generic[] = {
+	HW("cycles", CPU_CYCLES),
+	HW("cpu-cycles", CPU_CYCLES),
+	HW("instructions", INSTRUCTIONS),
+	HW("cache-references", CACHE_REFERENCES),
+	HW("cache-misses", CACHE_MISSES),
+	HW("branches", BRANCH_INSTRUCTIONS),
+	HW("branch-instructions", BRANCH_INSTRUCTIONS),
+	HW("branch-misses", BRANCH_MISSES),
+	HW("bus-cycles", BUS_CYCLES),
+	HW("ref-cycles", REF_CPU_CYCLES),
+	HW("stalled-cycles-frontend", STALLED_CYCLES_FRONTEND),
+	HW("idle-cycles-frontend", STALLED_CYCLES_FRONTEND),
+	HW("stalled-cycles-backend", STALLED_CYCLES_BACKEND),
+	HW("idle-cycles-backend", STALLED_CYCLES_BACKEND),
+	SW("cpu-clock", CPU_CLOCK),
+	SW("task-clock", TASK_CLOCK),
+	SW("page-faults", PAGE_FAULTS),
+	SW("faults", PAGE_FAULTS),
+	SW("minor-faults", PAGE_FAULTS_MIN),
+	SW("major-faults", PAGE_FAULTS_MAJ),
+	SW("context-switches", CONTEXT_SWITCHES),
+	SW("cs", CONTEXT_SWITCHES),
+	SW("cpu-migrations", CPU_MIGRATIONS),
+	SW("migrations", CPU_MIGRATIONS),
+	SW("alignment-faults", ALIGNMENT_FAULTS),
+	SW("emulation-faults", EMULATION_FAULTS),
+	SW("cgroup-switches", CGROUP_SWITCHES),
+	SW("bpf-output", BPF_OUTPUT),
+	SW("dummy", DUMMY),
+};
+
+static void desc_deinit(struct rt_event_desc *desc)
+{
+	free(desc->name);
+	free(desc->group);
+	free(desc->tracepoint);
+	free(desc->path);
+}
+
+void rt_event_list_deinit(struct rt_event_list *list)
+{
+	for (size_t i = 0; i < list->len; i++)
+		desc_deinit(&list->data[i]);
+	rt_vec_deinit(list);
+}
+
+/* "u", "k", "uk", "ppp": true and the flags in desc when text holds nothing else. */
+static bool parse_modifiers(const char *text, struct rt_event_desc *desc)
+{
+	struct rt_event_desc d = { 0 };
+
+	if (!*text)
+		return false;
+	for (const char *p = text; *p; p++) {
+		if (*p == 'u')
+			d.user_only = true;
+		else if (*p == 'k')
+			d.kernel_only = true;
+		else if (*p == 'p' && d.precise < 3)
+			d.precise++;
+		else
+			return false;
+	}
+	/* both: everything */
+	desc->user_only = d.user_only && !d.kernel_only;
+	desc->kernel_only = d.kernel_only && !d.user_only;
+	desc->precise = d.precise;
+	return true;
+}
+
+static struct rt_error *push(struct rt_event_list *list, struct rt_event_desc *desc)
+{
+	if (list->len >= RT_EVENTS_MAX) {
+		desc_deinit(desc);
+		return rt_error_new(RT_E_LIMIT, "more than %d events", RT_EVENTS_MAX);
+	}
+	if (!desc->name || !rt_vec_push(list, *desc)) {
+		desc_deinit(desc);
+		return rt_error_nomem();
+	}
+	return NULL;
+}
+
+static bool find_generic(const char *name, struct rt_event_desc *desc)
+{
+	uint64_t raw;
+
+	for (size_t i = 0; i < sizeof(generic) / sizeof(generic[0]); i++) {
+		if (!strcmp(generic[i].name, name)) {
+			desc->type = generic[i].type;
+			desc->config = generic[i].config;
+			return true;
+		}
+	}
+	if (*name == 'r' && rt_parse_u64(name + 1, strlen(name + 1), 16, &raw)) {
+		desc->type = PERF_TYPE_RAW;
+		desc->config = raw;
+		return true;
+	}
+	return false;
+}
+
+static struct rt_error *unknown(const char *text, const char *name)
+{
+	struct rt_near near = { .wanted = name };
+	struct rt_error *err = rt_error_new(RT_E_USAGE, "there is no event '%s'", text);
+
+	for (size_t i = 0; i < sizeof(generic) / sizeof(generic[0]); i++)
+		rt_near_offer(&near, generic[i].name);
+	if (near.count > 1)
+		return rt_error_fix(err, "did you mean %s, or %s?", near.names[0], near.names[1]);
+	if (near.count)
+		return rt_error_fix(err, "did you mean %s?", near.names[0]);
+	return rt_error_fix(err, "write cycles, cpu-clock, page-faults, ...; SYS:NAME for a tracepoint; "
+				 "u:PATH:FUNCTION for a uprobe");
+}
+
+/* SYS:NAME[:MODIFIERS]; colon stands behind SYS. */
+static struct rt_error *parse_tracepoint(const char *text, const char *colon, int tracefs, int errnum,
+					 struct rt_event_list *list)
+{
+	_cleanup_free_ char *group = strndup(text, (size_t)(colon - text)), *name = strdup(colon + 1);
+	struct rt_event_desc modifiers = { 0 };
+	size_t first = list->len;
+	char *second;
+
+	if (!group || !name)
+		return rt_error_nomem();
+	second = strchr(name, ':');
+	if (second && !parse_modifiers(second + 1, &modifiers))
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "'%s' in -e '%s' is no modifier", second + 1, text),
+				    "modifiers: u (user code), k (kernel code), p (precise)");
+	if (second)
+		*second = 0;
+	RT_TRY(rt_event_tracepoints(group, name, tracefs, errnum, list));
+	for (size_t i = first; i < list->len; i++) {
+		list->data[i].user_only = modifiers.user_only;
+		list->data[i].kernel_only = modifiers.kernel_only;
+	}
+	return NULL;
+}
+
+static struct rt_error *parse_one(const char *text, int tracefs, int errnum, struct rt_event_list *list)
+{
+	struct rt_event_desc desc = { .kind = RT_EVENT_CPU };
+	_cleanup_free_ char *name = NULL;
+	const char *colon = strchr(text, ':');
+	bool at_return = !strncmp(text, "ur:", 3);
+	struct rt_error *err;
+
+	if (!*text)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "-e names an empty event"), "write -e NAME,NAME");
+	if (at_return || !strncmp(text, "u:", 2)) {
+		err = rt_event_uprobe(text, colon + 1, at_return, &desc);
+		if (err) {
+			desc_deinit(&desc);
+			return err;
+		}
+		desc.name = strdup(text);
+		return push(list, &desc);
+	}
+	name = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
+	if (!name)
+		return rt_error_nomem();
+	if (find_generic(name, &desc)) {
+		if (colon && !parse_modifiers(colon + 1, &desc))
+			return rt_error_fix(rt_error_new(RT_E_USAGE, "'%s' in -e '%s' is no modifier", colon + 1, text),
+					    "modifiers: u (user code), k (kernel code), p (precise)");
+		desc.name = strdup(text);
+		return push(list, &desc);
+	}
+	if (colon)
+		return parse_tracepoint(text, colon, tracefs, errnum, list);
+	return unknown(text, name);
+}
+
+struct rt_error *rt_event_names_parse(const char *text, int tracefs, int errnum, struct rt_event_list *list)
+{
+	for (const char *p = text;; p++) {
+		size_t len = strcspn(p, ",");
+		_cleanup_free_ char *one = strndup(p, len);
+
+		if (!one)
+			return rt_error_nomem();
+		RT_TRY(parse_one(one, tracefs, errnum, list));
+		p += len;
+		if (!*p)
+			return NULL;
+	}
+}
+
+struct rt_error *rt_event_names_default(bool cycles, struct rt_event_list *list)
+{
+	return rt_event_names_parse(cycles ? "cycles" : "cpu-clock", -1, 0, list);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The rings: mapped, read, counted. */
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "engine/sampler_priv.h"
+
+#define RING_MIN (16 * 1024)
+
+static struct rt_error *no_ring(const struct rt_sampler *s, int errnum)
+{
+	struct rt_error *err = rt_error_errno(errnum == EPERM ? RT_E_LIMIT : RT_E_SYSTEM, errnum,
+					      "cannot map a perf ring of %zu bytes", s->options.ring_bytes);
+
+	return rt_error_fix(err, "a smaller ring: -m 64K; or: ulimit -l unlimited; or: sudo sysctl "
+				 "kernel.perf_event_mlock_kb=4096");
+}
+
+struct rt_error *rt_sampler_ring_map(struct rt_sampler *s, uint32_t cpu, int fd)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = page;
+	struct rt_sampler_ring ring = { .cpu = cpu, .fd = fd };
+	void *map;
+
+	while (bytes < s->options.ring_bytes && bytes < (size_t)1 << 30)
+		bytes *= 2;
+	for (;;) {
+		map = mmap(NULL, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (map != MAP_FAILED)
+			break;
+		if ((errno != EPERM && errno != ENOMEM) || bytes <= RING_MIN)
+			return no_ring(s, errno);
+		bytes /= 2;
+		s->options.ring_bytes = bytes;
+	}
+	ring.page = map;
+	ring.data = (uint8_t *)map + page;
+	ring.bytes = bytes;
+	if (!rt_vec_push(&s->rings, ring)) {
+		munmap(map, page + bytes);
+		return rt_error_nomem();
+	}
+	return NULL;
+}
+
+void rt_sampler_rings_unmap(struct rt_sampler *s)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < s->rings.len; i++)
+		munmap(s->rings.data[i].page, page + s->rings.data[i].bytes);
+	rt_vec_deinit(&s->rings);
+}
+
+static uint64_t u64_at(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static uint32_t u32_at(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* Which processes of the target live: a new file says their mappings again. */
+static struct rt_error *note_task(struct rt_sampler *s, uint32_t type, const uint8_t *body)
+{
+	uint32_t pid = u32_at(body), ppid = u32_at(body + 4), tid = u32_at(body + 8);
+
+	if (type == PERF_RECORD_FORK && pid != ppid) {
+		uint64_t *slot = rt_map_put(&s->tasks, rt_key_make(pid, 0), NULL);
+
+		if (!slot)
+			return rt_error_nomem();
+		*slot = 1;
+	} else if (type == PERF_RECORD_EXIT && pid == tid) {
+		rt_map_remove(&s->tasks, rt_key_make(pid, 0), NULL);
+	}
+	return NULL;
+}
+
+/* What the sampler itself keeps of a record; size was checked to hold the fixed part of each. */
+static struct rt_error *count(struct rt_sampler *s, const struct perf_event_header *header, const uint8_t *bytes)
+{
+	const uint8_t *body = bytes + sizeof(*header);
+	size_t size = header->size - sizeof(*header);
+
+	switch (header->type) {
+	case PERF_RECORD_SAMPLE:
+		s->stats.samples++;
+		return NULL;
+	case PERF_RECORD_LOST:
+		if (size >= 16) {
+			s->stats.lost += u64_at(body + 8);
+			s->lost_told += u64_at(body + 8);
+		}
+		return NULL;
+	case PERF_RECORD_THROTTLE:
+		s->stats.throttled++;
+		return NULL;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return size >= 24 && !s->options.system_wide ? note_task(s, header->type, body) : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* Who and when, from where the layout of every event has it. */
+static void fill_head(const struct rt_sampler *s, const struct perf_event_header *header, const uint8_t *bytes,
+		      struct rt_wire_perf *record)
+{
+	const uint8_t *who = NULL;
+	uint64_t id = s->sideband_id, *index;
+	uint32_t pid;
+
+	if (header->type == PERF_RECORD_SAMPLE && header->size >= 40) {
+		/* identifier, ip, pid tid, time */
+		id = u64_at(bytes + 8);
+		who = bytes + 24;
+	} else if (header->type < 64 && header->size >= sizeof(*header) + RT_TRAILER_BYTES) {
+		id = u64_at(bytes + header->size - 8);
+		who = bytes + header->size - RT_TRAILER_BYTES;
+	}
+	index = rt_map_get(&s->by_id, rt_key_make(id, 0));
+	record->attr = (uint32_t)(index ? *index : s->sideband) + 1;
+	if (!who)
+		return;
+	pid = u32_at(who);
+	record->head.pid = pid == UINT32_MAX ? 0 : RT_PID_OF(pid);
+	record->head.tid = u32_at(who + 4) == UINT32_MAX ? 0 : u32_at(who + 4);
+	record->head.time_ns = u64_at(who + 8);
+}
+
+struct rt_error *rt_sampler_emit(struct rt_sampler *s, struct rt_event_sink *sink, const void *bytes)
+{
+	struct rt_wire_perf *record = (struct rt_wire_perf *)(void *)s->record;
+	struct perf_event_header header;
+	size_t size;
+
+	memcpy(&header, bytes, sizeof(header));
+	size = sizeof(*record) + RT_WIRE_ALIGN(header.size);
+	if (size > UINT16_MAX) {
+		s->stats.unreadable++;
+		return NULL;
+	}
+	*record = (struct rt_wire_perf){ .head = { .size = (uint16_t)size, .kind = RT_WIRE_PERF } };
+	fill_head(s, &header, bytes, record);
+	memset(record->data + size - sizeof(*record) - 8, 0, 8);
+	memcpy(record->data, bytes, header.size);
+	s->stats.records++;
+	RT_TRY(count(s, &header, bytes));
+	return sink->record(sink, &record->head);
+}
+
+/* The record at position at; one that goes over the end of the ring is put together in wrap. */
+static const uint8_t *record_at(const struct rt_sampler_ring *ring, uint64_t at, size_t size, uint8_t *wrap)
+{
+	size_t start = at & (ring->bytes - 1), first = ring->bytes - start;
+
+	if (size <= first)
+		return ring->data + start;
+	memcpy(wrap, ring->data + start, first);
+	memcpy(wrap + first, ring->data, size - first);
+	return wrap;
+}
+
+static struct rt_error *read_ring(struct rt_sampler *s, struct rt_sampler_ring *ring, struct rt_event_sink *sink,
+				  uint8_t *wrap, bool *ret_some)
+{
+	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), tail = ring->page->data_tail;
+	struct rt_error *err = NULL;
+
+	while (tail != head && !err) {
+		struct perf_event_header header;
+
+		/* the header never wraps: records are multiples of 8 */
+		memcpy(&header, record_at(ring, tail, sizeof(header), wrap), sizeof(header));
+		if (header.size < sizeof(header) || header.size > head - tail || header.size > ring->bytes) {
+			s->stats.unreadable++;
+			tail = head;
+			break;
+		}
+		err = rt_sampler_emit(s, sink, record_at(ring, tail, header.size, wrap));
+		tail += header.size;
+		*ret_some = true;
+	}
+	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	return err;
+}
+
+struct rt_error *rt_sampler_rings_read(struct rt_sampler *s, struct rt_event_sink *sink, bool *ret_some)
+{
+	_cleanup_free_ uint8_t *wrap = malloc(1 << 16);
+
+	if (!wrap)
+		return rt_error_nomem();
+	for (size_t i = 0; i < s->rings.len; i++)
+		RT_TRY(read_ring(s, &s->rings.data[i], sink, wrap, ret_some));
+	return NULL;
+}
