@@ -23,7 +23,7 @@ struct rt_perf_field_spec {
 };
 
 struct rt_perf_format_spec {
-	const char *group; /* "reftrace" */
+	const char *group; /* "reftrace"; libtraceevent calls it the system */
 	const char *name;  /* "obj_get"; both [A-Za-z0-9_]+ */
 	uint16_t id;
 	/* Behind the common fields, which take the first 8 bytes (RT_PERF_RAW_COMMON) and are written by themselves. */
