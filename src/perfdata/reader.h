@@ -25,14 +25,15 @@ struct rt_perf_blob {
 /* What the header tells; strings NULL and numbers 0 where it does not. Owned by the reader. */
 struct rt_perf_header {
 	bool big_endian, pipe, compressed;
-	bool unfinished; /* data size 0 in a file: the recorder was killed; read to the end of the file */
+	bool unfinished; /* data size 0 in a file: the recorder was killed; read to the end of the file, no features */
 	char *hostname, *osrelease, *version, *arch, *cpudesc, *cpuid;
 	uint32_t cpus_available, cpus_online;
 	uint64_t total_mem_kib;
 	char **command; /* perf's path, then its arguments */
 	size_t command_count;
 	uint64_t first_ns, last_ns; /* SAMPLE_TIME */
-	uint64_t clockid;
+	uint64_t
+		clockid; /* CLOCKID: what perf stores there is the resolution in ns; the clock itself is in the attrs */
 	bool has_clockid;
 	uint32_t clock_data_id; /* CLOCK_DATA: clockid, and the same moment on both clocks */
 	uint64_t wall_clock_ns, clockid_time_ns;
@@ -47,31 +48,39 @@ struct rt_perf_header {
 struct rt_perf_reader;
 
 /*
- * bytes outlive the reader; name is for messages. RT_E_FORMAT when it is no
- * perf.data (says what it looks like), RT_E_TRUNCATED when the header itself is cut.
+ * bytes outlive the reader and do not change meanwhile; name is for messages. RT_E_FORMAT when it is no
+ * perf.data (says what it looks like), RT_E_TRUNCATED when the header itself or the list of events is cut,
+ * RT_E_UNSUPPORTED for the head of a perf.data folder.
  */
 RT_CHECK struct rt_error *rt_perf_reader_create(struct rt_bytes bytes, const char *name, struct rt_perf_reader **ret);
 void rt_perf_reader_destroy(struct rt_perf_reader *reader);
 RT_CLEANUP(struct rt_perf_reader *, rt_perf_reader_destroy);
 
-/* Complete in file mode at once; in pipe mode after the last record. */
+/* Complete in file mode at once (but compressed: maybe only later); in pipe mode after the last record. */
 const struct rt_perf_header *rt_perf_reader_header(const struct rt_perf_reader *reader);
-/* The events; grows while a pipe is read. */
+/* The events; grows while a pipe is read, and may move then: ask again after each record. */
 const struct rt_perf_event *rt_perf_reader_events(const struct rt_perf_reader *reader, size_t *ret_count);
 
 /*
  * The next record in the file's order, decompressed; *ret_more false at the end (or at the
- * damage). *ret is valid until the next call.
+ * damage). *ret is valid until the next call. Records of perf itself (type 64 and above) are given as well,
+ * only not the compressed ones: what is in them comes instead. Errors: RT_E_NOMEM.
  */
 RT_CHECK struct rt_error *rt_perf_reader_next(struct rt_perf_reader *reader, struct rt_perf_record *ret,
 					      bool *ret_more);
 
-/* One sentence with the offset ("record at 0x1f8 says 65535 bytes, 120 are left"), NULL when all was whole. */
+/*
+ * What was damaged, with the offset ("at 0x1f8: a record says 65535 bytes, 120 are left"), several joined by "; ";
+ * NULL when all so far was whole. A damaged feature costs that feature, a damaged record all that follow.
+ * A pipe does not say how long it is: one that ends behind a record counts as whole.
+ */
 const char *rt_perf_reader_damage(const struct rt_perf_reader *reader);
 
 /*
  * The records by time: as perf does, a FINISHED_ROUND allows everything up to
- * the latest time of the round before. Records without time keep their place.
+ * the latest time of the round before; equal times keep the file's order. Records without time (or with time 0:
+ * what perf made up at the start) and perf's own come at once, a FINISHED_ROUND behind what it allowed.
+ * Where more than 128 MiB would have to wait, the earlier half goes out: then order holds only within such parts.
  * A record is valid until the next call. The reader must outlive it and is read only through it.
  */
 struct rt_perf_order;
