@@ -363,10 +363,10 @@ static void on_load(int fd)
 	end.head.kind = RT_LOAD_END;
 	end.head.id = l.copy.id;
 	end.lost = l.copy.lost;
-	if (bpf_ringbuf_output(&load_ring, &end, sizeof(end), 0))
+	if (bpf_ringbuf_output(&load_ring, &end, sizeof(end), 0)) {
 		l.copy.lost |= 1u << RT_ARRAY_START;
-	if (l.copy.lost)
 		note_loss(&l);
+	}
 }
 
 /* "sched", "sched_switch" of a perf event. */

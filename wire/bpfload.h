@@ -117,7 +117,7 @@ struct rt_load_stats {
 	uint64_t run_time_ns, run_cnt;
 };
 
-/* Value of the table of losses: program id -> this. */
+/* Value of the table of losses: program id -> this. For loads whose START or END found no room. */
 struct rt_load_lost {
 	uint32_t mask;
 	uint32_t pid;
