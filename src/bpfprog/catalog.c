@@ -129,6 +129,7 @@ static void describe(struct rt_bpf_entry *e, const struct bpf_prog_info *info)
 	e->lines = info->nr_line_info;
 	e->btf = info->btf_id;
 	e->uid = info->created_by_uid;
+	e->load_boot_ns = info->load_time;
 }
 
 static void note_stats(struct rt_bpf_entry *e, const struct bpf_prog_info *info)

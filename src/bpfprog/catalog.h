@@ -42,6 +42,7 @@ struct rt_bpf_entry {
 	uint32_t loader_pid; /* 0 = unknown: loaded before we looked */
 	char loader[17];
 	uint64_t load_ns, unload_ns; /* CLOCK_MONOTONIC; unload_ns 0 = not seen */
+	uint64_t load_boot_ns;       /* as the kernel noted it, CLOCK_BOOTTIME; 0 = unknown */
 	bool gone;                   /* not loaded any more */
 	bool before;                 /* loaded before the watch began */
 	bool stats_known;

@@ -162,6 +162,7 @@ static struct rt_bpf_entry *add_entry(struct rt_bpf_watch *w, struct program *p)
 	e->lines = info->nr_line_info;
 	e->btf = info->btf_id;
 	e->uid = info->created_by_uid;
+	e->load_boot_ns = info->load_time;
 	e->btf_bytes = (uint32_t)p->btf.size;
 	describe_maps(e, p);
 	find_full_name(e, p);

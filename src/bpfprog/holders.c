@@ -71,7 +71,7 @@ static void look_perf(struct look *look, uint32_t pid, int fd)
 {
 	struct rt_bpf_holder h = { .kind = RT_BPF_HELD_PERF, .pid = pid, .fd = fd };
 	uint32_t len, prog = 0, type = 0;
-	uint64_t offset, address;
+	__u64 offset, address;
 	struct rt_bpf_holder *added;
 	char name[256] = "";
 

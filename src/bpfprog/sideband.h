@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 #include "base/error.h"
 #include "base/vec.h"
 

@@ -14,6 +14,8 @@ static const struct rt_command table[] = {
 	{ "archive", cmd_archive, "create | list FILE | unpack FILE",
 	  "a recording with all it needs, for another machine", &rt_archive_argp },
 	{ "scan", cmd_scan, "FILE... | -p PID", "list the get/put families that would be traced", &rt_scan_argp },
+	{ "bpf", cmd_bpf, "[list] | [--] PROG [ARGS...] | -a", "list BPF programs, who loaded them and what leaked",
+	  &rt_bpf_argp },
 	{ "doctor", cmd_doctor, "", "try what works on this machine, and say what would help", &rt_doctor_argp },
 	{ "help", cmd_help, "[COMMAND]", "show the commands, or the options of one", &rt_help_argp },
 	{ "version", cmd_version, "", "show the version and how it was built", &rt_version_argp },
@@ -22,7 +24,7 @@ static const struct rt_command table[] = {
 
 /* Words of later versions: a script that uses one shall get a clear answer, not a traced program of that name. */
 static const char *const reserved[] = {
-	"object", "tree",  "diff",     "annotate", "export", "probe",      "cache", "bpf",
+	"object", "tree",  "diff",     "annotate", "export", "probe",      "cache",
 	"top",    "check", "suppress", "html",     "tui",    "completion", NULL,
 };
 
