@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 
+#include "bpfprog/describe.h"
 #include "bpfprog/holders.h"
 #include "bpfprog/kernel.h"
 #include "wire/bpfload.h"
@@ -117,19 +118,19 @@ char *rt_bpf_lost_words(uint32_t mask)
 	return text;
 }
 
-/* Everything that bpf_prog_info tells of a program that was there before us. */
-static void describe(struct rt_bpf_entry *e, const struct bpf_prog_info *info)
+/* A program that was there before us. false: it is gone. */
+static bool describe(struct rt_bpf_catalog *c, uint32_t id)
 {
-	e->type = info->type;
-	memcpy(e->tag, info->tag, sizeof(e->tag));
-	memcpy(e->name, info->name, sizeof(info->name));
-	e->functions = info->nr_jited_ksyms;
-	e->jited_bytes = info->jited_prog_len;
-	e->xlated_bytes = info->xlated_prog_len;
-	e->lines = info->nr_line_info;
-	e->btf = info->btf_id;
-	e->uid = info->created_by_uid;
-	e->load_boot_ns = info->load_time;
+	_cleanup_(rt_bpf_dump_deinit) struct rt_bpf_dump dump = { 0 };
+	struct rt_error *err = rt_bpf_dump_read(id, &dump);
+	struct rt_bpf_entry *e = err ? NULL : rt_bpf_catalog_add(c, id);
+
+	rt_error_free(err);
+	if (!e)
+		return false;
+	e->before = true;
+	rt_bpf_entry_describe(e, &dump.info, (struct rt_bytes){ 0 }, NULL);
+	return true;
 }
 
 static void note_stats(struct rt_bpf_entry *e, const struct bpf_prog_info *info)
@@ -139,7 +140,7 @@ static void note_stats(struct rt_bpf_entry *e, const struct bpf_prog_info *info)
 	e->stats_known |= info->run_cnt != 0;
 }
 
-/* Asks for one program; returns false when it is gone. */
+/* Asks for one program, and adds it when e is NULL; returns false when it is gone. */
 static bool ask(struct rt_bpf_catalog *c, uint32_t id, struct rt_bpf_entry *e)
 {
 	_cleanup_close_ int fd = rt_bpf_prog_open(id);
@@ -150,11 +151,9 @@ static bool ask(struct rt_bpf_catalog *c, uint32_t id, struct rt_bpf_entry *e)
 	if (e && memcmp(e->tag, info.tag, sizeof(e->tag)) != 0 && !e->lost)
 		return false; /* the id has been given to another program */
 	if (!e) {
-		e = rt_bpf_catalog_add(c, id);
-		if (!e)
+		if (!describe(c, id))
 			return true;
-		e->before = true;
-		describe(e, &info);
+		e = rt_bpf_catalog_find(c, id);
 	}
 	note_stats(e, &info);
 	return true;

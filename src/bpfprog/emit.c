@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <errno.h>
-
 #include "bpfimage/bpfimage.h"
+#include "bpfprog/describe.h"
 #include "bpfprog/watch_priv.h"
 #include "event/blob.h"
-
-/* The kernel cuts names to this. */
-#define NAME_CUT 15
 
 /* One program on its way: what is known, from wherever. */
 struct program {
@@ -96,55 +92,6 @@ struct rt_error *rt_bpf_emit_extra(struct rt_bpf_watch *w, struct rt_bpf_entry *
 	return send(w, RT_BLOB_BPF_EXTRA, e->id, data, size);
 }
 
-/* Where the kernel's name was cut, BTF has the whole one. */
-static void find_full_name(struct rt_bpf_entry *e, struct program *p)
-{
-	_cleanup_(rt_bpf_image_destroyp) struct rt_bpf_image *image = NULL;
-	_cleanup_free_ uint8_t *data = NULL, *btf = NULL;
-	struct rt_bytes bytes = p->btf;
-	struct rt_error *err = NULL;
-	uint32_t btf_size = 0;
-	size_t size = 0;
-
-	if (strlen(e->name) < NAME_CUT || !p->dump.info.btf_id)
-		return;
-	if (!bytes.size) {
-		err = rt_bpf_btf_read(p->dump.info.btf_id, &btf, &btf_size);
-		bytes = rt_bytes_make(btf, btf_size);
-	}
-	if (!err)
-		err = rt_bpf_image_encode(&p->dump.info, &data, &size);
-	if (!err)
-		err = rt_bpf_image_decode(rt_bytes_make(data, size), bytes, false, &image);
-	if (!err && image->function_count && !strncmp(image->functions[0].name, e->name, NAME_CUT))
-		e->full_name = strdup(image->functions[0].name);
-	rt_error_free(err);
-}
-
-/* Maps with names: copied, or asked for. */
-static void describe_maps(struct rt_bpf_entry *e, const struct program *p)
-{
-	const struct bpf_prog_info *info = &p->dump.info;
-	const uint32_t *ids = (const uint32_t *)(uintptr_t)info->map_ids;
-	char name[BPF_OBJ_NAME_LEN + 1];
-
-	if (!info->nr_map_ids)
-		return;
-	e->map_ids = calloc(info->nr_map_ids, sizeof(*e->map_ids));
-	e->map_names = calloc(info->nr_map_ids, sizeof(*e->map_names));
-	for (uint32_t i = 0; e->map_ids && e->map_names && i < info->nr_map_ids; i++) {
-		if (p->copy && i < p->copy->maps.len)
-			snprintf(name, sizeof(name), "%.16s", p->copy->maps.data[i].name);
-		else
-			rt_bpf_map_name_of(ids[i], name);
-		e->map_ids[i] = ids[i];
-		e->map_names[i] = strdup(name);
-		if (!e->map_names[i])
-			return;
-		e->maps = i + 1;
-	}
-}
-
 static struct rt_bpf_entry *add_entry(struct rt_bpf_watch *w, struct program *p)
 {
 	const struct bpf_prog_info *info = &p->dump.info;
@@ -153,19 +100,7 @@ static struct rt_bpf_entry *add_entry(struct rt_bpf_watch *w, struct program *p)
 
 	if (!e)
 		return NULL;
-	e->type = info->type;
-	memcpy(e->tag, info->tag, sizeof(e->tag));
-	memcpy(e->name, info->name, sizeof(info->name));
-	e->functions = info->nr_jited_ksyms ?: info->nr_func_info ?: 1;
-	e->jited_bytes = info->jited_prog_len;
-	e->xlated_bytes = info->xlated_prog_len;
-	e->lines = info->nr_line_info;
-	e->btf = info->btf_id;
-	e->uid = info->created_by_uid;
-	e->load_boot_ns = info->load_time;
-	e->btf_bytes = (uint32_t)p->btf.size;
-	describe_maps(e, p);
-	find_full_name(e, p);
+	rt_bpf_entry_describe(e, info, p->btf, p->copy);
 	if (rt_map_remove(&w->unloads, rt_key_make(info->id, 0), &unload)) {
 		e->unload_ns = unload;
 		e->gone = true;

@@ -76,7 +76,7 @@ static void holders(struct rt_arena *arena, const struct rt_bpf_entry *e, struct
 	if (e->held_unseen)
 		rt_sink_puts(
 			out,
-			"      held by the kernel: a socket, cgroup, network device or map; it does not tell which\n");
+			"      held by the kernel: a socket, cgroup, network device or map (or it is just going)\n");
 	for (size_t i = 0; i < shown; i++)
 		rt_sink_printf(out, "      held by %s\n", holder_text(arena, &e->holders.data[i]));
 	if (e->holders.len > shown)
