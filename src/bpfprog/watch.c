@@ -172,7 +172,7 @@ static void on_load(struct rt_bpf_watch *w, const struct rt_bpf_event *event)
 
 	rt_map_remove(&w->unloads, rt_key_make(event->id, 0), NULL);
 	/* the copy was made behind this event */
-	if ((e && e->load_ns >= event->time_ns) || !is_followed(w, event->pid))
+	if (event->time_ns < w->start_ns || (e && e->load_ns >= event->time_ns) || !is_followed(w, event->pid))
 		return;
 	time = rt_map_put(&w->expected, rt_key_make(event->id, 0), NULL);
 	pid = rt_map_put(&w->loaders, rt_key_make(event->id, 0), NULL);
@@ -210,15 +210,15 @@ static void on_event(void *arg, const struct rt_bpf_event *event)
 		*time = event->time_ns;
 }
 
-/* Loads that the copying program did not see: made by loader programs inside the kernel. */
-static struct rt_error *settle_expected(struct rt_bpf_watch *w, bool now)
+/* Loads before this time that the copying program did not see: made by loader programs inside the kernel. */
+static struct rt_error *settle_expected(struct rt_bpf_watch *w, uint64_t before_ns)
 {
 	RT_VEC(uint32_t) due = { 0 };
 	struct rt_error *err = NULL;
 	size_t pos = 0;
 
 	for (struct rt_map_slot *s; (s = rt_map_next(&w->expected, &pos));) {
-		if ((now || !w->bpf || s->value + OVERDUE_NS < now_ns()) && !rt_vec_push(&due, (uint32_t)s->key.a))
+		if ((!w->bpf || s->value < before_ns) && !rt_vec_push(&due, (uint32_t)s->key.a))
 			err = rt_error_nomem();
 	}
 	for (size_t i = 0; i < due.len && !err; i++) {
@@ -243,7 +243,8 @@ static struct rt_error *settle_expected(struct rt_bpf_watch *w, bool now)
 
 /* ---- the watch ---- */
 
-static struct rt_error *drain(struct rt_bpf_watch *w, bool last)
+/* settle_ns: loads up to this time must have been copied by now; 0: those that are overdue. */
+static struct rt_error *drain(struct rt_bpf_watch *w, uint64_t settle_ns)
 {
 	_cleanup_(losses_deinit) struct losses losses = { 0 };
 
@@ -259,8 +260,8 @@ static struct rt_error *drain(struct rt_bpf_watch *w, bool last)
 	w->catalog.lost_unloads = w->band.lost;
 	if (w->err)
 		return rt_take(w->err);
-	RT_TRY(settle_expected(w, last));
-	if (w->stats && (last || now_ns() - w->stats_ns > STATS_EVERY_NS)) {
+	RT_TRY(settle_expected(w, settle_ns ?: now_ns() - OVERDUE_NS));
+	if (w->stats && (settle_ns || now_ns() - w->stats_ns > STATS_EVERY_NS)) {
 		w->stats_ns = now_ns();
 		RT_TRY(rt_bpf_catalog_alive(&w->catalog));
 	}
@@ -270,7 +271,7 @@ static struct rt_error *drain(struct rt_bpf_watch *w, bool last)
 struct rt_error *rt_bpf_watch_drain(struct rt_bpf_watch *w, struct rt_event_sink *sink)
 {
 	w->sink = sink;
-	return drain(w, false);
+	return drain(w, 0);
 }
 
 struct rt_error *rt_bpf_watch_existing(struct rt_bpf_watch *w, struct rt_event_sink *sink)
@@ -293,9 +294,12 @@ struct rt_error *rt_bpf_watch_existing(struct rt_bpf_watch *w, struct rt_event_s
 
 struct rt_error *rt_bpf_watch_finish(struct rt_bpf_watch *w, struct rt_event_sink *sink)
 {
+	/* what is loaded from now on may be copied behind the last look at the ring */
+	uint64_t end_ns = now_ns();
+
 	w->sink = sink;
-	RT_TRY(drain(w, false));
-	RT_TRY(drain(w, true));
+	RT_TRY(drain(w, 0));
+	RT_TRY(drain(w, end_ns));
 	for (size_t i = 0; i < w->catalog.entries.len; i++) {
 		struct rt_bpf_entry *e = w->catalog.entries.data[i];
 
@@ -381,6 +385,7 @@ static struct rt_error *start(struct rt_bpf_watch *w, const struct rt_bpf_watch_
 	if (!err)
 		err = load(w, options);
 	libbpf_set_print(old);
+	w->start_ns = now_ns();
 	for (size_t i = 0; !err && i < options->pid_count; i++)
 		err = rt_bpf_watch_follow(w, options->pids[i]);
 	if (err || !options->stats)

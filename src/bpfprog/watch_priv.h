@@ -30,6 +30,7 @@ struct rt_bpf_watch {
 	struct rt_map expected; /* program id -> time of its load, as the side band says; not copied yet */
 	struct rt_map loaders;  /* program id -> pid, beside expected */
 	struct rt_map unloads;  /* program id -> time, of programs whose copy has not come yet */
+	uint64_t start_ns;      /* from when on every load is copied */
 	int stats_fd;           /* the kernel counts run times as long as it is open; -1 */
 	uint64_t stats_ns;      /* when they were asked for last */
 	char *limit;

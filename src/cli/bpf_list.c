@@ -7,6 +7,8 @@
 #include "report/words.h"
 
 #define HOLDERS_SHOWN 4
+#define NAME_COLUMNS 26
+#define GROUPS_SEARCHED 256 /* the latest */
 
 enum rt_bpf_state rt_bpf_state(const struct rt_bpf_entry *e)
 {
@@ -48,7 +50,7 @@ static const char *name_text(struct rt_arena *arena, const struct rt_bpf_entry *
 {
 	const char *name = rt_bpf_entry_name(e);
 
-	return *name ? rt_clean(arena, name) : "(no name)";
+	return *name ? rt_shorten(arena, rt_clean(arena, name), NAME_COLUMNS) : "(no name)";
 }
 
 static const char *holder_text(struct rt_arena *arena, const struct rt_bpf_holder *h)
@@ -99,7 +101,7 @@ static const char *runs_text(struct rt_arena *arena, const struct rt_bpf_entry *
 
 static void one(struct rt_arena *arena, const struct rt_bpf_entry *e, const char *when, struct rt_sink *out)
 {
-	rt_sink_printf(out, "  %-6u %-15s %-22s %s  %s%s%s\n", e->id, rt_bpf_type_name(e->type), name_text(arena, e),
+	rt_sink_printf(out, "  %-6u %-15s %-26s %s  %s%s%s\n", e->id, rt_bpf_type_name(e->type), name_text(arena, e),
 		       tag_text(arena, e->tag), code_text(arena, e), when, runs_text(arena, e));
 }
 
@@ -145,7 +147,8 @@ static void list_loaded(const struct rt_bpf_listing *l, struct rt_arena *arena, 
 /* Programs that are shown as one line: same code, same loader, same end. */
 struct group {
 	const struct rt_bpf_entry *first;
-	size_t count;
+	size_t count, loaders;
+	uint32_t last_pid;
 	uint64_t least_ns, most_ns, sum_ns;
 	size_t timed;
 	uint64_t run_cnt, run_time_ns;
@@ -153,7 +156,7 @@ struct group {
 
 static bool same(const struct rt_bpf_entry *a, const struct rt_bpf_entry *b)
 {
-	return a->type == b->type && a->loader_pid == b->loader_pid && a->lost == b->lost &&
+	return a->type == b->type && a->lost == b->lost && !strcmp(a->loader, b->loader) &&
 	       !memcmp(a->tag, b->tag, sizeof(a->tag)) && !strcmp(a->name, b->name);
 }
 
@@ -166,7 +169,7 @@ static void group(struct groups *groups, const struct rt_bpf_entry *e)
 	uint64_t lived = e->unload_ns > e->load_ns && e->load_ns ? e->unload_ns - e->load_ns : 0;
 	struct group *g = NULL;
 
-	for (size_t i = groups->list.len; i-- > 0 && !g;) {
+	for (size_t i = groups->list.len; i-- > 0 && !g && groups->list.len - i <= GROUPS_SEARCHED;) {
 		if (same(groups->list.data[i].first, e))
 			g = &groups->list.data[i];
 	}
@@ -178,6 +181,8 @@ static void group(struct groups *groups, const struct rt_bpf_entry *e)
 		g->least_ns = UINT64_MAX;
 	}
 	g->count++;
+	g->loaders += e->loader_pid != g->last_pid;
+	g->last_pid = e->loader_pid;
 	g->run_cnt += e->run_cnt;
 	g->run_time_ns += e->run_time_ns;
 	if (!lived)
@@ -192,9 +197,12 @@ static void list_group(const struct group *g, struct rt_arena *arena, struct rt_
 {
 	const struct rt_bpf_entry *e = g->first;
 
-	rt_sink_printf(out, "  %5zu x %-15s %-22s %s  %s; by %s[%u]", g->count, rt_bpf_type_name(e->type),
-		       name_text(arena, e), tag_text(arena, e->tag), code_text(arena, e), rt_clean(arena, e->loader),
-		       e->loader_pid);
+	const char *loader = rt_clean(arena, e->loader);
+
+	rt_sink_printf(out, "  %5zu x %-15s %-26s %s  %s; by %s", g->count, rt_bpf_type_name(e->type),
+		       name_text(arena, e), tag_text(arena, e->tag), code_text(arena, e),
+		       g->loaders > 1 ? rt_format(arena, "%zu processes %s", g->loaders, loader)
+				      : rt_format(arena, "%s[%u]", loader, e->loader_pid));
 	if (g->timed == 1)
 		rt_sink_printf(out, "; lived %s", rt_duration_text(arena, g->sum_ns));
 	else if (g->timed)
