@@ -6,9 +6,8 @@
  * close. What cannot be copied is named.
  *
  *   load     exit of bpf(2), ioctl(2), setsockopt(2): loads and attachments
- *   drop     entry of close(2): what a program had run until now (asked for by option)
  *   forked   a child of a followed process is followed
- *   ended    a process is forgotten; what it still holds is told as by drop
+ *   ended    a process is forgotten
  *
  * These programs may be preempted: nothing per CPU is taken for granted.
  */
@@ -21,11 +20,12 @@
 #include "wire/bpfload.h"
 
 #define NR_IOCTL 16
-#define NR_CLOSE 3
 #define NR_SETSOCKOPT 54
 #define NR_BPF 321
 #define CMD_PROG_LOAD 5
 #define CMD_PROG_ATTACH 8
+#define CMD_PROG_TEST_RUN 10
+#define PROG_TYPE_SYSCALL 31
 #define CMD_RAW_TRACEPOINT_OPEN 17
 #define CMD_LINK_CREATE 28
 #define IOC_SET_BPF 0x40042408
@@ -41,8 +41,9 @@
 #define PAGE_SHIFT 12
 
 /* Set before loading. */
-const volatile uint32_t rt_all = 0; /* follow every process, not only those of the map */
-const volatile uint32_t rt_own = 0; /* our own pid: left alone */
+const volatile uint32_t rt_all = 0;   /* follow every process, not only those of the map */
+const volatile uint32_t rt_own = 0;   /* our own pid: left alone */
+const volatile uint64_t rt_since = 0; /* CLOCK_BOOTTIME: programs that were loaded before are none of ours */
 
 struct rt_load_counts rt_counts = {};
 
@@ -75,6 +76,14 @@ struct {
 	__type(value, uint8_t);
 } btfs SEC(".maps");
 
+/* Program id -> its load_time: copied. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} copied SEC(".maps");
+
 struct copy {
 	const void *from;
 	uint32_t id, array, index;
@@ -87,6 +96,9 @@ struct load {
 	struct copy copy;
 	struct bpf_prog *prog;
 	struct bpf_prog_aux *aux;
+	uint64_t address, load_time;
+	uint32_t functions, maps, func_infos, line_infos;
+	uint32_t insns, jited_bytes, btf, flags;
 };
 
 static __always_inline bool is_followed(uint32_t tgid)
@@ -265,43 +277,65 @@ static long put_map(uint32_t i, void *arg)
 	return 0;
 }
 
-static bool put_start(struct load *l, struct rt_load_start *s)
+static __always_inline void read_numbers(struct load *l)
 {
+	struct bpf_prog *prog = l->prog;
+	struct bpf_prog_aux *aux = l->aux;
+
+	l->load_time = BPF_CORE_READ(aux, load_time);
+	l->address = (uint64_t)BPF_CORE_READ(prog, bpf_func);
+	l->insns = BPF_CORE_READ(prog, len);
+	l->jited_bytes = BPF_CORE_READ(prog, jited_len);
+	l->functions = BPF_CORE_READ(aux, func_cnt);
+	l->func_infos = BPF_CORE_READ(aux, func_info_cnt);
+	l->line_infos = BPF_CORE_READ(aux, nr_linfo);
+	l->maps = BPF_CORE_READ(aux, used_map_cnt);
+	l->btf = BPF_CORE_READ(aux, btf, id);
+	l->flags = (BPF_CORE_READ_BITFIELD_PROBED(prog, jited) ? RT_LOAD_JITED : 0) |
+		   (BPF_CORE_READ_BITFIELD_PROBED(prog, gpl_compatible) ? RT_LOAD_GPL : 0) |
+		   (BPF_CORE_READ(aux, offload_requested) ? RT_LOAD_DEVICE : 0) |
+		   (BPF_CORE_READ(aux, jited_linfo) ? RT_LOAD_JITED_LINES : 0);
+}
+
+static __always_inline bool put_start(struct load *l)
+{
+	struct rt_load_start *s = bpf_ringbuf_reserve(&load_ring, sizeof(*s), 0);
 	struct bpf_prog *prog = l->prog;
 	struct bpf_prog_aux *aux = l->aux;
 	uint64_t pid_tgid = bpf_get_current_pid_tgid();
 
+	if (!s)
+		return false;
 	s->head.kind = RT_LOAD_START;
 	s->head.id = l->copy.id;
 	s->time_ns = bpf_ktime_get_ns();
+	s->load_time = l->load_time;
+	s->address = l->address;
 	s->pid = pid_tgid >> 32;
 	s->tid = pid_tgid;
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
-	s->load_time = BPF_CORE_READ(aux, load_time);
-	s->address = (uint64_t)BPF_CORE_READ(prog, bpf_func);
 	BPF_CORE_READ_INTO(&s->name, aux, name);
 	BPF_CORE_READ_INTO(&s->tag, prog, tag);
 	s->type = BPF_CORE_READ(prog, type);
 	s->attach_type = BPF_CORE_READ(prog, expected_attach_type);
-	s->insns = BPF_CORE_READ(prog, len);
-	s->jited_bytes = BPF_CORE_READ(prog, jited_len);
-	s->functions = BPF_CORE_READ(aux, func_cnt);
-	s->func_infos = BPF_CORE_READ(aux, func_info_cnt);
-	s->line_infos = BPF_CORE_READ(aux, nr_linfo);
-	s->maps = BPF_CORE_READ(aux, used_map_cnt);
-	s->btf = BPF_CORE_READ(aux, btf, id);
+	s->insns = l->insns;
+	s->jited_bytes = l->jited_bytes;
+	s->functions = l->functions;
+	s->func_infos = l->func_infos;
+	s->line_infos = l->line_infos;
+	s->maps = l->maps;
+	s->btf = l->btf;
 	s->btf_bytes = BPF_CORE_READ(aux, btf, data_size);
 	s->attach_btf = BPF_CORE_READ(aux, attach_btf_id);
 	s->attach_btf_object = BPF_CORE_READ(aux, attach_btf, id);
+	s->verified = 0;
 	if (bpf_core_field_exists(aux->verified_insns))
 		s->verified = BPF_CORE_READ(aux, verified_insns);
 	s->uid = BPF_CORE_READ(aux, user, uid.val);
-	s->flags = (BPF_CORE_READ_BITFIELD_PROBED(prog, jited) ? RT_LOAD_JITED : 0) |
-		   (BPF_CORE_READ_BITFIELD_PROBED(prog, gpl_compatible) ? RT_LOAD_GPL : 0) |
-		   (BPF_CORE_READ(aux, offload_requested) ? RT_LOAD_DEVICE : 0) |
-		   (BPF_CORE_READ(aux, jited_linfo) ? RT_LOAD_JITED_LINES : 0);
+	s->flags = l->flags;
 	s->pad = 0;
-	return !bpf_ringbuf_output(&load_ring, s, sizeof(*s), BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+	return true;
 }
 
 static void note_loss(struct load *l)
@@ -313,50 +347,63 @@ static void note_loss(struct load *l)
 		__sync_fetch_and_add(&rt_counts.unnamed, 1);
 }
 
-static __always_inline void put_btf(struct load *l, const struct rt_load_start *s)
+static __always_inline void put_btf(struct load *l)
 {
 	struct bpf_prog_aux *aux = l->aux;
-	uint32_t id = s->btf;
+	uint32_t id = l->btf;
 	uint8_t one = 1;
 
 	if (!id || bpf_map_update_elem(&btfs, &id, &one, BPF_NOEXIST))
 		return;
-	put(&l->copy, RT_ARRAY_BTF, id, BPF_CORE_READ(aux, btf, data), s->btf_bytes);
+	put(&l->copy, RT_ARRAY_BTF, id, BPF_CORE_READ(aux, btf, data), BPF_CORE_READ(aux, btf, data_size));
 	if (l->copy.lost & 1u << RT_ARRAY_BTF)
 		bpf_map_delete_elem(&btfs, &id);
 }
 
-static void on_load(int fd)
+/* Was it copied already? From now on it was. */
+static __always_inline bool known(struct load *l)
+{
+	uint64_t *time = bpf_map_lookup_elem(&copied, &l->copy.id);
+
+	if (time && *time == l->load_time)
+		return true;
+	bpf_map_update_elem(&copied, &l->copy.id, &l->load_time, BPF_ANY);
+	return false;
+}
+
+static __noinline int on_load(int fd)
 {
 	struct load l = {};
-	struct rt_load_start s = {};
 	struct rt_load_end end = {};
 	struct bpf_prog *prog = prog_of(fd);
 	struct bpf_prog_aux *aux;
 
 	if (!prog)
-		return;
+		return 0;
 	aux = BPF_CORE_READ(prog, aux);
 	l.prog = prog;
 	l.aux = aux;
 	l.copy.id = BPF_CORE_READ(aux, id);
+	read_numbers(&l);
+	if (known(&l))
+		return 0;
 	__sync_fetch_and_add(&rt_counts.loads, 1);
-	if (!put_start(&l, &s)) {
+	if (!put_start(&l)) {
 		l.copy.lost = 1u << RT_ARRAY_START;
 		note_loss(&l);
-		return;
+		return 0;
 	}
-	if (s.functions)
-		bpf_loop(s.functions < FUNCTIONS_MAX ? s.functions : FUNCTIONS_MAX, put_function, &l, 0);
-	else if (s.flags & RT_LOAD_JITED)
-		put(&l.copy, RT_ARRAY_JIT, 0, (void *)s.address, s.jited_bytes);
-	put(&l.copy, RT_ARRAY_XLATED, 0, (void *)prog + bpf_core_field_offset(struct bpf_prog, insnsi), s.insns * 8);
-	put(&l.copy, RT_ARRAY_FUNC_INFO, 0, BPF_CORE_READ(aux, func_info), s.func_infos * 8);
-	put(&l.copy, RT_ARRAY_LINE_INFO, 0, BPF_CORE_READ(aux, linfo), s.line_infos * 16);
-	if (s.flags & RT_LOAD_JITED_LINES)
-		put(&l.copy, RT_ARRAY_JITED_LINE, 0, BPF_CORE_READ(aux, jited_linfo), s.line_infos * 8);
-	bpf_loop(s.maps < MAPS_MAX ? s.maps : MAPS_MAX, put_map, &l, 0);
-	put_btf(&l, &s);
+	if (l.functions)
+		bpf_loop(l.functions < FUNCTIONS_MAX ? l.functions : FUNCTIONS_MAX, put_function, &l, 0);
+	else if (l.flags & RT_LOAD_JITED)
+		put(&l.copy, RT_ARRAY_JIT, 0, (void *)l.address, l.jited_bytes);
+	put(&l.copy, RT_ARRAY_XLATED, 0, (void *)prog + bpf_core_field_offset(struct bpf_prog, insnsi), l.insns * 8);
+	put(&l.copy, RT_ARRAY_FUNC_INFO, 0, BPF_CORE_READ(aux, func_info), l.func_infos * 8);
+	put(&l.copy, RT_ARRAY_LINE_INFO, 0, BPF_CORE_READ(aux, linfo), l.line_infos * 16);
+	if (l.flags & RT_LOAD_JITED_LINES)
+		put(&l.copy, RT_ARRAY_JITED_LINE, 0, BPF_CORE_READ(aux, jited_linfo), l.line_infos * 8);
+	bpf_loop(l.maps < MAPS_MAX ? l.maps : MAPS_MAX, put_map, &l, 0);
+	put_btf(&l);
 	/* Another thread may have guessed the descriptor, and closed it. */
 	if (prog_of(fd) != prog)
 		l.copy.lost |= 1u << RT_ARRAY_RACED;
@@ -367,6 +414,35 @@ static void on_load(int fd)
 		l.copy.lost |= 1u << RT_ARRAY_START;
 		note_loss(&l);
 	}
+	return 0;
+}
+
+static long look_at_fd(uint32_t fd, void *arg)
+{
+	struct file **table = *(struct file ***)arg, *file = NULL;
+	struct bpf_prog *prog;
+
+	bpf_probe_read_kernel(&file, sizeof(file), table + fd);
+	prog = file ? as_prog(BPF_CORE_READ(file, private_data)) : NULL;
+	if (prog && BPF_CORE_READ(prog, aux, load_time) >= rt_since)
+		on_load(fd);
+	return 0;
+}
+
+/* A program that makes system calls inside the kernel has run (light skeletons): what did it load? */
+static __noinline int on_test_run(uint64_t attr)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct fdtable *fdt = BPF_CORE_READ(task, files, fdt);
+	struct file **table = BPF_CORE_READ(fdt, fd);
+	uint32_t fd = -1, count = BPF_CORE_READ(fdt, max_fds);
+	struct bpf_prog *prog;
+
+	bpf_probe_read_user(&fd, sizeof(fd), (void *)attr);
+	prog = prog_of(fd);
+	if (prog && BPF_CORE_READ(prog, type) == PROG_TYPE_SYSCALL)
+		bpf_loop(count < FDS_MAX ? count : FDS_MAX, look_at_fd, &table, 0);
+	return 0;
 }
 
 /* "sched", "sched_switch" of a perf event. */
@@ -404,7 +480,7 @@ static void send_attach(struct rt_load_attach *a, struct bpf_prog *prog)
 }
 
 /* attr: user's union bpf_attr. */
-static void on_link(int fd, uint32_t cmd, uint64_t attr)
+static __noinline int on_link(int fd, uint32_t cmd, uint64_t attr)
 {
 	struct rt_load_attach a = { .how = RT_ATTACHED_LINK };
 	struct file *file = file_of(fd);
@@ -413,7 +489,7 @@ static void on_link(int fd, uint32_t cmd, uint64_t attr)
 	uint64_t name = 0;
 
 	if (!prog)
-		return;
+		return 0;
 	a.link = BPF_CORE_READ(link, id);
 	a.link_type = BPF_CORE_READ(link, type);
 	if (cmd == CMD_RAW_TRACEPOINT_OPEN) {
@@ -427,6 +503,38 @@ static void on_link(int fd, uint32_t cmd, uint64_t attr)
 			name_event(&a, BPF_CORE_READ((struct bpf_perf_link *)link, perf_file));
 	}
 	send_attach(&a, prog);
+	return 0;
+}
+
+/* attr: struct { u32 target_fd, attach_bpf_fd, attach_type; } */
+static __noinline int on_attach(uint64_t attr)
+{
+	struct rt_load_attach a = { .how = RT_ATTACHED_DIRECT };
+	uint32_t fd = -1;
+
+	bpf_probe_read_user(&fd, sizeof(fd), (void *)(attr + 4));
+	bpf_probe_read_user(&a.attach_type, sizeof(a.attach_type), (void *)(attr + 8));
+	send_attach(&a, prog_of(fd));
+	return 0;
+}
+
+static __noinline int on_perf(int event, int fd)
+{
+	struct rt_load_attach a = { .how = RT_ATTACHED_PERF };
+
+	name_event(&a, file_of(event));
+	send_attach(&a, prog_of(fd));
+	return 0;
+}
+
+static __noinline int on_socket(uint64_t value)
+{
+	struct rt_load_attach a = { .how = RT_ATTACHED_SOCKET };
+	uint32_t fd = -1;
+
+	bpf_probe_read_user(&fd, sizeof(fd), (void *)value);
+	send_attach(&a, prog_of(fd));
+	return 0;
 }
 
 static void on_bpf(struct pt_regs *regs, long ret)
@@ -435,16 +543,12 @@ static void on_bpf(struct pt_regs *regs, long ret)
 
 	if (cmd == CMD_PROG_LOAD) {
 		on_load(ret);
+	} else if (cmd == CMD_PROG_TEST_RUN) {
+		on_test_run(regs->si);
 	} else if (cmd == CMD_LINK_CREATE || cmd == CMD_RAW_TRACEPOINT_OPEN) {
 		on_link(ret, cmd, regs->si);
 	} else if (cmd == CMD_PROG_ATTACH) {
-		struct rt_load_attach a = { .how = RT_ATTACHED_DIRECT };
-		uint32_t fd = -1;
-
-		/* struct { u32 target_fd, attach_bpf_fd, attach_type; } */
-		bpf_probe_read_user(&fd, sizeof(fd), (void *)(regs->si + 4));
-		bpf_probe_read_user(&a.attach_type, sizeof(a.attach_type), (void *)(regs->si + 8));
-		send_attach(&a, prog_of(fd));
+		on_attach(regs->si);
 	}
 }
 
@@ -454,25 +558,17 @@ int load(uint64_t *ctx)
 	struct pt_regs *regs = (void *)ctx[0];
 	long ret = ctx[1];
 	uint64_t nr = regs->orig_ax;
-	struct rt_load_attach a = {};
 
 	if ((nr != NR_BPF && nr != NR_IOCTL && nr != NR_SETSOCKOPT) || ret < 0)
 		return 0;
 	if (!is_followed(bpf_get_current_pid_tgid() >> 32))
 		return 0;
-	if (nr == NR_BPF) {
+	if (nr == NR_BPF)
 		on_bpf(regs, ret);
-	} else if (nr == NR_IOCTL && (uint32_t)regs->si == IOC_SET_BPF) {
-		a.how = RT_ATTACHED_PERF;
-		name_event(&a, file_of(regs->di));
-		send_attach(&a, prog_of(regs->dx));
-	} else if (nr == NR_SETSOCKOPT && regs->si == SOL_SOCKET && regs->dx == SO_ATTACH_BPF) {
-		uint32_t fd = -1;
-
-		a.how = RT_ATTACHED_SOCKET;
-		bpf_probe_read_user(&fd, sizeof(fd), (void *)regs->r10);
-		send_attach(&a, prog_of(fd));
-	}
+	else if (nr == NR_IOCTL && (uint32_t)regs->si == IOC_SET_BPF)
+		on_perf(regs->di, regs->dx);
+	else if (nr == NR_SETSOCKOPT && regs->si == SOL_SOCKET && regs->dx == SO_ATTACH_BPF)
+		on_socket(regs->r10);
 	return 0;
 }
 

@@ -23,12 +23,17 @@
 #define OVERDUE_NS 1000000000ull
 #define UNLOADS_MAX 65536
 
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t = { 0 };
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 static uint64_t now_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 static int libbpf_says(enum libbpf_print_level level, const char *format, va_list args)
@@ -352,6 +357,7 @@ static struct rt_error *load(struct rt_bpf_watch *w, const struct rt_bpf_watch_o
 		return rt_error_errno(RT_E_KERNEL, errno, "cannot open the BPF programs");
 	w->bpf->rodata->rt_all = options->all;
 	w->bpf->rodata->rt_own = (uint32_t)getpid();
+	w->bpf->rodata->rt_since = clock_ns(CLOCK_BOOTTIME);
 	bpf_map__set_max_entries(w->bpf->maps.load_ring, ring_size(options->ring_bytes));
 	r = bpfload_bpf__load(w->bpf);
 	if (!r)

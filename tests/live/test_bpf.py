@@ -16,6 +16,24 @@ import live
 NAME = 'a_program_with_a_long_name'
 BPFTOOL = shutil.which('bpftool', path='/usr/sbin:/sbin:' + os.environ.get('PATH', ''))
 
+LIGHT = """
+#include <errno.h>
+#include <stdlib.h>
+typedef unsigned long long u64;
+#include "loop.h"
+int main(void)
+{
+	for (int i = 0; i < 20; i++) {
+		struct loop *s = loop__open_and_load();
+
+		if (!s)
+			return 1;
+		loop__destroy(s);
+	}
+	return 0;
+}
+"""
+
 _built = None
 
 
@@ -180,6 +198,26 @@ class Bpf(unittest.TestCase):
         self.assertLessEqual(400 - names, len(lost))
         self.assertEqual(run.status, 24, run)
         self.assertIn('lost: ', run.stderr)
+
+    def test_loads_inside_the_kernel(self):
+        """A light skeleton loads by a program of its own, which makes the system calls in the kernel."""
+        _, program = built()
+        skeleton = subprocess.run([BPFTOOL, 'gen', 'skeleton', '-L', program, 'name', 'loop'], capture_output=True,
+                                  text=True, check=False)
+        if skeleton.returncode:
+            self.skipTest('no light skeletons: ' + skeleton.stderr)
+        folder = live.temp_path('light')
+        folder.mkdir()
+        (folder / 'loop.h').write_text(skeleton.stdout)
+        (folder / 'light.c').write_text(LIGHT)
+        done = subprocess.run(['gcc', '-w', '-D_GNU_SOURCE', folder / 'light.c', '-o', folder / 'light', '-lbpf'],
+                              capture_output=True, text=True, check=False)
+        if done.returncode:
+            self.skipTest(done.stderr[-500:])
+        run, listing, programs = self.bpf('--', folder / 'light')
+        self.assertEqual(run.status, 0, run)
+        self.check_whole(listing, programs, 20)
+        self.assertEqual({p['loader']['comm'] for p in programs}, {'light'})
 
     def test_watch_of_all_processes(self):
         loader, program = built()
