@@ -6,8 +6,9 @@
  * close. What cannot be copied is named.
  *
  *   load     exit of bpf(2), ioctl(2), setsockopt(2): loads and attachments
+ *   drop     entry of close(2): what a program had run until now; loaded only when run times are asked for
  *   forked   a child of a followed process is followed
- *   ended    a process is forgotten
+ *   ended    a process is forgotten; what it still held is told as by drop
  *
  * These programs may be preempted: nothing per CPU is taken for granted.
  */
@@ -19,6 +20,7 @@
 
 #include "wire/bpfload.h"
 
+#define NR_CLOSE 3
 #define NR_IOCTL 16
 #define NR_SETSOCKOPT 54
 #define NR_BPF 321
@@ -33,6 +35,7 @@
 #define SO_ATTACH_BPF 50
 #define LINK_TYPE_PERF_EVENT 7
 #define MAP_TYPE_ARRAY 2
+#define MAP_TYPE_PERCPU_ARRAY 6
 #define MAP_TYPE_ARENA 33
 #define FUNCTIONS_MAX 1024
 #define MAPS_MAX 256
@@ -43,6 +46,7 @@
 /* Set before loading. */
 const volatile uint32_t rt_all = 0;   /* follow every process, not only those of the map */
 const volatile uint32_t rt_own = 0;   /* our own pid: left alone */
+const volatile uint32_t rt_cpus = 0;  /* possible CPUs, where run times are asked for; else 0 */
 const volatile uint64_t rt_since = 0; /* CLOCK_BOOTTIME: programs that were loaded before are none of ours */
 
 struct rt_load_counts rt_counts = {};
@@ -572,6 +576,108 @@ int load(uint64_t *ctx)
 	return 0;
 }
 
+/* ---- run times ---- */
+
+#define CPUS_MAX 8192
+
+/* Its elements show where each CPU's part of per-CPU memory lies; not every kernel names the table of these. */
+struct {
+	__uint(type, MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} percpu SEC(".maps");
+
+struct sum {
+	uint64_t at;      /* struct bpf_prog_stats, relative to a CPU's part of memory */
+	uint64_t element; /* the same of percpu's element */
+	uint64_t cnt, nsecs;
+};
+
+static long add_cpu(uint32_t cpu, void *arg)
+{
+	struct sum *sum = arg;
+	uint32_t zero = 0;
+	void *element = bpf_map_lookup_percpu_elem(&percpu, &zero, cpu);
+	uint64_t base = 0, v = 0;
+
+	if (!element)
+		return 1;
+	/* as a number: the verifier would not let a pointer leave its map */
+	bpf_probe_read_kernel(&base, sizeof(base), &element);
+	base -= sum->element;
+	base += sum->at;
+	bpf_probe_read_kernel(&v, sizeof(v), (void *)base + bpf_core_field_offset(struct bpf_prog_stats, cnt));
+	sum->cnt += v;
+	v = 0;
+	bpf_probe_read_kernel(&v, sizeof(v), (void *)base + bpf_core_field_offset(struct bpf_prog_stats, nsecs));
+	sum->nsecs += v;
+	return 0;
+}
+
+static __noinline int put_stats(struct bpf_prog *prog)
+{
+	struct rt_load_stats s = { .head.kind = RT_LOAD_STATS };
+	struct bpf_array *array = NULL;
+	void *map = &percpu;
+	struct sum sum = {};
+
+	if (!prog)
+		return 0;
+	/* through memory, as in add_cpu() */
+	bpf_probe_read_kernel(&array, sizeof(array), &map);
+	sum.element = (uint64_t)BPF_CORE_READ(array, pptrs[0]);
+	sum.at = (uint64_t)BPF_CORE_READ(prog, stats);
+	bpf_loop(rt_cpus < CPUS_MAX ? rt_cpus : CPUS_MAX, add_cpu, &sum, 0);
+	if (!sum.cnt)
+		return 0;
+	s.head.id = BPF_CORE_READ(prog, aux, id);
+	s.run_cnt = sum.cnt;
+	s.run_time_ns = sum.nsecs;
+	(void)bpf_ringbuf_output(&load_ring, &s, sizeof(s), BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* The program of a file: its own, or that of a link. */
+static struct bpf_prog *prog_behind(struct file *file)
+{
+	void *p = file ? BPF_CORE_READ(file, private_data) : NULL;
+	struct bpf_link *link = p;
+
+	if (!p)
+		return NULL;
+	return as_prog(p) ?: as_prog(BPF_CORE_READ(link, prog));
+}
+
+SEC("tp_btf/sys_enter")
+int drop(uint64_t *ctx)
+{
+	struct pt_regs *regs = (void *)ctx[0];
+
+	if (ctx[1] == NR_CLOSE && is_followed(bpf_get_current_pid_tgid() >> 32))
+		put_stats(prog_behind(file_of(regs->di)));
+	return 0;
+}
+
+static long drop_fd(uint32_t fd, void *arg)
+{
+	struct file **table = *(struct file ***)arg, *file = NULL;
+
+	bpf_probe_read_kernel(&file, sizeof(file), table + fd);
+	put_stats(prog_behind(file));
+	return 0;
+}
+
+static __noinline int drop_all(struct task_struct *task)
+{
+	struct fdtable *fdt = BPF_CORE_READ(task, files, fdt);
+	struct file **table = BPF_CORE_READ(fdt, fd);
+	uint32_t count = BPF_CORE_READ(fdt, max_fds);
+
+	bpf_loop(count < FDS_MAX ? count : FDS_MAX, drop_fd, &table, 0);
+	return 0;
+}
+
 SEC("raw_tp/sched_process_fork")
 int forked(uint64_t *ctx)
 {
@@ -590,8 +696,11 @@ int ended(uint64_t *ctx)
 	struct task_struct *task = (void *)ctx[0];
 	uint32_t tgid = BPF_CORE_READ(task, tgid);
 
-	if (BPF_CORE_READ(task, signal, live.counter) == 0)
-		bpf_map_delete_elem(&followed, &tgid);
+	if (BPF_CORE_READ(task, signal, live.counter) != 0)
+		return 0;
+	if (rt_cpus && is_followed(tgid))
+		drop_all(task);
+	bpf_map_delete_elem(&followed, &tgid);
 	return 0;
 }
 

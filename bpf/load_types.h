@@ -42,6 +42,15 @@ struct task_struct {
 
 struct bpf_prog_aux;
 
+/* u64_stats_t */
+struct bpf_prog_stats {
+	struct {
+		struct {
+			uint64_t a;
+		} v;
+	} cnt, nsecs;
+};
+
 struct bpf_prog {
 	enum bpf_prog_type type;
 	enum bpf_attach_type expected_attach_type;
@@ -102,7 +111,10 @@ struct bpf_map {
 
 struct bpf_array {
 	uint32_t elem_size;
-	char value[0];
+	union {
+		char value[0];
+		void *pptrs[0];
+	};
 };
 
 struct bpf_arena {

@@ -83,6 +83,18 @@ static void take_attach(struct rt_bpf_watch *w, const struct rt_load_attach *a)
 	rt_bpf_entry_attached(e, a->link, text);
 }
 
+/* Told before each descriptor is closed, so before the last one, too. */
+static void take_stats(struct rt_bpf_watch *w, const struct rt_load_stats *s)
+{
+	struct rt_bpf_entry *e = rt_bpf_catalog_find(&w->catalog, s->head.id);
+
+	if (!e || s->run_cnt < e->run_cnt)
+		return;
+	e->stats_known = true;
+	e->run_cnt = s->run_cnt;
+	e->run_time_ns = s->run_time_ns;
+}
+
 static int on_record(void *arg, void *data, size_t size)
 {
 	_cleanup_(rt_bpf_copy_destroyp) struct rt_bpf_copy *copy = NULL;
@@ -94,6 +106,8 @@ static int on_record(void *arg, void *data, size_t size)
 	memcpy(&head, data, sizeof(head));
 	if (head.kind == RT_LOAD_ATTACH && size >= sizeof(struct rt_load_attach))
 		take_attach(w, data);
+	else if (head.kind == RT_LOAD_STATS && size >= sizeof(struct rt_load_stats))
+		take_stats(w, data);
 	else
 		rt_bpf_copies_take(&w->copies, data, size, &copy);
 	if (copy)
@@ -347,17 +361,19 @@ static uint32_t ring_size(size_t wanted)
 	return size;
 }
 
-/* The copying program; what this kernel does not take is no error: then it is asked after each load. */
-static struct rt_error *load(struct rt_bpf_watch *w, const struct rt_bpf_watch_options *options)
+/* 0 or a negative errno. stats: with the program that tells run times before descriptors are closed. */
+static int try_load(struct rt_bpf_watch *w, const struct rt_bpf_watch_options *options, bool stats)
 {
 	int r;
 
 	w->bpf = bpfload_bpf__open();
 	if (!w->bpf)
-		return rt_error_errno(RT_E_KERNEL, errno, "cannot open the BPF programs");
+		return -errno;
 	w->bpf->rodata->rt_all = options->all;
 	w->bpf->rodata->rt_own = (uint32_t)getpid();
 	w->bpf->rodata->rt_since = clock_ns(CLOCK_BOOTTIME);
+	w->bpf->rodata->rt_cpus = stats ? (uint32_t)libbpf_num_possible_cpus() : 0;
+	bpf_program__set_autoload(w->bpf->progs.drop, stats);
 	bpf_map__set_max_entries(w->bpf->maps.load_ring, ring_size(options->ring_bytes));
 	r = bpfload_bpf__load(w->bpf);
 	if (!r)
@@ -366,11 +382,25 @@ static struct rt_error *load(struct rt_bpf_watch *w, const struct rt_bpf_watch_o
 		w->ring = ring_buffer__new(bpf_map__fd(w->bpf->maps.load_ring), on_record, w, NULL);
 		r = w->ring ? 0 : -errno;
 	}
+	if (r) {
+		bpfload_bpf__destroy(w->bpf);
+		w->bpf = NULL;
+	}
+	return r;
+}
+
+/* The copying program; what this kernel does not take is no error: then it is asked after each load. */
+static struct rt_error *load(struct rt_bpf_watch *w, const struct rt_bpf_watch_options *options)
+{
+	int r = try_load(w, options, options->stats);
+
+	/* lookups on other CPUs came with 5.19: without them, run times are those of the last question */
+	if (r && r != -EPERM && options->stats)
+		r = try_load(w, options, false);
 	if (!r)
 		return NULL;
-	bpfload_bpf__destroy(w->bpf);
-	w->bpf = NULL;
-	if (r == -EPERM || r == -EACCES)
+	/* EACCES is the verifier's word */
+	if (r == -EPERM)
 		return rt_bpf_refused(-r, "cannot load BPF programs");
 	if (asprintf(&w->limit,
 		     "this kernel does not take the program that copies loads (%s): programs that are closed at once "

@@ -6,6 +6,7 @@ That copies are what the kernel tells, byte for byte, is held by tests/unit/test
 """
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -173,6 +174,18 @@ class Bpf(unittest.TestCase):
         finally:
             os.kill(pid, signal.SIGKILL)
 
+    def test_run_counts_of_a_program_that_is_gone(self):
+        loader, program = built()
+        run, listing, programs = self.bpf('--stats', '--', loader, program, '3', '1', 'run', '40')
+        self.check_whole(listing, programs, 3)
+        ran = [p for p in programs if p.get('run_count')]
+        self.assertEqual(len(ran), 1, programs)
+        self.assertGreaterEqual(ran[0]['run_count'], 40)
+        self.assertGreater(ran[0]['run_time_ns'], 40)
+        self.assertEqual(ran[0]['state'], 'unloaded')
+        self.assertEqual(ran[0]['attached'], ['raw_tracepoint task_newtask'])
+        self.assertIn('; ran ', run.stderr)
+
     def test_list_is_what_bpftool_lists(self):
         if not BPFTOOL:
             self.skipTest('bpftool is not installed')
@@ -223,16 +236,17 @@ class Bpf(unittest.TestCase):
         loader, program = built()
         path = live.temp_path('bpf.json')
         process = live.Process([live.REFTRACE, 'bpf', '-a', f'--json={path}'])
-        ran = 0
 
-        def watched():
-            nonlocal ran
-            ran += 1
-            subprocess.run([loader, program, '1'], capture_output=True, check=True)
-            return any('reftrace' in p.get('comm', '') for q in json.loads(subprocess.run(
-                [BPFTOOL, '-j', 'link', 'list'], capture_output=True, text=True, check=False).stdout or '[]')
-                for p in q.get('pids', [])) or ran > 20
-        live.wait_until(watched)
+        def links():
+            for info in pathlib.Path('/proc', str(process.popen.pid), 'fdinfo').iterdir():
+                try:
+                    yield 'link_id' in info.read_text()
+                except OSError:
+                    continue
+
+        def watching():
+            return sum(links()) >= 3
+        self.assertTrue(live.wait_until(watching))
         subprocess.run([loader, program, '25'], capture_output=True, check=True)
         process.popen.send_signal(signal.SIGINT)
         status, _, err = process.wait()

@@ -9,7 +9,7 @@
  *
  * MODE: close (the default); pin PATH: pins the last one; link: attaches the last one by a
  * link that is pinned at PATH; fd: a child keeps its descriptor and sleeps until it is killed,
- * its pid is printed.
+ * its pid is printed; run NUMBER: attaches the last one, starts NUMBER processes, closes it.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *object, *mode = "close", *argument;
@@ -104,6 +105,17 @@ static void keep(struct bpf_object *o)
 			perror("link");
 		else
 			bpf_link__disconnect(link);
+	} else if (!strcmp(mode, "run")) {
+		struct bpf_link *link = bpf_program__attach(p);
+
+		for (int i = atoi(argument); link && i > 0; i--) {
+			pid_t child = fork();
+
+			if (!child)
+				_exit(0);
+			waitpid(child, NULL, 0);
+		}
+		bpf_link__destroy(link);
 	} else if (!strcmp(mode, "fd")) {
 		pid_t child;
 
