@@ -79,8 +79,8 @@ static struct rt_error *read_arrays(int fd, uint32_t id, struct rt_bpf_dump *dum
 		if (!count || !element)
 			continue;
 		if (count * element > BYTES_MAX)
-			return rt_error_new(RT_E_LIMIT, "BPF program %u has an array of %llu bytes", id,
-					    (unsigned long long)(count * element));
+			return rt_error_new(RT_E_LIMIT, "BPF program %u has an array of more than %u bytes", id,
+					    BYTES_MAX);
 		dump->arrays[i] = calloc(count, element);
 		if (!dump->arrays[i])
 			return rt_error_nomem();
