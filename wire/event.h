@@ -273,6 +273,8 @@ enum rt_blob {
 	RT_BLOB_KSYMS = 4,        /* lines "address type name" of kernel symbols that samples need */
 	RT_BLOB_HOST = 5,         /* lines "key value" about the machine (src/perfdata) */
 	RT_BLOB_BPF_LOST = 6,     /* text: what of a BPF program could not be kept, and why; id = program id */
+	RT_BLOB_BPF_EXTRA = 7, /* rt_bpf_extra_encode() (src/bpfimage): who loaded a program, when, map names; the last
+				  one counts; id = program id */
 };
 
 /* Bytes [offset, offset + bytes) of a blob of total bytes. The parts of one blob follow each other in order. */

@@ -257,6 +257,13 @@ RT_CHECK struct rt_error *rt_identity_find(const struct rt_session_options *opti
 RT_CHECK struct rt_error *rt_identity_environment(const struct rt_identity *id, const char *const *extra, char ***ret);
 void rt_environment_free(char **env);
 void rt_identity_deinit(struct rt_identity *id);
+/* In a child: takes the identity on. false: errno. */
+bool rt_target_become(const struct rt_identity *id);
+/*
+ * Becomes the program, found as execvp() finds it; but a file that the kernel does not
+ * take is no shell script: execvp() would trace a shell that reads it. Returns with errno.
+ */
+void rt_target_exec(const char *const *command);
 
 /* ---- tracee.c: what ptrace tells ---- */
 

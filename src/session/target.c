@@ -26,7 +26,7 @@ unsigned long rt_session_ptrace_flags(const struct rt_session *s)
 	return s->options.no_follow ? flags : flags | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 }
 
-static bool become(const struct rt_identity *id)
+bool rt_target_become(const struct rt_identity *id)
 {
 	if (!id->change)
 		return true;
@@ -34,11 +34,7 @@ static bool become(const struct rt_identity *id)
 	       setresuid(id->uid, id->uid, id->uid) == 0;
 }
 
-/*
- * Becomes the program, found as execvp() finds it; but a file that the kernel does not
- * take is no shell script: execvp() would trace a shell that reads it. Returns with errno.
- */
-static void run(const char *const *command)
+void rt_target_exec(const char *const *command)
 {
 	const char *name = command[0], *path = getenv("PATH") ?: "/usr/local/bin:/usr/bin:/bin";
 	/* the list is the owner's; exec does not write to it */
@@ -77,10 +73,10 @@ static void child(struct rt_session *s, const struct rt_identity *id, char **env
 		if (s->old_limits[i].known)
 			setrlimit(s->old_limits[i].resource, &s->old_limits[i].limit);
 	}
-	if (become(id)) {
+	if (rt_target_become(id)) {
 		environ = env;
 		sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
-		run(s->options.command);
+		rt_target_exec(s->options.command);
 	}
 	errnum = errno;
 	if (write(report, &errnum, sizeof(errnum)) < 0)
