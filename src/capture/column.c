@@ -204,6 +204,7 @@ struct rt_error *rt_spool_unpack(struct rt_spool_unpacker *unpacker, struct rt_b
 			*ret_fault = "a column cannot be unpacked";
 			return NULL;
 		}
+		unpacker->columns[i].data[bytes] = 0;
 		columns[i] = rt_bytes_make(unpacker->columns[i].data, bytes);
 	}
 	if (rt_cursor_left(&c))

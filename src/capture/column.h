@@ -33,8 +33,8 @@ RT_CHECK struct rt_error *rt_spool_unpacker_create(struct rt_spool_unpacker **re
 void rt_spool_unpacker_destroy(struct rt_spool_unpacker *unpacker);
 RT_CLEANUP(struct rt_spool_unpacker *, rt_spool_unpacker_destroy);
 /*
- * Fills columns[RT_SPOOL_COLUMNS], 8-aligned and valid until the next call, from the payload of any hand. *ret_fault
- * says what is wrong with it, or is NULL.
+ * Fills columns[RT_SPOOL_COLUMNS], 8-aligned and valid until the next call, from the payload of any hand. Behind each
+ * lies one readable byte more. *ret_fault says what is wrong with it, or is NULL.
  */
 RT_CHECK struct rt_error *rt_spool_unpack(struct rt_spool_unpacker *unpacker, struct rt_bytes payload,
 					  struct rt_bytes *columns, const char **ret_fault);

@@ -9,7 +9,15 @@
 #include "capture/model.h"
 #include "event/stream.h"
 
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
 enum { BLOCK = 256 };
+
+/* Where the columns that have a byte for each event go on. */
+struct dense {
+	const uint8_t *lane, *site_lo, *site_hi, *control, *time_lo, *time_hi;
+};
 
 struct rt_spool_decoder {
 	struct rt_spool_model model;
@@ -17,20 +25,11 @@ struct rt_spool_decoder {
 	struct rt_bytes
 		columns[RT_SPOOL_COLUMNS]; /* what is left of each; the dense ones are read by record and event */
 	size_t record, records;            /* next one, and how many */
-	size_t event;
-	size_t verbatim; /* bytes read */
+	size_t event, object; /* read of the columns that have something for each event, or each known object */
+	size_t verbatim;      /* bytes read */
 	const char *fault;
 	struct rt_wire_event block[BLOCK];
 };
-
-static bool take_u8(struct rt_bytes *column, uint8_t *ret)
-{
-	if (!column->size)
-		return false;
-	*ret = *column->data++;
-	column->size--;
-	return true;
-}
 
 static bool take_uleb(struct rt_bytes *column, uint64_t *ret)
 {
@@ -107,45 +106,41 @@ static inline struct rt_spool_lane *take_lane(struct rt_spool_decoder *r, uint8_
 static __attribute__((noinline)) uint16_t new_site(struct rt_spool_decoder *r)
 {
 	struct rt_bytes *rare = &r->columns[RT_SPOOL_RARE];
-	struct rt_spool_site *s = rt_spool_add_site(&r->model);
+	struct rt_spool_site what = { 0 };
 	uint32_t delta, flags, op;
 
-	if (!s || !take_u32(rare, &s->point) || !take_u32(rare, &s->stack) || !take_u32(rare, &delta) ||
+	if (!take_u32(rare, &what.point) || !take_u32(rare, &what.stack) || !take_u32(rare, &delta) ||
 	    !take_u32(rare, &flags) || !take_u32(rare, &op) || delta > UINT16_MAX || flags > UINT16_MAX ||
 	    op > UINT8_MAX)
 		return 0;
-	s->delta = (int16_t)delta;
-	s->flags = (uint16_t)flags;
-	s->op = (uint8_t)op;
-	return (uint16_t)r->model.sites;
+	what.delta = (int16_t)delta;
+	what.flags = (uint16_t)flags;
+	what.op = (uint8_t)op;
+	return rt_spool_add_site(&r->model, what) ? (uint16_t)r->model.sites : 0;
 }
 
 /* Number of the event's site; 0: damaged. */
-static inline uint16_t take_site(struct rt_spool_decoder *r, struct rt_spool_thread *thread)
+static inline uint16_t take_site(struct rt_spool_decoder *r, const struct dense *dense, size_t n,
+				 struct rt_spool_thread *thread)
 {
 	uint16_t *next = &r->model.site[thread->site].next;
-	unsigned code = r->columns[RT_SPOOL_SITE_LO].data[r->event] |
-			(unsigned)r->columns[RT_SPOOL_SITE_HI].data[r->event] << 8;
-	uint16_t number = (uint16_t)code;
+	uint16_t code = (uint16_t)(dense->site_lo[n] | dense->site_hi[n] << 8), number = *next;
 
-	if (!code)
-		number = *next;
-	else if (code == RT_SPOOL_SITE_NEW)
-		number = new_site(r);
-	else if (code > r->model.sites)
-		return 0;
+	number = (uint16_t)rt_spool_choose(!code, number, code);
+	if (unlikely(code > r->model.sites))
+		number = code == RT_SPOOL_SITE_NEW ? new_site(r) : 0;
 	*next = number;
 	thread->site = number;
 	return number;
 }
 
-static inline bool take_time(struct rt_spool_decoder *r, struct rt_spool_lane *lane, struct rt_spool_site *site)
+static inline bool take_time(struct rt_spool_decoder *r, const struct dense *dense, size_t n,
+			     struct rt_spool_lane *lane, struct rt_spool_site *site)
 {
-	uint64_t folded = r->columns[RT_SPOOL_TIME_LO].data[r->event], wrong;
-	uint64_t high = r->columns[RT_SPOOL_TIME_HI].data[r->event];
+	uint64_t folded = dense->time_lo[n], high = dense->time_hi[n], wrong;
 	uint64_t guess = rt_spool_guess_time(lane, site);
 
-	if (high != RT_SPOOL_TIME_ESCAPE) {
+	if (likely(high != RT_SPOOL_TIME_ESCAPE)) {
 		wrong = rt_spool_unfold(folded | high << 8);
 		rt_spool_learn_time(site, (int32_t)wrong);
 	} else if (!take_difference(r, RT_SPOOL_TIME_FAR, &wrong)) {
@@ -155,33 +150,32 @@ static inline bool take_time(struct rt_spool_decoder *r, struct rt_spool_lane *l
 	return true;
 }
 
-/* Number of the object that the code means. */
+/* Number of the object that the code means. No branch between the two usual ones: nobody could predict it. */
 static inline bool take_object(struct rt_spool_decoder *r, const struct rt_spool_thread *thread, unsigned code,
 			       uint16_t *ret)
 {
+	struct rt_bytes *low = &r->columns[RT_SPOOL_OBJECT_LO];
+	size_t at = r->object, known = code == RT_SPOOL_OBJECT_KNOWN;
+	uint16_t number = (uint16_t)(low->data[at] | r->columns[RT_SPOOL_OBJECT_HI].data[at] << 8);
+	uint16_t recent = rt_spool_recent(thread, code);
 	uint64_t difference;
-	uint8_t low, high;
 
-	if (code < RT_SPOOL_RECENT) {
-		*ret = rt_spool_recent(thread, code);
+	if (code == RT_SPOOL_OBJECT_NEW) {
+		if (!take_difference(r, RT_SPOOL_ADDRESS, &difference) ||
+		    !rt_spool_add_object(&r->model, r->model.address + difference))
+			return false;
+		*ret = (uint16_t)r->model.objects;
 		return true;
 	}
-	if (code == RT_SPOOL_OBJECT_KNOWN) {
-		if (!take_u8(&r->columns[RT_SPOOL_OBJECT_LO], &low) || !take_u8(&r->columns[RT_SPOOL_OBJECT_HI], &high))
-			return false;
-		*ret = (uint16_t)(low | high << 8);
-		return *ret <= r->model.objects;
-	}
-	if (code != RT_SPOOL_OBJECT_NEW || !take_difference(r, RT_SPOOL_ADDRESS, &difference) ||
-	    !rt_spool_add_object(&r->model, r->model.address + difference))
-		return false;
-	*ret = (uint16_t)r->model.objects;
-	return true;
+	r->object = at + known;
+	number = (uint16_t)rt_spool_choose(known, number, recent);
+	*ret = number;
+	return likely(r->object <= low->size && number <= r->model.objects &&
+		      code - RT_SPOOL_RECENT >= RT_SPOOL_OBJECT_KNOWN - RT_SPOOL_RECENT);
 }
 
 /* What CONTROL says to differ from the guesses in e. */
-static bool take_differences(struct rt_spool_decoder *r, unsigned control, const struct rt_spool_thread *thread,
-			     struct rt_wire_event *e)
+static bool take_differences(struct rt_spool_decoder *r, unsigned control, struct rt_wire_event *e)
 {
 	uint64_t difference;
 
@@ -193,7 +187,7 @@ static bool take_differences(struct rt_spool_decoder *r, unsigned control, const
 	if (control & RT_SPOOL_X_SP) {
 		if (!take_difference(r, RT_SPOOL_SP, &difference))
 			return false;
-		e->sp = thread->sp + difference;
+		e->sp += difference;
 	}
 	if (control & RT_SPOOL_X_COUNT) {
 		if (!take_difference(r, RT_SPOOL_COUNT, &difference))
@@ -209,48 +203,45 @@ static bool take_differences(struct rt_spool_decoder *r, unsigned control, const
 }
 
 /* false: damaged */
-static inline bool take_event(struct rt_spool_decoder *r, uint8_t lane_code, struct rt_wire_event *e)
+static inline bool take_event(struct rt_spool_decoder *r, const struct dense *dense, size_t n, struct rt_wire_event *e)
 {
-	struct rt_spool_lane *lane = take_lane(r, lane_code);
+	struct rt_spool_lane *lane = take_lane(r, dense->lane[n]);
 	struct rt_spool_thread *thread = lane ? &r->model.thread[lane->thread] : NULL;
-	uint16_t site_number = thread ? take_site(r, thread) : 0, object_number;
+	uint16_t site_number = thread ? take_site(r, dense, n, thread) : 0, object_number;
 	struct rt_spool_site *site = &r->model.site[site_number];
-	unsigned control = r->columns[RT_SPOOL_CONTROL].data[r->event];
+	unsigned control = dense->control[n];
 	unsigned code = (control & RT_SPOOL_OBJECT_CODE) ^ site->code;
 	struct rt_spool_object *object;
-	bool fresh = code == RT_SPOOL_OBJECT_NEW || site->op == RT_OP_NEW;
-	uint64_t *sp;
+	bool fresh = (code == RT_SPOOL_OBJECT_NEW) | (site->op == RT_OP_NEW);
 
-	if (!site_number || !take_time(r, lane, site) || !take_object(r, thread, code, &object_number))
+	if (!site_number || !take_time(r, dense, n, lane, site) || !take_object(r, thread, code, &object_number))
 		return false;
 	object = &r->model.object[object_number];
-	sp = rt_spool_guess_sp(&r->model, lane->thread, site_number);
-	*e = (struct rt_wire_event){
-		.head = { .size = sizeof(*e),
-			  .kind = RT_WIRE_EVENT,
-			  .op = site->op,
-			  .seq = rt_spool_guess_seq(lane),
-			  .time_ns = lane->time_ns,
-			  .pid = thread->pid,
-			  .tid = thread->tid },
-		.object = object->address,
-		.aux = site->aux,
-		.sp = *sp,
-		.count = rt_spool_guess_count(site, object, fresh),
-		.point = site->point,
-		.stack = site->stack,
-		.delta = site->delta,
-		.flags = site->flags,
-	};
-	if (control & ~RT_SPOOL_OBJECT_CODE && !take_differences(r, control, thread, e))
+	e->head.size = sizeof(*e);
+	e->head.kind = RT_WIRE_EVENT;
+	e->head.op = site->op;
+	e->head.seq = rt_spool_guess_seq(lane);
+	e->head.time_ns = lane->time_ns;
+	e->head.pid = thread->pid;
+	e->head.tid = thread->tid;
+	e->object = object->address;
+	e->aux = site->aux;
+	e->sp = rt_spool_guess_sp(thread, site);
+	e->count = rt_spool_guess_count(site, object, fresh);
+	e->point = site->point;
+	e->stack = site->stack;
+	e->delta = site->delta;
+	e->flags = site->flags;
+	if (unlikely(control & ~RT_SPOOL_OBJECT_CODE) && !take_differences(r, control, e))
 		return false;
 	lane->seq = e->head.seq;
-	thread->sp = *sp = e->sp;
+	if (control & RT_SPOOL_X_SP)
+		rt_spool_learn_sp(thread, site, e->sp);
+	thread->strayed = control & RT_SPOOL_X_SP;
 	site->aux = e->aux;
 	site->code = (uint8_t)code;
 	rt_spool_learn_count(site, object, fresh, e->count);
 	rt_spool_remember(thread, object_number);
-	r->event++;
 	return true;
 }
 
@@ -274,20 +265,32 @@ static size_t fault(struct rt_spool_decoder *r, const char *text, const char **r
 	return 0;
 }
 
+/* Decodes events up to the next record of another kind; how many. */
+static size_t next_events(struct rt_spool_decoder *r, size_t most)
+{
+	const struct dense dense = {
+		.lane = r->columns[RT_SPOOL_LANE].data + r->record,
+		.site_lo = r->columns[RT_SPOOL_SITE_LO].data + r->event,
+		.site_hi = r->columns[RT_SPOOL_SITE_HI].data + r->event,
+		.control = r->columns[RT_SPOOL_CONTROL].data + r->event,
+		.time_lo = r->columns[RT_SPOOL_TIME_LO].data + r->event,
+		.time_hi = r->columns[RT_SPOOL_TIME_HI].data + r->event,
+	};
+	size_t n = 0;
+
+	while (n < most && dense.lane[n] != RT_SPOOL_LANE_VERBATIM && take_event(r, &dense, n, &r->block[n]))
+		n++;
+	r->event += n;
+	r->record += n;
+	return n;
+}
+
 size_t rt_spool_decoder_next(struct rt_spool_decoder *decoder, const struct rt_wire_head **ret, const char **ret_fault)
 {
-	const uint8_t *lanes = decoder->columns[RT_SPOOL_LANE].data;
-	size_t n = 0, first = decoder->record, left = decoder->records - first;
+	size_t left = decoder->records - decoder->record;
+	size_t n = next_events(decoder, left < BLOCK ? left : BLOCK);
 
 	*ret_fault = NULL;
-	if (left > BLOCK)
-		left = BLOCK;
-	while (n < left && lanes[first + n] != RT_SPOOL_LANE_VERBATIM) {
-		if (!take_event(decoder, lanes[first + n], &decoder->block[n]))
-			break;
-		n++;
-	}
-	decoder->record += n;
 	if (n) {
 		*ret = &decoder->block[0].head;
 		return n;
@@ -296,7 +299,8 @@ size_t rt_spool_decoder_next(struct rt_spool_decoder *decoder, const struct rt_w
 		return decoder->verbatim < decoder->columns[RT_SPOOL_VERBATIM].size
 			       ? fault(decoder, "bytes behind its records", ret_fault)
 			       : 0;
-	if (lanes[first] != RT_SPOOL_LANE_VERBATIM || !take_verbatim(decoder, ret))
+	if (decoder->columns[RT_SPOOL_LANE].data[decoder->record] != RT_SPOOL_LANE_VERBATIM ||
+	    !take_verbatim(decoder, ret))
 		return fault(decoder, "a record is malformed", ret_fault);
 	decoder->record++;
 	return 1;
@@ -314,6 +318,8 @@ static const char *count_columns(const struct rt_spool_decoder *r, uint32_t reco
 		return "records are missing";
 	for (size_t i = 0; i < lanes.size; i++)
 		events += lanes.data[i] != RT_SPOOL_LANE_VERBATIM;
+	if (r->columns[RT_SPOOL_OBJECT_LO].size != r->columns[RT_SPOOL_OBJECT_HI].size)
+		return "objects are missing";
 	for (size_t i = 0; i < sizeof(by_event) / sizeof(by_event[0]); i++) {
 		if (r->columns[by_event[i]].size != events)
 			return "events are missing";
@@ -324,7 +330,7 @@ static const char *count_columns(const struct rt_spool_decoder *r, uint32_t reco
 struct rt_error *rt_spool_decoder_begin(struct rt_spool_decoder *decoder, struct rt_bytes payload, uint32_t records,
 					const char **ret_fault)
 {
-	decoder->record = decoder->records = decoder->event = decoder->verbatim = 0;
+	decoder->record = decoder->records = decoder->event = decoder->object = decoder->verbatim = 0;
 	RT_TRY(rt_spool_unpack(decoder->unpacker, payload, decoder->columns, ret_fault));
 	if (!*ret_fault)
 		*ret_fault = count_columns(decoder, records);

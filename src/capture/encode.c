@@ -21,6 +21,7 @@ struct rt_spool_encoder {
 	uint16_t object_slots[OBJECT_SLOTS];  /* hash of the address -> object */
 	uint16_t site_slots[SMALL_SLOTS];
 	uint16_t thread_slots[SMALL_SLOTS];
+	uint64_t recent[RT_SPOOL_RECORDS_MAX + 1][RT_SPOOL_RECENT]; /* addresses of each thread's recent objects */
 };
 
 static uint64_t mix(uint64_t a)
@@ -94,6 +95,7 @@ static __attribute__((noinline)) struct rt_spool_lane *switch_lane(struct rt_spo
 		rt_spool_put_uleb(rare, e->head.tid);
 		rt_spool_add_thread(&w->model, e->head.pid, e->head.tid);
 		*thread = (uint16_t)w->model.threads;
+		memset(w->recent[*thread], 0, sizeof(w->recent[*thread]));
 	}
 	w->model.lane[*lane].thread = *thread;
 	return &w->model.lane[*lane];
@@ -114,18 +116,16 @@ static inline struct rt_spool_lane *put_lane(struct rt_spool_encoder *w, const s
 static __attribute__((noinline)) uint16_t new_site(struct rt_spool_encoder *w, const struct rt_wire_event *e)
 {
 	struct rt_spool_fill *rare = &w->columns[RT_SPOOL_RARE];
-	struct rt_spool_site *s = rt_spool_add_site(&w->model);
+	struct rt_spool_site what = {
+		.point = e->point, .stack = e->stack, .delta = e->delta, .flags = e->flags, .op = e->head.op
+	};
 
-	s->point = e->point;
-	s->stack = e->stack;
-	s->delta = e->delta;
-	s->flags = e->flags;
-	s->op = e->head.op;
-	rt_spool_put_uleb(rare, s->point);
-	rt_spool_put_uleb(rare, s->stack);
-	rt_spool_put_uleb(rare, (uint16_t)s->delta);
-	rt_spool_put_uleb(rare, s->flags);
-	rt_spool_put_uleb(rare, s->op);
+	rt_spool_add_site(&w->model, what);
+	rt_spool_put_uleb(rare, e->point);
+	rt_spool_put_uleb(rare, e->stack);
+	rt_spool_put_uleb(rare, (uint16_t)e->delta);
+	rt_spool_put_uleb(rare, e->flags);
+	rt_spool_put_uleb(rare, e->head.op);
 	return (uint16_t)w->model.sites;
 }
 
@@ -168,27 +168,41 @@ static inline void put_time(struct rt_spool_encoder *w, struct rt_spool_lane *la
 	lane->time_ns = w->model.time_ns = time_ns;
 }
 
-/* The code of the object; *ret is its number. */
-static inline unsigned put_object(struct rt_spool_encoder *w, const struct rt_spool_thread *thread, uint64_t address,
-				  uint16_t *ret)
+/* How many events of the thread ago it had the object; RT_SPOOL_RECENT: more than that. */
+static inline unsigned find_recent(const uint64_t *recent, unsigned events, uint64_t address)
 {
-	uint16_t none = 0, *slot = address ? find_object(w, address) : &none;
-	uint64_t before = w->model.address;
-	uint16_t number = *slot;
+	unsigned found = 0;
 
-	if (address && !number) {
+	for (unsigned i = 0; i < RT_SPOOL_RECENT; i++)
+		found |= (unsigned)(recent[i] == address) << i;
+	/* the oldest one in bit 0, the newest one in bit 7 */
+	found = (found | found << RT_SPOOL_RECENT) >> events % RT_SPOOL_RECENT & ((1u << RT_SPOOL_RECENT) - 1);
+	return found ? (unsigned)__builtin_clz(found) - (32 - RT_SPOOL_RECENT) : RT_SPOOL_RECENT;
+}
+
+/* The code of the object; *ret is its number. */
+static inline unsigned put_object(struct rt_spool_encoder *w, uint32_t thread_number, uint64_t address, uint16_t *ret)
+{
+	const struct rt_spool_thread *thread = &w->model.thread[thread_number];
+	uint64_t *recent = w->recent[thread_number], before = w->model.address;
+	unsigned code = find_recent(recent, thread->events, address);
+	uint16_t none = 0, *slot;
+
+	recent[thread->events % RT_SPOOL_RECENT] = address;
+	if (code < RT_SPOOL_RECENT) {
+		*ret = rt_spool_recent(thread, code);
+		return code;
+	}
+	slot = address ? find_object(w, address) : &none;
+	if (address && !*slot) {
 		rt_spool_add_object(&w->model, address);
 		*ret = *slot = (uint16_t)w->model.objects;
 		rt_spool_put_uleb(&w->columns[RT_SPOOL_ADDRESS], rt_spool_fold(address - before));
 		return RT_SPOOL_OBJECT_NEW;
 	}
-	*ret = number;
-	for (unsigned code = 0; code < RT_SPOOL_RECENT; code++) {
-		if (rt_spool_recent(thread, code) == number)
-			return code;
-	}
-	rt_spool_put_u8(&w->columns[RT_SPOOL_OBJECT_LO], (uint8_t)number);
-	rt_spool_put_u8(&w->columns[RT_SPOOL_OBJECT_HI], (uint8_t)(number >> 8));
+	*ret = *slot;
+	rt_spool_put_u8(&w->columns[RT_SPOOL_OBJECT_LO], (uint8_t)*slot);
+	rt_spool_put_u8(&w->columns[RT_SPOOL_OBJECT_HI], (uint8_t)(*slot >> 8));
 	return RT_SPOOL_OBJECT_KNOWN;
 }
 
@@ -203,10 +217,10 @@ static inline void add_event(struct rt_spool_encoder *w, const struct rt_wire_ev
 	struct rt_spool_thread *thread = &w->model.thread[lane->thread];
 	uint16_t site_number = put_site(w, thread, e), object_number;
 	struct rt_spool_site *site = &w->model.site[site_number];
-	unsigned code = put_object(w, thread, e->object, &object_number), control = code ^ site->code;
+	unsigned code = put_object(w, lane->thread, e->object, &object_number), control = code ^ site->code;
 	struct rt_spool_object *object = &w->model.object[object_number];
-	bool fresh = code == RT_SPOOL_OBJECT_NEW || site->op == RT_OP_NEW;
-	uint64_t *sp = rt_spool_guess_sp(&w->model, lane->thread, site_number);
+	bool fresh = (code == RT_SPOOL_OBJECT_NEW) | (site->op == RT_OP_NEW);
+	uint64_t sp = rt_spool_guess_sp(thread, site);
 	uint32_t seq = rt_spool_guess_seq(lane), count = rt_spool_guess_count(site, object, fresh);
 
 	put_time(w, lane, site, e->head.time_ns);
@@ -214,9 +228,10 @@ static inline void add_event(struct rt_spool_encoder *w, const struct rt_wire_ev
 		control |= RT_SPOOL_X_SEQ;
 		put_difference(w, RT_SPOOL_SEQ, (uint64_t)e->head.seq - seq);
 	}
-	if (e->sp != *sp) {
+	if (e->sp != sp) {
 		control |= RT_SPOOL_X_SP;
-		put_difference(w, RT_SPOOL_SP, e->sp - thread->sp);
+		put_difference(w, RT_SPOOL_SP, e->sp - sp);
+		rt_spool_learn_sp(thread, site, e->sp);
 	}
 	if (e->count != count) {
 		control |= RT_SPOOL_X_COUNT;
@@ -228,7 +243,7 @@ static inline void add_event(struct rt_spool_encoder *w, const struct rt_wire_ev
 	}
 	rt_spool_put_u8(&w->columns[RT_SPOOL_CONTROL], (uint8_t)control);
 	lane->seq = e->head.seq;
-	thread->sp = *sp = e->sp;
+	thread->strayed = e->sp != sp;
 	site->aux = e->aux;
 	site->code = (uint8_t)code;
 	rt_spool_learn_count(site, object, fresh, e->count);

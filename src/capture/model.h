@@ -17,7 +17,6 @@
 
 enum {
 	RT_SPOOL_LANES_MAX = 1 << (32 - RT_SEQ_BITS), /* producers that a seq can name */
-	RT_SPOOL_SP_GUESSES = 4096,
 	RT_SPOOL_INTERVAL_SHIFT = 3, /* an interval is held in 1/8 ns and moves by 1/8 of what it was wrong */
 };
 
@@ -30,9 +29,10 @@ struct rt_spool_lane {
 
 struct rt_spool_thread {
 	uint32_t pid, tid;
-	uint64_t sp;                      /* of its last event */
+	uint64_t base;                    /* its events' sp, less the depth of their site */
 	uint16_t site;                    /* of its last event */
-	uint16_t events;                  /* seen, modulo 2^16 */
+	uint8_t events;                   /* seen, modulo 256 */
+	bool strayed;                     /* the sp of its last event was not as guessed */
 	uint16_t recent[RT_SPOOL_RECENT]; /* objects of its last events; the newest at (events - 1) % 8 */
 };
 
@@ -42,10 +42,13 @@ struct rt_spool_site {
 	int16_t delta;
 	uint16_t flags;
 	uint8_t op;
-	uint8_t code;     /* how the object of the last event was found */
-	uint16_t next;    /* site that followed last in the same thread */
-	int32_t interval; /* from the event before on the same lane, 1/8 ns */
-	uint32_t count;   /* of the last object that was new */
+	uint8_t code;           /* how the object of the last event was found */
+	uint16_t next;          /* site that followed last in the same thread */
+	int32_t interval;       /* from the event before on the same lane, 1/8 ns */
+	uint32_t count;         /* of the last object that was new */
+	uint32_t counted;       /* all ones where events carry the counter, else 0 */
+	uint32_t before, after; /* what the operation adds to the object's counter before the event says it, and then */
+	uint64_t depth;         /* of its sp, from the base of its thread */
 	uint64_t aux;
 };
 
@@ -58,7 +61,6 @@ struct rt_spool_model {
 	uint64_t time_ns;                        /* of the last event of any lane */
 	uint64_t address;                        /* of the last new object */
 	uint32_t lanes, threads, sites, objects; /* numbers given so far */
-	uint64_t sp[RT_SPOOL_SP_GUESSES];        /* by thread and site */
 	struct rt_spool_lane lane[RT_SPOOL_LANES_MAX + 1];
 	struct rt_spool_thread thread[RT_SPOOL_RECORDS_MAX + 1];
 	struct rt_spool_site site[RT_SPOOL_RECORDS_MAX + 1];
@@ -70,7 +72,6 @@ static inline void rt_spool_model_reset(struct rt_spool_model *m)
 {
 	m->time_ns = m->address = 0;
 	m->lanes = m->threads = m->sites = m->objects = 0;
-	memset(m->sp, 0, sizeof(m->sp));
 	m->thread[0] = (struct rt_spool_thread){ 0 };
 	m->site[0] = (struct rt_spool_site){ 0 };
 	m->object[0] = (struct rt_spool_object){ 0 };
@@ -93,11 +94,17 @@ static inline struct rt_spool_thread *rt_spool_add_thread(struct rt_spool_model 
 	return &m->thread[m->threads];
 }
 
-static inline struct rt_spool_site *rt_spool_add_site(struct rt_spool_model *m)
+static inline struct rt_spool_site *rt_spool_add_site(struct rt_spool_model *m, struct rt_spool_site what)
 {
 	if (m->sites == RT_SPOOL_RECORDS_MAX)
 		return NULL;
-	m->site[++m->sites] = (struct rt_spool_site){ 0 };
+	if (what.flags & (RT_EV_COUNT_READ | RT_EV_COUNT_EXACT))
+		what.counted = UINT32_MAX;
+	if (what.flags & RT_EV_AT_RETURN)
+		what.before = (uint32_t)(int32_t)what.delta;
+	else
+		what.after = (uint32_t)(int32_t)what.delta;
+	m->site[++m->sites] = what;
 	return &m->site[m->sites];
 }
 
@@ -126,28 +133,39 @@ static inline void rt_spool_learn_time(struct rt_spool_site *site, int32_t wrong
 	site->interval += site->interval ? wrong : wrong * (1 << RT_SPOOL_INTERVAL_SHIFT);
 }
 
-static inline uint64_t *rt_spool_guess_sp(struct rt_spool_model *m, uint32_t thread, uint32_t site)
+static inline uint64_t rt_spool_guess_sp(const struct rt_spool_thread *thread, const struct rt_spool_site *site)
 {
-	return &m->sp[(site + thread * 97) % RT_SPOOL_SP_GUESSES];
+	return thread->base + site->depth;
+}
+
+/* After a wrong guess. A thread whose sp strays twice in a row, or that is new, has another base; else the site moved.
+ */
+static inline void rt_spool_learn_sp(struct rt_spool_thread *thread, struct rt_spool_site *site, uint64_t sp)
+{
+	if (thread->strayed || !thread->base)
+		thread->base = sp - site->depth;
+	else
+		site->depth = sp - thread->base;
+}
+
+/* condition ? a : b, as arithmetic where nobody could predict a branch */
+static inline uint32_t rt_spool_choose(bool condition, uint32_t a, uint32_t b)
+{
+	return b ^ ((a ^ b) & (0u - condition));
 }
 
 /* fresh: the object is new to the chunk or is made by this event. */
 static inline uint32_t rt_spool_guess_count(const struct rt_spool_site *site, const struct rt_spool_object *object,
 					    bool fresh)
 {
-	if (!(site->flags & (RT_EV_COUNT_READ | RT_EV_COUNT_EXACT)))
-		return 0;
-	if (fresh)
-		return site->count;
-	return object->count + (site->flags & RT_EV_AT_RETURN ? (uint32_t)(int32_t)site->delta : 0);
+	return rt_spool_choose(fresh, site->count, object->count + site->before) & site->counted;
 }
 
 static inline void rt_spool_learn_count(struct rt_spool_site *site, struct rt_spool_object *object, bool fresh,
 					uint32_t count)
 {
-	if (fresh)
-		site->count = count;
-	object->count = count + (site->flags & RT_EV_AT_RETURN ? 0 : (uint32_t)(int32_t)site->delta);
+	site->count = rt_spool_choose(fresh, count, site->count);
+	object->count = count + site->after;
 }
 
 static inline uint16_t rt_spool_recent(const struct rt_spool_thread *thread, unsigned code)

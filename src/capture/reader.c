@@ -251,7 +251,8 @@ static struct rt_error *next_chunk(struct rt_spool_reader *r, const struct rt_wi
 }
 
 /* More records of the current chunk or of the next one; *ret stays NULL at the end. */
-static struct rt_error *next_records(struct rt_spool_reader *r, const struct rt_wire_head **ret)
+static __attribute__((noinline)) struct rt_error *next_records(struct rt_spool_reader *r,
+							       const struct rt_wire_head **ret)
 {
 	const struct rt_wire_head *record = NULL;
 	const char *fault = NULL;
