@@ -287,18 +287,18 @@ static size_t next_events(struct rt_spool_decoder *r, size_t most)
 
 size_t rt_spool_decoder_next(struct rt_spool_decoder *decoder, const struct rt_wire_head **ret, const char **ret_fault)
 {
-	size_t left = decoder->records - decoder->record;
-	size_t n = next_events(decoder, left < BLOCK ? left : BLOCK);
+	size_t left = decoder->records - decoder->record, n;
 
 	*ret_fault = NULL;
-	if (n) {
-		*ret = &decoder->block[0].head;
-		return n;
-	}
 	if (!left)
 		return decoder->verbatim < decoder->columns[RT_SPOOL_VERBATIM].size
 			       ? fault(decoder, "bytes behind its records", ret_fault)
 			       : 0;
+	n = next_events(decoder, left < BLOCK ? left : BLOCK);
+	if (n) {
+		*ret = &decoder->block[0].head;
+		return n;
+	}
 	if (decoder->columns[RT_SPOOL_LANE].data[decoder->record] != RT_SPOOL_LANE_VERBATIM ||
 	    !take_verbatim(decoder, ret))
 		return fault(decoder, "a record is malformed", ret_fault);
@@ -331,6 +331,7 @@ struct rt_error *rt_spool_decoder_begin(struct rt_spool_decoder *decoder, struct
 					const char **ret_fault)
 {
 	decoder->record = decoder->records = decoder->event = decoder->object = decoder->verbatim = 0;
+	memset(decoder->columns, 0, sizeof(decoder->columns));
 	RT_TRY(rt_spool_unpack(decoder->unpacker, payload, decoder->columns, ret_fault));
 	if (!*ret_fault)
 		*ret_fault = count_columns(decoder, records);
