@@ -17,7 +17,7 @@ const struct spool_workload spool_workloads[] = {
 	{ NULL },
 };
 
-enum { PID = 4242, DEPTH = 16, HELD_MAX = 4, POINT_NEW = 1, POINT_GET, POINT_PUT, POINTS = 3 };
+enum { PID = 4242, DEPTH = 16, HELD_MAX = 4, DEATHS = 32, POINT_NEW = 1, POINT_GET, POINT_PUT, POINTS = 3 };
 
 struct thread {
 	uint64_t time_ns, sp;
@@ -34,6 +34,7 @@ struct world {
 	uint64_t *address;
 	uint32_t *count;
 	uint64_t random;
+	size_t events;
 	void (*take)(void *arg, const struct rt_wire_head *record);
 	void *arg;
 };
@@ -156,22 +157,32 @@ static void give_event(struct world *w, struct thread *t, uint32_t object, uint3
 	};
 
 	w->count[object] += op == RT_OP_PUT ? -1u : 1u;
+	w->events++;
 	w->take(w->arg, &e.head);
 }
 
 static void act(struct world *w, struct thread *t)
 {
-	if (t->held == HELD_MAX || (t->held && dice(w) % 3)) {
-		uint32_t object = t->hold[--t->held].object;
+	uint32_t object, site;
 
-		give_event(w, t, object, t->hold[t->held].site, RT_OP_PUT);
+	if (t->held == HELD_MAX || (t->held && dice(w) % 3)) {
+		object = t->hold[--t->held].object;
+		site = t->hold[t->held].site;
+		give_event(w, t, object, site, RT_OP_PUT);
+		/* the pool gives its own reference back, too: the object dies */
+		if (w->count[object] == 1 && dice(w) % DEATHS == 0)
+			give_event(w, t, object, 0, RT_OP_PUT);
 		return;
 	}
-	t->hold[t->held].object = skewed(w, w->how->objects);
-	t->hold[t->held].site = skewed(w, w->how->sites);
-	give_event(w, t, t->hold[t->held].object, t->hold[t->held].site,
-		   w->count[t->hold[t->held].object] ? RT_OP_GET : RT_OP_NEW);
-	t->held++;
+	object = skewed(w, w->how->objects);
+	site = 1 + skewed(w, w->how->sites - 1);
+	if (!w->count[object]) {
+		give_event(w, t, object, 0, RT_OP_NEW); /* the pool's own reference */
+		return;
+	}
+	t->hold[t->held].object = object;
+	t->hold[t->held++].site = site;
+	give_event(w, t, object, site, RT_OP_GET);
 }
 
 void spool_stream(const struct spool_workload *how, size_t events,
@@ -198,7 +209,7 @@ void spool_stream(const struct spool_workload *how, size_t events,
 	}
 	give_names(&w);
 	give_stacks(&w);
-	for (size_t n = 0; n < events; n++) {
+	while (w.events < events) {
 		struct thread *first = &w.threads[0];
 
 		for (unsigned i = 1; i < how->threads; i++) {
