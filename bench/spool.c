@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a recording costs: bytes, encoding and decoding time per event, beside the raw records with and without zstd, and
- * beside the entropy of a simple model of the stream: an estimate of the limit, which a strict pattern may undercut.
+ * What a recording costs: bytes, encoding and decoding time per event, beside the raw records with and without zstd,
+ * and beside the entropy of a simple model of the stream: an estimate of the limit, which a strict pattern may
+ * undercut.
  *
  *     spool                  generated streams, among them the reference workload
  *     spool RECORDING...     what is in these
