@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Reads a spool chunk by chunk. A chunk is copied, then checked, then read: the file may be a mapping that somebody
- * still writes to, and records want an alignment that foreign bytes need not have. At the first damage the source
- * says what is missing and ends; nothing behind it is trusted.
+ * still writes to. At the first damage the source says what is missing and ends; nothing behind it is trusted.
  */
 #include "capture/spool.h"
 
 #include <string.h>
 #include <zlib.h>
 
+#include "capture/decode.h"
 #include "capture/layout.h"
 
 struct rt_spool_reader {
@@ -18,10 +18,12 @@ struct rt_spool_reader {
 	const char **command;    /* NULL-terminated; points into strings */
 	char *strings;
 	struct rt_spool_origin origin;
-	uint64_t *payload; /* the current chunk */
-	size_t payload_cap, payload_bytes, payload_pos;
-	size_t payload_offset;    /* where the payload lies in the file */
-	uint32_t records_left;    /* as the chunk header says */
+	struct rt_spool_decoder *decoder;
+	const struct rt_wire_event *next; /* these events of the current chunk wait to be yielded */
+	size_t waiting;
+	uint8_t *payload; /* the current chunk */
+	size_t payload_cap;
+	size_t chunk_offset;      /* where it lies in the file */
 	uint32_t chunks;          /* read so far */
 	struct rt_wire_loss *cut; /* what is missing */
 	int status;
@@ -185,9 +187,9 @@ static const char *chunk_fault(const struct rt_spool_chunk *head, uint32_t numbe
 		return "checksum of its header differs";
 	if (head->number != number)
 		return "it is out of order";
-	if (head->payload_bytes > RT_SPOOL_PAYLOAD_MAX || head->payload_bytes % 8)
+	if (head->payload_bytes > RT_SPOOL_PAYLOAD_MAX)
 		return "its length is impossible";
-	if ((head->flags & RT_SPOOL_END) && head->payload_bytes)
+	if (head->flags & RT_SPOOL_END && (head->payload_bytes || head->records))
 		return "records in the end chunk";
 	return NULL;
 }
@@ -206,13 +208,11 @@ static struct rt_error *load_payload(struct rt_spool_reader *r, const struct rt_
 	}
 	if (b.size)
 		memcpy(r->payload, b.data, b.size);
-	r->payload_bytes = b.size;
-	r->payload_pos = 0;
-	r->records_left = head->records;
-	*ret_fault = NULL;
-	if (b.size && head->payload_crc != (uint32_t)crc32(0, (const Bytef *)r->payload, (uInt)b.size))
+	if (head->payload_crc != (uint32_t)crc32(0, r->payload, (uInt)b.size)) {
 		*ret_fault = "checksum differs";
-	return NULL;
+		return NULL;
+	}
+	return rt_spool_decoder_begin(r->decoder, rt_bytes_make(r->payload, b.size), head->records, ret_fault);
 }
 
 /* The next chunk: becomes current, or *ret is the record that says what is missing, or the end was reached. */
@@ -240,46 +240,49 @@ static struct rt_error *next_chunk(struct rt_spool_reader *r, const struct rt_wi
 		r->ended = true;
 		return NULL;
 	}
-	r->payload_offset = r->file.pos;
+	r->chunk_offset = at;
 	if (!rt_cursor_bytes(&r->file, head.payload_bytes, &payload))
 		return cut(r, ret, "ends inside chunk %u (byte %zu)", number, r->file.bytes.size);
 	RT_TRY(load_payload(r, &head, payload, &fault));
-	if (fault) {
-		r->payload_bytes = 0;
+	if (fault)
 		return cut(r, ret, "chunk %u is damaged (byte %zu: %s)", number, at, fault);
-	}
 	r->chunks++;
+	return NULL;
+}
+
+/* More records of the current chunk or of the next one; *ret stays NULL at the end. */
+static __attribute__((noinline)) struct rt_error *next_records(struct rt_spool_reader *r,
+							       const struct rt_wire_head **ret)
+{
+	const struct rt_wire_head *record = NULL;
+	const char *fault = NULL;
+
+	while (!r->ended && !record) {
+		size_t n = rt_spool_decoder_next(r->decoder, &record, &fault);
+
+		if (fault) {
+			r->chunks--;
+			RT_TRY(cut(r, &record, "chunk %u is damaged (byte %zu: %s)", r->chunks + 1, r->chunk_offset,
+				   fault));
+		} else if (n > 1) {
+			r->next = rt_record_event(record) + 1;
+			r->waiting = n - 1;
+		} else if (!n) {
+			RT_TRY(next_chunk(r, &record));
+		}
+	}
+	*ret = record;
 	return NULL;
 }
 
 static struct rt_error *next_record(struct rt_source *self, const struct rt_wire_head **ret)
 {
 	struct rt_spool_reader *r = (struct rt_spool_reader *)(void *)self;
-	const struct rt_wire_head *record = NULL;
 
-	while (!r->ended && r->payload_pos == r->payload_bytes) {
-		if (r->records_left) {
-			r->chunks--;
-			RT_TRY(cut(r, &record, "chunk %u is damaged (byte %zu: records are missing)", r->chunks + 1,
-				   r->payload_offset + r->payload_pos));
-			break;
-		}
-		RT_TRY(next_chunk(r, &record));
-	}
-	if (!r->ended) {
-		const uint8_t *at = (const uint8_t *)r->payload + r->payload_pos;
-
-		if (!r->records_left || !rt_record_valid(at, r->payload_bytes - r->payload_pos)) {
-			r->chunks--;
-			RT_TRY(cut(r, &record, "chunk %u is damaged (byte %zu: a record is malformed)", r->chunks + 1,
-				   r->payload_offset + r->payload_pos));
-		} else {
-			record = (const struct rt_wire_head *)(const void *)at;
-			r->payload_pos += record->size;
-			r->records_left--;
-		}
-	}
-	*ret = record;
+	if (!r->waiting)
+		return next_records(r, ret);
+	r->waiting--;
+	*ret = &r->next++->head;
 	return NULL;
 }
 
@@ -305,6 +308,7 @@ struct rt_error *rt_spool_reader_create(struct rt_bytes bytes, const char *name,
 	r->file = rt_cursor_make(bytes, false);
 	r->file.pos = sizeof(head);
 	RT_TRY(read_strings(r, &head));
+	RT_TRY(rt_spool_decoder_create(&r->decoder));
 	r->file.pos = head.size;
 	*ret = rt_take(r);
 	return NULL;
@@ -317,6 +321,7 @@ void rt_spool_reader_destroy(struct rt_spool_reader *reader)
 	free(reader->name);
 	free(reader->command);
 	free(reader->strings);
+	rt_spool_decoder_destroy(reader->decoder);
 	free(reader->payload);
 	free(reader->cut);
 	free(reader);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Collects records into a chunk and hands whole chunks to the sink, each with one write. Once a write failed, nothing
+ * Encodes records into a chunk and hands whole chunks to the sink, each with one write. Once a write failed, nothing
  * more is written: bytes after a torn chunk could not be found again.
  */
 #include "capture/spool.h"
@@ -10,14 +10,15 @@
 #include <time.h>
 #include <zlib.h>
 
+#include "capture/encode.h"
 #include "capture/layout.h"
 
 struct rt_spool_writer {
 	struct rt_event_sink sink; /* first: the writer is its own event sink */
 	struct rt_sink *out;
 	struct rt_spool_chunk head; /* of the chunk being filled */
-	uint8_t *payload;           /* RT_SPOOL_PAYLOAD_TARGET bytes */
-	uint32_t chunks;            /* written so far */
+	struct rt_spool_encoder *encoder;
+	uint32_t chunks; /* written so far */
 	bool ended;
 	struct rt_error *failed; /* the first failure: every later call repeats it */
 };
@@ -96,16 +97,17 @@ static struct rt_error *write_header(struct rt_spool_writer *w, const char *cons
 }
 
 /* Seals the current chunk and gives it to the sink, which is not flushed here. */
-static void write_chunk(struct rt_spool_writer *w)
+static void write_chunk(struct rt_spool_writer *w, struct rt_bytes payload)
 {
 	struct rt_spool_chunk *head = &w->head;
 
 	memcpy(head->magic, RT_SPOOL_CHUNK_MAGIC, sizeof(head->magic));
 	head->number = ++w->chunks;
-	head->payload_crc = (uint32_t)crc32(0, w->payload, head->payload_bytes);
+	head->payload_bytes = (uint32_t)payload.size;
+	head->payload_crc = (uint32_t)crc32(0, payload.data, (uInt)payload.size);
 	head->header_crc = (uint32_t)crc32(0, (const Bytef *)head, offsetof(struct rt_spool_chunk, header_crc));
 	rt_sink_write(w->out, head, sizeof(*head));
-	rt_sink_write(w->out, w->payload, head->payload_bytes);
+	rt_sink_write(w->out, payload.data, payload.size);
 	*head = (struct rt_spool_chunk){ 0 };
 }
 
@@ -121,10 +123,11 @@ static struct rt_error *add_record(struct rt_event_sink *self, const struct rt_w
 	if (!rt_record_valid(record, record->size))
 		return rt_error_new(RT_E_INTERNAL, "a malformed record (kind %u, %u bytes) cannot be recorded",
 				    record->kind, record->size);
-	if (record->size > RT_SPOOL_PAYLOAD_TARGET - head->payload_bytes)
+	if (!rt_spool_encoder_add(w->encoder, record)) {
 		RT_TRY(rt_spool_writer_flush(w));
-	memcpy(w->payload + head->payload_bytes, record, record->size);
-	head->payload_bytes += record->size;
+		if (!rt_spool_encoder_add(w->encoder, record))
+			return rt_error_new(RT_E_INTERNAL, "a record of %u bytes fits into no chunk", record->size);
+	}
 	head->records++;
 	if (record->time_ns) {
 		if (!head->first_ns || record->time_ns < head->first_ns)
@@ -143,9 +146,7 @@ struct rt_error *rt_spool_writer_create(struct rt_sink *sink, const char *const 
 		return rt_error_nomem();
 	w->sink.record = add_record;
 	w->out = sink;
-	w->payload = malloc(RT_SPOOL_PAYLOAD_TARGET);
-	if (!w->payload)
-		return rt_error_nomem();
+	RT_TRY(rt_spool_encoder_create(&w->encoder));
 	RT_TRY(write_header(w, command));
 	*ret = rt_take(w);
 	return NULL;
@@ -158,11 +159,16 @@ struct rt_event_sink *rt_spool_writer_sink(struct rt_spool_writer *writer)
 
 struct rt_error *rt_spool_writer_flush(struct rt_spool_writer *writer)
 {
+	struct rt_bytes payload;
+
 	if (writer->failed)
 		return repeat(writer->failed);
 	if (!writer->head.records)
 		return NULL;
-	write_chunk(writer);
+	writer->failed = rt_spool_encoder_finish(writer->encoder, &payload);
+	if (writer->failed)
+		return repeat(writer->failed);
+	write_chunk(writer, payload);
 	return settle(writer);
 }
 
@@ -174,7 +180,7 @@ struct rt_error *rt_spool_writer_end(struct rt_spool_writer *writer, int program
 	writer->ended = true;
 	writer->head.flags = RT_SPOOL_END;
 	writer->head.status = program_status;
-	write_chunk(writer);
+	write_chunk(writer, rt_bytes_make("", 0));
 	return settle(writer);
 }
 
@@ -183,6 +189,6 @@ void rt_spool_writer_destroy(struct rt_spool_writer *writer)
 	if (!writer)
 		return;
 	rt_error_free(writer->failed);
-	free(writer->payload);
+	rt_spool_encoder_destroy(writer->encoder);
 	free(writer);
 }

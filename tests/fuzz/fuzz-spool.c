@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The spool reader on foreign bytes: as a whole file, and as the records of a file whose headers and checksums are
- * right, which chance would not find.
+ * The spool on foreign bytes: as a whole file, as a payload whose headers and checksums are right, as columns whose
+ * lengths fit, too, which chance would not find; and as a script of events that must come back as they were.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -40,34 +40,109 @@ static void read_all(const void *data, size_t size)
 		return;
 }
 
-/* A file of one chunk with these records; the first byte says how many the chunk claims to hold. */
-static void read_payload(const uint8_t *data, size_t size)
+/* A file of one chunk with this payload. */
+static void read_payload(const uint8_t *data, size_t size, uint32_t records)
 {
-	size_t bytes = size & ~(size_t)7;
 	struct rt_spool_header head = { .magic = RT_SPOOL_MAGIC,
 					.order = RT_SPOOL_ORDER,
 					.version = RT_SPOOL_VERSION,
 					.pointer_bytes = sizeof(void *),
 					.size = sizeof(head) };
 	struct rt_spool_chunk chunk = { .magic = RT_SPOOL_CHUNK_MAGIC, .number = 1 };
-	_cleanup_free_ uint8_t *file = malloc(sizeof(head) + sizeof(chunk) + bytes);
+	_cleanup_free_ uint8_t *file = malloc(sizeof(head) + sizeof(chunk) + size);
 
-	if (!file || !size || bytes > RT_SPOOL_PAYLOAD_MAX)
+	if (!file)
 		return;
-	chunk.records = data[0];
-	chunk.payload_bytes = (uint32_t)bytes;
-	chunk.payload_crc = (uint32_t)crc32(0, data, (uInt)bytes);
+	chunk.records = records;
+	chunk.payload_bytes = (uint32_t)size;
+	chunk.payload_crc = (uint32_t)crc32(0, data, (uInt)size);
 	chunk.header_crc = (uint32_t)crc32(0, (const Bytef *)&chunk, offsetof(struct rt_spool_chunk, header_crc));
 	head.crc = (uint32_t)crc32(0, (const Bytef *)&head, sizeof(head));
 	memcpy(file, &head, sizeof(head));
 	memcpy(file + sizeof(head), &chunk, sizeof(chunk));
-	memcpy(file + sizeof(head) + sizeof(chunk), data, bytes);
-	read_all(file, sizeof(head) + sizeof(chunk) + bytes);
+	if (size)
+		memcpy(file + sizeof(head) + sizeof(chunk), data, size);
+	read_all(file, sizeof(head) + sizeof(chunk) + size);
+}
+
+/* Deals the bytes out to columns of fitting lengths: those of lane and event first, the rest in equal parts. */
+static void read_columns(const uint8_t *data, size_t size)
+{
+	struct rt_spool_extent extents[RT_SPOOL_COLUMNS] = { 0 };
+	uint32_t records = size ? data[0] : 0, events = 0, left;
+	_cleanup_free_ uint8_t *payload = malloc(sizeof(extents) + size);
+
+	if (!payload || !size || size > 32768 || 7 * records + 1 > size)
+		return;
+	for (uint32_t i = 1; i <= records; i++)
+		events += data[i] != RT_SPOOL_LANE_VERBATIM;
+	extents[RT_SPOOL_LANE].bytes = records;
+	for (int i = RT_SPOOL_SITE_LO; i <= RT_SPOOL_TIME_HI; i++)
+		extents[i].bytes = events;
+	left = (uint32_t)size - 1 - records - 5 * events;
+	for (int i = RT_SPOOL_TIME_FAR; i < RT_SPOOL_VERBATIM; i++)
+		extents[i].bytes = left / 10;
+	extents[RT_SPOOL_VERBATIM].bytes = left - left / 10 * 9;
+	for (int i = 0; i < RT_SPOOL_COLUMNS; i++)
+		extents[i].stored = extents[i].bytes;
+	memcpy(payload, extents, sizeof(extents));
+	memcpy(payload + sizeof(extents), data + 1, size - 1);
+	read_payload(payload, sizeof(extents) + size - 1, records);
+}
+
+/* Each four bytes change one field of the last event: which, two bytes of value, how far these are shifted. */
+static void next_event(struct rt_wire_event *e, const uint8_t *data)
+{
+	void *const fields[] = { &e->head.op, &e->head.seq, &e->head.time_ns, &e->head.pid, &e->head.tid,
+				 &e->object,  &e->aux,      &e->sp,           &e->count,    &e->point,
+				 &e->stack,   &e->delta,    &e->flags };
+	static const size_t sizes[] = { 1, 4, 8, 4, 4, 8, 8, 8, 4, 4, 4, 2, 2 };
+	uint64_t value = (uint64_t)(data[1] | data[2] << 8) << data[3] % 64;
+
+	e->head.size = sizeof(*e);
+	e->head.kind = RT_WIRE_EVENT;
+	e->head.seq++;
+	if (data[0] < sizeof(sizes) / sizeof(*sizes))
+		memcpy(fields[data[0]], &value, sizes[data[0]]);
+}
+
+/* Writes the script's events, each at least once, and reads them back. */
+static void round_trip(const uint8_t *data, size_t size)
+{
+	_cleanup_(rt_spool_writer_destroyp) struct rt_spool_writer *writer = NULL;
+	_cleanup_(rt_spool_reader_destroyp) struct rt_spool_reader *reader = NULL;
+	_cleanup_(rt_sink_deinit) struct rt_sink sink;
+	struct rt_wire_event e = { 0 };
+	const struct rt_wire_head *h;
+
+	rt_sink_init_memory(&sink);
+	if (rt_spool_writer_create(&sink, NULL, &writer))
+		return;
+	for (size_t i = 0; i + 4 <= size; i += 4) {
+		struct rt_event_sink *to = rt_spool_writer_sink(writer);
+
+		next_event(&e, data + i);
+		if (to->record(to, &e.head))
+			abort();
+	}
+	if (rt_spool_writer_end(writer, 0) ||
+	    rt_spool_reader_create(rt_bytes_make(sink.buffer, sink.len), "fuzz", &reader))
+		abort();
+	e = (struct rt_wire_event){ 0 };
+	for (size_t i = 0; i + 4 <= size; i += 4) {
+		struct rt_source *source = rt_spool_reader_source(reader);
+
+		next_event(&e, data + i);
+		if (source->next(source, &h) || !h || memcmp(h, &e, sizeof(e)))
+			abort();
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	read_all(data, size);
-	read_payload(data, size);
+	read_payload(data, size, size ? data[0] : 0);
+	read_columns(data, size);
+	round_trip(data, size);
 	return 0;
 }

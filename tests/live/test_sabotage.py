@@ -20,33 +20,26 @@ ROUNDS = int(os.environ.get('RT_SABOTAGE_ROUNDS', '4200' if live.REAL else '504'
 SEED = int(os.environ.get('RT_SEED', '1'))
 EVENT, POINT, LOSS, COUNT, HITS = 1, 4, 12, 15, 16
 UNARMED = 5
+TOOL = live.BUILD / 'tests' / 'spool-records'
 
 
 class Recording:
-    """A spool (doc/spool.md) as its header and its records (wire/event.h)."""
+    """A recording as its records (wire/event.h)."""
 
-    def __init__(self, data):
-        size, = struct.unpack_from('<I', data, 16)
-        self.head, self.records, at = data[:size], [], size
+    def __init__(self, path):
+        plain = live.temp_path('records')
+        self.status = subprocess.run([str(TOOL), 'read', str(path), str(plain)], capture_output=True, text=True,
+                                     check=True).stdout.strip()
+        data, self.records, at = plain.read_bytes(), [], 0
         while at < len(data):
-            _, self.flags, _, length, _, _ = struct.unpack_from('<4sIIIII', data, at)
-            self.status, = struct.unpack_from('<i', data, at + 40)
-            end, at = at + 48 + length, at + 48
-            while at < end:
-                size, = struct.unpack_from('<H', data, at)
-                self.records.append(data[at:at + size])
-                at += size
-
-    @staticmethod
-    def chunk(number, records, flags, status):
-        payload = b''.join(records)
-        times = [t for t in (struct.unpack_from('<Q', r, 8)[0] for r in records) if t] or [0]
-        head = struct.pack('<4sIIIIIQQi', b'RTCK', flags, number, len(payload), len(records), zlib.crc32(payload),
-                           min(times), max(times), status)
-        return head + struct.pack('<I', zlib.crc32(head)) + payload
+            size, = struct.unpack_from('<H', data, at)
+            self.records.append(data[at:at + size])
+            at += size
 
     def write(self, path, records):
-        path.write_bytes(self.head + self.chunk(1, records, 0, 0) + self.chunk(2, [], 1, self.status))
+        plain = path.with_suffix('.records')
+        plain.write_bytes(b''.join(records))
+        subprocess.run([str(TOOL), 'write', str(plain), str(path), self.status], check=True)
 
     def kind(self, *kinds):
         return [i for i, r in enumerate(self.records) if r[2] in kinds]
@@ -119,7 +112,7 @@ class Sabotage(live.LiveTest):
         spool = live.temp_path(name + '.spool')
         run = live.call('record', '-o', spool, *live.told(path, 'ok'), '--', path, 'bug')
         self.assertIn(run.status, (0, 134, 139), str(run))
-        return Recording(spool.read_bytes()), live.truth(run.stdout), spool
+        return Recording(spool), live.truth(run.stdout), spool
 
     def judge(self, what, guilty, path):
         done = subprocess.run([str(live.REFTRACE), 'report', '--json', '-i', str(path)], capture_output=True, text=True,

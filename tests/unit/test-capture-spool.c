@@ -346,14 +346,14 @@ TEST(foreign_formats_are_named)
 	refuses("{\"schema\":1}", 12, RT_E_FORMAT, "JSON");
 	refuses("\x1f\x8b\x08\0\0\0\0", 7, RT_E_FORMAT, "gzip");
 	refuses("\1\2\3\4\5\6\7\0\1", 9, RT_E_FORMAT, "unknown format");
-	refuses("RTSPOOL2........", 16, RT_E_FORMAT, "another version");
+	refuses("RTSPOOL1........", 16, RT_E_FORMAT, "another version");
 
 	record(&r, 0);
 	refuses(r.sink.buffer, 20, RT_E_TRUNCATED, "ends inside its header");
 	refuses(r.sink.buffer, 50, RT_E_TRUNCATED, "ends inside its header");
 	r.sink.buffer[12] = 9;
 	refuses(r.sink.buffer, r.sink.len, RT_E_UNSUPPORTED, "version 9");
-	r.sink.buffer[12] = 1;
+	r.sink.buffer[12] = RT_SPOOL_VERSION;
 	r.sink.buffer[14] = 4;
 	refuses(r.sink.buffer, r.sink.len, RT_E_UNSUPPORTED, "word size");
 	r.sink.buffer[14] = 8;
@@ -368,48 +368,344 @@ static void reseal(char *at)
 	struct rt_spool_chunk head;
 
 	memcpy(&head, at, sizeof(head));
-	head.payload_crc = (uint32_t)crc32(0, (const Bytef *)at + sizeof(head), head.payload_bytes);
+	if (head.payload_bytes <= RT_SPOOL_PAYLOAD_MAX)
+		head.payload_crc = (uint32_t)crc32(0, (const Bytef *)at + sizeof(head), head.payload_bytes);
 	head.header_crc = (uint32_t)crc32(0, (const Bytef *)&head, offsetof(struct rt_spool_chunk, header_crc));
 	memcpy(at, &head, sizeof(head));
+}
+
+/* Reads a copy of the recording whose chunk 2 was changed by `lie`: the rest is told as damaged. */
+static void refuses_lie(const struct recording *r, void (*lie)(char *chunk), size_t records, const char *word)
+{
+	size_t at = r->chunk_end[1], size = r->chunk_end[2] - at;
+	_cleanup_free_ char *copy = malloc(r->sink.len), *chunk = malloc(size);
+	struct seen seen;
+
+	memcpy(copy, r->sink.buffer, r->sink.len);
+	memcpy(chunk, copy + at, size); /* aligned */
+	lie(chunk);
+	reseal(chunk);
+	memcpy(copy + at, chunk, size);
+	assert_true(read_all(copy, r->sink.len, &seen));
+	assert_int_equal(seen.cuts, 1);
+	assert_int_equal(seen.records, records);
+	assert_non_null(strstr(seen.text, "; 1 chunk read"));
+	if (!strstr(seen.text, word))
+		fail_msg("%s (expected %s)", seen.text, word);
+}
+
+static struct rt_spool_chunk *chunk_head(char *chunk)
+{
+	return (struct rt_spool_chunk *)(void *)chunk;
+}
+
+static struct rt_spool_extent *extent(char *chunk, enum rt_spool_column column)
+{
+	return (struct rt_spool_extent *)(void *)(chunk + sizeof(struct rt_spool_chunk)) + column;
+}
+
+/* The stored bytes of a column; small ones are stored as they are. */
+static char *column(char *chunk, enum rt_spool_column which)
+{
+	char *at = (char *)extent(chunk, RT_SPOOL_COLUMNS);
+
+	for (int i = 0; i < (int)which; i++)
+		at += extent(chunk, i)->stored;
+	return at;
+}
+
+static void more_records(char *chunk)
+{
+	chunk_head(chunk)->records++;
+}
+
+static void fewer_records(char *chunk)
+{
+	chunk_head(chunk)->records--;
+}
+
+static void long_chunk(char *chunk)
+{
+	chunk_head(chunk)->payload_bytes = RT_SPOOL_PAYLOAD_MAX + 1;
+}
+
+static void long_column(char *chunk)
+{
+	extent(chunk, RT_SPOOL_RARE)->stored += 100000;
+}
+
+static void huge_column(char *chunk)
+{
+	extent(chunk, RT_SPOOL_CONTROL)->bytes = UINT32_MAX;
+}
+
+static void no_frame(char *chunk)
+{
+	extent(chunk, RT_SPOOL_VERBATIM)->bytes++;
+}
+
+static void fewer_events(char *chunk)
+{
+	extent(chunk, RT_SPOOL_SITE_LO)->bytes--;
+	extent(chunk, RT_SPOOL_SITE_LO)->stored--;
+	extent(chunk, RT_SPOOL_RARE)->bytes++;
+	extent(chunk, RT_SPOOL_RARE)->stored++;
+}
+
+static void odd_objects(char *chunk)
+{
+	extent(chunk, RT_SPOOL_OBJECT_LO)->bytes = 7;
+	extent(chunk, RT_SPOOL_OBJECT_LO)->stored = 1;
+	extent(chunk, RT_SPOOL_RARE)->stored--;
+	extent(chunk, RT_SPOOL_RARE)->bytes--;
+}
+
+static void long_record(char *chunk)
+{
+	/* its column becomes one byte, repeated: a size of 0xf8f8 */
+	chunk_head(chunk)->payload_bytes -= extent(chunk, RT_SPOOL_VERBATIM)->stored - 1;
+	extent(chunk, RT_SPOOL_VERBATIM)->stored = 1;
+	*column(chunk, RT_SPOOL_VERBATIM) = (char)0xf8;
+}
+
+static void foreign_lane(char *chunk)
+{
+	column(chunk, RT_SPOOL_LANE)[2] = 77;
+}
+
+static void foreign_thread(char *chunk)
+{
+	column(chunk, RT_SPOOL_LANE)[2] = (char)RT_SPOOL_LANE_SWITCH;
 }
 
 TEST(lies_under_good_checksums)
 {
 	struct recording r;
-	struct seen seen;
-	struct rt_spool_chunk *head;
-	char *chunk;
 
 	record(&r, 0);
-	chunk = r.sink.buffer + r.chunk_end[1];
-	head = (struct rt_spool_chunk *)(void *)chunk;
+	refuses_lie(&r, more_records, PER_CHUNK, "records are missing");
+	refuses_lie(&r, fewer_records, PER_CHUNK, "records are missing");
+	refuses_lie(&r, long_chunk, PER_CHUNK, "its length is impossible");
+	refuses_lie(&r, long_column, PER_CHUNK, "a column has an impossible length");
+	refuses_lie(&r, huge_column, PER_CHUNK, "a column has an impossible length");
+	refuses_lie(&r, no_frame, PER_CHUNK, "a column cannot be unpacked");
+	refuses_lie(&r, fewer_events, PER_CHUNK, "events are missing");
+	refuses_lie(&r, odd_objects, PER_CHUNK, "objects are missing");
+	refuses_lie(&r, long_record, PER_CHUNK, "a record is malformed");
+	refuses_lie(&r, foreign_lane, PER_CHUNK + 2, "a record is malformed");
+	refuses_lie(&r, foreign_thread, PER_CHUNK + 2, "a record is malformed");
+	rt_sink_deinit(&r.sink);
+}
 
-	head->records = PER_CHUNK + 1;
-	reseal(chunk);
-	assert_true(read_all(r.sink.buffer, r.sink.len, &seen));
-	assert_int_equal(seen.records, 2 * PER_CHUNK);
-	assert_non_null(strstr(seen.text, "records are missing"));
-	assert_non_null(strstr(seen.text, "; 1 chunk read"));
+struct dice {
+	uint64_t state;
+};
 
-	head->records = PER_CHUNK - 1;
-	reseal(chunk);
-	assert_true(read_all(r.sink.buffer, r.sink.len, &seen));
-	assert_int_equal(seen.records, 2 * PER_CHUNK - 1);
-	assert_int_equal(seen.cuts, 1);
+static uint64_t dice(struct dice *d)
+{
+	d->state ^= d->state << 13;
+	d->state ^= d->state >> 7;
+	d->state ^= d->state << 17;
+	return d->state * UINT64_C(0x2545f4914f6cdd1d);
+}
 
-	/* the second record claims to reach beyond the chunk */
-	head->records = PER_CHUNK;
-	memcpy(chunk + sizeof(*head) + 56, &(uint16_t){ 0xfff8 }, 2);
-	reseal(chunk);
-	assert_true(read_all(r.sink.buffer, r.sink.len, &seen));
-	assert_int_equal(seen.records, PER_CHUNK + 1);
-	assert_non_null(strstr(seen.text, "a record is malformed"));
+/* A number of any size: as many ones as zeroes in its length. */
+static uint64_t any(struct dice *d)
+{
+	static const uint64_t edges[] = { 0, 1, 127, 128, 255, 65535, 65536, UINT32_MAX, INT64_MAX, UINT64_MAX };
 
-	head->payload_bytes = 0x7ffffff8;
-	head->header_crc = (uint32_t)crc32(0, (const Bytef *)head, offsetof(struct rt_spool_chunk, header_crc));
-	assert_true(read_all(r.sink.buffer, r.sink.len, &seen));
-	assert_int_equal(seen.records, PER_CHUNK);
-	assert_non_null(strstr(seen.text, "its length is impossible"));
+	if (dice(d) % 4 == 0)
+		return edges[dice(d) % (sizeof(edges) / sizeof(*edges))];
+	return dice(d) >> dice(d) % 64;
+}
+
+static void any_bytes(struct dice *d, void *to, size_t size)
+{
+	for (uint8_t *p = to; size--; p++)
+		*p = (uint8_t)any(d);
+}
+
+/* An event that keeps what the one before had, but for `change` of 16: from quite predictable to quite random. */
+static void any_event(struct dice *d, struct rt_wire_event *e, unsigned change)
+{
+	void *const fields[] = { &e->head.op, &e->head.seq, &e->head.time_ns, &e->head.pid, &e->head.tid,
+				 &e->object,  &e->aux,      &e->sp,           &e->count,    &e->point,
+				 &e->stack,   &e->delta,    &e->flags };
+	static const size_t sizes[] = { 1, 4, 8, 4, 4, 8, 8, 8, 4, 4, 4, 2, 2 };
+
+	e->head.size = sizeof(*e);
+	e->head.kind = RT_WIRE_EVENT;
+	e->head.seq++;
+	e->head.time_ns += 100 + dice(d) % 50;
+	e->count += (uint32_t)e->delta;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		uint64_t value = any(d);
+
+		if (dice(d) % 16 >= change)
+			continue;
+		if (dice(d) % 2)
+			value %= 4; /* few of a kind: numbers come back */
+		memcpy(fields[i], &value, sizes[i]);
+	}
+}
+
+/* A valid record of this kind with any contents in 8-aligned bytes. */
+static void any_record(struct dice *d, uint8_t kind, struct rt_wire_head *head)
+{
+	uint8_t *bytes = (uint8_t *)head;
+	size_t size = 80 + dice(d) % 40 * 8;
+
+	any_bytes(d, bytes, size);
+	head->size = (uint16_t)size;
+	head->kind = kind;
+	bytes[size - 1] = 0;
+	if (kind == RT_WIRE_STACK)
+		((struct rt_wire_stack *)(void *)head)->nr = 3;
+	if (kind == RT_WIRE_MODULE)
+		((struct rt_wire_module *)(void *)head)->build_id_size = RT_BUILD_ID_MAX;
+	if (kind == RT_WIRE_ATTR) {
+		struct rt_wire_attr *attr = (struct rt_wire_attr *)(void *)head;
+
+		attr->attr_bytes = 16;
+		attr->ids = 1;
+		attr->name_bytes = (uint32_t)(size - sizeof(*attr) - 24);
+	}
+	if (kind == RT_WIRE_BLOB) {
+		struct rt_wire_blob *blob = (struct rt_wire_blob *)(void *)head;
+
+		blob->total = 1000;
+		blob->offset = 500;
+		blob->bytes = 20;
+	}
+	assert_true(rt_record_valid(head, size));
+}
+
+/* Writes records, and reads them back one by one. */
+static void round_trip_of(uint64_t seed, size_t records, unsigned change, unsigned verbatim)
+{
+	_cleanup_(rt_sink_deinit) struct rt_sink file, all;
+	_cleanup_(rt_spool_writer_destroyp) struct rt_spool_writer *w = NULL;
+	_cleanup_(rt_spool_reader_destroyp) struct rt_spool_reader *reader = NULL;
+	struct dice d = { seed * 0x9e3779b9 + 1 };
+	struct rt_wire_event e[2] = { 0 };
+	uint64_t buffer[64];
+	size_t at = 0;
+
+	rt_sink_init_memory(&file);
+	rt_sink_init_memory(&all);
+	assert_ok(rt_spool_writer_create(&file, NULL, &w));
+	for (size_t i = 0; i < records; i++) {
+		struct rt_event_sink *sink = rt_spool_writer_sink(w);
+		struct rt_wire_head *head = &e[dice(&d) % 2].head;
+
+		if (dice(&d) % 1000 < verbatim) {
+			head = (struct rt_wire_head *)(void *)buffer;
+			any_record(&d, (uint8_t)(dice(&d) % 8 ? 1 + dice(&d) % 19 : dice(&d)), head);
+		} else {
+			any_event(&d, (struct rt_wire_event *)(void *)head, change);
+		}
+		assert_ok(sink->record(sink, head));
+		rt_sink_write(&all, head, head->size);
+		if (dice(&d) % 5000 == 0)
+			assert_ok(rt_spool_writer_flush(w));
+	}
+	assert_ok(rt_spool_writer_end(w, 0));
+	assert_ok(rt_spool_reader_create(rt_bytes_make(file.buffer, file.len), "x", &reader));
+	for (;;) {
+		struct rt_source *source = rt_spool_reader_source(reader);
+		const struct rt_wire_head *h;
+
+		assert_ok(source->next(source, &h));
+		if (!h)
+			break;
+		assert_int_equal((uintptr_t)h % 8, 0);
+		assert_true(at + h->size <= all.len);
+		assert_memory_equal(h, all.buffer + at, h->size);
+		at += h->size;
+	}
+	assert_int_equal(at, all.len);
+}
+
+TEST(every_field_comes_back)
+{
+	for (uint64_t seed = 0; seed < 40; seed++)
+		round_trip_of(seed, 2000, (unsigned)(seed % 17), seed % 3 ? 30 : 0);
+}
+
+TEST(every_kind_comes_back)
+{
+	for (uint64_t seed = 0; seed < 20; seed++)
+		round_trip_of(seed, 500, 1, 1000);
+}
+
+/* As many different threads, sites and objects as a chunk can hold records, and more: numbers do not run out. */
+TEST(full_chunks_of_strangers)
+{
+	round_trip_of(1, 100000, 16, 0);
+	round_trip_of(2, 100000, 1, 0);
+}
+
+/* More producers than a lane byte can name, and all that seq can name. */
+TEST(every_producer)
+{
+	_cleanup_(rt_sink_deinit) struct rt_sink sink;
+	_cleanup_(rt_spool_writer_destroyp) struct rt_spool_writer *w = NULL;
+	_cleanup_(rt_spool_reader_destroyp) struct rt_spool_reader *reader = NULL;
+	struct rt_wire_event e = event(1);
+	const struct rt_wire_head *h;
+
+	rt_sink_init_memory(&sink);
+	assert_ok(rt_spool_writer_create(&sink, NULL, &w));
+	for (uint32_t i = 0; i < 8192; i++) {
+		struct rt_event_sink *s = rt_spool_writer_sink(w);
+
+		e.head.seq = i % 4096 << RT_SEQ_BITS | RT_SEQ_MASK;
+		e.head.tid = i % 4096;
+		assert_ok(s->record(s, &e.head));
+	}
+	assert_ok(rt_spool_writer_end(w, 0));
+	assert_ok(rt_spool_reader_create(rt_bytes_make(sink.buffer, sink.len), "x", &reader));
+	for (uint32_t i = 0; i < 8192; i++) {
+		struct rt_source *source = rt_spool_reader_source(reader);
+
+		assert_ok(source->next(source, &h));
+		e.head.seq = i % 4096 << RT_SEQ_BITS | RT_SEQ_MASK;
+		e.head.tid = i % 4096;
+		assert_non_null(h);
+		assert_memory_equal(h, &e, sizeof(e));
+	}
+}
+
+/* Nothing that a chunk says needs another chunk. */
+TEST(each_chunk_alone)
+{
+	struct recording r;
+
+	record(&r, 0);
+	for (size_t c = 0; c < CHUNKS; c++) {
+		size_t chunk = r.chunk_end[c + 1] - r.chunk_end[c], end = r.sink.len - r.chunk_end[CHUNKS];
+		_cleanup_free_ char *file = malloc(r.chunk_end[0] + chunk + end);
+		char *at = file + r.chunk_end[0];
+		_cleanup_(rt_spool_reader_destroyp) struct rt_spool_reader *reader = NULL;
+		const struct rt_wire_head *h;
+
+		memcpy(file, r.sink.buffer, r.chunk_end[0]);
+		memcpy(at, r.sink.buffer + r.chunk_end[c], chunk);
+		memcpy(at + chunk, r.sink.buffer + r.chunk_end[CHUNKS], end);
+		memcpy(at + offsetof(struct rt_spool_chunk, number), &(uint32_t){ 1 }, 4);
+		reseal(at);
+		memcpy(at + chunk + offsetof(struct rt_spool_chunk, number), &(uint32_t){ 2 }, 4);
+		reseal(at + chunk);
+		assert_ok(rt_spool_reader_create(rt_bytes_make(file, r.chunk_end[0] + chunk + end), "x", &reader));
+		for (size_t i = 0; i < PER_CHUNK; i++) {
+			struct rt_source *source = rt_spool_reader_source(reader);
+			struct rt_wire_event want = event(c * PER_CHUNK + i);
+
+			assert_ok(source->next(source, &h));
+			assert_non_null(h);
+			assert_true(i ? !memcmp(h, &want, sizeof(want)) : h->kind == RT_WIRE_TYPE);
+		}
+	}
 	rt_sink_deinit(&r.sink);
 }
 
