@@ -93,6 +93,9 @@ static struct rt_error *finish(struct rt_launch *launch, struct rt_recorder *rec
 				    "see what can be traced: reftrace scan %s",
 				    options->command ? options->command[0] : "-p PID");
 	}
+	if (recorder->bpf && rt_bpf_source_note(recorder->bpf))
+		fprintf(stderr, "reftrace: BPF programs that were loaded and unloaded meanwhile may be missing: %s\n",
+			rt_bpf_source_note(recorder->bpf));
 	if (!options->quiet) {
 		say_ended(launch, recorder, options);
 		say_written(launch, recorder);

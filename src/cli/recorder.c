@@ -210,6 +210,8 @@ static struct rt_error *open_sampler(struct rt_recorder *r)
 	if (rt_sampler_note(r->sampler) && !o->quiet)
 		fprintf(stderr, "reftrace: %s\n", rt_sampler_note(r->sampler));
 	RT_TRY(rt_recorder_add(r, rt_sampler_source(r->sampler)));
+	RT_TRY(rt_bpf_source_create(o->all_cpus, &r->bpf));
+	RT_TRY(rt_recorder_add(r, rt_bpf_source_side(r->bpf)));
 	if (!o->delay_ns)
 		return NULL;
 	r->delay = (struct rt_side_source){ .start = delay_start, .drain = delay_drain };
@@ -254,6 +256,7 @@ void rt_recorder_deinit(struct rt_recorder *r)
 	rt_progress_clear(&r->progress);
 	rt_control_closep(&r->control);
 	rt_sampler_closep(&r->sampler);
+	rt_bpf_source_destroyp(&r->bpf);
 	if (r->delay.fd >= 0)
 		close(r->delay.fd);
 	for (size_t i = 0; i < r->finished.len; i++)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/vec.h"
+#include "cli/bpf_source.h"
 #include "cli/control.h"
 #include "cli/options.h"
 #include "cli/pipeline.h"
@@ -20,6 +21,7 @@ struct rt_recorder {
 	struct rt_pipeline *pipeline; /* bound by rt_launch_run() */
 	struct rt_session *session;
 	struct rt_sampler *sampler; /* NULL: lifetimes alone */
+	struct rt_bpf_source *bpf;  /* beside the sampler: programs whose code it may hit */
 	struct rt_control *control;
 	struct rt_side_source delay, keeper; /* keeper: size and switching, drained after the others */
 	struct rt_side_source *sources[RT_RECORDER_SOURCES];
@@ -28,8 +30,8 @@ struct rt_recorder {
 	struct rt_progress progress;
 	const char *ended; /* why the recording ended before its target: static; NULL = it did not */
 	uint64_t file_began_ns;
-	size_t switched;    /* files that were ended before the last one */
-	uint64_t all_bytes; /* in them */
+	size_t switched;         /* files that were ended before the last one */
+	uint64_t all_bytes;      /* in them */
 	RT_VEC(char *) finished; /* spools that were handed over, to be made perf.data at the end; owned */
 	const char *last;        /* the last of them */
 	uint64_t perf_bytes;     /* of all of them as perf.data */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+#include "event/blob.h"
 #include "recording/parts.h"
 
 enum { BPF_PROGRAMS_MAX = 1 << 17, LOST_MAX = 1000 };
@@ -23,48 +25,141 @@ static struct rt_error *note_lost(struct rt_recording *r, uint32_t id, const cha
 	return NULL;
 }
 
-static struct rt_bytes btf_of(const struct rt_perf_header *header, uint32_t id)
+/* What travels as blobs in the stream: everything in a pipe, beyond perf's format in a file. */
+struct blobs {
+	struct rt_recording_sink sink;
+	struct rt_recording *recording;
+	struct rt_blob_join join;
+	struct rt_map programs, btfs, extras; /* id -> index of parts + 1; a later one replaces an earlier one */
+	RT_VEC(struct rt_bytes) parts;        /* owned */
+};
+
+static struct rt_error *keep(struct blobs *b, struct rt_map *map)
+{
+	uint64_t *slot = rt_map_put(map, rt_key_make(b->join.id, 0), NULL);
+	uint8_t *copy = malloc(b->join.size + 1);
+
+	if (!slot || !copy || (!*slot && !rt_vec_add(&b->parts))) {
+		free(copy);
+		return rt_error_nomem();
+	}
+	if (!*slot)
+		*slot = b->parts.len;
+	memcpy(copy, b->join.data, b->join.size);
+	free((void *)(uintptr_t)b->parts.data[*slot - 1].data);
+	b->parts.data[*slot - 1] = rt_bytes_make(copy, b->join.size);
+	return NULL;
+}
+
+static struct rt_error *take_blob(struct rt_recording_sink *self, const struct rt_wire_head *record)
+{
+	struct blobs *b = (struct blobs *)(void *)self;
+	_cleanup_free_ char *text = NULL;
+
+	if (record->kind != RT_WIRE_BLOB ||
+	    !rt_blob_join(&b->join, (const struct rt_wire_blob *)(const void *)record, RT_BPF_DATA_MAX, NULL))
+		return NULL;
+	switch (b->join.what) {
+	case RT_BLOB_BPF_PROG:
+		return keep(b, &b->programs);
+	case RT_BLOB_BTF:
+		return keep(b, &b->btfs);
+	case RT_BLOB_BPF_EXTRA:
+		return keep(b, &b->extras);
+	case RT_BLOB_BPF_LOST:
+		text = strndup((const char *)b->join.data, b->join.size);
+		return text ? note_lost(b->recording, b->join.id, text) : rt_error_nomem();
+	default:
+		return NULL;
+	}
+}
+
+static struct rt_bytes find(const struct blobs *b, const struct rt_map *map, uint32_t id)
+{
+	const uint64_t *slot = rt_map_get(map, rt_key_make(id, 0));
+
+	return slot ? b->parts.data[*slot - 1] : (struct rt_bytes){ 0 };
+}
+
+static struct rt_bytes btf_of(const struct rt_perf_header *header, const struct blobs *b, uint32_t id)
 {
 	for (size_t i = 0; id && i < header->btf_count; i++) {
 		if (header->btfs[i].id == id)
 			return header->btfs[i].bytes;
 	}
-	return (struct rt_bytes){ 0 };
+	return find(b, &b->btfs, id);
 }
 
 /* The BTF id of an entry is known only after it is decoded: once without, then with it. */
-static struct rt_error *decode(const struct rt_perf_header *header, struct rt_bytes entry, struct rt_bpf_image **ret)
+static struct rt_error *decode(const struct rt_perf_header *header, const struct blobs *b, struct rt_bytes entry,
+			       struct rt_bpf_image **ret)
 {
-	_cleanup_(rt_bpf_image_destroyp) struct rt_bpf_image *plain = NULL;
-	struct rt_bytes btf;
+	_cleanup_(rt_bpf_image_destroyp) struct rt_bpf_image *image = NULL;
+	struct rt_error *err;
+	struct rt_bytes more;
 
-	RT_TRY(rt_bpf_image_decode(entry, (struct rt_bytes){ 0 }, header->big_endian, &plain));
-	btf = btf_of(header, plain->info.btf_id);
-	if (btf.size)
-		return rt_bpf_image_decode(entry, btf, header->big_endian, ret);
-	*ret = rt_take(plain);
+	RT_TRY(rt_bpf_image_decode(entry, (struct rt_bytes){ 0 }, header->big_endian, &image));
+	more = btf_of(header, b, image->info.btf_id);
+	if (more.size) {
+		rt_bpf_image_destroy(rt_take(image));
+		RT_TRY(rt_bpf_image_decode(entry, more, header->big_endian, &image));
+	}
+	more = find(b, &b->extras, image->info.id);
+	err = more.size ? rt_bpf_extra_decode(more, image) : NULL;
+	/* half of it is better than nothing; it is about names, not about code */
+	if (err && !rt_error_catch(&err, RT_E_TRUNCATED) && !rt_error_catch(&err, RT_E_FORMAT))
+		return err;
+	*ret = rt_take(image);
+	return NULL;
+}
+
+static struct rt_error *add_image(struct rt_recording *r, const struct rt_perf_header *header, const struct blobs *b,
+				  uint32_t id, struct rt_bytes entry)
+{
+	struct rt_bpf_image *image = NULL;
+	struct rt_error *err = decode(header, b, entry, &image);
+
+	if (err) {
+		struct rt_error *more = note_lost(r, id, err->message);
+
+		rt_error_free(err);
+		return more;
+	}
+	if (!rt_vec_push(&r->images, image)) {
+		rt_bpf_image_destroy(image);
+		return rt_error_nomem();
+	}
+	return NULL;
+}
+
+static struct rt_error *add_images(struct rt_recording *r, const struct rt_perf_header *header, struct blobs *b)
+{
+	const struct rt_map_slot *slot;
+	size_t pos = 0;
+
+	if (r->has_wire)
+		RT_TRY(rt_recording_drain(r, &b->sink));
+	header = rt_recording_info(r).header;
+	for (size_t i = 0; i < header->bpf_prog_count && i < BPF_PROGRAMS_MAX; i++)
+		RT_TRY(add_image(r, header, b, header->bpf_progs[i].id, header->bpf_progs[i].bytes));
+	while (!header->bpf_prog_count && (slot = rt_map_next(&b->programs, &pos)))
+		RT_TRY(add_image(r, header, b, (uint32_t)slot->key.a, b->parts.data[slot->value - 1]));
 	return NULL;
 }
 
 static struct rt_error *decode_images(struct rt_recording *r, const struct rt_perf_header *header)
 {
-	for (size_t i = 0; i < header->bpf_prog_count && i < BPF_PROGRAMS_MAX; i++) {
-		struct rt_bpf_image *image = NULL;
-		struct rt_error *err = decode(header, header->bpf_progs[i].bytes, &image);
+	struct blobs b = { .sink = { .wire = take_blob }, .recording = r };
+	struct rt_error *err = add_images(r, header, &b);
 
-		if (err) {
-			struct rt_error *more = note_lost(r, header->bpf_progs[i].id, err->message);
-
-			rt_error_free(err);
-			RT_TRY(more);
-			continue;
-		}
-		if (!rt_vec_push(&r->images, image)) {
-			rt_bpf_image_destroy(image);
-			return rt_error_nomem();
-		}
-	}
-	return NULL;
+	for (size_t i = 0; i < b.parts.len; i++)
+		free((void *)(uintptr_t)b.parts.data[i].data);
+	rt_vec_deinit(&b.parts);
+	rt_map_deinit(&b.programs);
+	rt_map_deinit(&b.btfs);
+	rt_map_deinit(&b.extras);
+	rt_blob_join_deinit(&b.join);
+	return err;
 }
 
 static int by_address(const void *x, const void *y)
