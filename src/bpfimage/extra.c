@@ -95,8 +95,8 @@ static struct rt_error *read_head(struct rt_cursor *c, uint32_t *ret_id, uint8_t
 struct rt_error *rt_bpf_extra_about(struct rt_bytes bytes, uint32_t *ret_id, uint8_t *ret_tag)
 {
 	struct rt_cursor c = rt_cursor_make(bytes, false);
-	uint32_t id;
-	uint8_t tag[8];
+	uint32_t id = 0;
+	uint8_t tag[8] = { 0 };
 
 	RT_TRY(read_head(&c, &id, tag));
 	*ret_id = id;
@@ -158,8 +158,8 @@ static struct rt_error *take_item(struct rt_bpf_image *image, uint32_t item, str
 struct rt_error *rt_bpf_extra_decode(struct rt_bytes bytes, struct rt_bpf_image *image)
 {
 	struct rt_cursor c = rt_cursor_make(bytes, false);
-	uint32_t id, item, size;
-	uint8_t tag[8];
+	uint32_t id = 0, item, size;
+	uint8_t tag[8] = { 0 };
 
 	RT_TRY(read_head(&c, &id, tag));
 	if (id != image->info.id || memcmp(tag, image->info.tag, sizeof(tag)) != 0)

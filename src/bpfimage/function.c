@@ -38,7 +38,7 @@ static uint32_t total_insns(const struct rt_bpf_image *image)
 
 static struct rt_error *place_code(struct rt_bpf_image *image, const struct rt_bpf_array *parts)
 {
-	uint64_t at = 0;
+	unsigned long long at = 0;
 	struct rt_cursor c;
 
 	for (uint32_t i = 0; i < image->function_count; i++) {
@@ -54,7 +54,7 @@ static struct rt_error *place_code(struct rt_bpf_image *image, const struct rt_b
 		if (image->jit.size && !rt_bytes_sub(image->jit, at, len, &f->jit))
 			return rt_error_new(RT_E_FORMAT,
 					    "bpf program %u: function %u ends %llu bytes into code of %zu bytes",
-					    image->info.id, i, (unsigned long long)(at + len), image->jit.size);
+					    image->info.id, i, at + len, image->jit.size);
 		at += len;
 	}
 	if (image->function_count == 1 && !parts[RT_BPF_JITED_FUNC_LENS].count) {
