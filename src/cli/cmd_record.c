@@ -58,9 +58,9 @@ static void say_written(const struct rt_launch *launch, const struct rt_recorder
 	const char *path = rt_clean(&arena, recorder->last);
 
 	if (recorder->observe_only)
-		fprintf(stderr, "reftrace: wrote %s: %llu samples, %llu lost, %s\n", path,
+		fprintf(stderr, "reftrace: wrote %s: %llu samples, %llu lost, %s; look: reftrace report -i %s\n", path,
 			(unsigned long long)p->samples, (unsigned long long)p->lost,
-			rt_bytes_text(&arena, recorder->perf_bytes));
+			rt_bytes_text(&arena, recorder->perf_bytes), path);
 	else if (recorder->sampler)
 		fprintf(stderr,
 			"reftrace: wrote %s: %llu events, %llu samples, %llu lost, %s; look: reftrace report -i %s\n",

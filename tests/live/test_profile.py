@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""report on samples: the hot function and its callers, in text and in JSON that fits its schema."""
+import json
+import pathlib
+import subprocess
+import unittest
+
+import jsonschema
+
+import live
+
+HOT = r'''
+volatile long x;
+__attribute__((noinline)) void leaf(long n) { for (long i = 0; i < n; i++) x += i; x = x * 3; }
+__attribute__((noinline)) void warm(long n) { leaf(n); x++; }
+__attribute__((noinline)) void cold(long n) { for (long i = 0; i < n; i++) x ^= i; }
+int main(void) { for (int k = 0; k < 60; k++) { warm(3000000); cold(300000); } return 0; }
+'''
+
+
+class Profile(live.LiveTest):
+    @classmethod
+    def setUpClass(cls):
+        live.need_engine()
+        source = pathlib.Path(live.temp_path('hot.c'))
+        source.write_text(HOT)
+        cls.program = str(live.temp_path('hot'))
+        cls.comm = pathlib.Path(cls.program).name
+        subprocess.run(['gcc', '-g', '-O0', '-fno-omit-frame-pointer', '-o', cls.program, str(source)], check=True)
+        cls.recording = live.temp_path('hot.data')
+        done = live.call('record', '-e', 'cpu-clock', '-F', '2000', '-g', '-o', cls.recording, '--', cls.program)
+        assert done.status == 0, str(done)
+
+    def profile(self, *args):
+        done = live.call('report', '--samples', '--json', '-i', self.recording, *args)
+        self.assertEqual(done.status, 0, str(done))
+        return json.loads(done.stdout)
+
+    def test_json_fits_its_schema(self):
+        schema = json.loads((live.SOURCE / 'doc' / 'profile.schema.json').read_text())
+        jsonschema.Draft202012Validator.check_schema(schema)
+        jsonschema.validate(self.profile(), schema)
+
+    def test_hot_function_and_callers(self):
+        event, = self.profile()['events']
+        self.assertEqual((event['name'], event['unit']), ('cpu-clock', 'ns'))
+        hot = event['rows'][0]
+        self.assertEqual((hot['comm'], hot['function'], hot['module']), (self.comm, 'leaf', self.program))
+        self.assertGreater(hot['samples'], 0.5 * event['samples'])
+        self.assertEqual(sum(row['samples'] for row in event['rows']), event['samples'])
+        self.assertEqual(sum(row['period'] for row in event['rows']), event['period'])
+        caller = hot['callers'][0]
+        self.assertEqual(caller['function'], 'warm')
+        self.assertEqual(caller['callers'][0]['function'], 'main')
+        warm = next(row for row in event['rows'] if row['function'] == 'warm')
+        self.assertGreaterEqual(warm['total_samples'], caller['samples'])
+
+    def test_text(self):
+        done = live.call('report', '-i', self.recording)
+        self.assertEqual(done.status, 0, str(done))
+        rows = [line for line in done.stdout.splitlines() if '%' in line]
+        self.assertRegex(rows[0], f'{self.comm} +{self.comm} +leaf$')
+        self.assertRegex(rows[1], r'% warm$')
+        self.assertNotIn('\033', done.stdout)
+
+    def test_annotate(self):
+        done = live.call('annotate', '-i', self.recording)
+        self.assertEqual(done.status, 0, str(done))
+        self.assertIn(f'leaf in {self.program}', done.stdout)
+        self.assertIn('hot.c', done.stdout)
+        missing = live.call('annotate', '-i', self.recording, 'nosuch')
+        self.assertEqual(missing.status, 125, str(missing))
+        self.assertIn('E02', missing.stderr)
+        self.assertIn('fix:', missing.stderr)
+
+    def test_a_recording_without_samples(self):
+        path = live.program('missing-put', flags=('-g', '-O2'))
+        recording = live.temp_path('nothing.data')
+        done = live.call('record', '-o', recording, *live.told(path, 'ok'), '--', path, 'ok')
+        self.assertEqual(done.status, 0, str(done))
+        done = live.call('report', '--samples', '-i', recording)
+        self.assertEqual(done.status, 24, str(done))
+        self.assertIn('holds no sample', done.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()
