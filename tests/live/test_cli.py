@@ -11,7 +11,7 @@ import unittest
 
 import live
 
-RESERVED = ('object tree diff annotate export probe cache archive script top check suppress html tui '
+RESERVED = ('object tree diff export probe cache top check suppress html tui '
             'completion').split()
 
 
@@ -81,7 +81,6 @@ class Usage(live.LiveTest):
             (['run', '--error-exitcode=256', 'true'], ['1 to 255']),
             (['record'], ['no program']),
             (['record', '--json', 'true'], ['--json']),
-            (['report'], ['reftrace report -i FILE']),
             (['report', '-i', 'a', 'b'], ['more than one']),
             (['scan'], ['no file']),
             (['doctor', 'x'], ["'x'"]),
@@ -134,7 +133,7 @@ class Help(live.LiveTest):
             run = live.call(*args)
             self.assertEqual((run.status, run.stderr), (0, ''), str(run))
             self.assertLessEqual(len(run.stdout.splitlines()), 24)
-        self.assertEqual(set(commands()), {'run', 'record', 'report', 'scan', 'bpf', 'doctor', 'help', 'version'})
+        self.assertEqual(set(commands()), set('run record report script annotate archive scan bpf doctor help version'.split()))
 
     def test_each_command(self):
         for verb in commands():
@@ -257,6 +256,10 @@ class Files(live.LiveTest):
         self.assertIn('E15', run.stderr)
 
     def test_missing_input(self):
+        run = live.call('report', cwd=live.temp())
+        self.assertEqual(run.status, 125, str(run))
+        self.assertIn('reftrace.data', run.stderr)
+        self.assertIn('fix: record first', run.stderr)
         run = live.call('report', '-i', '/nonexistent/file')
         self.assertEqual(run.status, 125, str(run))
         self.assertIn('/nonexistent/file', run.stderr)
