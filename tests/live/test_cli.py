@@ -284,7 +284,10 @@ class Files(live.LiveTest):
     def test_doctor_leaves_nothing(self):
         before = live.probe_events()
         live.call('doctor')
-        self.assertEqual(live.probe_events(), before)
+        # other runs on this machine may have definitions of their own; what is new and has no owner would be ours
+        left = [line for line in set(live.probe_events()) - set(before)
+                if not os.path.exists('/proc/' + line.split('_')[1])]
+        self.assertEqual(left, [])
 
     def test_scan(self):
         path = live.program('missing-put')
