@@ -132,6 +132,7 @@ struct program {
 	uint64_t *addresses; /* owned, as all arrays */
 	uint32_t *lengths;
 	uint8_t *functions;
+	uint8_t (*tags)[BPF_TAG_SIZE]; /* of each function: subprograms have their own */
 	uint8_t *btf;
 	size_t btf_size;
 };
@@ -141,6 +142,7 @@ static void program_deinit(struct program *p)
 	free(p->addresses);
 	free(p->lengths);
 	free(p->functions);
+	free(p->tags);
 	free(p->btf);
 }
 
@@ -151,12 +153,13 @@ static bool read_program(int fd, struct program *p)
 
 	if (!info_of(fd, &first, sizeof(first)) || first.nr_jited_ksyms > FUNCTIONS_MAX ||
 	    first.nr_jited_func_lens > FUNCTIONS_MAX || first.nr_func_info > FUNCTIONS_MAX ||
-	    first.func_info_rec_size > 256)
+	    first.nr_prog_tags > FUNCTIONS_MAX || first.func_info_rec_size > 256)
 		return false;
 	p->addresses = calloc(first.nr_jited_ksyms + 1, sizeof(*p->addresses));
 	p->lengths = calloc(first.nr_jited_func_lens + 1, sizeof(*p->lengths));
 	p->functions = calloc(first.nr_func_info + 1, first.func_info_rec_size + 1);
-	if (!p->addresses || !p->lengths || !p->functions)
+	p->tags = calloc(first.nr_prog_tags + 1, sizeof(*p->tags));
+	if (!p->addresses || !p->lengths || !p->functions || !p->tags)
 		return false;
 	p->info = (struct bpf_prog_info){
 		.nr_jited_ksyms = first.nr_jited_ksyms,
@@ -166,19 +169,22 @@ static bool read_program(int fd, struct program *p)
 		.nr_func_info = first.nr_func_info,
 		.func_info_rec_size = first.func_info_rec_size,
 		.func_info = (uintptr_t)p->functions,
+		.nr_prog_tags = first.nr_prog_tags,
+		.prog_tags = (uintptr_t)p->tags,
 	};
 	if (!info_of(fd, &p->info, sizeof(p->info)) || p->info.nr_jited_ksyms > first.nr_jited_ksyms ||
-	    p->info.nr_jited_func_lens > first.nr_jited_func_lens || p->info.nr_func_info > first.nr_func_info)
+	    p->info.nr_jited_func_lens > first.nr_jited_func_lens || p->info.nr_func_info > first.nr_func_info ||
+	    p->info.nr_prog_tags > first.nr_prog_tags)
 		return false;
 	if (p->info.nr_func_info)
 		read_btf(p->info.btf_id, &p->btf, &p->btf_size);
 	return true;
 }
 
-/* As the kernel calls it: bpf_prog_<tag>_<name>; tag of the program also for its subprograms. */
+/* As the kernel calls it: bpf_prog_<tag>_<name>; each function has a tag of its own. */
 static void symbol_name(const struct program *p, uint32_t function, char *text, size_t size)
 {
-	const uint8_t *t = p->info.tag;
+	const uint8_t *t = function < p->info.nr_prog_tags ? p->tags[function] : p->info.tag;
 	const char *name = NULL;
 	uint32_t type_id;
 
