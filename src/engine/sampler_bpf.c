@@ -181,10 +181,11 @@ static bool read_program(int fd, struct program *p)
 	return true;
 }
 
-/* As the kernel calls it: bpf_prog_<tag>_<name>; each function has a tag of its own. */
+/* As the kernel calls it: bpf_prog_<tag>_<name>; the main function with the program's tag, subprograms with their own.
+ */
 static void symbol_name(const struct program *p, uint32_t function, char *text, size_t size)
 {
-	const uint8_t *t = function < p->info.nr_prog_tags ? p->tags[function] : p->info.tag;
+	const uint8_t *t = function && function < p->info.nr_prog_tags ? p->tags[function] : p->info.tag;
 	const char *name = NULL;
 	uint32_t type_id;
 
