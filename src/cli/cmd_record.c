@@ -9,7 +9,8 @@
 #include "report/words.h"
 
 static const struct argp_option own[] = {
-	{ "output", 'o', "FILE", 0, "write the recording to FILE (default " RT_DEFAULT_RECORDING ")", 5 },
+	{ "output", 'o', "FILE", 0,
+	  "write the recording to FILE (default " RT_DEFAULT_RECORDING "); -: to standard output", 5 },
 	{ "quiet", 'q', NULL, 0, "say nothing when all went well", 5 },
 	{ 0 },
 };
@@ -55,21 +56,21 @@ static void say_written(const struct rt_launch *launch, const struct rt_recorder
 {
 	const struct rt_pipeline *p = &launch->pipeline;
 	struct rt_arena arena = { 0 };
-	const char *path = rt_clean(&arena, recorder->last);
+	const char *path = recorder->aside ? "standard output" : rt_clean(&arena, recorder->last);
+	const char *look = recorder->aside ? "" : rt_format(&arena, "; look: reftrace report -i %s", path);
 
 	if (recorder->observe_only)
 		fprintf(stderr, "reftrace: wrote %s: %llu samples, %llu lost, %s; look: reftrace report -i %s\n", path,
 			(unsigned long long)p->samples, (unsigned long long)p->lost,
 			rt_bytes_text(&arena, recorder->perf_bytes), path);
 	else if (recorder->sampler)
-		fprintf(stderr,
-			"reftrace: wrote %s: %llu events, %llu samples, %llu lost, %s; look: reftrace report -i %s\n",
-			path, (unsigned long long)p->events, (unsigned long long)p->samples,
-			(unsigned long long)p->lost, rt_bytes_text(&arena, recorder->perf_bytes), path);
+		fprintf(stderr, "reftrace: wrote %s: %llu events, %llu samples, %llu lost, %s%s\n", path,
+			(unsigned long long)p->events, (unsigned long long)p->samples, (unsigned long long)p->lost,
+			rt_bytes_text(&arena, recorder->perf_bytes), look);
 	else
-		fprintf(stderr, "reftrace: wrote %s: %llu events, %llu lost, %s; look: reftrace report -i %s\n", path,
+		fprintf(stderr, "reftrace: wrote %s: %llu events, %llu lost, %s%s\n", path,
 			(unsigned long long)p->events, (unsigned long long)p->lost,
-			rt_bytes_text(&arena, recorder->perf_bytes), path);
+			rt_bytes_text(&arena, recorder->perf_bytes), look);
 	rt_arena_deinit(&arena);
 }
 
@@ -117,12 +118,13 @@ static struct rt_error *kept(const struct rt_launch *launch, struct rt_error *er
 static struct rt_error *record(struct rt_launch *launch, struct rt_recorder *recorder, const struct rt_options *options,
 			       char **argv, int *ret)
 {
-	const char *path = options->output ? options->output : RT_DEFAULT_RECORDING;
 	struct rt_error *err;
+	const char *path;
 
 	RT_TRY(rt_launch_check(options));
 	RT_TRY(rt_options_check_sample(options));
 	RT_TRY(rt_recorder_init(recorder, options, (const char *const *)argv));
+	RT_TRY(rt_recorder_path(recorder, &path));
 	err = rt_launch_run(launch, options, path, true, recorder);
 	rt_progress_clear(&recorder->progress);
 	return err ? kept(launch, err) : finish(launch, recorder, options, ret);
@@ -131,7 +133,7 @@ static struct rt_error *record(struct rt_launch *launch, struct rt_recorder *rec
 int cmd_record(int argc, char **argv)
 {
 	struct rt_launch launch = { .pipeline.fd = -1 };
-	struct rt_recorder recorder = { .delay.fd = -1 };
+	struct rt_recorder recorder = { .delay.fd = -1, .pipe_fd = -1 };
 	struct rt_options options;
 	struct rt_error *err = rt_options_parse(&rt_record_argp, argc, argv, &options);
 	int status = RT_EXIT_OK;

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <time.h>
 
 #include "cli/convert.h"
+#include "cli/input.h"
 #include "cli/interrupt.h"
 
 #define OWNER(self, member) \
@@ -79,8 +81,20 @@ struct rt_error *rt_recorder_hand_over(struct rt_recorder *r)
 	return NULL;
 }
 
+static struct rt_error *send(struct rt_recorder *r)
+{
+	struct rt_to_perf_result result = { 0 };
+	struct rt_error *err;
+
+	err = rt_convert_to(r->aside, r->pipe_fd, "standard output", true, &result, &r->perf_bytes);
+	free(result.damage);
+	return err;
+}
+
 struct rt_error *rt_recorder_convert(struct rt_recorder *r)
 {
+	if (r->aside)
+		return send(r);
 	for (size_t i = 0; i < r->finished.len; i++) {
 		struct rt_to_perf_result result;
 		uint64_t bytes = 0;
@@ -225,7 +239,7 @@ struct rt_error *rt_recorder_init(struct rt_recorder *r, const struct rt_options
 {
 	struct rt_control_hooks hooks = { .snapshot = on_snapshot, .stop = on_stop, .arg = r };
 
-	*r = (struct rt_recorder){ .options = options, .argv = argv };
+	*r = (struct rt_recorder){ .options = options, .argv = argv, .pipe_fd = -1 };
 	r->delay.fd = -1;
 	r->observe_only = !rt_options_lifetimes(options);
 	rt_progress_init(&r->progress, options->quiet);
@@ -240,6 +254,37 @@ struct rt_error *rt_recorder_init(struct rt_recorder *r, const struct rt_options
 	}
 	if (options->switch_output)
 		rt_interrupt_watch_switch();
+	return NULL;
+}
+
+struct rt_error *rt_recorder_path(struct rt_recorder *r, const char **ret)
+{
+	const char *path = r->options->output ? r->options->output : RT_DEFAULT_RECORDING;
+	const char *folder = getenv("TMPDIR");
+	_cleanup_close_ int fd = -1;
+
+	if (strcmp(path, "-") != 0) {
+		*ret = path;
+		return NULL;
+	}
+	if (isatty(STDOUT_FILENO))
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "record: a recording is nothing for a terminal"),
+				    "reftrace record -o - ... | perf report -i -");
+	if (asprintf(&r->aside, "%s/reftrace-XXXXXX", folder && *folder ? folder : "/tmp") < 0) {
+		r->aside = NULL;
+		return rt_error_nomem();
+	}
+	fd = mkostemp(r->aside, O_CLOEXEC);
+	if (fd < 0) {
+		struct rt_error *err = rt_error_errno(RT_E_UNWRITABLE, errno, "cannot write %s", r->aside);
+
+		free(rt_take(r->aside));
+		return err;
+	}
+	r->pipe_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (r->pipe_fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return rt_error_errno(RT_E_UNWRITABLE, errno, "cannot write to standard output");
+	*ret = r->aside;
 	return NULL;
 }
 
@@ -262,5 +307,10 @@ void rt_recorder_deinit(struct rt_recorder *r)
 	for (size_t i = 0; i < r->finished.len; i++)
 		free(r->finished.data[i]);
 	rt_vec_deinit(&r->finished);
-	*r = (struct rt_recorder){ .delay = { .fd = -1 } };
+	if (r->aside)
+		unlink(r->aside);
+	free(r->aside);
+	if (r->pipe_fd >= 0)
+		close(r->pipe_fd);
+	*r = (struct rt_recorder){ .delay = { .fd = -1 }, .pipe_fd = -1 };
 }

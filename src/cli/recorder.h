@@ -34,6 +34,8 @@ struct rt_recorder {
 	uint64_t all_bytes;      /* in them */
 	RT_VEC(char *) finished; /* spools that were handed over, to be made perf.data at the end; owned */
 	const char *last;        /* the last of them */
+	int pipe_fd;             /* -o -: standard output as it was; -1 = a file is written */
+	char *aside;             /* -o -: where the spool lies until it goes there; owned */
 	uint64_t perf_bytes;     /* of all of them as perf.data */
 };
 
@@ -42,6 +44,12 @@ struct rt_recorder {
 RT_CHECK struct rt_error *rt_recorder_init(struct rt_recorder *ret, const struct rt_options *options,
 					   const char *const *argv);
 void rt_recorder_deinit(struct rt_recorder *recorder);
+
+/*
+ * The path to record to. For "-": a spool in the folder for temporary files; the program's own output goes to standard
+ * error from now on, for standard output is the recording's, as perf has it.
+ */
+RT_CHECK struct rt_error *rt_recorder_path(struct rt_recorder *recorder, const char **ret);
 
 /* Adds a source that the owner has made. */
 RT_CHECK struct rt_error *rt_recorder_add(struct rt_recorder *recorder, struct rt_side_source *source);

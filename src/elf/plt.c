@@ -200,6 +200,7 @@ static struct rt_error *read_stubs(const struct rt_image *image, const struct rt
 		symbol.name = slot->name;
 		if (!symbol.name && slots->search_budget && slots->search_budget--)
 			symbol.name = name_at(build, slot->resolver);
+		symbol.full = symbol.name;
 		symbol.addr.v = section->addr.v + start;
 		/* up to the next stub, else one entry */
 		entry = end - at == 7 ? 32 : 16;

@@ -17,7 +17,7 @@ struct owned {
 
 struct raw_symbol {
 	uint32_t name;
-	uint8_t info;
+	uint8_t info, other;
 	uint16_t section;
 	uint64_t value, size;
 };
@@ -31,15 +31,13 @@ struct rt_error *rt_symtab_add(struct rt_symtab_build *build, const struct rt_sy
 
 static bool read_symbol(const struct rt_image *image, struct rt_cursor *c, struct raw_symbol *ret)
 {
-	uint8_t other;
-
 	if (!rt_cursor_u32(c, &ret->name))
 		return false;
 	if (image->is_64)
-		return rt_cursor_u8(c, &ret->info) && rt_cursor_u8(c, &other) && rt_cursor_u16(c, &ret->section) &&
+		return rt_cursor_u8(c, &ret->info) && rt_cursor_u8(c, &ret->other) && rt_cursor_u16(c, &ret->section) &&
 		       rt_cursor_u64(c, &ret->value) && rt_cursor_u64(c, &ret->size);
 	return rt_elf_word(image, c, &ret->value) && rt_elf_word(image, c, &ret->size) && rt_cursor_u8(c, &ret->info) &&
-	       rt_cursor_u8(c, &other) && rt_cursor_u16(c, &ret->section);
+	       rt_cursor_u8(c, &ret->other) && rt_cursor_u16(c, &ret->section);
 }
 
 /* strings: a copy with a NUL behind it. NULL: no usable name. */
@@ -119,6 +117,9 @@ static struct rt_error *read_table(const struct rt_image *image, const struct rt
 		/* $x and the like only mark where code and data begin */
 		if (!symbol.name || (type == STT_NOTYPE && *symbol.name == '$'))
 			continue;
+		symbol.full = (const char *)strings.data + raw.name;
+		symbol.label = type == STT_NOTYPE && ELF64_ST_VISIBILITY(raw.other) != STV_HIDDEN &&
+			       ELF64_ST_VISIBILITY(raw.other) != STV_INTERNAL;
 		symbol.ifunc = type == STT_GNU_IFUNC;
 		symbol.function = type == STT_FUNC || symbol.ifunc;
 		symbol.bind = bind == STB_LOCAL ? RT_BIND_LOCAL : bind == STB_WEAK ? RT_BIND_WEAK : RT_BIND_GLOBAL;
@@ -197,6 +198,9 @@ static size_t merge(struct rt_symbol *symbols, size_t count)
 		if (last && !compare_symbols(last, &symbols[i])) {
 			last->dynamic |= symbols[i].dynamic;
 			last->ifunc |= symbols[i].ifunc;
+			last->label |= symbols[i].label;
+			if (!strcmp(last->full, last->name))
+				last->full = symbols[i].full;
 			if (last->bind == RT_BIND_LOCAL)
 				last->bind = symbols[i].bind;
 			continue;
@@ -351,10 +355,9 @@ static bool better(const struct rt_symbol *a, const struct rt_symbol *b)
 	return strlen(a->name) < strlen(b->name);
 }
 
-const struct rt_symbol *rt_symtab_at(const struct rt_symtab *symtab, struct rt_elfaddr addr)
+/* How many symbols start at addr or before it. */
+static size_t count_up_to(const struct rt_symtab *symtab, struct rt_elfaddr addr)
 {
-	const struct owned *owned = symtab->owned;
-	const struct rt_symbol *best = NULL;
 	size_t low = 0, high = symtab->count;
 
 	while (low < high) {
@@ -365,12 +368,57 @@ const struct rt_symbol *rt_symtab_at(const struct rt_symtab *symtab, struct rt_e
 		else
 			high = mid;
 	}
-	for (size_t i = low; i-- > 0 && owned->reach[i].v > addr.v;) {
+	return low;
+}
+
+const struct rt_symbol *rt_symtab_at(const struct rt_symtab *symtab, struct rt_elfaddr addr)
+{
+	const struct owned *owned = symtab->owned;
+	const struct rt_symbol *best = NULL;
+
+	for (size_t i = count_up_to(symtab, addr); i-- > 0 && owned->reach[i].v > addr.v;) {
 		const struct rt_symbol *s = &symtab->symbols[i];
 
 		if (best && best->size && best->addr.v > s->addr.v)
 			break;
 		if (s->function && owned->ends[i].v > addr.v && (!best || better(s, best)))
+			best = s;
+	}
+	return best;
+}
+
+static size_t underscores(const char *name)
+{
+	return strspn(name, "_");
+}
+
+/* Of two names of one address, is a the one that perf shows? */
+static bool shown(const struct rt_symbol *a, const struct rt_symbol *b)
+{
+	if (!a->size != !b->size)
+		return a->size;
+	if (a->label != b->label)
+		return b->label;
+	if ((a->bind == RT_BIND_WEAK) != (b->bind == RT_BIND_WEAK))
+		return b->bind == RT_BIND_WEAK;
+	if ((a->bind == RT_BIND_GLOBAL) != (b->bind == RT_BIND_GLOBAL))
+		return a->bind == RT_BIND_GLOBAL;
+	if (underscores(a->full) != underscores(b->full))
+		return underscores(a->full) < underscores(b->full);
+	return strlen(a->full) > strlen(b->full);
+}
+
+const struct rt_symbol *rt_symtab_code_at(const struct rt_symtab *symtab, struct rt_elfaddr addr)
+{
+	const struct owned *owned = symtab->owned;
+	const struct rt_symbol *best = NULL;
+
+	for (size_t i = count_up_to(symtab, addr); i-- > 0 && owned->reach[i].v > addr.v;) {
+		const struct rt_symbol *s = &symtab->symbols[i];
+
+		if (best && best->addr.v > s->addr.v)
+			break;
+		if ((s->function || s->label) && owned->ends[i].v > addr.v && (!best || shown(s, best)))
 			best = s;
 	}
 	return best;

@@ -12,11 +12,13 @@ enum rt_symbol_bind { RT_BIND_LOCAL, RT_BIND_GLOBAL, RT_BIND_WEAK };
 
 struct rt_symbol {
 	const char *name; /* as in the file (mangled), version stripped; owned by the table */
+	const char *full; /* with its version ("memcpy@@GLIBC_2.14"); name itself where it has none */
 	struct rt_elfaddr addr;
 	uint64_t size; /* 0 = unknown */
 	uint8_t bind;  /* enum rt_symbol_bind */
 	bool function; /* STT_FUNC or STT_GNU_IFUNC */
 	bool ifunc;
+	bool label;   /* STT_NOTYPE and not hidden: code of assembly, such as _dl_start_user */
 	bool plt;     /* a PLT stub: name is the function it jumps to, without "@plt" */
 	bool dynamic; /* exported: from .dynsym */
 };
@@ -39,6 +41,12 @@ RT_CLEANUP(struct rt_symtab *, rt_symtab_destroy);
  * is not local, then the shortest name. NULL: none.
  */
 const struct rt_symbol *rt_symtab_at(const struct rt_symtab *symtab, struct rt_elfaddr addr);
+
+/*
+ * The symbol that perf would show for addr: labels of assembly count as functions, a later start wins over an earlier
+ * one. Of aliases the one with a size, not weak, global, with fewer underscores before it, longer. NULL: none.
+ */
+const struct rt_symbol *rt_symtab_code_at(const struct rt_symtab *symtab, struct rt_elfaddr addr);
 
 /* First symbol with this exact name that is no PLT stub, or NULL. */
 const struct rt_symbol *rt_symtab_find(const struct rt_symtab *symtab, const char *name);

@@ -20,13 +20,16 @@
 struct rt_frame {
 	const char *function; /* source name, demangled; NULL = unknown */
 	const char *linkage;  /* name as in the symbol table where it differs (mangled), else NULL */
-	const char *file;     /* source file as the debug info has it, NULL = unknown */
-	const char *module;   /* path of the module, NULL = not in any */
-	const char *returns;  /* type that the function returns, "struct obj *", NULL = unknown */
-	uint32_t module_id;   /* struct rt_wire_module.id, 0 = none */
-	uint32_t line;        /* 0 = unknown */
-	uint64_t address;     /* ELF address of the pc */
-	uint64_t entry;       /* ELF address where the function (or inlined instance) starts, 0 = unknown */
+	const char *symbol; /* of the last frame: what the symbol table has there, as perf shows it (clone suffix kept);
+			       NULL = nothing */
+	const char *file;   /* source file as the debug info has it, NULL = unknown */
+	const char *module; /* path of the module, NULL = not in any */
+	const char *returns;   /* type that the function returns, "struct obj *", NULL = unknown */
+	uint32_t module_id;    /* struct rt_wire_module.id, 0 = none */
+	uint32_t line;         /* 0 = unknown */
+	uint64_t address;      /* ELF address of the pc */
+	uint64_t entry;        /* ELF address where the function (or inlined instance) starts, 0 = unknown */
+	uint64_t symbol_entry; /* ELF address of symbol */
 	/*
 	 * Where the call before a return address goes, in the process that was
 	 * asked about; set in the last frame of an answer for a return address.

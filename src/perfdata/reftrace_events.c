@@ -178,6 +178,8 @@ static struct rt_error *find_event(struct rt_reftrace_events *events, const char
 			       (chain ? PERF_SAMPLE_CALLCHAIN : 0),
 		.read_format = PERF_FORMAT_ID,
 		.sample_id_all = 1,
+		/* nothing of it is in the kernel: without that perf warns of kernel symbols that nobody needs */
+		.exclude_kernel = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};

@@ -90,11 +90,12 @@ static bool in_kernel(uint64_t ip)
 static uint32_t make_symbol(struct rt_profile *p, const struct rt_frame *frame, uint64_t ip)
 {
 	const char *module = frame->module ? frame->module : in_kernel(ip) ? "[kernel]" : "[unknown]";
-	const char *name = frame->linkage && !frame->function ? frame->linkage : frame->function;
+	const char *name = frame->symbol ?: frame->function ?: frame->linkage;
+	uint64_t entry = frame->symbol ? frame->symbol_entry : frame->entry;
 	uint32_t module_name = rt_intern_string(&p->strings, module);
 	uint32_t function = name ? rt_intern_string(&p->strings, name) : 0;
 	/* without a name each address is on its own */
-	uint64_t place = function ? frame->entry : frame->address;
+	uint64_t place = function ? entry : frame->address;
 	struct rt_pf_symbol *s;
 	uint64_t *slot;
 	bool made;
@@ -113,7 +114,7 @@ static uint32_t make_symbol(struct rt_profile *p, const struct rt_frame *frame, 
 	*s = (struct rt_pf_symbol){ .module = module_name,
 				    .function = function,
 				    .module_id = frame->module_id,
-				    .entry = frame->entry,
+				    .entry = entry,
 				    .address = frame->address,
 				    .kernel = in_kernel(ip) };
 	*slot = p->symbols.len;

@@ -95,11 +95,11 @@ static void place(struct rt_script *s, const struct rt_perf_record *r, uint64_t 
 	size_t n = s->namer->name(s->namer, pid_of(s, r->id.pid), r->id.time_ns, ip, is_return, frames, FRAMES_MAX);
 	const struct rt_frame *f = &frames[n - 1];
 	const char *module = f->module ? rt_clean(&s->arena, f->module) : "[unknown]";
-	const char *name = f->function ?: f->linkage;
+	const char *name = f->symbol ?: f->function ?: f->linkage;
 
 	rt_sink_printf(sink, "%16" PRIx64, f->module ? f->address : ip);
 	if (name)
-		rt_sink_printf(sink, " %s+0x%" PRIx64, rt_clean(&s->arena, name), f->address - f->entry);
+		rt_sink_printf(sink, " %s+0x%" PRIx64, rt_clean(&s->arena, name), f->address - (f->symbol ? f->symbol_entry : f->entry));
 	else
 		rt_sink_puts(sink, " [unknown]");
 	rt_sink_printf(sink, " (%s)", module);

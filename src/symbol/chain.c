@@ -82,31 +82,6 @@ struct rt_error *rt_chain_give_image(struct rt_chain *chain, uint32_t id, const 
 	return NULL;
 }
 
-/*
- * Takes the parameter list off a demangled name, as perf does: debug info has
- * no list for functions without a mangled name, and one function shall have one
- * name. The list is the last pair of parentheses ("operator()(int)").
- */
-static void drop_params(char *name)
-{
-	size_t len = strlen(name), depth = 0;
-
-	while (len && name[len - 1] != ')') {
-		/* " const" and the like; anything else means that there is no list */
-		if (!strchr(" constvolaie&", name[len - 1]))
-			return;
-		len--;
-	}
-	while (len--) {
-		depth += name[len] == ')';
-		depth -= name[len] == '(';
-		if (!depth)
-			break;
-	}
-	if (!depth && len && len != SIZE_MAX)
-		name[len] = '\0';
-}
-
 /* The source name behind a linker's name: clones of the compiler and mangling taken off. */
 static const char *source_name(struct rt_chain *chain, const char *linkage)
 {
@@ -122,9 +97,7 @@ static const char *source_name(struct rt_chain *chain, const char *linkage)
 			*at = '\0';
 	}
 	if (!chain->options.no_demangle)
-		nice = rt_demangle(bare);
-	if (nice)
-		drop_params(nice);
+		nice = rt_demangle_name(bare);
 	return rt_chain_text(chain, nice ?: bare);
 }
 
@@ -196,6 +169,28 @@ static void name_by_symbol(struct rt_chain *chain, struct rt_chain_module *modul
 		ret->linkage = symbol->name;
 }
 
+/* A clone suffix of C stays: it is other code than the function of that name; names of C++ lose it with their types. */
+static const char *table_name(struct rt_chain *chain, const struct rt_symbol *symbol)
+{
+	const char *name = strncmp(symbol->full, "_Z", 2) == 0 ? source_name(chain, symbol->name) : NULL;
+	_cleanup_free_ char *stub = NULL;
+
+	if (!symbol->plt)
+		return name ?: rt_chain_text(chain, symbol->full);
+	return asprintf(&stub, "%s@plt", name ?: symbol->name) < 0 ? NULL : rt_chain_text(chain, stub);
+}
+
+static void add_table_name(struct rt_chain *chain, const struct rt_chain_module *module, struct rt_elfaddr pc,
+			   struct rt_frame *ret)
+{
+	const struct rt_symbol *symbol = module->symtab ? rt_symtab_code_at(module->symtab, pc) : NULL;
+
+	if (!symbol)
+		return;
+	ret->symbol = table_name(chain, symbol);
+	ret->symbol_entry = symbol->addr.v;
+}
+
 /* ELF address that the call just before pc goes to; 0: no direct call. Only x86-64 so far. */
 static uint64_t call_target(const struct rt_chain_module *module, uint64_t pc)
 {
@@ -228,10 +223,12 @@ static size_t name_place(struct rt_chain *chain, struct rt_chain_module *module,
 	ret[0] = blank(module, at.v + is_return);
 	if (module->dwarf)
 		n = name_by_scopes(chain, module, at, ret[0], ret);
-	if (n)
-		return n;
-	name_by_symbol(chain, module, at, &ret[0]);
-	return 1;
+	if (!n) {
+		name_by_symbol(chain, module, at, &ret[0]);
+		n = 1;
+	}
+	add_table_name(chain, module, at, &ret[n - 1]);
+	return n;
 }
 
 /* The kept answer for a place, made if new. NULL: out of memory. */

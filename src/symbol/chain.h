@@ -75,3 +75,5 @@ size_t rt_chain_notes(const struct rt_chain *chain, const char *const **ret);
 
 /* C++ (and Rust v0/legacy as far as libstdc++ knows) demangling; NULL when name is not mangled. Caller frees. */
 char *rt_demangle(const char *name);
+/* The same without parameters and the type that it returns: "std::sort<int*>". */
+char *rt_demangle_name(const char *name);
