@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The kernel's own text and its modules, as records of process -1. */
-#include <inttypes.h>
 #include <sys/mman.h>
 
 #include "base/fs.h"
@@ -47,20 +46,39 @@ static void find_text(struct rt_sampler *s)
 	}
 }
 
-/* "name size refs deps state 0xaddress" of /proc/modules */
-static struct rt_error *emit_module(struct rt_sampler *s, struct rt_event_sink *sink, const char *line)
+/* "name size refs deps state 0xaddress ..." of /proc/modules: its fields, cut apart in place. false: another form. */
+static bool parse_module(char *line, const char **ret_name, uint64_t *ret_size, uint64_t *ret_addr)
+{
+	const char *field[6];
+	char *at = line;
+
+	for (size_t i = 0; i < 6; i++) {
+		size_t len = strcspn(at, " \n");
+
+		if (!len)
+			return false;
+		field[i] = at;
+		at += len;
+		if (*at)
+			*at++ = 0;
+	}
+	*ret_name = field[0];
+	return strlen(field[0]) < 64 && rt_parse_u64(field[1], strlen(field[1]), 10, ret_size) && *ret_size &&
+	       !strncmp(field[5], "0x", 2) && rt_parse_u64(field[5] + 2, strlen(field[5] + 2), 16, ret_addr) &&
+	       *ret_addr;
+}
+
+static struct rt_error *emit_module(struct rt_sampler *s, struct rt_event_sink *sink, char *line)
 {
 	struct rt_synth_map map = { .pid = UINT32_MAX, .prot = PROT_EXEC, .cpumode = PERF_RECORD_MISC_KERNEL };
-	char name[64], shown[68], path[160];
-	uint64_t size, addr;
+	char shown[68], path[160];
+	const char *name;
 
-	if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s 0x%" SCNx64, name, &size, &addr) != 3 || !addr || !size)
+	if (!parse_module(line, &name, &map.bytes, &map.start))
 		return NULL;
 	snprintf(shown, sizeof(shown), "[%s]", name);
 	snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", name);
 	rt_sampler_build_id_of_notes(path, &map.build_id);
-	map.start = addr;
-	map.bytes = size;
 	map.name = shown;
 	return rt_sampler_emit_map(s, sink, &map);
 }

@@ -269,7 +269,8 @@ class Samples(Record):
         """Programs that are loaded already are named as the kernel names them."""
         live.need_engine()
         path = live.program('busy', flags=FRAME_POINTERS)
-        holder = live.Process([live.REFTRACE, 'run', '-P', 'type=x get=busy_loop:1 put=busy_caller:1', '--', path, '30'])
+        spec = 'type=x get=busy_loop:1 put=busy_caller:1'
+        holder = live.Process([live.REFTRACE, 'run', '-P', spec, '--', path, '30'])
         try:
             holder.wait_line('pid')
             kernel = bpf_symbols()
@@ -370,8 +371,8 @@ class Steering(Record):
             process.kill()
 
     def switched(self, option, folder, signals=0):
-        process = live.Process([live.REFTRACE, 'record', '-o', folder / 'x', '-F', '999', '-g', '-e', 'cpu-clock', option,
-                                '--', self.busy(), '1.5'])
+        process = live.Process([live.REFTRACE, 'record', '-o', folder / 'x', '-F', '999', '-g', '-e', 'cpu-clock',
+                                option, '--', self.busy(), '1.5'])
         process.wait_line('pid')
         for i in range(signals):
             process.popen.send_signal(signal.SIGUSR2)
