@@ -98,12 +98,15 @@ static struct rt_error *read_recording(struct rt_recording *recording, struct rt
 
 /* Status of a report that has samples only: 24 when something is missing. */
 static struct rt_error *report_samples(const struct rt_options *options, const struct rt_output *output,
-				       const struct rt_input *input, struct rt_samples *samples, int *ret)
+				       const struct rt_input *input, const struct rt_pipeline *pipeline,
+				       struct rt_samples *samples, int *ret)
 {
-	const struct rt_profile_head head = { .command = rt_recording_info(input->recording).command,
-					      .lost = samples->lost,
-					      .damage = rt_recording_damage(input->recording) };
+	struct rt_profile_head head = { .command = rt_recording_info(input->recording).command,
+					.lost = samples->lost,
+					.damage = rt_recording_damage(input->recording) };
 
+	if (pipeline->chain)
+		head.unnamed_count = rt_chain_notes(pipeline->chain, &head.unnamed);
 	if (head.damage || head.lost || !samples->samples)
 		*ret = RT_EXIT_TRUST;
 	if (head.damage)
@@ -141,7 +144,7 @@ static struct rt_error *report(const struct rt_options *options, struct rt_input
 	if (lifetimes && !options->samples_only)
 		RT_TRY(rt_output_report(options, output, pipeline, &run, ret));
 	if (!lifetimes || options->samples_only || (samples.samples && options->format == RT_FORMAT_TEXT))
-		return report_samples(options, output, input, &samples, ret);
+		return report_samples(options, output, input, pipeline, &samples, ret);
 	return NULL;
 }
 

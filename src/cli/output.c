@@ -120,6 +120,8 @@ struct rt_error *rt_output_report(const struct rt_options *options, const struct
 	int fd = output->fd;
 
 	RT_TRY(rt_pipeline_verdict(pipeline, &verdict));
+	if (pipeline->chain)
+		run->unnamed_count = rt_chain_notes(pipeline->chain, &run->unnamed);
 	run->exit_status = rt_exit_status(verdict, options, output->own_run && run->program_ended, run->program_status);
 	if (output->failed)
 		run->exit_status = output->failed;

@@ -11,6 +11,14 @@
 #include "report/report.h"
 #include "report/words.h"
 
+static void strings(struct rt_json *json, const char *key, const char *const *texts, size_t count)
+{
+	rt_json_begin_array(json, key);
+	for (size_t i = 0; i < count; i++)
+		rt_json_string(json, NULL, texts[i]);
+	rt_json_end_array(json);
+}
+
 static int shell_status(int status)
 {
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -179,6 +187,7 @@ static void head(struct rt_json *json, const struct rt_verdict *verdict, const s
 		rt_json_string(json, NULL, run->command[i]);
 	rt_json_end_array(json);
 	rt_json_string(json, "engine", run->engine);
+	strings(json, "unnamed", run->unnamed, run->unnamed_count);
 	rt_json_string(json, "pairs", run->pairs && !strncmp(run->pairs, "pairs: ", 7) ? run->pairs + 7 : run->pairs);
 	rt_json_string(json, "recording", run->recording);
 	rt_json_u64(json, "duration_ns", verdict->end_ns > verdict->start_ns ? verdict->end_ns - verdict->start_ns : 0);
@@ -202,14 +211,6 @@ static void head(struct rt_json *json, const struct rt_verdict *verdict, const s
 			rt_json_null(json, "status");
 		rt_json_end_object(json);
 	}
-	rt_json_end_array(json);
-}
-
-static void strings(struct rt_json *json, const char *key, const char **texts, size_t count)
-{
-	rt_json_begin_array(json, key);
-	for (size_t i = 0; i < count; i++)
-		rt_json_string(json, NULL, texts[i]);
 	rt_json_end_array(json);
 }
 

@@ -70,6 +70,10 @@ struct rt_error *rt_profile_json(const struct rt_profile_head *head, const struc
 	rt_json_end_array(&json);
 	rt_json_u64(&json, "lost", head->lost);
 	rt_json_string(&json, "damage", head->damage);
+	rt_json_begin_array(&json, "unnamed");
+	for (size_t i = 0; i < head->unnamed_count; i++)
+		rt_json_string(&json, NULL, head->unnamed[i]);
+	rt_json_end_array(&json);
 	rt_json_begin_array(&json, "events");
 	for (size_t i = 0; i < count; i++)
 		part(&json, &parts[i]);

@@ -24,6 +24,8 @@ struct rt_profile_head {
 	const char *const *command; /* NULL-terminated, NULL = unknown */
 	uint64_t lost;              /* records that the kernel dropped */
 	const char *damage;         /* the recording is cut: why; NULL = whole */
+	const char *const *unnamed; /* files whose names could not be read, one sentence each */
+	size_t unnamed_count;
 };
 
 RT_CHECK struct rt_error *rt_profile_text(const struct rt_profile_head *head, const struct rt_profile_part *parts,

@@ -9,7 +9,7 @@
 
 #include "report/words.h"
 
-enum { DEFAULT_WIDTH = 80, COMM_MIN = 7, COMM_MAX = 16, MODULE_MAX = 24, DEPTH_MAX = 64 };
+enum { DEFAULT_WIDTH = 80, COMM_MIN = 7, COMM_MAX = 16, MODULE_MAX = 24, DEPTH_MAX = 64, NAMES = 3 };
 
 struct text {
 	struct rt_sink *sink;
@@ -169,6 +169,12 @@ struct rt_error *rt_profile_text(const struct rt_profile_head *head, const struc
 	}
 	for (size_t i = 0; i < count; i++)
 		part(&t, &parts[i]);
+	for (size_t i = 0; i < head->unnamed_count && (i < NAMES || t.options.min_percent < 1e-6); i++)
+		rt_sink_printf(sink, "%snames: %s\n", i ? "" : "\n", rt_clean(&t.arena, head->unnamed[i]));
+	if (head->unnamed_count > NAMES && t.options.min_percent >= 1e-6)
+		rt_sink_printf(sink, "names: and %zu more: -v\n", head->unnamed_count - NAMES);
+	if (head->unnamed_count)
+		rt_sink_puts(sink, "  fix: " RT_NAMES_FIX "\n");
 	if (head->lost)
 		rt_sink_printf(sink, "\nlost: %s record%s: the shares are of what was kept\n", number(&t, head->lost),
 			       rt_plural(head->lost));

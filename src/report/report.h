@@ -19,6 +19,8 @@ struct rt_run_info {
 	const char *pairs;          /* one line: what was traced and why, NULL = none */
 	const char *recording;      /* path of a kept recording, for hints; NULL */
 	double slowdown;            /* 0 = unknown */
+	const char *const *unnamed; /* files whose names could not be read, one sentence each */
+	size_t unnamed_count;
 };
 
 struct rt_text_options {

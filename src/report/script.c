@@ -99,7 +99,8 @@ static void place(struct rt_script *s, const struct rt_perf_record *r, uint64_t 
 
 	rt_sink_printf(sink, "%16" PRIx64, f->module ? f->address : ip);
 	if (name)
-		rt_sink_printf(sink, " %s+0x%" PRIx64, rt_clean(&s->arena, name), f->address - (f->symbol ? f->symbol_entry : f->entry));
+		rt_sink_printf(sink, " %s+0x%" PRIx64, rt_clean(&s->arena, name),
+			       f->address - (f->symbol ? f->symbol_entry : f->entry));
 	else
 		rt_sink_puts(sink, " [unknown]");
 	rt_sink_printf(sink, " (%s)", module);

@@ -228,7 +228,7 @@ static void counts(struct rt_text_report *report)
 		rt_sink_puts(report->sink, "\n");
 }
 
-static void notes(struct rt_text_report *report, const char *head_text, const char **texts, size_t count)
+static void notes(struct rt_text_report *report, const char *head_text, const char *const *texts, size_t count)
 {
 	size_t shown = report->options.verbose || count <= NOTES ? count : NOTES;
 
@@ -256,6 +256,9 @@ static void trust(struct rt_text_report *report)
 	rt_sink_puts(report->sink, "\n");
 	notes(report, "not armed: ", t->unarmed, t->unarmed_count);
 	notes(report, "note: ", t->notes, t->note_count);
+	notes(report, "names: ", report->run->unnamed, report->run->unnamed_count);
+	if (report->run->unnamed_count)
+		rt_sink_puts(report->sink, "  fix: " RT_NAMES_FIX "\n");
 }
 
 /* Only commands and options that exist: tests/live/test_cli.py looks every one up. */

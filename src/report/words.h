@@ -38,6 +38,9 @@ const char *rt_cut(struct rt_arena *arena, const char *text, size_t max);
 /* A source line made harmless: clean, tabs expanded to 4 columns, without blanks at its end. */
 const char *rt_clean_code(struct rt_arena *arena, const char *text);
 
+/* What helps where the files of a recording are gone or were changed. */
+#define RT_NAMES_FIX "look below another root: --symfs DIR; or archive where they are: reftrace archive create"
+
 /* Last part of a path. */
 const char *rt_basename(const char *path);
 

@@ -349,7 +349,10 @@ void rt_chain_destroy(struct rt_chain *chain)
 		rt_vec_deinit(&chain->sources.data[i].lines);
 	}
 	rt_vec_deinit(&chain->modules);
+	for (size_t i = 0; i < chain->hints.len; i++)
+		free(chain->hints.data[i]);
 	rt_vec_deinit(&chain->notes);
+	rt_vec_deinit(&chain->hints);
 	rt_vec_deinit(&chain->sources);
 	rt_vec_deinit(&chain->fixed);
 	rt_vec_deinit(&chain->loaded);
@@ -372,4 +375,10 @@ size_t rt_chain_notes(const struct rt_chain *chain, const char *const **ret)
 {
 	*ret = (const char *const *)chain->notes.data;
 	return chain->notes.len;
+}
+
+size_t rt_chain_hints(const struct rt_chain *chain, const char *const **ret)
+{
+	*ret = (const char *const *)chain->hints.data;
+	return chain->hints.len;
 }

@@ -68,10 +68,11 @@ void rt_chain_end_code(struct rt_chain *chain, uint64_t start, uint64_t time_ns)
 struct rt_namer *rt_chain_namer(struct rt_chain *chain);
 
 /*
- * What could not be read, one line each ("libfoo.so.1: no symbols (stripped)...",
- * "x: build-id differs, ..."). ret points to chain's own array.
+ * What could not be read, one line each ("x: build-id differs, ..."). ret points to chain's own array.
  */
 size_t rt_chain_notes(const struct rt_chain *chain, const char *const **ret);
+/* The same of what is there but says little: stripped files. */
+size_t rt_chain_hints(const struct rt_chain *chain, const char *const **ret);
 
 /* C++ (and Rust v0/legacy as far as libstdc++ knows) demangling; NULL when name is not mangled. Caller frees. */
 char *rt_demangle(const char *name);

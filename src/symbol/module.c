@@ -28,6 +28,16 @@ static void note(struct rt_chain *chain, const struct rt_chain_module *module, c
 		free(text);
 }
 
+static void hint(struct rt_chain *chain, const struct rt_chain_module *module, const char *what)
+{
+	char *text;
+
+	if (chain->hints.len >= RT_NOTES_MAX || asprintf(&text, "%s: %s", module->path, what) < 0)
+		return;
+	if (!rt_vec_push(&chain->hints, text))
+		free(text);
+}
+
 /* err is used up. */
 static void note_error(struct rt_chain *chain, const struct rt_chain_module *module, struct rt_error *err)
 {
@@ -154,7 +164,7 @@ void rt_chain_open(struct rt_chain *chain, struct rt_chain_module *module)
 	if (err)
 		note_error(chain, module, err);
 	if (module->symtab && module->symtab->stripped && !(module->dwarf && rt_dwarf_present(module->dwarf)))
-		note(chain, module, "no symbols (stripped): only exported functions have names");
+		hint(chain, module, "no symbols (stripped): only exported functions have names");
 }
 
 const struct rt_image *rt_chain_image(struct rt_chain *chain, uint32_t id, const char **ret_path)

@@ -48,7 +48,7 @@ struct rt_chain {
 	RT_VEC(struct rt_frame) frames;
 	RT_VEC(struct rt_chain_answer) answers;
 	struct rt_map answer_by_place; /* (file offset, module << 1 | is_return) -> index of answers + 1 */
-	RT_VEC(char *) notes;
+	RT_VEC(char *) notes, hints;
 	RT_VEC(struct rt_chain_source) sources;
 	struct rt_map source_by_name; /* id of the name -> index of sources + 1 */
 	uint64_t source_bytes;
