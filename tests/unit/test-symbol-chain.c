@@ -244,7 +244,7 @@ TEST(stripped_is_noted)
 	build("-O2 -s");
 	rig_open(&rig, "p", NULL, NULL, false);
 	rig.namer->name(rig.namer, PID, 5, BASE + rig.image->entry.v, false, &frame, 1);
-	assert_int_equal(rt_chain_notes(rig.chain, &notes), 1);
+	assert_int_equal(rt_chain_hints(rig.chain, &notes), 1);
 	assert_non_null(strstr(notes[0], "no symbols"));
 }
 
