@@ -278,7 +278,7 @@ TEST(presets_include_presets)
 	write_file(dir, "all", "preset=some,more\n[A]\nget=a_get put=a_put\n");
 	write_file(dir, "some", "[B]\nget=b_get put=b_put\npreset=more\n");
 	write_file(dir, "more", "preset=all\n[C]\nget=c_get put=c_put\n");
-	write_file(dir, "lost", "preset=mroe\n[D]\nget=d_get put=d_put\n");
+	write_file(dir, "lost", "preset=morf\n[D]\nget=d_get put=d_put\n");
 	assert_ok(rt_spec_argument("all", dirs, &spec));
 	assert_int_equal(spec.types.len, 3);
 	assert_string_equal(spec.types.data[0].name, "A");
@@ -294,7 +294,7 @@ TEST(presets_include_presets)
 	/* a failure leaves nothing behind */
 	err = rt_spec_argument("lost", dirs, &spec);
 	assert_non_null(err);
-	assert_string_equal(err->message, "no preset 'mroe'");
+	assert_string_equal(err->message, "no preset 'morf'");
 	assert_non_null(strstr(err->fix, "did you mean: more?"));
 	rt_error_free(err);
 	assert_int_equal(spec.types.len, 3);
