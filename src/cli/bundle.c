@@ -57,18 +57,12 @@ static struct rt_error *need(struct needs *n, uint32_t pid, uint64_t time_ns, ui
 	return NULL;
 }
 
-static struct rt_error *see_names(struct needs *n, const struct rt_wire_head *record)
-{
-	RT_TRY(rt_maps_record(n->pipeline->maps, record));
-	return rt_chain_record(n->pipeline->chain, record);
-}
-
 static struct rt_error *take_wire(struct rt_recording_sink *self, const struct rt_wire_head *record)
 {
 	struct needs *n = (struct needs *)(void *)self;
 	const struct rt_wire_stack *stack = (const struct rt_wire_stack *)(const void *)record;
 
-	RT_TRY(see_names(n, record));
+	RT_TRY(rt_pipeline_side(n->pipeline, record));
 	if (record->kind != RT_WIRE_STACK)
 		return NULL;
 	for (unsigned i = 0; i < stack->nr; i++)
@@ -79,7 +73,7 @@ static struct rt_error *take_wire(struct rt_recording_sink *self, const struct r
 
 static struct rt_error *take_side(struct rt_recording_sink *self, const struct rt_wire_head *record)
 {
-	return see_names((struct needs *)(void *)self, record);
+	return rt_pipeline_side(((struct needs *)(void *)self)->pipeline, record);
 }
 
 static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,

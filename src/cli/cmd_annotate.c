@@ -5,7 +5,6 @@
 #include "cli/command.h"
 #include "cli/failure.h"
 #include "cli/input.h"
-#include "cli/kernel.h"
 #include "cli/output.h"
 #include "perfdata/reftrace_events.h"
 #include "report/annotate.h"
@@ -68,8 +67,7 @@ static struct rt_error *take_side(struct rt_recording_sink *self, const struct r
 {
 	struct taker *t = (struct taker *)(void *)self;
 
-	RT_TRY(rt_maps_record(t->pipeline->maps, record));
-	return rt_chain_record(t->pipeline->chain, record);
+	return rt_pipeline_side(t->pipeline, record);
 }
 
 static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
@@ -259,10 +257,8 @@ static struct rt_error *annotate(const struct rt_options *options, struct rt_inp
 	struct rt_error *err;
 
 	RT_TRY(rt_pipeline_init(t->pipeline, &how));
-	RT_TRY(rt_recording_prepare(input->recording));
+	RT_TRY(rt_input_code(input, t->pipeline));
 	t->big_endian = rt_recording_info(input->recording).header->big_endian;
-	RT_TRY(rt_recording_code(input->recording, t->pipeline->chain));
-	RT_TRY(rt_kernel_give(input->recording, t->pipeline));
 	RT_TRY(rt_samples_init(t->pipeline->namer, &t->samples));
 	RT_TRY(rt_recording_drain(input->recording, &t->sink));
 	RT_TRY(pick(options, input, &t->samples, &symbol));

@@ -5,7 +5,6 @@
 #include "cli/command.h"
 #include "cli/failure.h"
 #include "cli/input.h"
-#include "cli/kernel.h"
 #include "cli/output.h"
 
 static const struct argp_option own[] = {
@@ -68,8 +67,7 @@ static struct rt_error *take_side(struct rt_recording_sink *self, const struct r
 {
 	struct takers *t = (struct takers *)(void *)self;
 
-	RT_TRY(rt_maps_record(t->pipeline->maps, record));
-	return rt_chain_record(t->pipeline->chain, record);
+	return rt_pipeline_side(t->pipeline, record);
 }
 
 static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
@@ -80,18 +78,17 @@ static struct rt_error *take_perf(struct rt_recording_sink *self, const struct r
 	return rt_samples_record(t->samples, events, record);
 }
 
-static struct rt_error *read_recording(struct rt_recording *recording, struct rt_pipeline *pipeline,
-				       struct rt_samples *samples, bool *ret_lifetimes)
+static struct rt_error *read_recording(struct rt_input *input, struct rt_pipeline *pipeline, struct rt_samples *samples,
+				       bool *ret_lifetimes)
 {
 	struct takers t = { .sink = { .wire = take_wire }, .pipeline = pipeline, .samples = samples };
 
-	if (rt_recording_info(recording).has_perf) {
-		RT_TRY(rt_recording_code(recording, pipeline->chain));
-		RT_TRY(rt_kernel_give(recording, pipeline));
+	if (rt_recording_info(input->recording).has_perf) {
+		RT_TRY(rt_input_code(input, pipeline));
 		t.sink.side = take_side;
 		t.sink.perf = take_perf;
 	}
-	RT_TRY(rt_recording_drain(recording, &t.sink));
+	RT_TRY(rt_recording_drain(input->recording, &t.sink));
 	*ret_lifetimes = t.lifetimes;
 	return NULL;
 }
@@ -136,7 +133,7 @@ static struct rt_error *report(const struct rt_options *options, struct rt_input
 		return rt_output_report(options, output, pipeline, &run, ret);
 	}
 	RT_TRY(rt_samples_init(pipeline->namer, &samples));
-	RT_TRY(read_recording(input->recording, pipeline, &samples, &lifetimes));
+	RT_TRY(read_recording(input, pipeline, &samples, &lifetimes));
 	run.command = rt_recording_info(input->recording).command;
 	run.program_ended = rt_recording_status(input->recording, &run.program_status);
 	run.recording = input->path;

@@ -5,7 +5,6 @@
 #include "cli/command.h"
 #include "cli/failure.h"
 #include "cli/input.h"
-#include "cli/kernel.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "report/script.h"
@@ -66,8 +65,7 @@ static struct rt_error *take_side(struct rt_recording_sink *self, const struct r
 {
 	struct taker *t = (struct taker *)(void *)self;
 
-	RT_TRY(rt_maps_record(t->pipeline->maps, record));
-	return rt_chain_record(t->pipeline->chain, record);
+	return rt_pipeline_side(t->pipeline, record);
 }
 
 static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
@@ -97,9 +95,7 @@ static struct rt_error *print(const struct rt_options *options, struct rt_input 
 	struct rt_error *err;
 
 	RT_TRY(rt_pipeline_init(pipeline, &how));
-	RT_TRY(rt_recording_prepare(input->recording));
-	RT_TRY(rt_recording_code(input->recording, pipeline->chain));
-	RT_TRY(rt_kernel_give(input->recording, pipeline));
+	RT_TRY(rt_input_code(input, pipeline));
 	header = rt_recording_info(input->recording).header;
 	if (header->tracing_data.size)
 		RT_TRY(rt_tracing_create(header->tracing_data, &tracing));

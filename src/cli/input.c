@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "base/fs.h"
+#include "cli/kernel.h"
 
 /* Text, by its first bytes: no control characters but blanks. */
 static bool is_text(struct rt_bytes bytes)
@@ -38,6 +39,13 @@ struct rt_error *rt_input_open(const char *path, struct rt_input *ret)
 	rt_error_free(err);
 	return rt_error_wrap(rt_text_create((const char *)ret->bytes.data, ret->bytes.size, ret->path, &ret->text),
 			     "neither a recording nor an .events text");
+}
+
+struct rt_error *rt_input_code(struct rt_input *input, struct rt_pipeline *pipeline)
+{
+	RT_TRY(rt_recording_prepare(input->recording));
+	RT_TRY(rt_recording_code(input->recording, pipeline->chain));
+	return rt_kernel_give(input->recording, pipeline);
 }
 
 void rt_input_close(struct rt_input *input)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "cli/pipeline.h"
 #include "engine/text.h"
 #include "recording/recording.h"
 
@@ -19,4 +20,6 @@ struct rt_input {
 
 /* path NULL: the default recording. Close it also after a failure. */
 RT_CHECK struct rt_error *rt_input_open(const char *path, struct rt_input *ret);
+/* Gives pipeline the names of code that is in no file: kernel functions, BPF programs. Of a recording. */
+RT_CHECK struct rt_error *rt_input_code(struct rt_input *input, struct rt_pipeline *pipeline);
 void rt_input_close(struct rt_input *input);

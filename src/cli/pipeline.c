@@ -196,6 +196,12 @@ struct rt_session_hooks rt_pipeline_hooks(struct rt_pipeline *pipeline)
 	};
 }
 
+struct rt_error *rt_pipeline_side(struct rt_pipeline *p, const struct rt_wire_head *record)
+{
+	RT_TRY(rt_maps_record(p->maps, record));
+	return p->chain ? rt_chain_record(p->chain, record) : NULL;
+}
+
 struct rt_error *rt_pipeline_cut(struct rt_pipeline *pipeline, const char *why)
 {
 	_cleanup_free_ struct rt_wire_loss *loss = rt_record_loss(RT_LOSS_CUT, 0, 0, why);

@@ -52,6 +52,9 @@ void rt_pipeline_deinit(struct rt_pipeline *pipeline);
 /* What a session shall call. */
 struct rt_session_hooks rt_pipeline_hooks(struct rt_pipeline *pipeline);
 
+/* Takes a record that is for names only: a module or mapping of perf's side-band. */
+RT_CHECK struct rt_error *rt_pipeline_side(struct rt_pipeline *pipeline, const struct rt_wire_head *record);
+
 /* Says in the stream that it ends early. */
 RT_CHECK struct rt_error *rt_pipeline_cut(struct rt_pipeline *pipeline, const char *why);
 
