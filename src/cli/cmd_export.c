@@ -204,12 +204,16 @@ static void tell(const struct rt_export_result *r, const char *name, uint64_t by
 	rt_arena_deinit(&arena);
 }
 
-static struct rt_error *nothing(const struct rt_options *options, const struct rt_input *input,
-				const struct rt_export_result *r)
+static struct rt_error *nothing(const struct rt_options *options, enum rt_export_format format,
+				const struct rt_input *input, const struct rt_export_result *r)
 {
-	if (r->references || r->samples || r->lives || r->lives_seen)
+	enum rt_export_of of = format == RT_EXPORT_FOLDED ? (enum rt_export_of)options->export.of : RT_EXPORT_OF_AUTO;
+
+	if (r->lives_seen && !(of == RT_EXPORT_OF_SAMPLES || of == RT_EXPORT_OF_PERIOD))
 		return NULL;
-	if (r->other_samples)
+	if (r->samples && format != RT_EXPORT_REFCOUNT && (of == RT_EXPORT_OF_AUTO || of >= RT_EXPORT_OF_SAMPLES))
+		return NULL;
+	if (r->other_samples && options->events.len)
 		return rt_error_fix(
 			rt_error_new(RT_E_NO_EVENT, "%s holds no sample of %s", input->path, options->events.data[0]),
 			"it has some of %s: -e %s", r->other_event, r->other_event);
@@ -251,7 +255,7 @@ static struct rt_error *convert(const struct rt_options *options, enum rt_export
 				    &result);
 	if (!err) {
 		tell(&result, options->output, sink.written);
-		err = nothing(options, input, &result);
+		err = nothing(options, format, input, &result);
 	}
 	if (!err && pipeline.cut) {
 		fprintf(stderr, "reftrace: %s %s: %s; what came before is there\n", rt_code_text(RT_E_TRUNCATED),
@@ -282,6 +286,8 @@ static struct rt_error *to_perf(const struct rt_options *options, const struct r
 			input->path, result.damage);
 		*ret = RT_EXIT_TRUST;
 	}
+	if (!err && options->output)
+		fprintf(stderr, "reftrace: wrote %s: %llu bytes\n", options->output, (unsigned long long)bytes);
 	free(result.damage);
 	return err;
 }

@@ -4,9 +4,12 @@
  * tracks; in each process a track for each type of objects, below it a
  * track for each life: a slice from birth to end, steps as instants on it, and a
  * flow from the step that took a reference to the one that gave it back. Samples are
- * PerfSample packets. Call paths are interned on the first packet of the one
- * sequence that there is. Times are the recording's own (CLOCK_MONOTONIC).
+ * PerfSample packets, those of each event on a sequence of its own. Call paths are
+ * interned by the first packet of each sequence. Times are the recording's own (CLOCK_MONOTONIC).
  */
+#include <string.h>
+
+#include "base/fs.h"
 #include "report/export_parts.h"
 #include "report/export_proto.h"
 #include "report/words.h"
@@ -21,7 +24,12 @@ enum {
 	K_SEQUENCE_FLAGS = 13,
 	K_TRACK = 60,
 	K_SAMPLE = 66,
+	K_DEFAULTS = 59,
 	K_FIRST = 87,
+	/* TracePacketDefaults, PerfSampleDefaults, PerfEvents.Timebase */
+	D_SAMPLE = 12,
+	D_TIMEBASE = 1,
+	D_NAME = 10,
 	/* TrackDescriptor */
 	T_UUID = 1,
 	T_NAME = 2,
@@ -51,7 +59,6 @@ enum {
 	FLAG_CLEARED = 1,
 	FLAG_NEEDS = 2,
 	DEPTH_MAX = 2048,
-	OUR_SEQUENCE = 1,
 };
 
 struct perfetto {
@@ -62,6 +69,7 @@ struct perfetto {
 	struct rt_map tracks; /* (kind, what) -> uuid */
 	uint64_t next_track;
 	uint8_t *stack_used; /* by node - 1 */
+	uint32_t sequence;
 	bool begun, nomem;
 };
 
@@ -70,7 +78,7 @@ static void emit(struct perfetto *p)
 {
 	struct rt_proto whole = { .nomem = false };
 
-	rt_proto_varint(&p->packet, K_SEQUENCE, OUR_SEQUENCE);
+	rt_proto_varint(&p->packet, K_SEQUENCE, p->sequence);
 	rt_proto_varint(&p->packet, K_SEQUENCE_FLAGS, p->begun ? FLAG_NEEDS : FLAG_CLEARED | FLAG_NEEDS);
 	if (!p->begun)
 		rt_proto_varint(&p->packet, K_FIRST, 1);
@@ -98,14 +106,24 @@ static void string(struct perfetto *p, unsigned field, uint32_t id, const char *
 static uint32_t mapping_of(struct perfetto *p, const struct rt_ex_frame *f)
 {
 	uint32_t key[2] = { f->module, (uint32_t)f->build };
-	size_t known = p->mappings.items.len;
+	size_t known = p->mappings.items.len, bytes = 0;
 	uint32_t id = rt_intern_bytes(&p->mappings, key, sizeof(key));
+	uint8_t build[RT_BUILD_ID_MAX];
+	uint64_t byte;
 
 	p->nomem |= !id;
 	if (id <= known)
 		return id;
+	/* raw, where other formats want it in hex */
+	for (const char *hex = rt_ex_text(p->e, (uint32_t)f->build); hex[2 * bytes] && bytes < sizeof(build); bytes++) {
+		if (!rt_parse_u64(hex + 2 * bytes, 2, 16, &byte))
+			break;
+		build[bytes] = (uint8_t)byte;
+	}
 	string(p, I_MAPPING_PATH, id, rt_ex_text(p->e, f->module));
-	string(p, I_BUILD, id, rt_ex_text(p->e, (uint32_t)f->build));
+	rt_proto_varint(&p->part, 1, id);
+	rt_proto_bytes(&p->part, 2, build, bytes);
+	rt_proto_message(&p->inner, I_BUILD, &p->part);
 	rt_proto_varint(&p->part, 1, id);
 	rt_proto_varint(&p->part, 2, id);
 	rt_proto_varint(&p->part, 7, id);
@@ -160,16 +178,30 @@ static void use_stack(struct perfetto *p, uint32_t node)
 	rt_proto_message(&p->inner, I_CALLSTACK, &p->part);
 }
 
-static void interned(struct perfetto *p)
+/* Begins a sequence: 0 is for lives, index + 1 of a class for its samples. */
+static void begin(struct perfetto *p, uint32_t sequence)
 {
+	memset(p->stack_used, 0, p->e->nodes.len);
+	rt_intern_deinit(&p->mappings);
+	p->mappings = (struct rt_intern){ .items = { 0 } };
+	p->sequence = sequence + 1;
+	p->begun = false;
 	frames(p);
-	for (size_t i = 0; i < p->e->lives.len; i++) {
+	for (size_t i = 0; !sequence && i < p->e->lives.len; i++) {
 		for (size_t k = 0; k < p->e->lives.data[i]->steps.len; k++)
 			use_stack(p, p->e->lives.data[i]->steps.data[k].node);
 	}
-	for (size_t i = 0; i < p->e->samples.len; i++)
-		use_stack(p, p->e->samples.data[i].node);
+	for (size_t i = 0; sequence && i < p->e->samples.len; i++) {
+		if (p->e->samples.data[i].class == sequence - 1)
+			use_stack(p, p->e->samples.data[i].node);
+	}
 	rt_proto_message(&p->packet, K_INTERNED, &p->inner);
+	if (sequence) {
+		rt_proto_string(&p->part, D_NAME, clean(p, rt_ex_text(p->e, p->e->classes.data[sequence - 1].name)));
+		rt_proto_message(&p->inner, D_TIMEBASE, &p->part);
+		rt_proto_message(&p->part, D_SAMPLE, &p->inner);
+		rt_proto_message(&p->packet, K_DEFAULTS, &p->part);
+	}
 	emit(p);
 }
 
@@ -333,11 +365,18 @@ struct rt_error *rt_ex_perfetto(struct rt_export *e)
 
 	if (!used)
 		return rt_error_nomem();
-	interned(&p);
+	begin(&p, 0);
 	for (size_t i = 0; i < e->lives.len && !p.nomem; i++)
 		life(&p, e->lives.data[i]);
-	for (size_t i = 0; i < e->samples.len && !p.nomem; i++)
-		sample(&p, &e->samples.data[i]);
+	for (uint32_t class = 0; class < e->classes.len && !p.nomem; class ++) {
+		if (!e->classes.data[class].samples)
+			continue;
+		begin(&p, class + 1);
+		for (size_t i = 0; i < e->samples.len && !p.nomem; i++) {
+			if (e->samples.data[i].class == class)
+				sample(&p, &e->samples.data[i]);
+		}
+	}
 	rt_proto_deinit(&p.packet);
 	rt_proto_deinit(&p.inner);
 	rt_proto_deinit(&p.part);

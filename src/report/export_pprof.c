@@ -83,9 +83,9 @@ static void value_types(struct pprof *p)
 			p->event_class[p->events++] = i;
 	}
 	if (p->lives) {
-		value_type(p, "open", "references");
-		value_type(p, "gets", "references");
-		value_type(p, "puts", "references");
+		value_type(p, "open", "count");
+		value_type(p, "gets", "count");
+		value_type(p, "puts", "count");
 	}
 	for (unsigned i = 0; i < p->events; i++) {
 		const struct rt_ex_class *class = &p->e->classes.data[p->event_class[i]];
