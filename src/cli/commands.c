@@ -13,6 +13,7 @@ static const struct rt_command table[] = {
 	{ "script", cmd_script, "[-i FILE]", "print the records of a recording one by one", &rt_script_argp },
 	{ "annotate", cmd_annotate, "[-i FILE] [FUNCTION]", "show where in a function the samples fell",
 	  &rt_annotate_argp },
+	{ "export", cmd_export, "FORMAT [-i FILE] [-o FILE]", "write a recording for another viewer", &rt_export_argp },
 	{ "archive", cmd_archive, "create | list FILE | unpack FILE",
 	  "a recording with all it needs, for another machine", &rt_archive_argp },
 	{ "scan", cmd_scan, "FILE... | -p PID", "list the get/put families that would be traced", &rt_scan_argp },
@@ -26,8 +27,7 @@ static const struct rt_command table[] = {
 
 /* Words of later versions: a script that uses one shall get a clear answer, not a traced program of that name. */
 static const char *const reserved[] = {
-	"object", "tree",     "diff", "export", "probe",      "cache", "top",
-	"check",  "suppress", "html", "tui",    "completion", NULL,
+	"object", "tree", "diff", "probe", "cache", "top", "check", "suppress", "html", "tui", "completion", NULL,
 };
 
 const struct rt_command *rt_commands(void)

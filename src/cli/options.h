@@ -59,6 +59,10 @@ struct rt_options {
 	struct {
 		bool xlated, bytes, no_source, all;
 	} annotate;
+	struct {
+		int of;       /* enum rt_export_of */
+		size_t limit; /* 0 = default */
+	} export;
 	int error_exitcode;            /* 0 = findings do not change the exit status */
 	RT_VEC(const char *) operands; /* arguments of commands that start no program */
 };

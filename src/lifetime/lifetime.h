@@ -175,6 +175,36 @@ void rt_lifetime_live(struct rt_lifetime *lifetime, uint32_t pid, bool (*visit)(
 		      void *arg);
 
 /*
+ * One step of a life as the analysis counts it, in the order that it found: an
+ * operation that two probes told is one step, a swap is two.
+ */
+struct rt_life_step {
+	uint64_t object, serial; /* serial: 1.. per type */
+	uint32_t pid, tid;       /* RT_PID_MAKE; thread */
+	uint32_t type, point;    /* as the stream names them */
+	uint32_t place;          /* for rt_lifetime_frames(); 0 = no stack */
+	uint32_t act;            /* activation of the function that did it; 0 = not proven */
+	uint64_t time_ns, slot;  /* slot: where the reference is kept, 0 = not told */
+	uint32_t opens, closes;  /* references */
+	uint8_t op;
+	bool after_end; /* the object was dead */
+};
+
+/* Sees all lives while the stream is read. Lives are known by type and serial. */
+struct rt_life_watch {
+	/* the first step of a life begins it; one that comes after its end, without after_end, goes on with it */
+	void (*step)(struct rt_life_watch *self, const struct rt_life_step *step);
+	/* a step was a part of an outer operation: its place is that of the outer one */
+	void (*moved)(struct rt_life_watch *self, const struct rt_life_step *from, const struct rt_life_step *to);
+	/* after its last step. died: it was seen to end; else its address was found in use by another one */
+	void (*end)(struct rt_life_watch *self, uint32_t type, uint64_t serial, uint64_t time_ns, bool died);
+};
+/* To be called before the first record. watch outlives the analysis; NULL: nobody. */
+void rt_lifetime_watch(struct rt_lifetime *lifetime, struct rt_life_watch *watch);
+/* Source frames of a place, innermost first; at most max. Strings live as long as the namer. */
+size_t rt_lifetime_frames(const struct rt_lifetime *lifetime, uint32_t place, struct rt_frame *ret, size_t max);
+
+/*
  * Ends the stream and gives the verdict; may be called again after more
  * records (a snapshot). The verdict is owned by the lifetime and valid until the next
  * call of it or its destroy.

@@ -315,6 +315,17 @@ uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uin
 	return (uint32_t)*index;
 }
 
+size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, struct rt_frame *ret, size_t max)
+{
+	struct flat flat = { .nr = 0 };
+
+	if (use->stack)
+		flatten(lt, &lt->stacks.data[use->stack - 1], &lt->points.data[use->point], &flat);
+	for (size_t i = 0; i < flat.nr && i < max; i++)
+		ret[i] = lt_src(lt, flat.src[i])->frame;
+	return flat.nr < max ? flat.nr : max;
+}
+
 uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t site)
 {
 	const struct lt_site *s = lt_site(lt, site);

@@ -298,7 +298,8 @@ struct lt_producer {
 
 struct rt_lifetime {
 	struct rt_namer *namer;
-	const char **only; /* types that make findings, NULL-terminated; NULL = all */
+	struct rt_life_watch *watch; /* NULL = nobody looks */
+	const char **only;           /* types that make findings, NULL-terminated; NULL = all */
 	uint32_t history;
 	bool strict;
 	struct rt_arena arena;
@@ -349,6 +350,8 @@ uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uin
 const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id);
 const struct lt_site *lt_site(const struct rt_lifetime *lt, uint32_t id);
 uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t site); /* of path[0] */
+/* all source frames of a use, innermost first, functions without a frame of their own included; at most max */
+size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, struct rt_frame *ret, size_t max);
 /* true when function (a lt_src.function) is on the path of site */
 bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, uint32_t function);
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level); /* "" unknown */
@@ -405,6 +408,12 @@ void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r);
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
 void lt_incarnations_free(struct rt_lifetime *lt);
+
+/* watch.c: ev is about to be, or was, put into the ledger of inc; old is told at the place of outer from now on */
+void lt_watch_step(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);
+void lt_watch_moved(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *old,
+		    const struct lt_event *outer);
+void lt_watch_end(struct rt_lifetime *lt, const struct lt_inc *inc);
 
 /* ledger.c */
 struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
