@@ -109,7 +109,7 @@ void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, u
 		return;
 	inc->life = how;
 	inc->end_ns = time_ns;
-	lt_watch_end(lt, inc);
+	lt_observe_end(lt, inc);
 	if (how == LT_DEAD)
 		type->died++;
 	if (how == LT_DEAD && !type->first_death_ns)
@@ -393,7 +393,7 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		/* what the outer one does to the object on its way is its own business, puts included */
 		if (!lt_nested(lt, old, ev) && !(inc->nr == 1 && lt_tail_called(lt, old, ev)) && !handed_up(inc, ev))
 			return false;
-		lt_watch_moved(lt, inc, &inc->ledger[0], ev);
+		lt_observe_moved(lt, inc, &inc->ledger[0], ev);
 		inc->ledger[0].use = ev->use;
 		inc->ledger[0].act = ev->act;
 		inc->ledger[0].up = ev->up;
@@ -419,7 +419,7 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		inc->known = true;
 		inc->assumed = lt_inc_type(lt, inc)->start < 0;
 	}
-	lt_watch_step(lt, inc, ev);
+	lt_observe_step(lt, inc, ev);
 	return true;
 }
 

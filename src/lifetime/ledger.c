@@ -119,7 +119,7 @@ struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const
 {
 	if (!make_room(lt, inc))
 		return NULL;
-	lt_watch_step(lt, inc, ev);
+	lt_observe_step(lt, inc, ev);
 	inc->ledger[inc->nr] = *ev;
 	return &inc->ledger[inc->nr++];
 }

@@ -191,16 +191,16 @@ struct rt_life_step {
 };
 
 /* Sees all lives while the stream is read. Lives are known by type and serial. */
-struct rt_life_watch {
+struct rt_life_observer {
 	/* the first step of a life begins it; one that comes after its end, without after_end, goes on with it */
-	void (*step)(struct rt_life_watch *self, const struct rt_life_step *step);
+	void (*step)(struct rt_life_observer *self, const struct rt_life_step *step);
 	/* a step was a part of an outer operation: its place is that of the outer one */
-	void (*moved)(struct rt_life_watch *self, const struct rt_life_step *from, const struct rt_life_step *to);
+	void (*moved)(struct rt_life_observer *self, const struct rt_life_step *from, const struct rt_life_step *to);
 	/* after its last step. died: it was seen to end; else its address was found in use by another one */
-	void (*end)(struct rt_life_watch *self, uint32_t type, uint64_t serial, uint64_t time_ns, bool died);
+	void (*end)(struct rt_life_observer *self, uint32_t type, uint64_t serial, uint64_t time_ns, bool died);
 };
-/* To be called before the first record. watch outlives the analysis; NULL: nobody. */
-void rt_lifetime_watch(struct rt_lifetime *lifetime, struct rt_life_watch *watch);
+/* To be called before the first record. observer outlives the analysis; NULL: nobody. */
+void rt_lifetime_observe(struct rt_lifetime *lifetime, struct rt_life_observer *observer);
 /* Source frames of a place, innermost first; at most max. Strings live as long as the namer. */
 size_t rt_lifetime_frames(const struct rt_lifetime *lifetime, uint32_t place, struct rt_frame *ret, size_t max);
 

@@ -93,7 +93,7 @@ bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_e
 			return old->count == ev->count || old->count == INT32_MIN || ev->count == INT32_MIN;
 		/* the wrapper is seen when it returns */
 		if ((ev->flags & LT_EV_RETURN) && (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev))) {
-			lt_watch_moved(lt, inc, old, ev);
+			lt_observe_moved(lt, inc, old, ev);
 			replace_site(old, ev);
 			return true;
 		}
@@ -111,7 +111,7 @@ struct lt_event *lt_nest_hidden(struct rt_lifetime *lt, struct lt_inc *inc, cons
 
 		if (old->tid == ev->tid && (old->op == RT_OP_GET || old->op == RT_OP_NEW) &&
 		    (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev))) {
-			lt_watch_moved(lt, inc, old, ev);
+			lt_observe_moved(lt, inc, old, ev);
 			replace_site(old, ev);
 			return old;
 		}

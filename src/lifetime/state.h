@@ -298,8 +298,8 @@ struct lt_producer {
 
 struct rt_lifetime {
 	struct rt_namer *namer;
-	struct rt_life_watch *watch; /* NULL = nobody looks */
-	const char **only;           /* types that make findings, NULL-terminated; NULL = all */
+	struct rt_life_observer *observer; /* NULL = nobody looks */
+	const char **only;                 /* types that make findings, NULL-terminated; NULL = all */
 	uint32_t history;
 	bool strict;
 	struct rt_arena arena;
@@ -409,11 +409,11 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
 void lt_incarnations_free(struct rt_lifetime *lt);
 
-/* watch.c: ev is about to be, or was, put into the ledger of inc; old is told at the place of outer from now on */
-void lt_watch_step(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);
-void lt_watch_moved(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *old,
-		    const struct lt_event *outer);
-void lt_watch_end(struct rt_lifetime *lt, const struct lt_inc *inc);
+/* observer.c: ev is about to be, or was, put into the ledger of inc; old is told at the place of outer from now on */
+void lt_observe_step(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);
+void lt_observe_moved(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *old,
+		      const struct lt_event *outer);
+void lt_observe_end(struct rt_lifetime *lt, const struct lt_inc *inc);
 
 /* ledger.c */
 struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);

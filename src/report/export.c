@@ -33,7 +33,7 @@ struct rt_error *rt_export_create(enum rt_export_format format, struct rt_namer 
 	e->options.limit = e->options.limit ? e->options.limit : RT_EXPORT_LIMIT;
 	e->by_life = writers[format].by_life;
 	e->by_sample = writers[format].by_sample;
-	rt_ex_watch(e);
+	rt_ex_observe(e);
 	*ret = e;
 	return NULL;
 }
@@ -42,7 +42,7 @@ void rt_export_destroy(struct rt_export *e)
 {
 	if (!e)
 		return;
-	rt_lifetime_watch(e->lifetime, NULL);
+	rt_lifetime_observe(e->lifetime, NULL);
 	rt_ex_lives_free(e);
 	rt_intern_deinit(&e->strings);
 	rt_intern_deinit(&e->frame_ids);

@@ -10,9 +10,9 @@ enum {
 	LOOK = 512,       /* of them are looked through for a put, newest first */
 };
 
-static struct rt_export *of(struct rt_life_watch *watch)
+static struct rt_export *of(struct rt_life_observer *observer)
 {
-	return (struct rt_export *)(void *)watch;
+	return (struct rt_export *)(void *)observer;
 }
 
 static struct rt_ex_life *life_find(const struct rt_export *e, uint32_t class, uint64_t serial)
@@ -171,9 +171,9 @@ static uint32_t keep(struct rt_export *e, struct rt_ex_life *life, const struct 
 	return (uint32_t)life->steps.len - 1;
 }
 
-static void take_step(struct rt_life_watch *watch, const struct rt_life_step *s)
+static void take_step(struct rt_life_observer *observer, const struct rt_life_step *s)
 {
-	struct rt_export *e = of(watch);
+	struct rt_export *e = of(observer);
 	struct rt_ex_life *life;
 	uint32_t class, node, index;
 	bool ok = true;
@@ -199,9 +199,10 @@ static void take_step(struct rt_life_watch *watch, const struct rt_life_step *s)
 		open_reference(e, life, s, node);
 }
 
-static void take_moved(struct rt_life_watch *watch, const struct rt_life_step *from, const struct rt_life_step *to)
+static void take_moved(struct rt_life_observer *observer, const struct rt_life_step *from,
+		       const struct rt_life_step *to)
 {
-	struct rt_export *e = of(watch);
+	struct rt_export *e = of(observer);
 	struct rt_ex_life *life;
 	uint32_t class, old, new;
 	bool ok = true;
@@ -242,9 +243,9 @@ static void take_moved(struct rt_life_watch *watch, const struct rt_life_step *f
 	}
 }
 
-static void take_end(struct rt_life_watch *watch, uint32_t type, uint64_t serial, uint64_t time_ns, bool died)
+static void take_end(struct rt_life_observer *observer, uint32_t type, uint64_t serial, uint64_t time_ns, bool died)
 {
-	struct rt_export *e = of(watch);
+	struct rt_export *e = of(observer);
 	struct rt_ex_life *life;
 	uint32_t class;
 
@@ -264,10 +265,10 @@ static void take_end(struct rt_life_watch *watch, uint32_t type, uint64_t serial
 	}
 }
 
-void rt_ex_watch(struct rt_export *e)
+void rt_ex_observe(struct rt_export *e)
 {
-	e->watch = (struct rt_life_watch){ take_step, take_moved, take_end };
-	rt_lifetime_watch(e->lifetime, &e->watch);
+	e->observer = (struct rt_life_observer){ take_step, take_moved, take_end };
+	rt_lifetime_observe(e->lifetime, &e->observer);
 }
 
 /* Lives that did not end first, those with open references before all; then by birth. */

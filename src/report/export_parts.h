@@ -77,7 +77,7 @@ struct rt_ex_point {
 };
 
 struct rt_export {
-	struct rt_life_watch watch; /* first: what the lifetime calls is cast to the whole */
+	struct rt_life_observer observer; /* first: what the lifetime calls is cast to the whole */
 	struct rt_namer *namer;
 	struct rt_lifetime *lifetime;
 	struct rt_sink *sink;
@@ -85,7 +85,7 @@ struct rt_export {
 	const char *const *command;
 	enum rt_export_format format;
 	bool by_life, by_sample; /* the format shows them one by one */
-	bool nomem;              /* of the watch, which cannot fail */
+	bool nomem;              /* of the observer, which cannot fail */
 	uint32_t only_event;     /* class + 1 of folded */
 
 	struct rt_intern strings;
@@ -143,7 +143,7 @@ static inline const char *rt_ex_text(const struct rt_export *e, uint32_t string)
 const char *rt_ex_title(const struct rt_export *e, struct rt_arena *arena);
 
 /* export_life.c */
-void rt_ex_watch(struct rt_export *e);
+void rt_ex_observe(struct rt_export *e);
 RT_CHECK struct rt_error *rt_ex_lives_end(struct rt_export *e);
 void rt_ex_lives_free(struct rt_export *e);
 

@@ -2,9 +2,9 @@
 /* Tells an observer what becomes of each life, as the analysis counts it; and the frames of a place. */
 #include "lifetime/state.h"
 
-void rt_lifetime_watch(struct rt_lifetime *lt, struct rt_life_watch *watch)
+void rt_lifetime_observe(struct rt_lifetime *lt, struct rt_life_observer *observer)
 {
-	lt->watch = watch;
+	lt->observer = observer;
 }
 
 static void fill(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev,
@@ -40,35 +40,36 @@ static void fill(const struct rt_lifetime *lt, const struct lt_inc *inc, const s
 		ret->closes += (uint32_t)-ev->delta;
 }
 
-void lt_watch_step(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
+void lt_observe_step(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
 {
 	struct rt_life_step step;
 
-	if (!lt->watch)
+	if (!lt->observer)
 		return;
 	fill(lt, inc, ev, &step);
-	lt->watch->step(lt->watch, &step);
+	lt->observer->step(lt->observer, &step);
 }
 
-void lt_watch_moved(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *old,
-		    const struct lt_event *outer)
+void lt_observe_moved(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *old,
+		      const struct lt_event *outer)
 {
 	struct lt_event now = *old;
 	struct rt_life_step from, to;
 
-	if (!lt->watch)
+	if (!lt->observer)
 		return;
 	now.use = outer->use;
 	now.act = outer->act;
 	fill(lt, inc, old, &from);
 	fill(lt, inc, &now, &to);
-	lt->watch->moved(lt->watch, &from, &to);
+	lt->observer->moved(lt->observer, &from, &to);
 }
 
-void lt_watch_end(struct rt_lifetime *lt, const struct lt_inc *inc)
+void lt_observe_end(struct rt_lifetime *lt, const struct lt_inc *inc)
 {
-	if (lt->watch)
-		lt->watch->end(lt->watch, lt_inc_type(lt, inc)->id, inc->serial, inc->end_ns, inc->life == LT_DEAD);
+	if (lt->observer)
+		lt->observer->end(lt->observer, lt_inc_type(lt, inc)->id, inc->serial, inc->end_ns,
+				  inc->life == LT_DEAD);
 }
 
 size_t rt_lifetime_frames(const struct rt_lifetime *lt, uint32_t place, struct rt_frame *ret, size_t max)
