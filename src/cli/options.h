@@ -59,6 +59,10 @@ struct rt_options {
 	struct {
 		bool xlated, bytes, no_source, all;
 	} annotate;
+	struct {
+		const char *object; /* --object */
+		bool stacks, all, inverted;
+	} view;                        /* object, tree */
 	int error_exitcode;            /* 0 = findings do not change the exit status */
 	RT_VEC(const char *) operands; /* arguments of commands that start no program */
 };

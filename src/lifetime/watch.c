@@ -38,8 +38,8 @@ static int64_t moves(const struct lt_inc *inc, const struct lt_event *ev)
 		return inc->start;
 	if (ev->op != RT_OP_FREE)
 		return ev->delta;
-	/* the memory goes, with all that is open */
-	return inc->life == LT_LIVE && inc->known && inc->balance > 0 ? -inc->balance : 0;
+	/* what was open when the memory was freed by force stays open */
+	return inc->life == LT_LIVE && (ev->flags & LT_EV_CLOSES) && inc->balance > 0 ? -inc->balance : 0;
 }
 
 static void count(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)

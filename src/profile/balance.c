@@ -206,10 +206,36 @@ static const char *text_of(const struct rt_balance_trees *t, uint32_t id)
 	return id ? rt_intern_text(&t->strings, id) : NULL;
 }
 
+static struct label label_at(const struct rt_balance_trees *t, const struct node *node)
+{
+	struct label label;
+
+	memcpy(&label, rt_intern_get(&t->labels, node->label).data, sizeof(label));
+	return label;
+}
+
+/* Balance of what the function itself calls: one line of it says nothing alone. INT64_MIN: it calls nothing. */
+static int64_t own_sum(const struct rt_balance_trees *t, const struct links *l, uint32_t parent)
+{
+	int64_t sum = 0;
+	bool any = false;
+
+	for (uint32_t i = l->first[parent]; i; i = l->next[i]) {
+		const struct node *node = &t->nodes.data[i - 1];
+
+		if (!label_at(t, node).api)
+			continue;
+		any = true;
+		sum += (int64_t)(node->gets - node->puts);
+	}
+	return any ? sum : INT64_MIN;
+}
+
 static struct rt_error *collect(struct rt_balance_trees *t, const struct links *l, uint32_t parent,
 				struct rt_balance_node **ret, size_t *ret_count, size_t *ret_balanced)
 {
 	struct rt_balance_node *out;
+	int64_t own;
 	size_t n = 0;
 
 	for (uint32_t i = l->first[parent]; i; i = l->next[i])
@@ -217,16 +243,16 @@ static struct rt_error *collect(struct rt_balance_trees *t, const struct links *
 	out = rt_arena_alloc(&t->answer, n * sizeof(*out) + 1);
 	if (!out)
 		return rt_error_nomem();
+	own = own_sum(t, l, parent);
+	*ret_balanced += !l->all && own == 0;
 	n = 0;
 	for (uint32_t i = l->first[parent]; i; i = l->next[i]) {
 		const struct node *node = &t->nodes.data[i - 1];
 		struct rt_balance_node *o = &out[n];
-		struct label label;
+		struct label label = label_at(t, node);
 
-		memcpy(&label, rt_intern_get(&t->labels, node->label).data, sizeof(label));
-		/* what was called says little when it balances, but only together with the others of its function */
-		if (!l->all && !label.api && node->gets == node->puts) {
-			++*ret_balanced;
+		if (!l->all && (label.api ? !own : node->gets == node->puts)) {
+			*ret_balanced += !label.api;
 			continue;
 		}
 		*o = (struct rt_balance_node){ .function = text_of(t, label.function), .address = label.address };

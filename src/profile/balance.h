@@ -39,7 +39,7 @@ struct rt_balance_node {
 	uint64_t gets, puts; /* with all that is below */
 	struct rt_balance_node *children;
 	size_t child_count;
-	size_t balanced; /* children that are hidden because each gave back what it took */
+	size_t balanced; /* children that are hidden because each gave back what it took; the own calls count as one */
 };
 
 struct rt_balance_type {
