@@ -11,6 +11,9 @@ static const struct rt_command table[] = {
 	{ "report", cmd_report, "[-i FILE]", "report a recording (ours or perf's) or an .events file",
 	  &rt_report_argp },
 	{ "script", cmd_script, "[-i FILE]", "print the records of a recording one by one", &rt_script_argp },
+	{ "object", cmd_object, "[-i FILE] OBJECT", "show the whole life of one object", &rt_object_argp },
+	{ "tree", cmd_tree, "[-i FILE]", "show by call path who kept the references that were never given back",
+	  &rt_tree_argp },
 	{ "annotate", cmd_annotate, "[-i FILE] [FUNCTION]", "show where in a function the samples fell",
 	  &rt_annotate_argp },
 	{ "export", cmd_export, "FORMAT [-i FILE] [-o FILE]", "write a recording for another viewer", &rt_export_argp },
@@ -27,7 +30,7 @@ static const struct rt_command table[] = {
 
 /* Words of later versions: a script that uses one shall get a clear answer, not a traced program of that name. */
 static const char *const reserved[] = {
-	"object", "tree", "diff", "probe", "cache", "top", "check", "suppress", "html", "tui", "completion", NULL,
+	"diff", "probe", "cache", "top", "check", "suppress", "html", "tui", "completion", NULL,
 };
 
 const struct rt_command *rt_commands(void)

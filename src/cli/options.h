@@ -63,6 +63,10 @@ struct rt_options {
 		int of;       /* enum rt_export_of */
 		size_t limit; /* 0 = default */
 	} export;
+	struct {
+		const char *object; /* --object */
+		bool stacks, all, inverted;
+	} view;                        /* object, tree */
 	int error_exitcode;            /* 0 = findings do not change the exit status */
 	RT_VEC(const char *) operands; /* arguments of commands that start no program */
 };

@@ -594,6 +594,11 @@ struct rt_source *rt_text_source(struct rt_text *t)
 	return &t->source;
 }
 
+void rt_text_rewind(struct rt_text *t)
+{
+	t->pos = 0;
+}
+
 struct rt_namer *rt_text_namer(struct rt_text *t)
 {
 	return &t->namer;

@@ -15,4 +15,6 @@ RT_CHECK struct rt_error *rt_text_create(const char *text, size_t len, const cha
 void rt_text_destroy(struct rt_text *text);
 RT_CLEANUP(struct rt_text *, rt_text_destroy);
 struct rt_source *rt_text_source(struct rt_text *text);
+/* The source begins anew. */
+void rt_text_rewind(struct rt_text *text);
 struct rt_namer *rt_text_namer(struct rt_text *text);

@@ -49,6 +49,7 @@ struct lt_group {
 	const char *why;
 	RT_VEC(struct lt_member) members; /* none: merged into another group */
 	RT_VEC(struct lt_choice) choices;
+	char id[9]; /* of its finding, "" = none */
 };
 
 struct lt_alive {
@@ -99,6 +100,13 @@ void lt_settle(struct lt_answer *a);
 void lt_count_alive(struct lt_answer *a, uint32_t type, const char *reason);
 /* finding.c: g as the report wants it */
 bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding *ret);
+/* e as an entry of a story: balance is the number of references after it */
+void lt_history_entry(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e, int64_t balance,
+		      struct rt_history *ret);
+/* the frames from the site of use on */
+bool lt_use_stack(const struct lt_answer *a, const struct lt_use *use, struct rt_trace_stack *ret);
+/* watch.c, after the findings: rt_verdict.watched and .paths */
+bool lt_watch_fill(struct lt_answer *a, struct rt_verdict *v);
 /* trust.c */
 bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret);
 /* after judging: adds what the objects that are alive take away from the answer */

@@ -51,8 +51,8 @@ static struct rt_frame site_frame(const struct lt_answer *a, const struct lt_eve
 	return lt_src(a->lt, lt_site(a->lt, use_of(a, e)->site)->src[0])->frame;
 }
 
-static void fill_entry(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e, int64_t balance,
-		       struct rt_history *ret)
+void lt_history_entry(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e, int64_t balance,
+		      struct rt_history *ret)
 {
 	const struct lt_point *point = &a->lt->points.data[use_of(a, e)->point];
 
@@ -79,19 +79,17 @@ static bool add_history(const struct lt_answer *a, const struct lt_inc *inc, str
 		balance += e->op == RT_OP_NEW ? inc->start : e->delta;
 		if (i >= keep && i + keep < inc->nr)
 			continue;
-		fill_entry(a, inc, e, balance, &f->history[f->history_count++]);
+		lt_history_entry(a, inc, e, balance, &f->history[f->history_count++]);
 		if (i >= keep && i + keep == inc->nr && inc->nr > 2 * keep)
 			f->history[f->history_count - 1].gap_before = true;
 	}
 	return true;
 }
 
-static bool add_stack(const struct lt_answer *a, const struct lt_event *e, const char *label, struct rt_finding *f)
+bool lt_use_stack(const struct lt_answer *a, const struct lt_use *use, struct rt_trace_stack *t)
 {
-	const struct lt_use *use = use_of(a, e);
 	const struct lt_stack *s = use->stack ? &a->lt->stacks.data[use->stack - 1] : NULL;
 	uint32_t first = lt_site(a->lt, use->site)->src[0];
-	struct rt_trace_stack *t = &f->stacks[f->stack_count];
 	/* a site that jumped away has no frame: the outer ones follow it */
 	bool gone = s && use->machine >= LT_JUMPED;
 	uint32_t from = !gone ? use->machine : use->machine == LT_JUMPED ? 0 : s->nr;
@@ -99,6 +97,7 @@ static bool add_stack(const struct lt_answer *a, const struct lt_event *e, const
 
 	for (uint32_t i = from; s && i < s->nr; i++)
 		max += a->lt->machines.data[s->first + i].srcs;
+	t->count = 0;
 	t->frames = ALLOC(a, max, struct rt_frame);
 	if (!t->frames || !max)
 		return t->frames != NULL;
@@ -116,6 +115,15 @@ static bool add_stack(const struct lt_answer *a, const struct lt_event *e, const
 			t->frames[t->count++] = lt_src(a->lt, src)->frame;
 		}
 	}
+	return true;
+}
+
+static bool add_stack(const struct lt_answer *a, const struct lt_event *e, const char *label, struct rt_finding *f)
+{
+	struct rt_trace_stack *t = &f->stacks[f->stack_count];
+
+	if (!lt_use_stack(a, use_of(a, e), t))
+		return false;
 	t->label = label;
 	f->stack_count += t->count != 0;
 	return true;
@@ -304,9 +312,14 @@ bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding
 	*f = (struct rt_finding){ .kind = g->kind, .role = g->role, .type = type->name, .of = type->objects };
 	f->confidence = g->confidence / (double)g->members.len;
 	f->guilty = lt_src(a->lt, g->guilty)->frame;
+	f->serials = ALLOC(a, g->members.len, uint64_t);
+	if (!f->serials)
+		return false;
 	for (size_t i = 0; i < g->members.len; i++) {
 		const struct lt_inc *inc = g->members.data[i].ref.inc;
 
+		if (inc != last)
+			f->serials[f->serial_count++] = inc->serial;
 		f->objects += inc != last; /* references of one object follow each other */
 		last = inc;
 		f->references++;

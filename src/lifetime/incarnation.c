@@ -53,6 +53,10 @@ static void recycle(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	struct lt_inc *before = inc->before;
 
+	if (inc->watched)
+		lt_watch_forget(lt, inc);
+	if (before && before->watched)
+		lt_watch_forget(lt, before);
 	lt_ledger_free(lt, inc);
 	inc->older = lt->spare;
 	lt->spare = inc;
@@ -192,6 +196,8 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	inc->attached = !has_new && seen->process->attached;
 	*at = (uintptr_t)inc;
 	list_add(&lt->live, inc);
+	if (lt->watch)
+		lt_watch_begin(lt, inc);
 	return inc;
 }
 
@@ -394,6 +400,8 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		if (!lt_nested(lt, old, ev) && !(inc->nr == 1 && lt_tail_called(lt, old, ev)) && !handed_up(inc, ev))
 			return false;
 		lt_observe_moved(lt, inc, &inc->ledger[0], ev);
+		if (inc->watched)
+			lt_watch_site(lt, inc, &inc->ledger[0], ev);
 		inc->ledger[0].use = ev->use;
 		inc->ledger[0].act = ev->act;
 		inc->ledger[0].up = ev->up;
@@ -420,6 +428,8 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		inc->assumed = lt_inc_type(lt, inc)->start < 0;
 	}
 	lt_observe_step(lt, inc, ev);
+	if (inc->watched)
+		lt_watch_birth(lt, inc, ev);
 	return true;
 }
 

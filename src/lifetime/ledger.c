@@ -117,6 +117,8 @@ static bool make_room(struct rt_lifetime *lt, struct lt_inc *inc)
 
 struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)
 {
+	if (inc->watched)
+		lt_watch_event(lt, inc, ev);
 	if (!make_room(lt, inc))
 		return NULL;
 	lt_observe_step(lt, inc, ev);

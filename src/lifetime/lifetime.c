@@ -19,6 +19,7 @@ struct rt_error *rt_lifetime_create(const struct rt_lifetime_options *options, s
 	lt->namer = namer;
 	lt->history = options && options->history ? options->history : 8;
 	lt->strict = options && options->strict;
+	lt->watch = options ? options->watch : NULL;
 	if (options && options->types) {
 		while (options->types[n])
 			n++;
@@ -76,6 +77,7 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_map_deinit(&lt->producer_by_id);
 	rt_map_deinit(&lt->by_object);
 	rt_map_deinit(&lt->slots);
+	lt_watch_deinit(lt);
 	free(lt->ring);
 	rt_arena_deinit(&lt->answer);
 	rt_arena_deinit(&lt->arena);
@@ -301,10 +303,11 @@ void rt_lifetime_live(struct rt_lifetime *lt, uint32_t pid, bool (*visit)(const 
 	lt_order_flush(lt);
 	for (const struct lt_inc *inc = lt->live; inc; inc = inc->older) {
 		const struct lt_type *type = lt_inc_type(lt, inc);
-		struct rt_live live = { inc->object, type->id, type->counter_offset, type->counter_size,
-					type->object_size };
+		struct rt_live live = { inc->object,        type->id,          type->counter_offset,
+					type->counter_size, type->object_size, inc->serial,
+					type->name };
 
-		if (inc->pid == pid && !visit(&live, arg))
+		if ((!pid || inc->pid == pid) && !visit(&live, arg))
 			return;
 	}
 }

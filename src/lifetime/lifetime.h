@@ -66,6 +66,8 @@ struct rt_finding {
 	size_t evidence_count;
 	uint64_t first_object; /* serial of the first affected object, 1.. per type */
 	uint64_t first_address;
+	uint64_t *serials; /* of the affected objects */
+	size_t serial_count;
 	uint64_t first_time_ns;
 	struct rt_history *history; /* of the first affected object: first and last 8 events */
 	size_t history_count;
@@ -128,6 +130,47 @@ struct rt_process_end {
 	bool ended;
 };
 
+enum rt_watched_end { RT_WATCHED_LIVE, RT_WATCHED_DEAD, RT_WATCHED_LOST };
+enum rt_watched_mark { RT_WATCHED_PLAIN, RT_WATCHED_OPEN, RT_WATCHED_FAULT };
+
+/* One event of a life that is watched. */
+struct rt_watched_event {
+	struct rt_history history;   /* gap_before: some are not kept */
+	struct rt_trace_stack stack; /* from the site on; label is unused */
+	int32_t mate; /* index of the event that closes this reference, or whose it closes; -1 = not certain */
+	enum rt_watched_mark
+		mark; /* a finding names it: OPEN: nobody gives this reference back; FAULT: a put or use too many */
+};
+
+/* One life with its whole ledger. */
+struct rt_watched {
+	const char *type;
+	uint64_t serial, object;
+	uint32_t pid;                     /* RT_PID_OF */
+	uint64_t birth_ns, end_ns;        /* end_ns: of a dead one */
+	enum rt_watched_end end;          /* LOST: its memory began a new life, how this one ended was not seen */
+	int64_t references;               /* now; INT64_MIN = unknown */
+	int32_t at_first_sight;           /* references that were there before the first event */
+	bool has_new;                     /* its creation was seen */
+	bool attached, inherited;         /* not seen because: born before the attach; before the fork */
+	bool incomplete, forced;          /* operations were not seen; freed with open references */
+	const struct rt_finding *finding; /* the first one that names it, also a suspicion; NULL = none */
+	bool suspected;
+	const char *reason; /* why it is alive without being accused: as rt_alive; NULL */
+	struct rt_watched_event *events;
+	size_t event_count;
+	uint64_t left_out; /* events beyond the limit of what is kept */
+};
+
+/* What was done from one stack to the watched lives of one type. */
+struct rt_path {
+	const char *type, *api; /* api NULL: references that were there at first sight */
+	uint8_t op;
+	uint64_t events;
+	int64_t references; /* taken (> 0) or given back */
+	struct rt_trace_stack stack;
+};
+
 struct rt_verdict {
 	struct rt_finding *findings, *suspects;
 	size_t finding_count, suspect_count; /* findings: confidence >= 0.5, best first */
@@ -142,13 +185,25 @@ struct rt_verdict {
 	struct rt_process_end *processes;
 	size_t process_count;
 	struct rt_trust trust;
+	struct rt_watched *watched; /* the lives that options.watch wanted, by type and serial */
+	size_t watched_count;
+	struct rt_path *paths; /* with watch->counts: what was done to those lives, by stack */
+	size_t path_count;
 	uint64_t start_ns, end_ns; /* times of the first and last record */
 };
 
+/* Lives that are kept whole. They are asked for at their start, in the order of the stream. */
+struct rt_watch {
+	bool (*wants)(void *arg, const char *type, uint64_t serial, uint64_t object);
+	void *arg;
+	bool counts; /* rt_verdict.paths instead of rt_verdict.watched: memory does not grow with events */
+};
+
 struct rt_lifetime_options {
-	const char *const *types; /* only these types make findings; NULL-terminated, NULL = all */
-	uint32_t history;         /* events kept at each end of a life; 0 = 8 */
-	bool strict;              /* objects that a cache holds are reported too */
+	const char *const *types;     /* only these types make findings; NULL-terminated, NULL = all */
+	uint32_t history;             /* events kept at each end of a life; 0 = 8 */
+	bool strict;                  /* objects that a cache holds are reported too */
+	const struct rt_watch *watch; /* outlives the lifetime; NULL = none */
 };
 
 struct rt_lifetime;
@@ -169,8 +224,11 @@ struct rt_live {
 	int32_t counter_offset; /* RT_COUNTER_UNKNOWN: do not read */
 	uint32_t counter_size;
 	uint32_t object_size; /* 0 = unknown */
+	uint64_t serial;
+	const char *type_name;
 };
-/* Calls visit for every object of pid (RT_PID_MAKE) that is alive now; any order. Stops when it returns false. */
+/* Calls visit for every object of pid (RT_PID_MAKE; 0 = of all) that is alive now; any order. Stops when it returns
+ * false. */
 void rt_lifetime_live(struct rt_lifetime *lifetime, uint32_t pid, bool (*visit)(const struct rt_live *live, void *arg),
 		      void *arg);
 

@@ -62,8 +62,10 @@ bool lt_tail_called(const struct rt_lifetime *lt, const struct lt_event *a, cons
 	       ua->point != ub->point;
 }
 
-static void replace_site(struct lt_event *old, const struct lt_event *outer)
+static void replace_site(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_event *old, const struct lt_event *outer)
 {
+	if (inc->watched)
+		lt_watch_site(lt, inc, old, outer);
 	old->use = outer->use;
 	old->act = outer->act;
 	old->up = outer->up;
@@ -94,7 +96,7 @@ bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_e
 		/* the wrapper is seen when it returns */
 		if ((ev->flags & LT_EV_RETURN) && (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev))) {
 			lt_observe_moved(lt, inc, old, ev);
-			replace_site(old, ev);
+			replace_site(lt, inc, old, ev);
 			return true;
 		}
 		return false;
@@ -112,7 +114,7 @@ struct lt_event *lt_nest_hidden(struct rt_lifetime *lt, struct lt_inc *inc, cons
 		if (old->tid == ev->tid && (old->op == RT_OP_GET || old->op == RT_OP_NEW) &&
 		    (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev))) {
 			lt_observe_moved(lt, inc, old, ev);
-			replace_site(old, ev);
+			replace_site(lt, inc, old, ev);
 			return old;
 		}
 	}

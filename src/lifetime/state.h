@@ -10,6 +10,7 @@
  *   counter.c      is what is read as the counter one?
  *   nest.c         events that tell of one operation twice
  *   pair.c         references that are closed beyond doubt
+ *   watch.c        lives that are kept whole
  *   shape.c        dead objects by their pattern; model.c: which site closes which
  *   leak.c         which references were left, and by whom; extra.c: puts nobody owed
  *   finding.c      groups and words; verdict.c, trust.c: the answer
@@ -109,11 +110,17 @@ enum {
 	LT_EV_RETURN = 1 << 6,
 };
 
+struct lt_watch_count {
+	uint64_t events;
+	int64_t references;
+};
+
 enum lt_life { LT_LIVE, LT_DEAD, LT_LOST };
 
 /* One life of one object. */
 struct lt_inc {
 	struct lt_inc *older, *newer; /* in the graveyard, or in the list of the living */
+	struct lt_watched *watched;   /* NULL = it is not */
 	struct lt_inc *before;        /* the dead object at this address before it, with its ledger; owned */
 	uint64_t object, serial;
 	uint64_t birth_ns, end_ns;
@@ -302,6 +309,11 @@ struct rt_lifetime {
 	const char **only;                 /* types that make findings, NULL-terminated; NULL = all */
 	uint32_t history;
 	bool strict;
+	const struct rt_watch *watch;
+	struct lt_watched *watched;           /* newest first */
+	uint64_t watched_events;              /* kept */
+	RT_VEC(struct lt_watch_count) counts; /* by use */
+	RT_VEC(int64_t) count_base;           /* by type */
 	struct rt_arena arena;
 
 	struct rt_intern names;     /* function names, files */
@@ -419,6 +431,18 @@ void lt_observe_end(struct rt_lifetime *lt, const struct lt_inc *inc);
 struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc);
+
+/* watch.c */
+void lt_watch_begin(struct rt_lifetime *lt, struct lt_inc *inc);
+void lt_watch_event(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
+/* the first event of the ledger is new, or its site is another one */
+void lt_watch_birth(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
+/* the site of old, in the ledger, becomes that of outer */
+void lt_watch_site(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *old,
+		   const struct lt_event *outer);
+/* inc will be used again: what is known of it now is what stays */
+void lt_watch_forget(struct rt_lifetime *lt, struct lt_inc *inc);
+void lt_watch_deinit(struct rt_lifetime *lt);
 
 /* nest.c */
 /* inner was made while the function of outer ran, on the same thread */

@@ -91,12 +91,15 @@ static bool fill_findings(struct lt_answer *a, struct rt_verdict *v)
 	if (!v->findings || !v->suspects)
 		return false;
 	for (size_t i = 0; i < a->groups.len; i++) {
-		const struct lt_group *g = &a->groups.data[i];
+		struct lt_group *g = &a->groups.data[i];
+		struct rt_finding *f;
 
 		if (!g->members.len || (g->suspect && said_already(a, g)))
 			continue;
-		if (!lt_finding(a, g, g->suspect ? &v->suspects[v->suspect_count++] : &v->findings[v->finding_count++]))
+		f = g->suspect ? &v->suspects[v->suspect_count++] : &v->findings[v->finding_count++];
+		if (!lt_finding(a, g, f))
 			return false;
+		memcpy(g->id, f->id, sizeof(g->id));
 	}
 	qsort(v->findings, v->finding_count, sizeof(*v->findings), worse);
 	qsort(v->suspects, v->suspect_count, sizeof(*v->suspects), worse);
@@ -224,7 +227,7 @@ struct rt_error *rt_lifetime_verdict(struct rt_lifetime *lt, const struct rt_ver
 		v->end_ns = lt->last_ns;
 		judge(&a);
 		ok = !a.nomem && lt_trust_alive(&a, &v->trust) && fill_findings(&a, v) && fill_types(&a, v) &&
-		     fill_points(&a, v) && fill_sites(&a, v);
+		     fill_points(&a, v) && fill_sites(&a, v) && lt_watch_fill(&a, v);
 	}
 	answer_deinit(&a);
 	if (!ok)

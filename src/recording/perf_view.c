@@ -117,6 +117,7 @@ struct rt_error *rt_recording_drain_wire(struct rt_recording *r, struct rt_recor
 	RT_TRY(rt_perf_reader_create(r->bytes, r->name, &reader));
 	header = rt_perf_reader_header(reader);
 	for (;;) {
+		const struct rt_perf_event *events;
 		struct rt_perf_record record;
 		struct rt_wire_event event;
 		size_t count, len;
@@ -128,7 +129,8 @@ struct rt_error *rt_recording_drain_wire(struct rt_recording *r, struct rt_recor
 			break;
 		if (record.type != RT_PERF_SAMPLE)
 			continue;
-		switch (kind_of(rt_perf_reader_events(reader, &count), count, record.event, &word, &len)) {
+		events = rt_perf_reader_events(reader, &count);
+		switch (kind_of(events, count, record.event, &word, &len)) {
 		case RT_REFTRACE_OP:
 			if (!rt_reftrace_op_read(record.sample.raw, header->big_endian, &event)) {
 				RT_TRY(report_cut(r, "the raw bytes of an event are too short", sink));

@@ -24,7 +24,7 @@ static int shell_status(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void frame_fields(struct rt_json *json, const struct rt_frame *frame)
+void rt_json_frame(struct rt_json *json, const struct rt_frame *frame)
 {
 	static const char digit[] = "0123456789abcdef";
 	char id[2 * RT_BUILD_ID_MAX + 1];
@@ -109,7 +109,7 @@ static void stacks(struct rt_json *json, const struct rt_finding *finding)
 		rt_json_begin_array(json, "frames");
 		for (size_t n = 0; n < s->count; n++) {
 			rt_json_begin_object(json, NULL);
-			frame_fields(json, &s->frames[n]);
+			rt_json_frame(json, &s->frames[n]);
 			rt_json_end_object(json);
 		}
 		rt_json_end_array(json);
@@ -129,7 +129,7 @@ static void alternatives(struct rt_json *json, const struct rt_finding *finding)
 	for (size_t i = 0; i < finding->alternative_count; i++) {
 		rt_json_begin_object(json, NULL);
 		rt_json_number(json, "confidence", finding->alternatives[i].confidence);
-		frame_fields(json, &finding->alternatives[i].frame);
+		rt_json_frame(json, &finding->alternatives[i].frame);
 		rt_json_end_object(json);
 	}
 	rt_json_end_array(json);
@@ -154,11 +154,11 @@ static void finding_object(struct rt_json *json, const struct rt_finding *findin
 	rt_json_end_array(json);
 	rt_json_begin_object(json, "guilty");
 	rt_json_string(json, "role", rt_role_word(finding->role));
-	frame_fields(json, &finding->guilty);
+	rt_json_frame(json, &finding->guilty);
 	rt_json_end_object(json);
 	if (known(&finding->taken_by)) {
 		rt_json_begin_object(json, "taken_by");
-		frame_fields(json, &finding->taken_by);
+		rt_json_frame(json, &finding->taken_by);
 		rt_json_u64(json, "taken", finding->taken_count);
 		rt_json_u64(json, "closed", finding->taken_closed);
 		rt_json_end_object(json);
@@ -284,7 +284,7 @@ static void sites(struct rt_json *json, const struct rt_verdict *verdict)
 		rt_json_string(json, "op", rt_op_name(s->op));
 		rt_json_string(json, "api", s->api);
 		rt_json_u64(json, "events", s->events);
-		frame_fields(json, &s->site);
+		rt_json_frame(json, &s->site);
 		rt_json_end_object(json);
 	}
 	rt_json_end_array(json);

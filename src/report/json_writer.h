@@ -37,3 +37,7 @@ void rt_json_number(struct rt_json *json, const char *key, double value);
 void rt_json_hex(struct rt_json *json, const char *key, uint64_t value);
 void rt_json_bool(struct rt_json *json, const char *key, bool value);
 void rt_json_null(struct rt_json *json, const char *key);
+
+/* The fields of a frame into the object that is open: function, file, line, module, offset, build_id, inlined. */
+struct rt_frame;
+void rt_json_frame(struct rt_json *json, const struct rt_frame *frame);
