@@ -7,9 +7,10 @@
 #include "cli/input.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "report/events.h"
 #include "report/script.h"
 
-enum { OPT_TASKS = 0x1000, OPT_MAPPINGS, OPT_LOST, OPT_BPF };
+enum { OPT_TASKS = 0x1000, OPT_MAPPINGS, OPT_LOST, OPT_BPF, OPT_EVENTS };
 
 static const struct argp_option own[] = {
 	{ "input", 'i', "FILE", 0, "recording of reftrace or of perf (default " RT_DEFAULT_RECORDING ")", 1 },
@@ -17,6 +18,7 @@ static const struct argp_option own[] = {
 	{ "show-mmap-events", OPT_MAPPINGS, NULL, 0, "mappings as well", 1 },
 	{ "show-lost-events", OPT_LOST, NULL, 0, "losses as well", 1 },
 	{ "show-bpf-events", OPT_BPF, NULL, 0, "loads and unloads of BPF programs as well", 1 },
+	{ "events", OPT_EVENTS, NULL, 0, "the lifetimes, as an .events text that report reads", 1 },
 	{ "symfs", RT_OPT_SYMFS, "DIR", 0, "look for binaries below DIR", 1 },
 	{ 0 },
 };
@@ -40,6 +42,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_BPF:
 		options->show.bpf = true;
+		return 0;
+	case OPT_EVENTS:
+		options->events_text = true;
 		return 0;
 	case RT_OPT_SYMFS:
 		options->symfs = arg;
@@ -78,6 +83,60 @@ static struct rt_error *take_perf(struct rt_recording_sink *self, const struct r
 	return t->out.err ? rt_sink_end(&t->out) : NULL;
 }
 
+struct lives {
+	struct rt_recording_sink sink;
+	struct rt_pipeline *pipeline;
+	struct rt_events *events;
+	struct rt_sink out;
+	bool any;
+};
+
+static struct rt_error *take_wire(struct rt_recording_sink *self, const struct rt_wire_head *record)
+{
+	struct lives *t = (struct lives *)(void *)self;
+
+	t->any |= record->kind == RT_WIRE_TYPE || record->kind == RT_WIRE_EVENT;
+	RT_TRY(rt_maps_record(t->pipeline->maps, record));
+	RT_TRY(rt_chain_record(t->pipeline->chain, record));
+	RT_TRY(rt_events_record(t->events, record, &t->out));
+	return t->out.err ? rt_sink_end(&t->out) : NULL;
+}
+
+/* Says that what was printed is not all. */
+static void say_cut(const struct rt_input *input, int *ret)
+{
+	if (!rt_recording_damage(input->recording))
+		return;
+	fprintf(stderr, "reftrace: %s %s: %s; what came before is above\n", rt_code_text(RT_E_TRUNCATED), input->path,
+		rt_recording_damage(input->recording));
+	*ret = RT_EXIT_TRUST;
+}
+
+static struct rt_error *print_events(const struct rt_options *options, struct rt_input *input,
+				     struct rt_pipeline *pipeline, int *ret)
+{
+	const struct rt_pipeline_options how = { .symfs = options->symfs, .input = input->path };
+	_cleanup_(rt_events_destroyp) struct rt_events *events = NULL;
+	struct lives t = { .sink = { .wire = take_wire }, .pipeline = pipeline };
+	struct rt_error *err;
+
+	RT_TRY(rt_pipeline_init(pipeline, &how));
+	RT_TRY(rt_events_create(pipeline->namer, &events));
+	t.events = events;
+	rt_sink_init_fd(&t.out, STDOUT_FILENO, "standard output");
+	err = rt_recording_drain(input->recording, &t.sink);
+	if (!err)
+		err = rt_sink_end(&t.out);
+	rt_sink_deinit(&t.out);
+	if (!err && !t.any && !rt_recording_damage(input->recording))
+		err = rt_error_fix(rt_error_new(RT_E_NO_EVENT, "%s holds no lifetimes of objects", input->path),
+				   "record them: reftrace record PROG ARGS; what was sampled: reftrace script -i %s",
+				   input->path);
+	if (!err)
+		say_cut(input, ret);
+	return err;
+}
+
 static uint32_t side_pid(uint32_t pid)
 {
 	return RT_SIDE_PID(pid);
@@ -108,11 +167,8 @@ static struct rt_error *print(const struct rt_options *options, struct rt_input 
 	if (!err)
 		err = rt_sink_end(&t.out);
 	rt_sink_deinit(&t.out);
-	if (!err && rt_recording_damage(input->recording)) {
-		fprintf(stderr, "reftrace: %s %s: %s; what came before is above\n", rt_code_text(RT_E_TRUNCATED),
-			input->path, rt_recording_damage(input->recording));
-		*ret = RT_EXIT_TRUST;
-	}
+	if (!err)
+		say_cut(input, ret);
 	return err;
 }
 
@@ -138,7 +194,9 @@ int cmd_script(int argc, char **argv)
 			err = rt_input_open(options.input, &input);
 		if (!err && input.text)
 			err = rt_error_new(RT_E_FORMAT, "%s is a text of events already", input.path);
-		if (!err)
+		if (!err && options.events_text)
+			err = print_events(&options, &input, &pipeline, &status);
+		else if (!err)
 			err = print(&options, &input, &pipeline, &status);
 		if (err)
 			status = rt_failure(err);

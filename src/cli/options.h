@@ -55,6 +55,7 @@ struct rt_options {
 	const char *directory; /* -C */
 	size_t max_size;       /* --max-size; 0 = default */
 	bool quiet, verbose, strict, build_options, samples_only;
+	bool events_text;              /* script --events */
 	struct rt_script_options show; /* script */
 	struct {
 		bool xlated, bytes, no_source, all;

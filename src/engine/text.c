@@ -34,7 +34,8 @@ struct rt_text {
 	struct word words[WORDS]; /* without the key=value ones */
 	unsigned nr;
 	struct text_event e;
-	struct word holder, signal, point, count;
+	struct word holder, signal, point, count, module, linkage, calls;
+	uint64_t entry, bytes; /* 0 = not told */
 	int32_t start;
 	uint64_t object_size, counter;
 	bool has_counter;
@@ -66,6 +67,25 @@ static uint32_t wire_pid(struct rt_text *t, uint32_t pid)
 	uint64_t *gen = rt_map_get(&t->generations, rt_key_make(pid, 0));
 
 	return RT_PID_MAKE(pid, gen ? (uint32_t)*gen : 0);
+}
+
+/* PID or PID/GENERATION */
+static struct rt_error *key_pid(struct rt_text *t, struct word v, uint32_t *ret)
+{
+	const char *slash = memchr(v.s, '/', v.len);
+	struct word pid = { v.s, slash ? (size_t)(slash - v.s) : v.len };
+	uint64_t n, *gen, g;
+
+	RT_TRY(number(t, pid, RT_PID_MASK, &n));
+	if (slash) {
+		RT_TRY(number(t, (struct word){ slash + 1, v.len - pid.len - 1 }, UINT32_MAX >> RT_PID_BITS, &g));
+		gen = rt_map_put(&t->generations, rt_key_make(n, 0), NULL);
+		if (!gen)
+			return rt_error_nomem();
+		*gen = g;
+	}
+	*ret = (uint32_t)n;
+	return NULL;
 }
 
 static struct rt_error *flag_list(struct rt_text *t, struct word w)
@@ -136,8 +156,8 @@ static struct rt_error *key_number(struct rt_text *t, struct word k, struct word
 
 	*ret_known = true;
 	if (is(k, "pid")) {
-		RT_TRY(number(t, v, RT_PID_MASK, &n));
-		t->pid = t->tid = (uint32_t)n;
+		RT_TRY(key_pid(t, v, &t->pid));
+		t->tid = t->pid;
 	} else if (is(k, "tid")) {
 		RT_TRY(number(t, v, RT_PID_MASK, &n));
 		t->tid = (uint32_t)n;
@@ -153,6 +173,10 @@ static struct rt_error *key_number(struct rt_text *t, struct word k, struct word
 		t->e.has_slot = true;
 	} else if (is(k, "aux")) {
 		RT_TRY(number(t, v, UINT64_MAX, &t->e.aux));
+	} else if (is(k, "entry")) {
+		RT_TRY(number(t, v, UINT64_MAX, &t->entry));
+	} else if (is(k, "bytes")) {
+		RT_TRY(number(t, v, 8, &t->bytes));
 	} else if (is(k, "sp")) {
 		RT_TRY(number(t, v, UINT64_MAX, &t->e.sp));
 		t->e.has_sp = true;
@@ -196,6 +220,15 @@ static struct rt_error *key_value(struct rt_text *t, struct word w, bool *ret_ta
 			return bad(t, v.s, "via= needs a function name");
 		t->e.via = v.s;
 		t->e.via_len = v.len;
+	} else if (is(k, "cfa")) {
+		t->e.cfa = v.s;
+		t->e.cfa_len = v.len;
+	} else if (is(k, "module")) {
+		t->module = v;
+	} else if (is(k, "linkage")) {
+		t->linkage = v;
+	} else if (is(k, "calls")) {
+		t->calls = v;
 	} else if (is(k, "signal")) {
 		t->signal = v;
 	} else if (is(k, "holder")) {
@@ -211,7 +244,8 @@ static struct rt_error *key_value(struct rt_text *t, struct word w, bool *ret_ta
 static struct rt_error *split(struct rt_text *t, const char *s, const char *end)
 {
 	t->e = (struct text_event){ 0 };
-	t->holder = t->signal = t->point = t->count = (struct word){ 0 };
+	t->holder = t->signal = t->point = t->count = t->module = t->linkage = t->calls = (struct word){ 0 };
+	t->entry = t->bytes = 0;
 	t->start = RT_START_UNKNOWN;
 	t->object_size = t->counter = 0;
 	t->has_counter = false;
@@ -268,6 +302,9 @@ static struct rt_error *line_event(struct rt_text *t, enum rt_op op)
 	if (t->nr < 3 || t->nr > 4)
 		return bad(t, t->words[0].s, "expected: OP TYPE OBJECT [STACK]");
 	RT_TRY(number(t, t->words[2], UINT64_MAX, &e->object));
+	e->point = e->via ? text_declared(&t->build, e->via, e->via_len) : 0;
+	if (e->via && *e->via == ':' && !e->point && e->via_len > 1 && e->via[1] != ':')
+		return bad(t, e->via, "no such point so far");
 	e->op = op;
 	e->type = t->words[1].s;
 	e->type_len = t->words[1].len;
@@ -284,7 +321,7 @@ static struct rt_error *line_event(struct rt_text *t, enum rt_op op)
 	e->pid = wire_pid(t, t->pid);
 	e->tid = t->tid;
 	if (!text_event(&t->build, e))
-		return bad(t, t->words[0].s, "too many frames, or out of memory");
+		return bad(t, t->words[0].s, "too many frames, cfa= that is no list of numbers, or out of memory");
 	return NULL;
 }
 
@@ -297,7 +334,7 @@ static struct rt_error *line_type(struct rt_text *t)
 		return bad(t, t->words[0].s, "expected: type NAME [floating] [heap] [free] [start=N]");
 	if (t->has_counter) {
 		a.counter_offset = (int32_t)t->counter;
-		a.counter_size = 4;
+		a.counter_size = t->bytes ? (uint32_t)t->bytes : 4;
 	}
 	a.object_size = (uint32_t)t->object_size;
 	for (unsigned i = 2; i < t->nr; i++) {
@@ -324,7 +361,8 @@ static struct rt_error *loss(struct rt_text *t, enum rt_wire_kind kind, uint32_t
 		text = t->words[text_from].s;
 		end = t->words[t->nr - 1].s + t->words[t->nr - 1].len;
 	}
-	copy = strndup(text, (size_t)(end - text));
+	text = text_unescape(&t->build, text, (size_t)(end - text));
+	copy = text ? strdup(text) : NULL;
 	r = copy ? rt_record_loss(cause, point, value, copy) : NULL;
 	if (!r)
 		return rt_error_nomem();
@@ -336,17 +374,19 @@ static struct rt_error *loss(struct rt_text *t, enum rt_wire_kind kind, uint32_t
 
 /* every point of this name, or all when the name is empty */
 static struct rt_error *each_point(struct rt_text *t, struct word name, enum rt_wire_kind kind, uint32_t cause,
-				   bool own_count, uint64_t value)
+				   bool own_count, uint64_t value, unsigned text_from)
 {
+	uint32_t declared = text_declared(&t->build, name.s, name.len);
 	bool any = false;
 
 	for (uint32_t i = 0; i < t->build.points.len; i++) {
 		const struct text_point *p = &t->build.points.data[i];
 
-		if (name.len && !is(name, rt_intern_text(&t->build.names, p->function)))
+		if (name.len && declared != i + 1 &&
+		    (declared || !is(name, rt_intern_text(&t->build.names, p->function))))
 			continue;
 		any = true;
-		RT_TRY(loss(t, kind, cause, i + 1, own_count ? p->events : value, t->nr));
+		RT_TRY(loss(t, kind, cause, i + 1, own_count ? p->events : value, text_from));
 	}
 	return any || !name.len ? NULL : bad(t, name.s, "no such function so far");
 }
@@ -372,7 +412,7 @@ static struct rt_error *line_loss(struct rt_text *t)
 	if (t->nr > 2 && rt_parse_u64(t->words[2].s, t->words[2].len, 10, &value))
 		text = 3;
 	if (t->point.len)
-		return each_point(t, t->point, RT_WIRE_LOSS, cause, false, value);
+		return each_point(t, t->point, RT_WIRE_LOSS, cause, false, value, text);
 	return loss(t, RT_WIRE_LOSS, cause, 0, value, text);
 }
 
@@ -405,7 +445,7 @@ static struct rt_error *line_held(struct rt_text *t, bool final)
 	if (final) {
 		if (!t->count.len)
 			return bad(t, t->words[0].s, "expected: final OBJECT count=N");
-		r.where = 4;
+		r.where = t->bytes ? (uint32_t)t->bytes : 4;
 		r.value = t->e.count;
 		return emit(t, &r, sizeof(r));
 	}
@@ -437,17 +477,22 @@ static struct rt_error *line_task(struct rt_text *t, bool *ret_known)
 	uint64_t n = 0, *gen;
 
 	*ret_known = true;
+	if (is(t->words[0], "fork")) {
+		uint32_t child = 0;
+
+		if (t->nr > 1)
+			RT_TRY(key_pid(t, t->words[1], &child));
+		return task(t, RT_WIRE_FORK, wire_pid(t, child), 0);
+	}
 	if (t->nr > 1)
 		RT_TRY(number(t, t->words[1], RT_PID_MASK, &n));
-	if (is(t->words[0], "fork"))
-		return task(t, RT_WIRE_FORK, wire_pid(t, (uint32_t)n), 0);
 	if (is(t->words[0], "thread"))
 		return task(t, RT_WIRE_THREAD, (uint32_t)n, t->nr > 2);
 	if (is(t->words[0], "exit")) {
 		uint64_t signal = 0;
 
 		if (t->signal.len)
-			RT_TRY(number(t, t->signal, 127, &signal));
+			RT_TRY(number(t, t->signal, 255, &signal));
 		return task(t, RT_WIRE_EXIT, 0, (int32_t)((n & 0xff) << 8 | signal));
 	}
 	if (is(t->words[0], "exec")) {
@@ -459,6 +504,62 @@ static struct rt_error *line_task(struct rt_text *t, bool *ret_known)
 	}
 	*ret_known = false;
 	return NULL;
+}
+
+/* point NUMBER TYPE OP FUNCTION [slot|object|size|result] [flags=] [delta=] [entry=] */
+static struct rt_error *line_point(struct rt_text *t)
+{
+	static const char *const kinds[] = { "", "slot", "object", "size", "result" };
+	enum rt_op op = t->nr > 3 ? rt_op_parse(t->words[3].s, t->words[3].len) : RT_OP_NONE;
+	struct rt_wire_point p = { .head = { .op = op }, .delta = t->e.delta, .function = t->entry };
+	uint64_t id;
+
+	if (op == RT_OP_NONE || t->nr < 5 || t->nr > 6)
+		return bad(t, t->words[0].s, "expected: point NUMBER TYPE OP FUNCTION [slot|object|size|result]");
+	RT_TRY(number(t, t->words[1], UINT32_MAX, &id));
+	for (p.aux = 0; t->nr == 6 && !is(t->words[5], kinds[p.aux]);) {
+		if (++p.aux == sizeof(kinds) / sizeof(kinds[0]))
+			return bad(t, t->words[5].s, "expected: slot, object, size or result");
+	}
+	p.flags = t->e.flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE);
+	p.type = text_type(&t->build, t->words[2].s, t->words[2].len, NULL);
+	return p.type && text_declare(&t->build, id, &p, t->words[4].s, t->words[4].len) ? NULL : rt_error_nomem();
+}
+
+/* frame FRAME [module=] [entry=] [linkage=] [calls=]; program PATH */
+static struct rt_error *line_code(struct rt_text *t)
+{
+	struct text_fact fact = { .entry = t->entry };
+
+	if (t->nr != 2)
+		return bad(t, t->words[0].s, "expected: frame FRAME [KEY=VALUE...], or program PATH");
+	if (is(t->words[0], "program")) {
+		const char *path = text_unescape(&t->build, t->words[1].s, t->words[1].len);
+
+		return path && text_program(&t->build, path, wire_pid(t, t->pid), t->time_ns) ? NULL : rt_error_nomem();
+	}
+	if (t->module.len) {
+		fact.module = text_unescape(&t->build, t->module.s, t->module.len);
+		fact.module_id = fact.module ? text_module_id(&t->build, fact.module) : 0;
+	}
+	if (t->linkage.len)
+		fact.linkage = text_unescape(&t->build, t->linkage.s, t->linkage.len);
+	return text_frame_fact(&t->build, t->words[1].s, t->words[1].len, &fact, t->calls.len ? t->calls.s : NULL,
+			       t->calls.len)
+		       ? NULL
+		       : rt_error_nomem();
+}
+
+/* other [SEQ]: a record that tells nothing of objects, but took its place in the stream */
+static struct rt_error *line_other(struct rt_text *t)
+{
+	struct rt_wire_head r = { .size = sizeof(r), .time_ns = t->time_ns, .pid = wire_pid(t, t->pid) };
+	uint64_t n = 0;
+
+	if (t->nr > 1)
+		RT_TRY(number(t, t->words[1], UINT32_MAX, &n));
+	r.seq = (uint32_t)n;
+	return emit(t, &r, sizeof(r));
 }
 
 static struct rt_error *line(struct rt_text *t)
@@ -476,6 +577,12 @@ static struct rt_error *line(struct rt_text *t)
 		return line_event(t, op);
 	if (is(first, "type"))
 		return line_type(t);
+	if (is(first, "other"))
+		return line_other(t);
+	if (is(first, "point"))
+		return line_point(t);
+	if (is(first, "frame") || is(first, "program"))
+		return line_code(t);
 	if (is(first, "loss"))
 		return line_loss(t);
 	if (is(first, "cut"))
@@ -495,7 +602,8 @@ static struct rt_error *line(struct rt_text *t)
 	if (is(first, "hits")) {
 		if (t->nr > 2)
 			RT_TRY(number(t, t->words[2], UINT64_MAX, &n));
-		return each_point(t, t->nr > 1 ? t->words[1] : (struct word){ 0 }, RT_WIRE_HITS, 0, t->nr < 3, n);
+		return each_point(t, t->nr > 1 ? t->words[1] : (struct word){ 0 }, RT_WIRE_HITS, 0, t->nr < 3, n,
+				  t->nr);
 	}
 	RT_TRY(line_task(t, &known));
 	return known ? NULL : bad(t, first.s, "unknown word");

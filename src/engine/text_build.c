@@ -43,7 +43,8 @@ static bool text_module(struct text_build *b)
 
 uint32_t text_type(struct text_build *b, const char *name, size_t len, const struct rt_wire_type *attributes)
 {
-	uint32_t text = rt_intern_bytes(&b->names, name, len);
+	const char *plain = text_unescape(b, name, len);
+	uint32_t text = plain ? rt_intern_string(&b->names, plain) : 0;
 	struct rt_wire_type *record;
 	uint32_t id = 0;
 
@@ -85,41 +86,97 @@ static uint64_t text_entry(struct text_build *b, uint32_t name)
 	return entry ? *entry : 0;
 }
 
+static uint32_t point_new(struct text_build *b, uint32_t name, const struct rt_wire_point *like)
+{
+	struct text_point *p = text_module(b) ? rt_vec_add(&b->points) : NULL;
+	uint32_t id = (uint32_t)b->points.len;
+	struct rt_wire_point *record;
+
+	if (!p)
+		return 0;
+	*p = (struct text_point){ .type = like->type, .function = name, .op = like->head.op };
+	p->flags = (uint16_t)like->flags;
+	record = rt_record_point(id, rt_intern_text(&b->names, name));
+	if (record) {
+		record->head.op = like->head.op;
+		record->type = like->type;
+		record->module = MODULE_ID;
+		record->delta = like->delta;
+		record->address = record->function = like->function ?: text_entry(b, name);
+		record->flags = like->flags;
+		record->aux = like->aux;
+	}
+	return record && emit_owned(b, &record->head) ? id : 0;
+}
+
+uint32_t text_declare(struct text_build *b, uint64_t number, const struct rt_wire_point *like, const char *function,
+		      size_t len)
+{
+	const char *plain = text_unescape(b, function, len);
+	uint32_t name = plain ? rt_intern_string(&b->names, plain) : 0, id = name ? point_new(b, name, like) : 0;
+	uint64_t *slot = id ? rt_map_put(&b->declared, rt_key_make(number, 0), NULL) : NULL;
+
+	if (!slot)
+		return 0;
+	*slot = id;
+	return id;
+}
+
+uint32_t text_declared(const struct text_build *b, const char *s, size_t len)
+{
+	uint64_t number, *slot;
+
+	if (len < 2 || *s != ':' || !rt_parse_u64(s + 1, len - 1, 10, &number))
+		return 0;
+	slot = rt_map_get(&b->declared, rt_key_make(number, 0));
+	return slot ? (uint32_t)*slot : 0;
+}
+
+uint32_t text_module_id(struct text_build *b, const char *path)
+{
+	uint32_t id = rt_intern_string(&b->modules, path);
+
+	return id ? id + MODULE_ID : 0;
+}
+
+bool text_program(struct text_build *b, const char *path, uint32_t pid, uint64_t time_ns)
+{
+	struct rt_wire_map map = { .head = { sizeof(map), RT_WIRE_MAP, 0, 0, time_ns, pid, 0 } };
+	struct rt_wire_module *module;
+
+	map.module = text_module_id(b, path);
+	map.start = (uint64_t)map.module << 32;
+	map.end = map.start + 4096;
+	if (!map.module)
+		return false;
+	module = rt_record_module(map.module, path);
+	if (module)
+		module->flags = RT_MODULE_MAIN;
+	return emit_owned(b, module ? &module->head : NULL) && text_emit(b, &map, sizeof(map));
+}
+
 uint32_t text_point(struct text_build *b, uint32_t type, enum rt_op op, uint16_t flags, uint32_t aux, int32_t delta,
 		    const char *function, size_t len)
 {
 	uint32_t name = rt_intern_bytes(&b->names, function, len);
 	struct rt_key key = rt_key_make((uint64_t)type << 32 | (uint64_t)op << 24 | aux << 16 | flags, name);
-	struct rt_wire_point *record;
-	struct text_point *p;
+	const struct rt_wire_point like = {
+		.head = { .op = op }, .type = type, .delta = delta, .flags = flags, .aux = aux
+	};
 	bool made;
 	uint64_t *id;
 
-	if (!name || !text_module(b))
+	if (!name)
 		return 0;
 	id = rt_map_put(&b->point_ids, key, &made);
 	if (!id || !made)
 		return id ? (uint32_t)*id : 0;
-	p = rt_vec_add(&b->points);
-	if (!p)
-		return 0;
-	*p = (struct text_point){ .type = type, .function = name, .op = op, .flags = flags };
-	*id = b->points.len;
-	record = rt_record_point((uint32_t)*id, rt_intern_text(&b->names, name));
-	if (record) {
-		record->head.op = op;
-		record->type = type;
-		record->module = MODULE_ID;
-		record->delta = delta;
-		record->address = record->function = text_entry(b, name);
-		record->flags = flags;
-		record->aux = aux;
-	}
-	return record && emit_owned(b, &record->head) ? (uint32_t)*id : 0;
+	*id = point_new(b, name, &like);
+	return (uint32_t)*id;
 }
 
 /* a piece of a frame, with %XX for bytes that have a meaning in the file */
-static const char *text_unescape(struct text_build *b, const char *s, size_t len)
+const char *text_unescape(struct text_build *b, const char *s, size_t len)
 {
 	_cleanup_free_ char *plain = malloc(len + 1);
 	size_t n = 0;
@@ -149,14 +206,49 @@ static size_t text_find(const char *s, size_t len, const char *what)
 	return p ? (size_t)(p - s) : len;
 }
 
-/* NAME[@FILE:LINE][->RETURNS] */
-static bool text_frame(struct text_build *b, const char *s, size_t len, struct rt_frame *ret)
+/* length of s without "+0xADDRESS" at its end */
+static size_t text_address(const char *s, size_t len, uint64_t *ret)
 {
-	size_t arrow = text_find(s, len, "->"), at = text_find(s, arrow, "@");
+	for (size_t i = len; i-- > 0 && s[i] != '@';) {
+		if (s[i] != '+')
+			continue;
+		return len - i > 3 && s[i + 1] == '0' && s[i + 2] == 'x' &&
+				       rt_parse_u64(s + i + 3, len - i - 3, 16, ret)
+			       ? i
+			       : len;
+	}
+	return len;
+}
+
+static bool text_fact(struct text_build *b, const char *s, size_t len, struct rt_frame *ret)
+{
+	uint32_t text = rt_intern_bytes(&b->names, s, len);
+	const uint64_t *index = text ? rt_map_get(&b->fact_of, rt_key_make(text, 0)) : NULL;
+	const struct text_fact *fact = index ? &b->facts.data[*index] : NULL;
+
+	if (!fact)
+		return text != 0;
+	if (fact->module) {
+		ret->module = fact->module;
+		ret->module_id = fact->module_id;
+	}
+	ret->linkage = fact->linkage;
+	ret->entry = fact->entry ?: ret->entry;
+	ret->callee = fact->callee;
+	return true;
+}
+
+/* NAME[@FILE:LINE][->RETURNS][+0xADDRESS], without what facts say */
+static bool text_frame(struct text_build *b, const char *s, size_t whole, struct rt_frame *ret)
+{
+	size_t len, arrow, at;
 	const char *name;
 
 	*ret = (struct rt_frame){ .module = b->module_path, .module_id = MODULE_ID };
-	if (!at || (at == 1 && s[0] == '?'))
+	len = text_address(s, whole, &ret->address);
+	arrow = text_find(s, len, "->");
+	at = text_find(s, arrow, "@");
+	if (!at || s[0] == '?')
 		return true;
 	name = text_unescape(b, s, at);
 	if (!name)
@@ -210,14 +302,50 @@ static uint64_t text_pc(struct text_build *b, const char *s, size_t len)
 		struct rt_frame *f = rt_vec_add(&b->frames);
 		bool inlined = start < end && s[start] == '~';
 
-		if (!f || !text_frame(b, s + start + inlined, end - start - inlined, f))
+		if (!f || !text_frame(b, s + start + inlined, end - start - inlined, f) ||
+		    !text_fact(b, s + start + inlined, end - start - inlined, f))
 			return 0;
 		f->inlined = inlined;
-		f->address = TEXT_BASE + 16 * (uint64_t)id;
+		f->address = f->address ?: TEXT_BASE + 16 * (uint64_t)id;
 		pc->count++;
 		end = start ? start - 1 : 0;
 	}
 	return TEXT_BASE + 16 * (uint64_t)id;
+}
+
+bool text_frame_fact(struct text_build *b, const char *s, size_t len, const struct text_fact *fact, const char *calls,
+		     size_t calls_len)
+{
+	uint32_t text = rt_intern_bytes(&b->names, s, len);
+	uint64_t callee = calls ? text_pc(b, calls, calls_len) : 0;
+	uint64_t *index = text ? rt_map_put(&b->fact_of, rt_key_make(text, 0), NULL) : NULL;
+	struct text_fact *to = index ? rt_vec_add(&b->facts) : NULL;
+
+	if (!to || (calls && !callee))
+		return false;
+	*index = b->facts.len - 1;
+	*to = *fact;
+	to->callee = callee;
+	return true;
+}
+
+/* CFAs as told, outermost first; 0 for those that are not */
+static bool text_cfas(const struct text_event *e, struct rt_wire_frame *frame, unsigned n)
+{
+	const char *s = e->cfa, *end = s + e->cfa_len;
+
+	for (unsigned i = n; i-- > 0;) {
+		const char *comma = s < end ? memchr(s, ',', (size_t)(end - s)) : NULL;
+		uint64_t cfa = 0;
+
+		if (s < end && !rt_parse_u64(s, (size_t)((comma ?: end) - s), 10, &cfa))
+			return false;
+		if (cfa > UINT32_MAX)
+			return false;
+		frame[i].cfa = (uint32_t)cfa;
+		s = comma ? comma + 1 : end;
+	}
+	return s == end;
 }
 
 /* splits "a;b;~c;d" into machine frames, outermost first; returns how many, 0: too many or no memory */
@@ -251,7 +379,7 @@ static bool text_stack(struct text_build *b, const struct text_event *e, uint32_
 		struct rt_wire_stack stack;
 		uint8_t bytes[sizeof(struct rt_wire_stack) + RT_STACK_MAX * sizeof(struct rt_wire_frame)];
 	} u = { 0 };
-	uint64_t pcs[RT_STACK_MAX], key[RT_STACK_MAX + 2];
+	uint64_t pcs[RT_STACK_MAX], key[2 * RT_STACK_MAX + 2];
 	size_t skip = e->stack_len >= 4 && !memcmp(e->stack, "...;", 4) ? 4 : 0;
 	unsigned n = text_split(b, e->stack + skip, e->stack_len - skip, pcs);
 	size_t known = b->stacks.items.len;
@@ -262,7 +390,13 @@ static bool text_stack(struct text_build *b, const struct text_event *e, uint32_
 	key[0] = e->pid;
 	key[1] = (uint64_t)skip << 32 | (e->flags & RT_EV_INLINE);
 	memcpy(key + 2, pcs, n * sizeof(pcs[0]));
-	id = rt_intern_bytes(&b->stacks, key, (n + 2) * sizeof(key[0]));
+	for (unsigned i = 0; i < n; i++)
+		u.stack.frame[i].cfa = FRAME * (i + 1);
+	if (e->cfa && !text_cfas(e, u.stack.frame, n))
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		key[2 + n + i] = u.stack.frame[i].cfa;
+	id = rt_intern_bytes(&b->stacks, key, (2 * n + 2) * sizeof(key[0]));
 	*ret_depth = n;
 	if (!id || id <= known) {
 		*ret_id = id;
@@ -277,7 +411,6 @@ static bool text_stack(struct text_build *b, const struct text_event *e, uint32_
 	u.stack.end = skip ? RT_STACK_DEPTH : RT_STACK_GIVEN;
 	for (unsigned i = 0; i < n; i++) {
 		u.stack.frame[i].pc = pcs[n - 1 - i];
-		u.stack.frame[i].cfa = FRAME * (i + 1);
 		u.stack.frame[i].flags = !i && (e->flags & RT_EV_INLINE) ? RT_FRAME_SITE : 0;
 	}
 	*ret_id = id;
@@ -315,7 +448,8 @@ bool text_event(struct text_build *b, const struct text_event *e)
 	uint32_t type = text_type(b, e->type, e->type_len, NULL);
 	unsigned depth = 0;
 
-	if (!type || !text_api(b, e, type, &r.point))
+	r.point = e->point;
+	if (!type || (!r.point && !text_api(b, e, type, &r.point)))
 		return false;
 	b->points.data[r.point - 1].events++;
 	if (e->stack_len && !text_stack(b, e, &r.stack, &depth))
@@ -336,6 +470,10 @@ void text_build_deinit(struct text_build *b)
 	rt_intern_deinit(&b->names);
 	rt_intern_deinit(&b->stacks);
 	rt_intern_deinit(&b->groups);
+	rt_intern_deinit(&b->modules);
+	rt_map_deinit(&b->fact_of);
+	rt_map_deinit(&b->declared);
+	rt_vec_deinit(&b->facts);
 	rt_vec_deinit(&b->pcs);
 	rt_vec_deinit(&b->frames);
 	rt_vec_deinit(&b->types);

@@ -14,6 +14,13 @@ struct text_pc {
 	uint32_t first, count;
 };
 
+/* What a line says of a frame beside its text. */
+struct text_fact {
+	const char *module, *linkage; /* NULL = not told */
+	uint32_t module_id;
+	uint64_t entry, callee; /* 0 = not told; callee: pc of the function that the call goes to */
+};
+
 struct text_type {
 	uint32_t name;   /* in names */
 	int32_t counter; /* offset, or RT_COUNTER_UNKNOWN */
@@ -27,10 +34,14 @@ struct text_point {
 };
 
 struct text_build {
-	RT_VEC(uint64_t) words;  /* the records, in order: each a multiple of 8 bytes */
-	struct rt_intern names;  /* any text that is kept */
-	struct rt_intern stacks; /* pid and stack as written -> wire stack id */
-	struct rt_intern groups; /* machine frame as written -> index into pcs */
+	RT_VEC(uint64_t) words;   /* the records, in order: each a multiple of 8 bytes */
+	struct rt_intern names;   /* any text that is kept */
+	struct rt_intern stacks;  /* pid and stack as written -> wire stack id */
+	struct rt_intern groups;  /* machine frame as written -> index into pcs */
+	struct rt_intern modules; /* paths that frames and processes name; id + MODULE_ID of the wire */
+	struct rt_map fact_of;    /* frame as written, in names -> index into facts */
+	struct rt_map declared;   /* number of a point line -> id */
+	RT_VEC(struct text_fact) facts;
 	RT_VEC(struct text_pc) pcs;
 	RT_VEC(struct rt_frame) frames;
 	RT_VEC(struct text_type) types;
@@ -50,8 +61,9 @@ struct text_event {
 	uint16_t flags;
 	enum rt_op op;
 	bool has_sp, has_slot, has_delta, has_seq;
-	const char *type, *stack, *via; /* not NUL-terminated; stack and via may be NULL */
-	size_t type_len, stack_len, via_len;
+	uint32_t point;                       /* declared one; 0 = by via */
+	const char *type, *stack, *via, *cfa; /* not NUL-terminated; stack, via and cfa may be NULL */
+	size_t type_len, stack_len, via_len, cfa_len;
 };
 
 /* Each false: out of memory, or (stack) RT_STACK_MAX frames are not enough. */
@@ -60,6 +72,18 @@ bool text_emit(struct text_build *b, const void *record, size_t size);
 uint32_t text_type(struct text_build *b, const char *name, size_t len, const struct rt_wire_type *attributes);
 uint32_t text_point(struct text_build *b, uint32_t type, enum rt_op op, uint16_t flags, uint32_t aux, int32_t delta,
 		    const char *function, size_t len);
+/* A point by number: entry is where its function starts, 0 = by its name. */
+uint32_t text_declare(struct text_build *b, uint64_t number, const struct rt_wire_point *like, const char *function,
+		      size_t len);
+uint32_t text_declared(const struct text_build *b, const char *s, size_t len); /* ":3" -> id; 0 = no such */
+/* What else is known of a frame that is written s. calls (a frame, too) may be NULL. */
+bool text_frame_fact(struct text_build *b, const char *s, size_t len, const struct text_fact *fact, const char *calls,
+		     size_t calls_len);
+uint32_t text_module_id(struct text_build *b, const char *path);
+/* A piece of a line with %XX put back; NULL: out of memory. Lives as long as b. */
+const char *text_unescape(struct text_build *b, const char *s, size_t len);
+/* The process runs this program. */
+bool text_program(struct text_build *b, const char *path, uint32_t pid, uint64_t time_ns);
 bool text_event(struct text_build *b, const struct text_event *e);
 /* Next number of producer, skipping `skip` of them. */
 uint32_t text_seq(struct text_build *b, uint32_t producer, uint32_t skip);
