@@ -30,6 +30,8 @@ bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r)
 	by_wire = rt_map_put(&lt->stack_by_wire, rt_key_make(r->head.pid, r->id), NULL);
 	if (!id || !by_wire)
 		return false;
+	if (*by_wire && *by_wire != id)
+		memset(lt->known, 0, sizeof(lt->known)); /* the number stands for another one now */
 	*by_wire = id;
 	if (id <= known)
 		return true;
@@ -140,6 +142,32 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 	return true;
 }
 
+/* numbers the frames, outermost first, so that stacks are compared by numbers */
+static bool name_nodes(struct rt_lifetime *lt, struct lt_stack *s)
+{
+	const struct lt_machine *m = &lt->machines.data[s->first];
+	struct lt_node node = { 0 };
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		if (!m[i].cfa)
+			return true;
+	}
+	if (s->cut || !s->nr)
+		return true;
+	s->outer_cfa = m[s->nr - 1].cfa;
+	s->nodes = (uint32_t)lt->nodes.len;
+	for (uint32_t i = s->nr; i-- > 0;) {
+		node.function = lt_machine_function(lt, &m[i]);
+		node.below = (uint64_t)s->outer_cfa - m[i].cfa;
+		node.outer = rt_intern_bytes(&lt->node_ids, &node, sizeof(node));
+		node.caller_pc = m[i].pc;
+		if (!node.outer || !rt_vec_push(&lt->nodes, node.outer))
+			return false;
+	}
+	s->plain = true;
+	return true;
+}
+
 static bool name_stack(struct rt_lifetime *lt, struct lt_stack *s, uint64_t time_ns)
 {
 	for (uint32_t i = 0; i < s->nr; i++) {
@@ -147,7 +175,7 @@ static bool name_stack(struct rt_lifetime *lt, struct lt_stack *s, uint64_t time
 			return false;
 	}
 	s->named = true;
-	return true;
+	return name_nodes(lt, s);
 }
 
 struct flat {
@@ -313,6 +341,33 @@ uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uin
 	if (stack && !use_fill(lt, use, time_ns))
 		return UINT32_MAX;
 	return (uint32_t)*index;
+}
+
+static struct lt_known *known_slot(struct rt_lifetime *lt, const struct rt_wire_event *e)
+{
+	uint32_t h = e->stack * 0x9e3779b1u ^ e->point * 0x85ebca6bu ^ e->head.pid * 0xc2b2ae35u;
+
+	return &lt->known[h >> 20]; /* LT_KNOWN is 2^12 */
+}
+
+const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_event *e)
+{
+	struct lt_known *k = known_slot(lt, e), now = { e->head.pid, e->stack, e->point, 0, 0, 0 };
+	const struct lt_point *point;
+
+	if (k->wire_point == e->point && k->wire_stack == e->stack && k->pid == e->head.pid && e->point)
+		return k;
+	point = lt_point(lt, e->point);
+	if (!point)
+		return NULL;
+	now.stack = lt_stack_find(lt, e->head.pid, e->stack);
+	now.point = (uint32_t)(point - lt->points.data);
+	now.use = lt_use_find(lt, now.stack, now.point, e->head.pid, e->head.time_ns);
+	*k = now;
+	/* what was not found may be told later */
+	if (now.use == UINT32_MAX || (e->stack && !now.stack))
+		k->wire_point = 0;
+	return k;
 }
 
 uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t site)

@@ -52,8 +52,27 @@ struct lt_machine {
 struct lt_stack {
 	uint32_t pid;
 	uint32_t first, nr; /* lt_state.machines */
+	uint32_t nodes;     /* lt_state.nodes, outermost first; only where plain */
+	uint32_t outer_cfa; /* of the outermost frame, minus sp */
 	bool cut;           /* does not reach the outermost frame */
 	bool named;
+	bool plain; /* whole, and each frame's CFA is known */
+};
+
+/*
+ * A frame with all that are outside of it. Two plain stacks whose outermost
+ * frames stand at one place share just the frames that have the same nodes.
+ */
+struct lt_node {
+	uint32_t outer, function; /* node id; 0 = none */
+	uint64_t caller_pc;
+	uint64_t below; /* bytes below the outermost frame */
+};
+
+/* What an event's numbers were looked up to be. */
+struct lt_known {
+	uint32_t pid, wire_stack, wire_point; /* as the event has them; point 0 = empty */
+	uint32_t stack, point, use;           /* stack id; indexes */
 };
 
 /*
@@ -251,20 +270,23 @@ struct lt_process {
 
 struct lt_frame {
 	uint64_t cfa, pc;
-	uint32_t function, act;
-	bool proven;
+	uint32_t function;
 };
 
 struct lt_thread {
 	uint32_t pid, tid, nr;  /* nr: frames, outermost first */
 	uint32_t stack, jumped; /* jumped: src id of the innermost frame, which is not in the stack; 0 = none */
 	uint64_t sp;
+	uint32_t process; /* index + 1, 0 = not looked up yet */
+	uint32_t proven;  /* so many frames have a proven activation, outermost first */
 	bool ended;
+	bool stale; /* frames are those of the plain stack at sp, but were not written down */
 	/* its last event: the operation itself may be still to come */
 	uint64_t last_ns, last_object;
 	uint32_t last_type; /* index */
 	int16_t last_delta;
 	struct lt_thread *newer, *older; /* by their last events */
+	uint32_t act[RT_STACK_MAX];      /* activations of the frames, outermost first */
 	struct lt_frame frames[RT_STACK_MAX];
 };
 
@@ -292,9 +314,12 @@ struct lt_holder {
 };
 
 struct lt_producer {
-	uint32_t id, next;
+	uint32_t next;
+	bool seen;
 	uint64_t missing;
 };
+
+enum { LT_PRODUCERS = 1 << (32 - RT_SEQ_BITS), LT_KNOWN = 1 << 12, LT_THREADS_KNOWN = 1 << 8 };
 
 struct rt_lifetime {
 	struct rt_namer *namer;
@@ -305,10 +330,10 @@ struct rt_lifetime {
 
 	struct rt_intern names;     /* function names, files */
 	struct rt_intern functions; /* name id and file id */
-	struct rt_intern src_ids, stack_ids, site_ids;
+	struct rt_intern src_ids, stack_ids, site_ids, node_ids;
 	RT_VEC(struct lt_src) srcs; /* by src id - 1 */
 	RT_VEC(struct lt_machine) machines;
-	RT_VEC(uint32_t) stack_srcs;
+	RT_VEC(uint32_t) stack_srcs, nodes;
 	RT_VEC(struct lt_stack) stacks; /* by stack id - 1 */
 	RT_VEC(struct lt_site) sites;   /* by site id - 1 */
 	RT_VEC(struct lt_use) uses;
@@ -318,11 +343,10 @@ struct rt_lifetime {
 	RT_VEC(struct lt_point) points;
 	RT_VEC(struct lt_process) processes;
 	RT_VEC(struct lt_module) modules;
-	RT_VEC(struct lt_producer) producers;
 	RT_VEC(struct rt_wire_loss *) losses;
 	RT_VEC(struct lt_holder) holders;
-	struct rt_map type_by_id, point_by_id, process_by_pid, thread_by_id, producer_by_id;
-	struct lt_thread *last_thread, *newest_thread;
+	struct rt_map type_by_id, point_by_id, process_by_pid, thread_by_id;
+	struct lt_thread *newest_thread;
 	uint32_t next_act;
 
 	struct lt_slot *ring; /* LT_WINDOW, sorted by time */
@@ -337,6 +361,10 @@ struct rt_lifetime {
 
 	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
 	bool cut, untraced, gaps, given;
+	struct lt_producer producers[LT_PRODUCERS];
+	/* caches that each event asks first */
+	struct lt_known known[LT_KNOWN];
+	struct lt_thread *threads_known[LT_THREADS_KNOWN];
 	struct rt_arena answer; /* the verdict */
 	struct rt_verdict *verdict;
 };
@@ -346,6 +374,8 @@ bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r);
 uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id); /* index + 1, 0 = unknown */
 /* the use of (stack, point), made when new; UINT32_MAX: out of memory */
 uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
+/* what the event's numbers stand for: the known entry (point, stack and use as above), NULL: no such point */
+const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_event *e);
 const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id);
 const struct lt_site *lt_site(const struct rt_lifetime *lt, uint32_t id);
 uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t site); /* of path[0] */
@@ -354,6 +384,8 @@ bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, uint32_t functi
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level); /* "" unknown */
 
 /* thread.c */
+uint32_t lt_machine_function(const struct rt_lifetime *lt,
+			     const struct lt_machine *m); /* the symbol that has the CFA */
 struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid);
 void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp);
 /* e was the last thing that t did */
