@@ -343,19 +343,30 @@ uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uin
 	return (uint32_t)*index;
 }
 
-static struct lt_known *known_slot(struct rt_lifetime *lt, const struct rt_wire_event *e)
+/* LT_KNOWN is 2^12 */
+static uint32_t known_hash(const struct rt_wire_event *e)
 {
-	uint32_t h = e->stack * 0x9e3779b1u ^ e->point * 0x85ebca6bu ^ e->head.pid * 0xc2b2ae35u;
+	return (e->stack * 0x9e3779b1u ^ e->point * 0x85ebca6bu ^ e->head.pid * 0xc2b2ae35u) >> 20;
+}
 
-	return &lt->known[h >> 20]; /* LT_KNOWN is 2^12 */
+static bool is_known(const struct lt_known *k, const struct rt_wire_event *e)
+{
+	return k->wire_point == e->point && k->wire_stack == e->stack && k->pid == e->head.pid && e->point;
+}
+
+uint32_t lt_known_type(const struct rt_lifetime *lt, const struct rt_wire_event *e)
+{
+	const struct lt_known *k = &lt->known[known_hash(e)];
+
+	return is_known(k, e) ? lt->points.data[k->point].type : UINT32_MAX;
 }
 
 const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
-	struct lt_known *k = known_slot(lt, e), now = { e->head.pid, e->stack, e->point, 0, 0, 0 };
+	struct lt_known *k = &lt->known[known_hash(e)], now = { e->head.pid, e->stack, e->point, 0, 0, 0 };
 	const struct lt_point *point;
 
-	if (k->wire_point == e->point && k->wire_stack == e->stack && k->pid == e->head.pid && e->point)
+	if (is_known(k, e))
 		return k;
 	point = lt_point(lt, e->point);
 	if (!point)

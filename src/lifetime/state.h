@@ -23,6 +23,7 @@
 enum {
 	LT_PATH = 4,               /* frames of a site that hands its reference up */
 	LT_LEDGER = 512,           /* events kept of one life before it is folded */
+	LT_RECENT = 8,             /* events of a life that are looked back through; a power of two */
 	LT_GRAVES = 1 << 14,       /* dead objects whose ledger is kept */
 	LT_SHAPES = 4096,          /* distinct shapes of one type */
 	LT_UNITS = 24,             /* open references or puts of one shape that are matched */
@@ -130,30 +131,25 @@ enum {
 
 enum lt_life { LT_LIVE, LT_DEAD, LT_LOST };
 
-/* One life of one object. */
+/* One life of one object. What each event needs comes first: few cache lines. */
 struct lt_inc {
-	struct lt_inc *older, *newer; /* in the graveyard, or in the list of the living */
-	struct lt_inc *before;        /* the dead object at this address before it, with its ledger; owned */
-	uint64_t object, serial;
-	uint64_t birth_ns, end_ns;
+	uint64_t object;
 	uint32_t pid, type; /* index of the type */
 	int64_t balance;    /* references now, as far as known */
-	int64_t gap;        /* what the counter knew and we did not */
-	int32_t base;       /* references at first sight */
-	int32_t start;      /* references that new gave */
 	/* counter.c: what was read, believed or not */
+	int64_t due;   /* what the next one should be */
 	int32_t born;  /* at birth, INT32_MIN = not read */
-	bool counts;   /* due is known */
 	int16_t moved; /* since the last one that was read */
 	int16_t fits;  /* steps that agreed less those that did not */
-	int64_t due;   /* what the next one should be */
+	uint32_t last_tid;
 	uint32_t nr, cap;
 	struct lt_event *ledger;
-	uint32_t folded; /* events that the ledger lost */
-	uint32_t last_tid;
+	uint32_t recent[LT_RECENT]; /* who did ledger[i], for the last ones, at i % LT_RECENT */
 	uint64_t last_ns;
 	uint64_t doubt_ns; /* since then the counter is not what we counted, and silent threads may be why; 0 = it is */
 	enum lt_life life;
+	bool counts;     /* due is known */
+	bool current;    /* by_object finds it */
 	bool known;      /* balance is known */
 	bool assumed;    /* but only by the custom that counts start at 1 */
 	bool counted;    /* a counter was read */
@@ -168,10 +164,18 @@ struct lt_inc {
 	bool freed;
 	bool forced; /* freed with open references */
 	bool floating;
-	bool post;   /* used after its death */
-	bool over;   /* born with 0, and put after its death */
-	bool shaky;  /* a life before it at its address lacks its birth, its end or operations */
-	bool shaped; /* counted in the model */
+	bool post;                    /* used after its death */
+	bool over;                    /* born with 0, and put after its death */
+	bool shaky;                   /* a life before it at its address lacks its birth, its end or operations */
+	bool shaped;                  /* counted in the model */
+	struct lt_inc *older, *newer; /* in the graveyard, or in the list of the living */
+	struct lt_inc *before;        /* the dead object at this address before it, with its ledger; owned */
+	uint64_t serial;
+	uint64_t birth_ns, end_ns;
+	int64_t gap;     /* what the counter knew and we did not */
+	int32_t base;    /* references at first sight */
+	int32_t start;   /* references that new gave */
+	uint32_t folded; /* events that the ledger lost */
 	/* census */
 	uint32_t held[5]; /* pointers per enum rt_holder */
 	uint32_t epoch;   /* of the process' census that the following tell of */
@@ -293,6 +297,7 @@ struct lt_thread {
 /* A record that waits for its turn. */
 struct lt_slot {
 	uint64_t time_ns;
+	const struct lt_inc *hint; /* the object's life, as it was a few records before; NULL = not known */
 	union {
 		struct rt_wire_head head;
 		struct rt_wire_event event;
@@ -353,8 +358,9 @@ struct rt_lifetime {
 	uint32_t ring_first, ring_nr;
 	uint64_t newest_ns, first_ns, last_ns;
 
-	struct rt_map by_object; /* (object, pid and type) -> struct lt_inc */
-	struct rt_map slots;     /* (slot, pid and type) -> object that a swap left there */
+	struct rt_map by_object;   /* (object, pid and type) -> struct lt_inc */
+	struct rt_map slots;       /* (slot, pid and type) -> object that a swap left there */
+	const struct lt_inc *hint; /* of the event whose turn it is */
 	struct lt_inc *live, *grave_new, *grave_old, *spare;
 	uint32_t graves;
 	void *spare_ledger[8]; /* by size class */
@@ -374,6 +380,8 @@ bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r);
 uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id); /* index + 1, 0 = unknown */
 /* the use of (stack, point), made when new; UINT32_MAX: out of memory */
 uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
+/* the type of the event's object, where that is quickly known; else UINT32_MAX */
+uint32_t lt_known_type(const struct rt_lifetime *lt, const struct rt_wire_event *e);
 /* what the event's numbers stand for: the known entry (point, stack and use as above), NULL: no such point */
 const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_event *e);
 const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id);
@@ -435,6 +443,10 @@ void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r);
 
 /* incarnation.c */
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
+/* a record has its turn soon: fetches what it needs, first what tells where the rest is */
+void lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e);
+const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e);
+void lt_inc_fetch_ledger(const struct lt_inc *inc);
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
 void lt_incarnations_free(struct rt_lifetime *lt);
 
