@@ -24,16 +24,16 @@ struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t 
 
 void lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
-	uint32_t type = lt_known_type(lt, e);
+	uint32_t type = e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
 
-	if (type != UINT32_MAX)
-		rt_map_prefetch(&lt->by_object, inc_key(e->head.pid, type, e->object));
+	if (type)
+		rt_map_prefetch(&lt->by_object, inc_key(e->head.pid, type - 1, e->object));
 }
 
 const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
-	uint32_t type = lt_known_type(lt, e);
-	const struct lt_inc *inc = type != UINT32_MAX ? lt_inc_find(lt, e->head.pid, type, e->object) : NULL;
+	uint32_t type = e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
+	const struct lt_inc *inc = type ? lt_inc_find(lt, e->head.pid, type - 1, e->object) : NULL;
 
 	for (size_t i = 0; inc && i < offsetof(struct lt_inc, older); i += 64)
 		__builtin_prefetch((const char *)inc + i, 1);
@@ -537,8 +537,8 @@ void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen)
 	}
 	if (lt_nest_merge(lt, inc, &seen->ev))
 		return;
-	if (inc->known && !inc->assumed && !lt_inc_type(lt, inc)->counting.off &&
-	    (inc->shared || seen->ev.count != inc->balance)) {
+	if ((seen->e->flags & RT_EV_COUNT_EXACT) && inc->known && !inc->assumed &&
+	    !lt_inc_type(lt, inc)->counting.off && (inc->shared || seen->ev.count != inc->balance)) {
 		const struct rt_wire_event *first = lt_linear_first(lt, seen->e, inc->type, inc->balance);
 
 		/* another thread's operation came before this one, by the counter */

@@ -61,20 +61,6 @@ uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id)
 	return id ? (uint32_t)*id : 0;
 }
 
-const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id)
-{
-	static const struct lt_src nothing;
-
-	return id && id <= lt->srcs.len ? &lt->srcs.data[id - 1] : &nothing;
-}
-
-const struct lt_site *lt_site(const struct rt_lifetime *lt, uint32_t id)
-{
-	static const struct lt_site nothing;
-
-	return id && id <= lt->sites.len ? &lt->sites.data[id - 1] : &nothing;
-}
-
 /* number of (function, line), made when new */
 static uint32_t src_intern(struct rt_lifetime *lt, const struct rt_frame *f)
 {
@@ -354,13 +340,6 @@ static bool is_known(const struct lt_known *k, const struct rt_wire_event *e)
 	return k->wire_point == e->point && k->wire_stack == e->stack && k->pid == e->head.pid && e->point;
 }
 
-uint32_t lt_known_type(const struct rt_lifetime *lt, const struct rt_wire_event *e)
-{
-	const struct lt_known *k = &lt->known[known_hash(e)];
-
-	return is_known(k, e) ? lt->points.data[k->point].type : UINT32_MAX;
-}
-
 const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
 	struct lt_known *k = &lt->known[known_hash(e)], now = { e->head.pid, e->stack, e->point, 0, 0, 0 };
@@ -379,24 +358,6 @@ const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_eve
 	if (now.use == UINT32_MAX || (e->stack && !now.stack))
 		k->wire_point = 0;
 	return k;
-}
-
-uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t site)
-{
-	const struct lt_site *s = lt_site(lt, site);
-
-	return s->nr ? lt_src(lt, s->src[0])->function : 0;
-}
-
-bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, uint32_t function)
-{
-	const struct lt_site *s = lt_site(lt, site);
-
-	for (uint32_t i = 0; function && i < s->nr; i++) {
-		if (lt_src(lt, s->src[i])->function == function)
-			return true;
-	}
-	return false;
 }
 
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level)

@@ -220,6 +220,13 @@ struct lt_stat {
 	uint64_t last_inc;  /* for counting objects once */
 };
 
+/* Where the numbers of a site are: index in stats + 1, 0 = not known. */
+struct lt_stat_known {
+	uint32_t site, stat;
+};
+
+enum { LT_STATS_KNOWN = 256 };
+
 /* What the counter of a type did, believed or not (counter.c). */
 struct lt_counting {
 	uint64_t agree, differ; /* steps from one count to the next of the same life */
@@ -257,6 +264,7 @@ struct lt_type {
 	struct rt_map exact;   /* (get site, put site) -> closed in one activation, dead objects */
 	struct rt_map stat_of; /* site -> index of stats */
 	RT_VEC(struct lt_stat) stats;
+	struct lt_stat_known stats_known[LT_STATS_KNOWN];
 	uint64_t healthy; /* dead objects that the model was learnt from */
 	struct rt_intern shape_ids;
 	RT_VEC(struct lt_shape) shapes;
@@ -324,7 +332,12 @@ struct lt_producer {
 	uint64_t missing;
 };
 
-enum { LT_PRODUCERS = 1 << (32 - RT_SEQ_BITS), LT_KNOWN = 1 << 12, LT_THREADS_KNOWN = 1 << 8 };
+enum {
+	LT_PRODUCERS = 1 << (32 - RT_SEQ_BITS),
+	LT_KNOWN = 1 << 12,
+	LT_THREADS_KNOWN = 1 << 8,
+	LT_POINTS_KNOWN = 1 << 10
+};
 
 struct rt_lifetime {
 	struct rt_namer *namer;
@@ -371,7 +384,8 @@ struct rt_lifetime {
 	/* caches that each event asks first */
 	struct lt_known known[LT_KNOWN];
 	struct lt_thread *threads_known[LT_THREADS_KNOWN];
-	struct rt_arena answer; /* the verdict */
+	uint32_t type_of_point[LT_POINTS_KNOWN]; /* by the point's id; index + 1 */
+	struct rt_arena answer;                  /* the verdict */
 	struct rt_verdict *verdict;
 };
 
@@ -380,15 +394,8 @@ bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r);
 uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id); /* index + 1, 0 = unknown */
 /* the use of (stack, point), made when new; UINT32_MAX: out of memory */
 uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
-/* the type of the event's object, where that is quickly known; else UINT32_MAX */
-uint32_t lt_known_type(const struct rt_lifetime *lt, const struct rt_wire_event *e);
 /* what the event's numbers stand for: the known entry (point, stack and use as above), NULL: no such point */
 const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_event *e);
-const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id);
-const struct lt_site *lt_site(const struct rt_lifetime *lt, uint32_t id);
-uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t site); /* of path[0] */
-/* true when function (a lt_src.function) is on the path of site */
-bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, uint32_t function);
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level); /* "" unknown */
 
 /* thread.c */
@@ -476,6 +483,40 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
  * unit_of[] (may be NULL) tells which unit a mark is */
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
 		  struct lt_mark ret[LT_UNITS], uint16_t unit_of[LT_UNITS]);
+
+static inline const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id)
+{
+	static const struct lt_src nothing;
+
+	return id && id <= lt->srcs.len ? &lt->srcs.data[id - 1] : &nothing;
+}
+
+static inline const struct lt_site *lt_site(const struct rt_lifetime *lt, uint32_t id)
+{
+	static const struct lt_site nothing;
+
+	return id && id <= lt->sites.len ? &lt->sites.data[id - 1] : &nothing;
+}
+
+/* of path[0] */
+static inline uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t site)
+{
+	const struct lt_site *s = lt_site(lt, site);
+
+	return s->nr ? lt_src(lt, s->src[0])->function : 0;
+}
+
+/* true when function (a lt_src.function) is on the path of site */
+static inline bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, uint32_t function)
+{
+	const struct lt_site *s = lt_site(lt, site);
+
+	for (uint32_t i = 0; function && i < s->nr; i++) {
+		if (lt_src(lt, s->src[i])->function == function)
+			return true;
+	}
+	return false;
+}
 
 static inline struct lt_type *lt_inc_type(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
