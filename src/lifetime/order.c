@@ -58,8 +58,8 @@ static void pop(struct rt_lifetime *lt)
 bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
 {
 	uint64_t time = r->time_ns;
+	bool event = r->kind == RT_WIRE_EVENT;
 	uint32_t i;
-	size_t size = r->size < sizeof(struct rt_wire_event) ? r->size : sizeof(struct rt_wire_event);
 
 	if (!lt->ring) {
 		lt->ring = calloc(LT_WINDOW, sizeof(*lt->ring));
@@ -67,7 +67,8 @@ bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
 			return false;
 	}
 	/* a process ends, and its census is taken, after everything that was seen of it */
-	if (r->kind == RT_WIRE_EXIT || r->kind == RT_WIRE_HELD || r->kind == RT_WIRE_COUNT || r->kind == RT_WIRE_MARK)
+	if (!event &&
+	    (r->kind == RT_WIRE_EXIT || r->kind == RT_WIRE_HELD || r->kind == RT_WIRE_COUNT || r->kind == RT_WIRE_MARK))
 		time = time > lt->newest_ns ? time : lt->newest_ns;
 	if (lt->ring_nr == LT_WINDOW)
 		pop(lt);
@@ -75,10 +76,15 @@ bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
 		*ring_at(lt, i) = *ring_at(lt, i - 1);
 	ring_at(lt, i)->time_ns = time;
 	ring_at(lt, i)->hint = NULL;
-	memcpy(&ring_at(lt, i)->event, r, size);
+	/* the size is known for nearly all of them: no loop */
+	if (event)
+		memcpy(&ring_at(lt, i)->event, r, sizeof(struct rt_wire_event));
+	else
+		memcpy(&ring_at(lt, i)->event, r,
+		       r->size < sizeof(struct rt_wire_event) ? r->size : sizeof(struct rt_wire_event));
 	lt->ring_nr++;
 	/* what the session says is ahead of the events, which wait in the engine for a while */
-	if (time > lt->newest_ns && r->kind == RT_WIRE_EVENT)
+	if (event && time > lt->newest_ns)
 		lt->newest_ns = time;
 	while (lt->ring_nr && (int64_t)(lt->newest_ns - ring_at(lt, 0)->time_ns) > LT_WINDOW_NS)
 		pop(lt);

@@ -140,18 +140,28 @@ static void see_nodes(struct rt_lifetime *lt, struct lt_thread *t, const struct 
 		      const struct lt_stack *s)
 {
 	const uint32_t *a = &lt->nodes.data[was->nodes], *b = &lt->nodes.data[s->nodes];
-	uint32_t at = 0, most = was->nr < s->nr ? was->nr : s->nr;
+	uint32_t at = 0, most = was->nr < s->nr ? was->nr : s->nr, act = lt->next_act;
 
+	/* a node stands for all outside of it, too: look for the last that both have */
 	if (was_sp + was->outer_cfa == t->sp + s->outer_cfa) {
-		while (at < most && a[at] == b[at])
-			at++;
+		if (a[most - 1] == b[most - 1])
+			at = most;
+		for (uint32_t end = most; at + 1 < end;) {
+			uint32_t mid = (at + end) / 2;
+
+			if (a[mid - 1] == b[mid - 1])
+				at = mid;
+			else
+				end = mid;
+		}
 	}
 	if (t->proven > at)
 		t->proven = at;
 	if (t->proven == at)
 		t->proven = s->nr;
 	for (; at < s->nr; at++)
-		t->act[at] = ++lt->next_act;
+		t->act[at] = ++act;
+	lt->next_act = act;
 	t->nr = s->nr;
 	t->stale = true;
 }
