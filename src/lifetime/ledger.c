@@ -96,11 +96,17 @@ static void fold(struct rt_lifetime *lt, struct lt_inc *inc)
 	}
 }
 
+static void note(struct lt_inc *inc, uint32_t i, const struct lt_event *ev)
+{
+	inc->recent[i % LT_RECENT] = ev->tid;
+	inc->recent_op[i % LT_RECENT] = ev->op;
+}
+
 /* the ledger has moved on: who did the last operations */
 static void remember(struct lt_inc *inc)
 {
 	for (uint32_t i = inc->nr > LT_RECENT ? inc->nr - LT_RECENT : 0; i < inc->nr; i++)
-		inc->recent[i % LT_RECENT] = inc->ledger[i].tid;
+		note(inc, i, &inc->ledger[i]);
 }
 
 static bool make_room(struct rt_lifetime *lt, struct lt_inc *inc)
@@ -131,7 +137,7 @@ struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const
 {
 	if (!make_room(lt, inc))
 		return NULL;
-	inc->recent[inc->nr % LT_RECENT] = ev->tid;
+	note(inc, inc->nr, ev);
 	inc->ledger[inc->nr] = *ev;
 	return &inc->ledger[inc->nr++];
 }

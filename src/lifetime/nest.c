@@ -81,10 +81,14 @@ bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_e
 
 	for (uint32_t i = inc->nr; i-- > 0 && looked < LT_RECENT; looked++) {
 		struct lt_event *old;
+		uint8_t op;
 
 		/* the ledger is long and mostly not in the cache */
 		if (inc->recent[i % LT_RECENT] != ev->tid)
 			continue;
+		op = inc->recent_op[i % LT_RECENT];
+		if (op != ev->op && op != RT_OP_SINK)
+			return false;
 		old = &inc->ledger[i];
 		if (!same_kind(old, ev))
 			return false;

@@ -145,6 +145,7 @@ struct lt_inc {
 	uint32_t nr, cap;
 	struct lt_event *ledger;
 	uint32_t recent[LT_RECENT]; /* who did ledger[i], for the last ones, at i % LT_RECENT */
+	uint8_t recent_op[LT_RECENT];
 	uint64_t last_ns;
 	uint64_t doubt_ns; /* since then the counter is not what we counted, and silent threads may be why; 0 = it is */
 	enum lt_life life;
