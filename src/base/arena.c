@@ -5,14 +5,37 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { BLOCK_BYTES = 64 * 1024 };
+/* An arena that has become large goes on in huge pages, where the kernel has some: its users jump about in it. */
+enum { BLOCK_BYTES = 64 * 1024, HUGE_BYTES = 2 * 1024 * 1024, LARGE_BYTES = 1024 * 1024 };
 
 struct rt_arena_block {
 	struct rt_arena_block *next;
 	size_t used, size;
 	alignas(max_align_t) char data[];
 };
+
+static struct rt_arena_block *block_new(const struct rt_arena *arena, size_t size)
+{
+	struct rt_arena_block *b = NULL;
+	size_t want = 0;
+
+	if (arena->bytes >= LARGE_BYTES && size <= HUGE_BYTES - sizeof(*b)) {
+		b = aligned_alloc(HUGE_BYTES, HUGE_BYTES);
+		want = HUGE_BYTES - sizeof(*b);
+	}
+	if (b) {
+		(void)madvise(b, HUGE_BYTES, MADV_HUGEPAGE);
+		memset(b, 0, HUGE_BYTES);
+	} else {
+		want = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+		b = calloc(1, sizeof(*b) + want);
+	}
+	if (b)
+		b->size = want;
+	return b;
+}
 
 void *rt_arena_alloc(struct rt_arena *arena, size_t size)
 {
@@ -24,12 +47,9 @@ void *rt_arena_alloc(struct rt_arena *arena, size_t size)
 		return NULL;
 	size = (size + align - 1) & ~(align - 1);
 	if (!b || b->size - b->used < size) {
-		size_t want = size > BLOCK_BYTES ? size : BLOCK_BYTES;
-
-		b = calloc(1, sizeof(*b) + want);
+		b = block_new(arena, size);
 		if (!b)
 			return NULL;
-		b->size = want;
 		b->next = arena->blocks;
 		arena->blocks = b;
 	}

@@ -60,6 +60,12 @@ uint64_t *rt_map_get(const struct rt_map *map, struct rt_key key)
 	return s->hash ? &s->value : NULL;
 }
 
+void rt_map_prefetch(const struct rt_map *map, struct rt_key key)
+{
+	if (map->cap)
+		__builtin_prefetch(&map->slots[hash_key(key) & (map->cap - 1)]);
+}
+
 uint64_t *rt_map_put(struct rt_map *map, struct rt_key key, bool *ret_new)
 {
 	uint64_t hash = hash_key(key);

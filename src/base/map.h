@@ -36,6 +36,9 @@ void rt_map_deinit(struct rt_map *map);
 /* Address of the value of key, or NULL. Valid until the next put or remove. */
 uint64_t *rt_map_get(const struct rt_map *map, struct rt_key key);
 
+/* The value of key is asked for soon: fetches its place. */
+void rt_map_prefetch(const struct rt_map *map, struct rt_key key);
+
 /*
  * Address of the value of key, made with value 0 if it was not there (then
  * *ret_new is true; ret_new may be NULL). NULL: out of memory, nothing changed.

@@ -82,27 +82,40 @@ static bool sane(const struct rt_wire_event *e)
 	return e->head.op > RT_OP_NONE && e->head.op < RT_OP_NR;
 }
 
+static const struct lt_process *process_of(struct rt_lifetime *lt, struct lt_thread *t)
+{
+	const struct lt_process *p;
+
+	if (t->process)
+		return &lt->processes.data[t->process - 1];
+	p = lt_process(lt, t->pid);
+	if (p)
+		t->process = (uint32_t)(p - lt->processes.data) + 1;
+	return p;
+}
+
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
 	struct lt_seen seen = { .e = e };
-	struct lt_point *point = lt_point(lt, e->point);
 	struct lt_thread *thread = lt_thread(lt, e->head.pid, e->head.tid);
-	uint32_t stack = lt_stack_find(lt, e->head.pid, e->stack);
+	const struct lt_known *known;
+	struct lt_point *point;
 	struct lt_type *type;
 
-	seen.process = lt_process(lt, e->head.pid);
-	if (!point || !thread || !seen.process || !sane(e)) {
+	seen.process = thread ? process_of(lt, thread) : NULL;
+	known = seen.process && sane(e) ? lt_known(lt, e) : NULL;
+	if (!known) {
 		lt->inconsistent++;
 		return;
 	}
-	seen.point = point;
-	type = &lt->types.data[point->type];
-	seen.ev.use = lt_use_find(lt, stack, (uint32_t)(point - lt->points.data), e->head.pid, e->head.time_ns);
-	if (seen.ev.use == UINT32_MAX || (e->stack && !stack)) {
+	if (known->use == UINT32_MAX || (e->stack && !known->stack)) {
 		lt->inconsistent++;
-		if (seen.ev.use == UINT32_MAX)
+		if (known->use == UINT32_MAX)
 			return;
 	}
+	seen.ev.use = known->use;
+	seen.point = point = &lt->points.data[known->point];
+	type = &lt->types.data[point->type];
 	point->events++;
 	type->op[e->head.op]++;
 	lt->uses.data[seen.ev.use].events++;

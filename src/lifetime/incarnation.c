@@ -22,6 +22,44 @@ struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t 
 	return p ? (struct lt_inc *)(uintptr_t)*p : NULL;
 }
 
+void lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e)
+{
+	uint32_t type = e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
+
+	if (type)
+		rt_map_prefetch(&lt->by_object, inc_key(e->head.pid, type - 1, e->object));
+}
+
+const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e)
+{
+	uint32_t type = e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
+	const struct lt_inc *inc = type ? lt_inc_find(lt, e->head.pid, type - 1, e->object) : NULL;
+
+	for (size_t i = 0; inc && i < offsetof(struct lt_inc, older); i += 64)
+		__builtin_prefetch((const char *)inc + i, 1);
+	return inc;
+}
+
+void lt_inc_fetch_ledger(const struct lt_inc *inc)
+{
+	if (!inc->nr)
+		return;
+	__builtin_prefetch(&inc->ledger[inc->nr - 1], 1);
+	if (inc->nr < inc->cap)
+		__builtin_prefetch((char *)&inc->ledger[inc->nr + 1] - 1, 1);
+}
+
+/* the life that an event is about; the hint is one that was looked up a few events before */
+static struct lt_inc *find_hinted(struct rt_lifetime *lt, const struct lt_seen *seen)
+{
+	const struct lt_inc *h = lt->hint;
+
+	if (h && h->current && h->object == seen->e->object && h->pid == seen->e->head.pid &&
+	    h->type == seen->point->type)
+		return (struct lt_inc *)(uintptr_t)h;
+	return lt_inc_find(lt, seen->e->head.pid, seen->point->type, seen->e->object);
+}
+
 static void list_add(struct lt_inc **newest, struct lt_inc *inc)
 {
 	inc->older = *newest;
@@ -58,6 +96,7 @@ static void recycle(struct rt_lifetime *lt, struct lt_inc *inc)
 	if (before && before->watched)
 		lt_watch_forget(lt, before);
 	lt_ledger_free(lt, inc);
+	inc->current = false;
 	inc->older = lt->spare;
 	lt->spare = inc;
 	if (before) {
@@ -175,6 +214,8 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 		inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL;
 	}
 	shaky = inc && does_not_fit(inc, has_new);
+	if (inc)
+		inc->current = false;
 	if (inc && !inc->post) /* evidence stays in the graveyard */
 		past = exhume(lt, inc);
 	at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
@@ -186,6 +227,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	if (!at || !inc)
 		return NULL;
 	*inc = (struct lt_inc){ .object = e->object, .pid = e->head.pid, .type = seen->point->type };
+	inc->current = true;
 	inc->before = past;
 	inc->serial = ++type->objects;
 	inc->birth_ns = e->head.time_ns;
@@ -478,7 +520,7 @@ static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen 
 
 void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen)
 {
-	struct lt_inc *inc = lt_inc_find(lt, seen->e->head.pid, seen->point->type, seen->e->object);
+	struct lt_inc *inc = find_hinted(lt, seen);
 	enum rt_op op = seen->ev.op;
 
 	if (op == RT_OP_NEW) {
@@ -508,8 +550,8 @@ void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen)
 	}
 	if (lt_nest_merge(lt, inc, &seen->ev))
 		return;
-	if (inc->known && !inc->assumed && !lt_inc_type(lt, inc)->counting.off &&
-	    (inc->shared || seen->ev.count != inc->balance)) {
+	if ((seen->e->flags & RT_EV_COUNT_EXACT) && inc->known && !inc->assumed &&
+	    !lt_inc_type(lt, inc)->counting.off && (inc->shared || seen->ev.count != inc->balance)) {
 		const struct rt_wire_event *first = lt_linear_first(lt, seen->e, inc->type, inc->balance);
 
 		/* another thread's operation came before this one, by the counter */

@@ -26,15 +26,18 @@ static struct lt_event *block_new(struct rt_lifetime *lt, uint32_t cap)
 	return block;
 }
 
+static void block_free(struct rt_lifetime *lt, struct lt_event *block, uint32_t cap)
+{
+	void **head = &lt->spare_ledger[size_class(cap)];
+
+	memcpy(block, head, sizeof(*head));
+	*head = block;
+}
+
 void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc)
 {
-	void **head;
-
-	if (inc->ledger) {
-		head = &lt->spare_ledger[size_class(inc->cap)];
-		memcpy(inc->ledger, head, sizeof(*head));
-		*head = inc->ledger;
-	}
+	if (inc->ledger)
+		block_free(lt, inc->ledger, inc->cap);
 	inc->ledger = NULL;
 	inc->nr = inc->cap = 0;
 }
@@ -93,25 +96,40 @@ static void fold(struct rt_lifetime *lt, struct lt_inc *inc)
 	}
 }
 
+static void note(struct lt_inc *inc, uint32_t i, const struct lt_event *ev)
+{
+	inc->recent[i % LT_RECENT] = ev->tid;
+	inc->recent_op[i % LT_RECENT] = ev->op;
+}
+
+/* the ledger has moved on: who did the last operations */
+static void remember(struct lt_inc *inc)
+{
+	for (uint32_t i = inc->nr > LT_RECENT ? inc->nr - LT_RECENT : 0; i < inc->nr; i++)
+		note(inc, i, &inc->ledger[i]);
+}
+
 static bool make_room(struct rt_lifetime *lt, struct lt_inc *inc)
 {
+	uint32_t cap = inc->cap ? inc->cap * 2 : 8;
 	struct lt_event *bigger;
-	struct lt_inc old = *inc;
 
 	if (inc->nr < inc->cap)
 		return true;
 	if (inc->cap == LT_LEDGER) {
 		fold(lt, inc);
+		remember(inc);
 		return true;
 	}
-	bigger = block_new(lt, inc->cap ? inc->cap * 2 : 8);
+	bigger = block_new(lt, cap);
 	if (!bigger)
 		return false;
-	if (inc->nr)
+	if (inc->nr) {
 		memcpy(bigger, inc->ledger, inc->nr * sizeof(*bigger));
+		block_free(lt, inc->ledger, inc->cap);
+	}
 	inc->ledger = bigger;
-	inc->cap = inc->cap ? inc->cap * 2 : 8;
-	lt_ledger_free(lt, &old);
+	inc->cap = cap;
 	return true;
 }
 
@@ -122,6 +140,7 @@ struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const
 	if (!make_room(lt, inc))
 		return NULL;
 	lt_observe_step(lt, inc, ev);
+	note(inc, inc->nr, ev);
 	inc->ledger[inc->nr] = *ev;
 	return &inc->ledger[inc->nr++];
 }
@@ -133,5 +152,6 @@ bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const st
 	memmove(inc->ledger + 1, inc->ledger, inc->nr * sizeof(*inc->ledger));
 	inc->ledger[0] = *ev;
 	inc->nr++;
+	remember(inc);
 	return true;
 }

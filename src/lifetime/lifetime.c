@@ -54,9 +54,11 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_intern_deinit(&lt->src_ids);
 	rt_intern_deinit(&lt->stack_ids);
 	rt_intern_deinit(&lt->site_ids);
+	rt_intern_deinit(&lt->node_ids);
 	rt_vec_deinit(&lt->srcs);
 	rt_vec_deinit(&lt->machines);
 	rt_vec_deinit(&lt->stack_srcs);
+	rt_vec_deinit(&lt->nodes);
 	rt_vec_deinit(&lt->stacks);
 	rt_vec_deinit(&lt->sites);
 	rt_vec_deinit(&lt->uses);
@@ -67,14 +69,12 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_vec_deinit(&lt->points);
 	rt_vec_deinit(&lt->processes);
 	rt_vec_deinit(&lt->modules);
-	rt_vec_deinit(&lt->producers);
 	rt_vec_deinit(&lt->losses);
 	rt_vec_deinit(&lt->holders);
 	rt_map_deinit(&lt->type_by_id);
 	rt_map_deinit(&lt->point_by_id);
 	rt_map_deinit(&lt->process_by_pid);
 	rt_map_deinit(&lt->thread_by_id);
-	rt_map_deinit(&lt->producer_by_id);
 	rt_map_deinit(&lt->by_object);
 	rt_map_deinit(&lt->slots);
 	lt_watch_deinit(lt);
@@ -88,25 +88,15 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 static void check_seq(struct rt_lifetime *lt, uint32_t seq)
 {
 	uint32_t id = seq >> RT_SEQ_BITS, n = seq & RT_SEQ_MASK, ahead;
-	struct lt_producer *p;
-	bool made;
-	uint64_t *index;
+	struct lt_producer *p = &lt->producers[id];
 
 	if (!seq)
 		return;
-	index = rt_map_put(&lt->producer_by_id, rt_key_make(id, 0), &made);
-	if (!index)
-		return;
-	if (made) {
-		*index = lt->producers.len;
-		p = rt_vec_add(&lt->producers);
-		if (p)
-			*p = (struct lt_producer){ .id = id, .next = (n + 1) & RT_SEQ_MASK };
+	if (!p->seen) {
+		p->seen = true;
+		p->next = (n + 1) & RT_SEQ_MASK;
 		return;
 	}
-	if (*index >= lt->producers.len)
-		return;
-	p = &lt->producers.data[*index];
 	if (!id && !p->next)
 		p->next = 1; /* 0 of producer 0 would say "no number" */
 	ahead = (n - p->next) & RT_SEQ_MASK;
@@ -233,7 +223,8 @@ static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
 		t = r->value ? lt_thread(lt, r->head.pid, r->other) : NULL;
 		if (t) {
 			t->ended = true;
-			t->nr = 0;
+			t->nr = t->proven = 0;
+			t->stale = false;
 			t->stack = 0;
 		}
 		break;

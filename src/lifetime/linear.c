@@ -47,10 +47,12 @@ static int search(struct cluster *c, unsigned left, int64_t balance)
 
 static bool ordered(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type)
 {
-	const uint64_t *at = rt_map_get(&lt->point_by_id, rt_key_make(e->point, 0));
+	const uint64_t *at;
 
-	return at && lt->points.data[*at].type == type && (e->flags & RT_EV_COUNT_EXACT) && e->delta &&
-	       e->head.op != RT_OP_NEW;
+	if (!(e->flags & RT_EV_COUNT_EXACT) || !e->delta || e->head.op == RT_OP_NEW)
+		return false;
+	at = rt_map_get(&lt->point_by_id, rt_key_make(e->point, 0));
+	return at && lt->points.data[*at].type == type;
 }
 
 const struct rt_wire_event *lt_linear_first(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type,

@@ -10,8 +10,6 @@
  */
 #include "lifetime/state.h"
 
-enum { BACK = 8 }; /* events of a life that are looked back through */
-
 /* the frame runs the function that point stands for, as far as that can be told */
 static bool runs(const struct rt_lifetime *lt, const struct lt_machine *m, const struct lt_point *point, bool unnamed)
 {
@@ -83,11 +81,17 @@ bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_e
 {
 	uint32_t looked = 0;
 
-	for (uint32_t i = inc->nr; i-- > 0 && looked < BACK; looked++) {
-		struct lt_event *old = &inc->ledger[i];
+	for (uint32_t i = inc->nr; i-- > 0 && looked < LT_RECENT; looked++) {
+		struct lt_event *old;
+		uint8_t op;
 
-		if (old->tid != ev->tid)
+		/* the ledger is long and mostly not in the cache */
+		if (inc->recent[i % LT_RECENT] != ev->tid)
 			continue;
+		op = inc->recent_op[i % LT_RECENT];
+		if (op != ev->op && op != RT_OP_SINK)
+			return false;
+		old = &inc->ledger[i];
 		if (!same_kind(old, ev))
 			return false;
 		/* the wrapper came first: the count must not have moved between the two */
@@ -108,7 +112,7 @@ struct lt_event *lt_nest_hidden(struct rt_lifetime *lt, struct lt_inc *inc, cons
 {
 	uint32_t looked = 0;
 
-	for (uint32_t i = inc->nr; i-- > 0 && looked < BACK; looked++) {
+	for (uint32_t i = inc->nr; i-- > 0 && looked < LT_RECENT; looked++) {
 		struct lt_event *old = &inc->ledger[i];
 
 		if (old->tid == ev->tid && (old->op == RT_OP_GET || old->op == RT_OP_NEW) &&

@@ -10,28 +10,56 @@
 
 #include "lifetime/state.h"
 
-enum { LOOK = 512 }; /* waiting records that are looked through for one object */
+enum {
+	LOOK = 512, /* waiting records that are looked through for one object */
+	AHEAD_FIRST = 24,
+	AHEAD_LIFE = 16,
+	AHEAD_LEDGER = 8,
+};
 
 static struct lt_slot *ring_at(const struct rt_lifetime *lt, uint32_t i)
 {
 	return &lt->ring[(lt->ring_first + i) & (LT_WINDOW - 1)];
 }
 
+/*
+ * Objects lie all over the memory, and an event needs three places that follow
+ * from each other. They are fetched some records ahead, one after the other.
+ */
+static void fetch(struct rt_lifetime *lt)
+{
+	struct lt_slot *s;
+
+	if (lt->ring_nr <= AHEAD_FIRST)
+		return;
+	s = ring_at(lt, AHEAD_FIRST);
+	if (s->head.kind == RT_WIRE_EVENT)
+		lt_inc_fetch_first(lt, &s->event);
+	s = ring_at(lt, AHEAD_LIFE);
+	s->hint = s->head.kind == RT_WIRE_EVENT ? lt_inc_fetch(lt, &s->event) : NULL;
+	s = ring_at(lt, AHEAD_LEDGER);
+	if (s->hint)
+		lt_inc_fetch_ledger(s->hint);
+}
+
 static void pop(struct rt_lifetime *lt)
 {
-	struct lt_slot s = *ring_at(lt, 0);
+	/* nothing is put into the window while a record is told: its slot stays as it is */
+	struct lt_slot *s = ring_at(lt, 0);
 
 	lt->ring_first = (lt->ring_first + 1) & (LT_WINDOW - 1);
 	lt->ring_nr--;
-	if (s.head.kind)
-		lt_dispatch(lt, &s.head);
+	fetch(lt);
+	lt->hint = s->hint;
+	if (s->head.kind)
+		lt_dispatch(lt, &s->head);
 }
 
 bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
 {
 	uint64_t time = r->time_ns;
+	bool event = r->kind == RT_WIRE_EVENT;
 	uint32_t i;
-	size_t size = r->size < sizeof(struct rt_wire_event) ? r->size : sizeof(struct rt_wire_event);
 
 	if (!lt->ring) {
 		lt->ring = calloc(LT_WINDOW, sizeof(*lt->ring));
@@ -39,17 +67,24 @@ bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
 			return false;
 	}
 	/* a process ends, and its census is taken, after everything that was seen of it */
-	if (r->kind == RT_WIRE_EXIT || r->kind == RT_WIRE_HELD || r->kind == RT_WIRE_COUNT || r->kind == RT_WIRE_MARK)
+	if (!event &&
+	    (r->kind == RT_WIRE_EXIT || r->kind == RT_WIRE_HELD || r->kind == RT_WIRE_COUNT || r->kind == RT_WIRE_MARK))
 		time = time > lt->newest_ns ? time : lt->newest_ns;
 	if (lt->ring_nr == LT_WINDOW)
 		pop(lt);
 	for (i = lt->ring_nr; i && ring_at(lt, i - 1)->time_ns > time; i--)
 		*ring_at(lt, i) = *ring_at(lt, i - 1);
 	ring_at(lt, i)->time_ns = time;
-	memcpy(&ring_at(lt, i)->event, r, size);
+	ring_at(lt, i)->hint = NULL;
+	/* the size is known for nearly all of them: no loop */
+	if (event)
+		memcpy(&ring_at(lt, i)->event, r, sizeof(struct rt_wire_event));
+	else
+		memcpy(&ring_at(lt, i)->event, r,
+		       r->size < sizeof(struct rt_wire_event) ? r->size : sizeof(struct rt_wire_event));
 	lt->ring_nr++;
 	/* what the session says is ahead of the events, which wait in the engine for a while */
-	if (time > lt->newest_ns && r->kind == RT_WIRE_EVENT)
+	if (event && time > lt->newest_ns)
 		lt->newest_ns = time;
 	while (lt->ring_nr && (int64_t)(lt->newest_ns - ring_at(lt, 0)->time_ns) > LT_WINDOW_NS)
 		pop(lt);

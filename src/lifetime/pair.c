@@ -5,6 +5,8 @@
  * function somewhere up the stack" is no evidence: everything shares the
  * event loop.
  */
+#include <string.h>
+
 #include "lifetime/state.h"
 
 enum { BASE_MAX = 32 };
@@ -54,14 +56,13 @@ static const struct lt_event *event_of(const struct lt_inc *inc, const struct lt
 	return u->ev == LT_NO_EVENT ? NULL : &inc->ledger[u->ev];
 }
 
-/* how surely closer c ends the reference that opener o began: 0 = not for sure */
+/* how surely closer ec, by this function, ends the reference that opener o began: 0 = not for sure */
 static int certain(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_unit *o,
-		   const struct lt_unit *c)
+		   const struct lt_event *ec, uint32_t function)
 {
-	const struct lt_event *eo = event_of(inc, o), *ec = event_of(inc, c);
-	uint32_t function;
+	const struct lt_event *eo = event_of(inc, o);
 
-	if (!eo || !ec)
+	if (!eo)
 		return 0;
 	if (ec->flags & LT_EV_TRANSFER) {
 		if (ec->op == RT_OP_SINK)
@@ -70,10 +71,39 @@ static int certain(const struct rt_lifetime *lt, const struct lt_inc *inc, const
 	}
 	if (ec->slot && eo->slot)
 		return ec->slot == eo->slot ? 3 : 0;
-	function = lt_site_function(lt, c->site);
-	if (!ec->act || !function || !lt_site_passes(lt, o->site, function))
+	if (!ec->act || (ec->act != eo->act && ec->act != eo->up))
 		return 0;
-	return ec->act == eo->act || ec->act == eo->up ? 2 : 0;
+	return function && lt_site_passes(lt, o->site, function) ? 2 : 0;
+}
+
+/* the open references, oldest first */
+struct openers {
+	unsigned nr;
+	uint16_t unit[LT_UNITS_MAX];
+};
+
+/* index in openers of the one that closer c ends for sure; nr: none */
+static unsigned certain_opener(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *u,
+			       const struct openers *openers, const struct lt_unit *c)
+{
+	const struct lt_event *ec = event_of(inc, c);
+	uint32_t function = lt_site_function(lt, c->site);
+	unsigned best = openers->nr;
+	int best_sure = 0, most;
+
+	if (!ec)
+		return best;
+	/* by its activation alone no closer is surer than 2 */
+	most = ec->slot || (ec->flags & LT_EV_TRANSFER) ? 3 : ec->act && function ? 2 : 0;
+	for (unsigned i = openers->nr; i-- > 0 && best_sure < most;) {
+		int sure = certain(lt, inc, &u->u[openers->unit[i]], ec, function);
+
+		if (sure > best_sure) {
+			best_sure = sure;
+			best = i;
+		}
+	}
+	return best;
 }
 
 /* where the frame of the site's function stands, 0 = unknown */
@@ -122,26 +152,23 @@ static void pair_likely(const struct rt_lifetime *lt, const struct lt_inc *inc, 
 
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
 {
+	struct openers openers;
+
+	openers.nr = 0;
 	expand(lt, inc, ret);
 	for (unsigned c = 0; c < ret->nr; c++) {
-		unsigned best = 0;
-		int best_sure = 0;
+		unsigned at;
 
-		if (ret->u[c].opens)
+		if (ret->u[c].opens) {
+			openers.unit[openers.nr++] = (uint16_t)c;
 			continue;
-		for (unsigned o = c; o-- > 0 && best_sure < 3;) {
-			int sure;
-
-			if (!ret->u[o].opens || ret->u[o].mate >= 0)
-				continue;
-			sure = certain(lt, inc, &ret->u[o], &ret->u[c]);
-			if (sure > best_sure) {
-				best_sure = sure;
-				best = o;
-			}
 		}
-		if (best_sure)
-			marry(ret, best, c);
+		at = certain_opener(lt, inc, ret, &openers, &ret->u[c]);
+		if (at == openers.nr)
+			continue;
+		marry(ret, openers.unit[at], c);
+		openers.nr--;
+		memmove(&openers.unit[at], &openers.unit[at + 1], (openers.nr - at) * sizeof(openers.unit[0]));
 	}
 	pair_likely(lt, inc, ret);
 }

@@ -8,14 +8,20 @@
 
 static struct lt_stat *stat_of(struct lt_type *type, uint32_t site)
 {
+	struct lt_stat_known *known = &type->stats_known[site % LT_STATS_KNOWN];
 	bool made;
-	uint64_t *index = rt_map_put(&type->stat_of, rt_key_make(site, 0), &made);
+	uint64_t *index;
 	struct lt_stat *s;
 
+	if (known->site == site && known->stat)
+		return &type->stats.data[known->stat - 1];
+	index = rt_map_put(&type->stat_of, rt_key_make(site, 0), &made);
 	if (!index)
 		return NULL;
-	if (!made)
+	if (!made) {
+		*known = (struct lt_stat_known){ site, (uint32_t)*index + 1 };
 		return &type->stats.data[*index];
+	}
 	s = rt_vec_add(&type->stats);
 	if (!s) {
 		rt_map_remove(&type->stat_of, rt_key_make(site, 0), NULL);

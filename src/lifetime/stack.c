@@ -30,6 +30,8 @@ bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r)
 	by_wire = rt_map_put(&lt->stack_by_wire, rt_key_make(r->head.pid, r->id), NULL);
 	if (!id || !by_wire)
 		return false;
+	if (*by_wire && *by_wire != id)
+		memset(lt->known, 0, sizeof(lt->known)); /* the number stands for another one now */
 	*by_wire = id;
 	if (id <= known)
 		return true;
@@ -57,20 +59,6 @@ uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id)
 	uint64_t *id = wire_id ? rt_map_get(&lt->stack_by_wire, rt_key_make(pid, wire_id)) : NULL;
 
 	return id ? (uint32_t)*id : 0;
-}
-
-const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id)
-{
-	static const struct lt_src nothing;
-
-	return id && id <= lt->srcs.len ? &lt->srcs.data[id - 1] : &nothing;
-}
-
-const struct lt_site *lt_site(const struct rt_lifetime *lt, uint32_t id)
-{
-	static const struct lt_site nothing;
-
-	return id && id <= lt->sites.len ? &lt->sites.data[id - 1] : &nothing;
 }
 
 /* number of (function, line), made when new */
@@ -140,6 +128,32 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 	return true;
 }
 
+/* numbers the frames, outermost first, so that stacks are compared by numbers */
+static bool name_nodes(struct rt_lifetime *lt, struct lt_stack *s)
+{
+	const struct lt_machine *m = &lt->machines.data[s->first];
+	struct lt_node node = { 0 };
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		if (!m[i].cfa)
+			return true;
+	}
+	if (s->cut || !s->nr)
+		return true;
+	s->outer_cfa = m[s->nr - 1].cfa;
+	s->nodes = (uint32_t)lt->nodes.len;
+	for (uint32_t i = s->nr; i-- > 0;) {
+		node.function = lt_machine_function(lt, &m[i]);
+		node.below = (uint64_t)s->outer_cfa - m[i].cfa;
+		node.outer = rt_intern_bytes(&lt->node_ids, &node, sizeof(node));
+		node.caller_pc = m[i].pc;
+		if (!node.outer || !rt_vec_push(&lt->nodes, node.outer))
+			return false;
+	}
+	s->plain = true;
+	return true;
+}
+
 static bool name_stack(struct rt_lifetime *lt, struct lt_stack *s, uint64_t time_ns)
 {
 	for (uint32_t i = 0; i < s->nr; i++) {
@@ -147,7 +161,7 @@ static bool name_stack(struct rt_lifetime *lt, struct lt_stack *s, uint64_t time
 			return false;
 	}
 	s->named = true;
-	return true;
+	return name_nodes(lt, s);
 }
 
 struct flat {
@@ -326,22 +340,35 @@ size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, str
 	return flat.nr < max ? flat.nr : max;
 }
 
-uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t site)
+/* LT_KNOWN is 2^12 */
+static uint32_t known_hash(const struct rt_wire_event *e)
 {
-	const struct lt_site *s = lt_site(lt, site);
-
-	return s->nr ? lt_src(lt, s->src[0])->function : 0;
+	return (e->stack * 0x9e3779b1u ^ e->point * 0x85ebca6bu ^ e->head.pid * 0xc2b2ae35u) >> 20;
 }
 
-bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, uint32_t function)
+static bool is_known(const struct lt_known *k, const struct rt_wire_event *e)
 {
-	const struct lt_site *s = lt_site(lt, site);
+	return k->wire_point == e->point && k->wire_stack == e->stack && k->pid == e->head.pid && e->point;
+}
 
-	for (uint32_t i = 0; function && i < s->nr; i++) {
-		if (lt_src(lt, s->src[i])->function == function)
-			return true;
-	}
-	return false;
+const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_event *e)
+{
+	struct lt_known *k = &lt->known[known_hash(e)], now = { e->head.pid, e->stack, e->point, 0, 0, 0 };
+	const struct lt_point *point;
+
+	if (is_known(k, e))
+		return k;
+	point = lt_point(lt, e->point);
+	if (!point)
+		return NULL;
+	now.stack = lt_stack_find(lt, e->head.pid, e->stack);
+	now.point = (uint32_t)(point - lt->points.data);
+	now.use = lt_use_find(lt, now.stack, now.point, e->head.pid, e->head.time_ns);
+	*k = now;
+	/* what was not found may be told later */
+	if (now.use == UINT32_MAX || (e->stack && !now.stack))
+		k->wire_point = 0;
+	return k;
 }
 
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level)

@@ -24,6 +24,7 @@
 enum {
 	LT_PATH = 4,               /* frames of a site that hands its reference up */
 	LT_LEDGER = 512,           /* events kept of one life before it is folded */
+	LT_RECENT = 8,             /* events of a life that are looked back through; a power of two */
 	LT_GRAVES = 1 << 14,       /* dead objects whose ledger is kept */
 	LT_SHAPES = 4096,          /* distinct shapes of one type */
 	LT_UNITS = 24,             /* open references or puts of one shape that are matched */
@@ -53,8 +54,27 @@ struct lt_machine {
 struct lt_stack {
 	uint32_t pid;
 	uint32_t first, nr; /* lt_state.machines */
+	uint32_t nodes;     /* lt_state.nodes, outermost first; only where plain */
+	uint32_t outer_cfa; /* of the outermost frame, minus sp */
 	bool cut;           /* does not reach the outermost frame */
 	bool named;
+	bool plain; /* whole, and each frame's CFA is known */
+};
+
+/*
+ * A frame with all that are outside of it. Two plain stacks whose outermost
+ * frames stand at one place share just the frames that have the same nodes.
+ */
+struct lt_node {
+	uint32_t outer, function; /* node id; 0 = none */
+	uint64_t caller_pc;
+	uint64_t below; /* bytes below the outermost frame */
+};
+
+/* What an event's numbers were looked up to be. */
+struct lt_known {
+	uint32_t pid, wire_stack, wire_point; /* as the event has them; point 0 = empty */
+	uint32_t stack, point, use;           /* stack id; indexes */
 };
 
 /*
@@ -117,31 +137,27 @@ struct lt_watch_count {
 
 enum lt_life { LT_LIVE, LT_DEAD, LT_LOST };
 
-/* One life of one object. */
+/* One life of one object. What each event needs comes first: few cache lines. */
 struct lt_inc {
-	struct lt_inc *older, *newer; /* in the graveyard, or in the list of the living */
-	struct lt_watched *watched;   /* NULL = it is not */
-	struct lt_inc *before;        /* the dead object at this address before it, with its ledger; owned */
-	uint64_t object, serial;
-	uint64_t birth_ns, end_ns;
+	uint64_t object;
+	struct lt_watched *watched; /* NULL = it is not */
 	uint32_t pid, type; /* index of the type */
 	int64_t balance;    /* references now, as far as known */
-	int64_t gap;        /* what the counter knew and we did not */
-	int32_t base;       /* references at first sight */
-	int32_t start;      /* references that new gave */
 	/* counter.c: what was read, believed or not */
+	int64_t due;   /* what the next one should be */
 	int32_t born;  /* at birth, INT32_MIN = not read */
-	bool counts;   /* due is known */
 	int16_t moved; /* since the last one that was read */
 	int16_t fits;  /* steps that agreed less those that did not */
-	int64_t due;   /* what the next one should be */
+	uint32_t last_tid;
 	uint32_t nr, cap;
 	struct lt_event *ledger;
-	uint32_t folded; /* events that the ledger lost */
-	uint32_t last_tid;
+	uint32_t recent[LT_RECENT]; /* who did ledger[i], for the last ones, at i % LT_RECENT */
+	uint8_t recent_op[LT_RECENT];
 	uint64_t last_ns;
 	uint64_t doubt_ns; /* since then the counter is not what we counted, and silent threads may be why; 0 = it is */
 	enum lt_life life;
+	bool counts;     /* due is known */
+	bool current;    /* by_object finds it */
 	bool known;      /* balance is known */
 	bool assumed;    /* but only by the custom that counts start at 1 */
 	bool counted;    /* a counter was read */
@@ -156,10 +172,18 @@ struct lt_inc {
 	bool freed;
 	bool forced; /* freed with open references */
 	bool floating;
-	bool post;   /* used after its death */
-	bool over;   /* born with 0, and put after its death */
-	bool shaky;  /* a life before it at its address lacks its birth, its end or operations */
-	bool shaped; /* counted in the model */
+	bool post;                    /* used after its death */
+	bool over;                    /* born with 0, and put after its death */
+	bool shaky;                   /* a life before it at its address lacks its birth, its end or operations */
+	bool shaped;                  /* counted in the model */
+	struct lt_inc *older, *newer; /* in the graveyard, or in the list of the living */
+	struct lt_inc *before;        /* the dead object at this address before it, with its ledger; owned */
+	uint64_t serial;
+	uint64_t birth_ns, end_ns;
+	int64_t gap;     /* what the counter knew and we did not */
+	int32_t base;    /* references at first sight */
+	int32_t start;   /* references that new gave */
+	uint32_t folded; /* events that the ledger lost */
 	/* census */
 	uint32_t held[5]; /* pointers per enum rt_holder */
 	uint32_t epoch;   /* of the process' census that the following tell of */
@@ -204,6 +228,13 @@ struct lt_stat {
 	uint64_t last_inc;  /* for counting objects once */
 };
 
+/* Where the numbers of a site are: index in stats + 1, 0 = not known. */
+struct lt_stat_known {
+	uint32_t site, stat;
+};
+
+enum { LT_STATS_KNOWN = 256 };
+
 /* What the counter of a type did, believed or not (counter.c). */
 struct lt_counting {
 	uint64_t agree, differ; /* steps from one count to the next of the same life */
@@ -241,6 +272,7 @@ struct lt_type {
 	struct rt_map exact;   /* (get site, put site) -> closed in one activation, dead objects */
 	struct rt_map stat_of; /* site -> index of stats */
 	RT_VEC(struct lt_stat) stats;
+	struct lt_stat_known stats_known[LT_STATS_KNOWN];
 	uint64_t healthy; /* dead objects that the model was learnt from */
 	struct rt_intern shape_ids;
 	RT_VEC(struct lt_shape) shapes;
@@ -258,26 +290,30 @@ struct lt_process {
 
 struct lt_frame {
 	uint64_t cfa, pc;
-	uint32_t function, act;
-	bool proven;
+	uint32_t function;
 };
 
 struct lt_thread {
 	uint32_t pid, tid, nr;  /* nr: frames, outermost first */
 	uint32_t stack, jumped; /* jumped: src id of the innermost frame, which is not in the stack; 0 = none */
 	uint64_t sp;
+	uint32_t process; /* index + 1, 0 = not looked up yet */
+	uint32_t proven;  /* so many frames have a proven activation, outermost first */
 	bool ended;
+	bool stale; /* frames are those of the plain stack at sp, but were not written down */
 	/* its last event: the operation itself may be still to come */
 	uint64_t last_ns, last_object;
 	uint32_t last_type; /* index */
 	int16_t last_delta;
 	struct lt_thread *newer, *older; /* by their last events */
+	uint32_t act[RT_STACK_MAX];      /* activations of the frames, outermost first */
 	struct lt_frame frames[RT_STACK_MAX];
 };
 
 /* A record that waits for its turn. */
 struct lt_slot {
 	uint64_t time_ns;
+	const struct lt_inc *hint; /* the object's life, as it was a few records before; NULL = not known */
 	union {
 		struct rt_wire_head head;
 		struct rt_wire_event event;
@@ -299,8 +335,16 @@ struct lt_holder {
 };
 
 struct lt_producer {
-	uint32_t id, next;
+	uint32_t next;
+	bool seen;
 	uint64_t missing;
+};
+
+enum {
+	LT_PRODUCERS = 1 << (32 - RT_SEQ_BITS),
+	LT_KNOWN = 1 << 12,
+	LT_THREADS_KNOWN = 1 << 8,
+	LT_POINTS_KNOWN = 1 << 10
 };
 
 struct rt_lifetime {
@@ -318,10 +362,10 @@ struct rt_lifetime {
 
 	struct rt_intern names;     /* function names, files */
 	struct rt_intern functions; /* name id and file id */
-	struct rt_intern src_ids, stack_ids, site_ids;
+	struct rt_intern src_ids, stack_ids, site_ids, node_ids;
 	RT_VEC(struct lt_src) srcs; /* by src id - 1 */
 	RT_VEC(struct lt_machine) machines;
-	RT_VEC(uint32_t) stack_srcs;
+	RT_VEC(uint32_t) stack_srcs, nodes;
 	RT_VEC(struct lt_stack) stacks; /* by stack id - 1 */
 	RT_VEC(struct lt_site) sites;   /* by site id - 1 */
 	RT_VEC(struct lt_use) uses;
@@ -331,26 +375,31 @@ struct rt_lifetime {
 	RT_VEC(struct lt_point) points;
 	RT_VEC(struct lt_process) processes;
 	RT_VEC(struct lt_module) modules;
-	RT_VEC(struct lt_producer) producers;
 	RT_VEC(struct rt_wire_loss *) losses;
 	RT_VEC(struct lt_holder) holders;
-	struct rt_map type_by_id, point_by_id, process_by_pid, thread_by_id, producer_by_id;
-	struct lt_thread *last_thread, *newest_thread;
+	struct rt_map type_by_id, point_by_id, process_by_pid, thread_by_id;
+	struct lt_thread *newest_thread;
 	uint32_t next_act;
 
 	struct lt_slot *ring; /* LT_WINDOW, sorted by time */
 	uint32_t ring_first, ring_nr;
 	uint64_t newest_ns, first_ns, last_ns;
 
-	struct rt_map by_object; /* (object, pid and type) -> struct lt_inc */
-	struct rt_map slots;     /* (slot, pid and type) -> object that a swap left there */
+	struct rt_map by_object;   /* (object, pid and type) -> struct lt_inc */
+	struct rt_map slots;       /* (slot, pid and type) -> object that a swap left there */
+	const struct lt_inc *hint; /* of the event whose turn it is */
 	struct lt_inc *live, *grave_new, *grave_old, *spare;
 	uint32_t graves;
 	void *spare_ledger[8]; /* by size class */
 
 	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
 	bool cut, untraced, gaps, given;
-	struct rt_arena answer; /* the verdict */
+	struct lt_producer producers[LT_PRODUCERS];
+	/* caches that each event asks first */
+	struct lt_known known[LT_KNOWN];
+	struct lt_thread *threads_known[LT_THREADS_KNOWN];
+	uint32_t type_of_point[LT_POINTS_KNOWN]; /* by the point's id; index + 1 */
+	struct rt_arena answer;                  /* the verdict */
 	struct rt_verdict *verdict;
 };
 
@@ -359,16 +408,15 @@ bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r);
 uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id); /* index + 1, 0 = unknown */
 /* the use of (stack, point), made when new; UINT32_MAX: out of memory */
 uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
-const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id);
-const struct lt_site *lt_site(const struct rt_lifetime *lt, uint32_t id);
-uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t site); /* of path[0] */
+/* what the event's numbers stand for: the known entry (point, stack and use as above), NULL: no such point */
+const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_event *e);
 /* all source frames of a use, innermost first, functions without a frame of their own included; at most max */
 size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, struct rt_frame *ret, size_t max);
-/* true when function (a lt_src.function) is on the path of site */
-bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, uint32_t function);
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level); /* "" unknown */
 
 /* thread.c */
+uint32_t lt_machine_function(const struct rt_lifetime *lt,
+			     const struct lt_machine *m); /* the symbol that has the CFA */
 struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid);
 void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp);
 /* e was the last thing that t did */
@@ -418,6 +466,10 @@ void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r);
 
 /* incarnation.c */
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
+/* a record has its turn soon: fetches what it needs, first what tells where the rest is */
+void lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e);
+const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e);
+void lt_inc_fetch_ledger(const struct lt_inc *inc);
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
 void lt_incarnations_free(struct rt_lifetime *lt);
 
@@ -465,6 +517,40 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
  * unit_of[] (may be NULL) tells which unit a mark is */
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
 		  struct lt_mark ret[LT_UNITS], uint16_t unit_of[LT_UNITS]);
+
+static inline const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id)
+{
+	static const struct lt_src nothing;
+
+	return id && id <= lt->srcs.len ? &lt->srcs.data[id - 1] : &nothing;
+}
+
+static inline const struct lt_site *lt_site(const struct rt_lifetime *lt, uint32_t id)
+{
+	static const struct lt_site nothing;
+
+	return id && id <= lt->sites.len ? &lt->sites.data[id - 1] : &nothing;
+}
+
+/* of path[0] */
+static inline uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t site)
+{
+	const struct lt_site *s = lt_site(lt, site);
+
+	return s->nr ? lt_src(lt, s->src[0])->function : 0;
+}
+
+/* true when function (a lt_src.function) is on the path of site */
+static inline bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, uint32_t function)
+{
+	const struct lt_site *s = lt_site(lt, site);
+
+	for (uint32_t i = 0; function && i < s->nr; i++) {
+		if (lt_src(lt, s->src[i])->function == function)
+			return true;
+	}
+	return false;
+}
 
 static inline struct lt_type *lt_inc_type(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {

@@ -17,7 +17,8 @@ enum { THREADS_MAX = 1024 }; /* threads that are looked at for operations under 
 
 struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid)
 {
-	struct lt_thread *t = lt->last_thread;
+	struct lt_thread **known = &lt->threads_known[(tid * 0x9e3779b1u ^ pid) >> 24]; /* LT_THREADS_KNOWN is 2^8 */
+	struct lt_thread *t = *known;
 	uint64_t *p;
 
 	if (t && t->tid == tid && t->pid == pid)
@@ -34,14 +35,29 @@ struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid)
 		t->tid = tid;
 		*p = (uintptr_t)t;
 	}
-	lt->last_thread = t;
+	*known = t;
 	return t;
 }
 
-/* the outermost function of a machine frame: the symbol that has the CFA */
-static uint32_t machine_function(const struct rt_lifetime *lt, const struct lt_machine *m)
+uint32_t lt_machine_function(const struct rt_lifetime *lt, const struct lt_machine *m)
 {
 	return m->srcs ? lt_src(lt, lt->stack_srcs.data[m->src + m->srcs - 1])->function : 0;
+}
+
+/* writes down the frames of a plain stack that was seen by its nodes alone */
+static void write_frames(const struct rt_lifetime *lt, struct lt_thread *t)
+{
+	const struct lt_stack *s;
+
+	if (!t->stale)
+		return;
+	t->stale = false;
+	s = &lt->stacks.data[t->stack - 1];
+	for (uint32_t at = 0; at < s->nr; at++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + s->nr - 1 - at];
+
+		t->frames[at] = (struct lt_frame){ t->sp + m->cfa, m->pc, lt_machine_function(lt, m) };
+	}
 }
 
 /* where in the frames of t the outermost frame of a cut stack lies */
@@ -54,6 +70,18 @@ static uint32_t align_cut(const struct lt_thread *t, uint64_t cfa, uint64_t pc, 
 	return UINT32_MAX;
 }
 
+/* frame number at is the one that was there, or a new activation */
+static void enter(struct rt_lifetime *lt, struct lt_thread *t, uint32_t at, bool kept, uint64_t cfa)
+{
+	if (kept)
+		return;
+	t->act[at] = ++lt->next_act;
+	if (t->proven > at)
+		t->proven = at;
+	if (t->proven == at && cfa)
+		t->proven++;
+}
+
 /*
  * The function that was called and jumped to the API: the API has its place in
  * the stack, so the CFA of the one is the CFA of the other.
@@ -63,38 +91,21 @@ static void see_jumped(struct rt_lifetime *lt, struct lt_thread *t, uint32_t at,
 	struct lt_frame *f = &t->frames[at], *caller = f - 1;
 	struct lt_frame now = { .cfa = t->sp, .function = lt_src(lt, t->jumped)->function };
 
-	now.proven = now.cfa && caller->proven;
 	kept = kept && at < t->nr && f->function == now.function && f->cfa == now.cfa && caller->pc == pc;
-	now.act = kept ? f->act : ++lt->next_act;
-	if (kept)
-		now.proven = f->proven;
+	enter(lt, t, at, kept, now.cfa);
 	*f = now;
 }
 
-void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp)
+static void see_frames(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_stack *s)
 {
-	uint32_t stack = use->stack;
-	const struct lt_stack *s = stack ? &lt->stacks.data[stack - 1] : NULL;
+	uint64_t sp = t->sp;
 	bool kept = true;
 	uint32_t at = 0;
 
-	t->ended = false;
-	if (!s || !s->nr || !s->named) {
-		/* only what lies below sp is known to be over */
-		while (t->nr && sp && t->frames[t->nr - 1].cfa && t->frames[t->nr - 1].cfa <= sp)
-			t->nr--;
-		t->stack = t->jumped = 0;
-		return;
-	}
-	if (t->stack == stack && t->sp == sp && t->jumped == use->jumped)
-		return;
-	t->stack = stack;
-	t->jumped = use->jumped;
-	t->sp = sp;
 	if (s->cut) {
 		const struct lt_machine *m = &lt->machines.data[s->first + s->nr - 1];
 
-		at = align_cut(t, m->cfa ? sp + m->cfa : 0, m->pc, machine_function(lt, m));
+		at = align_cut(t, m->cfa ? sp + m->cfa : 0, m->pc, lt_machine_function(lt, m));
 		if (at == UINT32_MAX || at + s->nr >= RT_STACK_MAX) {
 			at = 0;
 			kept = false;
@@ -105,14 +116,11 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_
 		struct lt_frame *f = &t->frames[at], *caller = at ? f - 1 : NULL;
 		struct lt_frame now = { .cfa = m->cfa ? sp + m->cfa : 0, .pc = m->pc };
 
-		now.function = machine_function(lt, m);
-		now.proven = now.cfa && (!caller || caller->proven);
+		now.function = lt_machine_function(lt, m);
 		kept = kept && at < t->nr && f->function == now.function && f->cfa == now.cfa;
 		if (kept && caller && i + 1 < s->nr && caller->pc != lt->machines.data[s->first + i + 1].pc)
 			kept = false;
-		now.act = kept ? f->act : ++lt->next_act;
-		if (kept)
-			now.proven = f->proven;
+		enter(lt, t, at, kept, now.cfa);
 		/* the caller's pc is compared one turn later: keep the old one until then */
 		if (caller && i + 1 < s->nr)
 			caller->pc = lt->machines.data[s->first + i + 1].pc;
@@ -127,18 +135,77 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_
 	t->nr = at;
 }
 
+/* t was last seen with a plain stack, and is again: the frames that have the same nodes are the same */
+static void see_nodes(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_stack *was, uint64_t was_sp,
+		      const struct lt_stack *s)
+{
+	const uint32_t *a = &lt->nodes.data[was->nodes], *b = &lt->nodes.data[s->nodes];
+	uint32_t at = 0, most = was->nr < s->nr ? was->nr : s->nr, act = lt->next_act;
+
+	/* a node stands for all outside of it, too: look for the last that both have */
+	if (was_sp + was->outer_cfa == t->sp + s->outer_cfa) {
+		if (a[most - 1] == b[most - 1])
+			at = most;
+		for (uint32_t end = most; at + 1 < end;) {
+			uint32_t mid = (at + end) / 2;
+
+			if (a[mid - 1] == b[mid - 1])
+				at = mid;
+			else
+				end = mid;
+		}
+	}
+	if (t->proven > at)
+		t->proven = at;
+	if (t->proven == at)
+		t->proven = s->nr;
+	for (; at < s->nr; at++)
+		t->act[at] = ++act;
+	lt->next_act = act;
+	t->nr = s->nr;
+	t->stale = true;
+}
+
+void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp)
+{
+	uint32_t stack = use->stack;
+	const struct lt_stack *s = stack ? &lt->stacks.data[stack - 1] : NULL, *was;
+	uint64_t was_sp = t->sp;
+
+	t->ended = false;
+	if (!s || !s->nr || !s->named) {
+		write_frames(lt, t);
+		/* only what lies below sp is known to be over */
+		while (t->nr && sp && t->frames[t->nr - 1].cfa && t->frames[t->nr - 1].cfa <= sp)
+			t->nr--;
+		t->proven = t->proven < t->nr ? t->proven : t->nr;
+		t->stack = t->jumped = 0;
+		return;
+	}
+	if (t->stack == stack && t->sp == sp && t->jumped == use->jumped)
+		return;
+	was = t->stack && !t->jumped && !use->jumped && s->plain ? &lt->stacks.data[t->stack - 1] : NULL;
+	if (!was || !was->plain)
+		write_frames(lt, t);
+	t->stack = stack;
+	t->jumped = use->jumped;
+	t->sp = sp;
+	if (was && was->plain)
+		see_nodes(lt, t, was, was_sp, s);
+	else
+		see_frames(lt, t, s);
+}
+
 uint32_t lt_thread_act(const struct rt_lifetime *lt, const struct lt_thread *t, unsigned m)
 {
-	const struct lt_frame *f;
-
 	if (m == LT_JUMPED)
 		m = t->jumped ? 0 : LT_GONE;
 	else if (t->jumped)
 		m++;
 	if (!t->stack || m >= t->nr)
 		return 0;
-	f = &t->frames[t->nr - 1 - m];
-	return f->proven ? f->act : 0;
+	m = t->nr - 1 - m;
+	return m < t->proven ? t->act[m] : 0;
 }
 
 void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e, uint32_t type,

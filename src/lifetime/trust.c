@@ -125,8 +125,8 @@ static void check_gaps(struct rt_lifetime *lt, struct notes *n)
 {
 	uint64_t missing = 0;
 
-	for (size_t i = 0; i < lt->producers.len; i++)
-		missing += lt->producers.data[i].missing;
+	for (size_t i = 0; i < LT_PRODUCERS; i++)
+		missing += lt->producers[i].missing;
 	if (!missing)
 		return;
 	/* the engine has told of the same events where the numbers agree */

@@ -74,6 +74,8 @@ bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 	*index = lt->points.len - 1;
 	*p = (struct lt_point){ .id = r->id, .name = name, .hits = UINT64_MAX };
 	p->type = (uint32_t)(t - lt->types.data);
+	if (r->id < LT_POINTS_KNOWN)
+		lt->type_of_point[r->id] = p->type + 1;
 	p->op = r->head.op;
 	p->function = r->function;
 	p->aux = (uint8_t)r->aux;
