@@ -149,10 +149,11 @@ struct lt_inc {
 	bool freed;
 	bool forced; /* freed with open references */
 	bool floating;
-	bool post;   /* used after its death */
-	bool over;   /* born with 0, and put after its death */
-	bool shaky;  /* a life before it at its address lacks its birth, its end or operations */
-	bool shaped; /* counted in the model */
+	bool post;    /* used after its death */
+	bool over;    /* born with 0, and put after its death */
+	bool guessed; /* operations after its death were taken for a part of its last put */
+	bool shaky;   /* a life before it at its address lacks its birth, its end or operations */
+	bool shaped;  /* counted in the model */
 	/* census */
 	uint32_t held[5]; /* pointers per enum rt_holder */
 	uint32_t epoch;   /* of the process' census that the following tell of */
