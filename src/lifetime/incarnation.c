@@ -190,7 +190,7 @@ void lt_life_incomplete(struct rt_lifetime *lt, struct lt_inc *inc)
 /* an event that was told at a wrong time leaves lives behind that do not fit, all at one address */
 static bool does_not_fit(const struct lt_inc *inc, bool births_seen)
 {
-	return inc->shaky || inc->incomplete || inc->life == LT_LOST ||
+	return inc->shaky || inc->guessed || inc->incomplete || inc->life == LT_LOST ||
 	       (births_seen && !inc->has_new && !inc->attached && !inc->inherited);
 }
 
@@ -331,9 +331,13 @@ static bool in_last_put(struct rt_lifetime *lt, struct lt_inc *inc, const struct
 		inc->within--;
 		return true;
 	}
-	if (ev->op != RT_OP_GET || inc->within == UINT8_MAX || (seen->e->flags & RT_EV_HIDDEN) ||
-	    !(lt_nested(lt, ev, last) || (still && last->sp && ev->sp < last->sp)))
+	if (ev->op != RT_OP_GET || inc->within == UINT8_MAX || (seen->e->flags & RT_EV_HIDDEN))
 		return false;
+	if (!lt_nested(lt, ev, last)) {
+		if (!still || !last->sp || ev->sp >= last->sp)
+			return false;
+		inc->guessed = true; /* a life whose birth is told late looks the same */
+	}
 	inc->within++;
 	return true;
 }

@@ -141,8 +141,8 @@ enum lt_life { LT_LIVE, LT_DEAD, LT_LOST };
 struct lt_inc {
 	uint64_t object;
 	struct lt_watched *watched; /* NULL = it is not */
-	uint32_t pid, type; /* index of the type */
-	int64_t balance;    /* references now, as far as known */
+	uint32_t pid, type;         /* index of the type */
+	int64_t balance;            /* references now, as far as known */
 	/* counter.c: what was read, believed or not */
 	int64_t due;   /* what the next one should be */
 	int32_t born;  /* at birth, INT32_MIN = not read */
@@ -174,6 +174,7 @@ struct lt_inc {
 	bool floating;
 	bool post;                    /* used after its death */
 	bool over;                    /* born with 0, and put after its death */
+	bool guessed;                 /* operations after its death were taken for a part of its last put */
 	bool shaky;                   /* a life before it at its address lacks its birth, its end or operations */
 	bool shaped;                  /* counted in the model */
 	struct lt_inc *older, *newer; /* in the graveyard, or in the list of the living */

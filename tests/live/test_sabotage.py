@@ -57,8 +57,9 @@ class Recording:
         return out
 
     def trade(self, rng):
-        """Two events that are told at each other's time."""
-        a, b = rng.sample(self.kind(EVENT), 2)
+        """Two events of different addresses that are told at each other's time; of one address, nothing may be odd."""
+        a = rng.choice(self.kind(EVENT))
+        b = rng.choice([i for i in self.kind(EVENT) if self.records[i][24:32] != self.records[a][24:32]])
         out = list(self.records)
         for i, r in ((a, out[b]), (b, out[a])):
             out[i] = r[:4] + self.records[i][4:16] + r[16:]
