@@ -89,7 +89,8 @@ static struct rt_error *read_recording(struct rt_input *input, struct rt_pipelin
 		t.sink.perf = take_perf;
 	}
 	RT_TRY(rt_recording_drain(input->recording, &t.sink));
-	*ret_lifetimes = t.lifetimes;
+	/* what was made to hold lifetimes and was cut before the first still speaks of lifetimes */
+	*ret_lifetimes = t.lifetimes || !rt_recording_info(input->recording).has_perf;
 	return NULL;
 }
 
