@@ -50,5 +50,23 @@ RT_CHECK struct rt_error *rt_cache_get(const struct rt_cache *cache, const uint8
 RT_CHECK struct rt_error *rt_cache_put(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
 				       enum rt_cache_part part, struct rt_bytes bytes, bool *ret_new);
 
+/*
+ * The same from an open file, whatever its position: by reflink or copy_file_range(2) where possible. For ELF and DEBUG
+ * the copy must hold the id (a debug file without one may have been matched by its CRC), else nothing is kept and the
+ * error is RT_E_BUILD_ID: a file that is written to meanwhile never lands under the id that it had. Of ELF, what is
+ * there already is replaced when it does not hold the id (older tools link files that are changed later).
+ */
+RT_CHECK struct rt_error *rt_cache_put_fd(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
+					  enum rt_cache_part part, int fd, bool *ret_new);
+
+/* true: the cache has the ELF file of this id, and it holds the id. */
+bool rt_cache_holds(const struct rt_cache *cache, const uint8_t *id, size_t id_size);
+
+/*
+ * Sets a copy of an open file aside: nameless, in the cache's file system, gone with its fd. For what may change or
+ * end before it is known whether it shall be kept.
+ */
+RT_CHECK struct rt_error *rt_cache_stash(struct rt_cache *cache, int fd, int *ret_fd);
+
 /* The path under which an id was kept first; caller frees. RT_E_NOT_FOUND. */
 RT_CHECK struct rt_error *rt_cache_origin(const struct rt_cache *cache, const uint8_t *id, size_t id_size, char **ret);

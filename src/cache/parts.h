@@ -14,3 +14,7 @@ char *rt_cache_link(const uint8_t *id, size_t size);
 
 /* Opens path below dirfd and nowhere else; as openat(2). */
 int rt_cache_openat(int dirfd, const char *path, int flags);
+
+/* Appends all of from, from its start on, to the empty file to. false: errno. */
+bool rt_cache_copy(int from, int to);
+bool rt_cache_write(int fd, struct rt_bytes bytes);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cache/parts.h"
+#include "elf/image.h"
 
 static struct rt_error *cannot(const struct rt_cache *cache, const char *what)
 {
@@ -59,39 +60,68 @@ static int make_folder(int dirfd, const char *path)
 	return copy ? rt_take_fd(&at) : -1;
 }
 
-static bool write_all(int fd, struct rt_bytes bytes)
-{
-	while (bytes.size) {
-		ssize_t n = write(fd, bytes.data, bytes.size < 1u << 30 ? bytes.size : 1u << 30);
+/* What a put keeps. */
+struct source {
+	struct rt_bytes bytes;
+	int fd; /* instead of bytes; -1: bytes */
+};
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		bytes.data += n;
-		bytes.size -= (size_t)n;
+struct name {
+	const uint8_t *id;
+	size_t id_size;
+	const char *path;
+	enum rt_cache_part part;
+};
+
+static bool holds(int fd, const struct name *name)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+	struct rt_error *err = rt_image_open_fd(fd, name->path, &image);
+
+	if (err) {
+		rt_error_free(err);
+		return false;
 	}
-	return true;
+	if (name->part == RT_CACHE_DEBUG && image->build_id_is_hash)
+		return true;
+	return image->build_id_size == name->id_size && !memcmp(image->build_id, name->id, name->id_size);
 }
 
-static struct rt_error *write_file(const struct rt_cache *cache, int folder, const char *name, struct rt_bytes bytes,
-				   bool executable)
+static bool is_checked(const struct source *source, enum rt_cache_part part)
 {
-	char temp[64];
-	_cleanup_close_ int fd = -1;
+	return source->fd >= 0 && (part == RT_CACHE_ELF || part == RT_CACHE_DEBUG);
+}
 
-	snprintf(temp, sizeof(temp), ".%s.%d.tmp", name, getpid());
-	unlinkat(folder, temp, 0);
-	fd = openat(folder, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, executable ? 0755 : 0644);
-	if (fd < 0)
-		return cannot(cache, name);
-	if (!write_all(fd, bytes) || close(rt_take_fd(&fd)) || renameat(folder, temp, folder, name)) {
-		struct rt_error *err = cannot(cache, name);
-
-		unlinkat(folder, temp, 0);
-		return err;
-	}
+/* Into the open temporary file. */
+static struct rt_error *fill(const struct rt_cache *cache, int fd, const struct name *name, const struct source *source)
+{
+	if (source->fd < 0 ? !rt_cache_write(fd, source->bytes) : !rt_cache_copy(source->fd, fd))
+		return cannot(cache, rt_cache_part_name(name->part));
+	if (is_checked(source, name->part) && !holds(fd, name))
+		return rt_error_new(RT_E_BUILD_ID, "%s changed meanwhile: it is not the file that ran", name->path);
 	return NULL;
+}
+
+static struct rt_error *write_file(const struct rt_cache *cache, int folder, const struct name *name,
+				   const struct source *source)
+{
+	const char *part = rt_cache_part_name(name->part);
+	_cleanup_close_ int fd = -1;
+	struct rt_error *err;
+	char temp[64];
+
+	snprintf(temp, sizeof(temp), ".%s.%d.tmp", part, getpid());
+	unlinkat(folder, temp, 0);
+	fd = openat(folder, temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    name->part == RT_CACHE_ELF ? 0755 : 0644);
+	if (fd < 0)
+		return cannot(cache, part);
+	err = fill(cache, fd, name, source);
+	if (!err && (close(rt_take_fd(&fd)) || renameat(folder, temp, folder, part)))
+		err = cannot(cache, part);
+	if (err)
+		unlinkat(folder, temp, 0);
+	return err;
 }
 
 /* The folder that the id's link leads to, -1: none */
@@ -118,20 +148,49 @@ static struct rt_error *make_link(const struct rt_cache *cache, const char *link
 	return NULL;
 }
 
-struct rt_error *rt_cache_put(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
-			      enum rt_cache_part part, struct rt_bytes bytes, bool *ret_new)
+/* Is there something already that stays? */
+static bool is_there(int folder, const struct name *name, const struct source *source)
 {
-	_cleanup_free_ char *link = rt_cache_link(id, id_size), *below = NULL;
-	_cleanup_close_ int folder = -1, lock = -1;
-	const char *name = rt_cache_part_name(part), *hex;
+	const char *part = rt_cache_part_name(name->part);
+	_cleanup_close_ int fd = -1;
 	struct stat st;
+
+	if (fstatat(folder, part, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		return false;
+	if (!is_checked(source, name->part) || name->part != RT_CACHE_ELF)
+		return true;
+	fd = openat(folder, part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd >= 0 && holds(fd, name);
+}
+
+/* A folder that was made for nothing is no entry. */
+static void drop_folder(const struct rt_cache *cache, const char *below)
+{
+	_cleanup_free_ char *path = strdup(below);
+	char *slash;
+
+	while (path && *path && !unlinkat(cache->fd, path + (*path == '/'), AT_REMOVEDIR)) {
+		slash = strrchr(path, '/');
+		if (!slash)
+			return;
+		*slash = 0;
+	}
+}
+
+static struct rt_error *put(struct rt_cache *cache, const struct name *name, const struct source *source, bool *ret_new)
+{
+	_cleanup_free_ char *link = rt_cache_link(name->id, name->id_size), *below = NULL;
+	_cleanup_close_ int folder = -1, lock = -1;
+	struct rt_error *err = NULL;
+	const char *hex;
 	bool made = false;
 
 	if (!link)
-		return id_size && id_size <= RT_CACHE_ID_MAX ? rt_error_nomem()
-							     : rt_error_new(RT_E_FORMAT, "%s has no build-id", path);
-	if (!plain_path(path))
-		return rt_error_new(RT_E_FORMAT, "%s is no path that a cache can hold", path);
+		return name->id_size && name->id_size <= RT_CACHE_ID_MAX
+			       ? rt_error_nomem()
+			       : rt_error_new(RT_E_FORMAT, "%s has no build-id", name->path);
+	if (!plain_path(name->path))
+		return rt_error_new(RT_E_FORMAT, "%s is no path that a cache can hold", name->path);
 	if (cache->fd < 0)
 		return rt_error_new(RT_E_UNWRITABLE, "the build-id cache %s is not there", cache->root);
 	lock = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -140,19 +199,62 @@ struct rt_error *rt_cache_put(struct rt_cache *cache, const uint8_t *id, size_t 
 	folder = linked_folder(cache, link);
 	if (folder < 0) {
 		hex = link + strlen(".build-id/");
-		if (asprintf(&below, "%s/%.2s%s", path, hex, hex + 3) < 0)
+		if (asprintf(&below, "%s/%.2s%s", name->path, hex, hex + 3) < 0)
 			return rt_error_nomem();
 		folder = make_folder(cache->fd, below);
 		if (folder < 0)
 			return cannot(cache, below);
 	}
-	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode)) {
-		RT_TRY(write_file(cache, folder, name, bytes, part == RT_CACHE_ELF));
-		made = true;
+	if (!is_there(folder, name, source)) {
+		err = write_file(cache, folder, name, source);
+		made = !err;
 	}
-	if (below)
-		RT_TRY(make_link(cache, link, path));
-	if (ret_new)
+	if (err && below)
+		drop_folder(cache, below);
+	if (!err && below)
+		err = make_link(cache, link, name->path);
+	if (!err && ret_new)
 		*ret_new = made;
+	return err;
+}
+
+struct rt_error *rt_cache_put(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
+			      enum rt_cache_part part, struct rt_bytes bytes, bool *ret_new)
+{
+	const struct source source = { .bytes = bytes, .fd = -1 };
+	const struct name name = { id, id_size, path, part };
+
+	return put(cache, &name, &source, ret_new);
+}
+
+struct rt_error *rt_cache_put_fd(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
+				 enum rt_cache_part part, int fd, bool *ret_new)
+{
+	const struct source source = { .fd = fd };
+	const struct name name = { id, id_size, path, part };
+
+	return put(cache, &name, &source, ret_new);
+}
+
+bool rt_cache_holds(const struct rt_cache *cache, const uint8_t *id, size_t id_size)
+{
+	const struct name name = { id, id_size, "", RT_CACHE_ELF };
+	_cleanup_close_ int fd = -1;
+	struct rt_error *err = rt_cache_get(cache, id, id_size, RT_CACHE_ELF, &fd);
+
+	rt_error_free(err);
+	return !err && holds(fd, &name);
+}
+
+struct rt_error *rt_cache_stash(struct rt_cache *cache, int fd, int *ret_fd)
+{
+	_cleanup_close_ int copy = -1;
+
+	if (cache->fd < 0)
+		return rt_error_new(RT_E_UNWRITABLE, "the build-id cache %s is not there", cache->root);
+	copy = openat(cache->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (copy < 0 || !rt_cache_copy(fd, copy))
+		return cannot(cache, "a copy");
+	*ret_fd = rt_take_fd(&copy);
 	return NULL;
 }

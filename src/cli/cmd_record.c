@@ -85,6 +85,7 @@ static struct rt_error *finish(struct rt_launch *launch, struct rt_recorder *rec
 		own_status = WIFSIGNALED(program) ? 128 + WTERMSIG(program) : WEXITSTATUS(program);
 	RT_TRY(rt_pipeline_end_recording(p, program));
 	RT_TRY(rt_recorder_hand_over(recorder));
+	RT_TRY(rt_recorder_keep(recorder));
 	RT_TRY(rt_recorder_convert(recorder));
 	*ret = own_status ? own_status : p->lost ? RT_EXIT_TRUST : RT_EXIT_OK;
 	if (!p->events && !recorder->observe_only) {

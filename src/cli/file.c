@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -24,6 +25,24 @@ bool rt_invoking_user(uid_t *ret_uid, gid_t *ret_gid)
 	*ret_uid = (uid_t)uid;
 	*ret_gid = (gid_t)gid;
 	return true;
+}
+
+struct rt_error *rt_user_cache_root(char **ret)
+{
+	const char *told = getenv("PERF_BUILDID_DIR");
+	struct passwd pw, *found = NULL;
+	char buffer[16384], *root;
+	uid_t uid;
+	gid_t gid;
+
+	*ret = NULL;
+	if ((told && *told) || !rt_invoking_user(&uid, &gid) || getpwuid_r(uid, &pw, buffer, sizeof(buffer), &found) ||
+	    !found || !found->pw_dir || !*found->pw_dir)
+		return NULL;
+	if (asprintf(&root, "%s/.debug", found->pw_dir) < 0)
+		return rt_error_nomem();
+	*ret = root;
+	return NULL;
 }
 
 struct rt_error *rt_file_create(const char *path, int *ret)

@@ -10,3 +10,9 @@ RT_CHECK struct rt_error *rt_file_create(const char *path, int *ret);
 
 /* true, and the ids of the user behind sudo, when we run as root for one. */
 bool rt_invoking_user(uid_t *ret_uid, gid_t *ret_gid);
+
+/*
+ * The build-id cache of the user behind sudo: a report of that user looks there. *ret NULL: nobody is behind us, or
+ * PERF_BUILDID_DIR names one: as rt_cache_open() says. Caller frees.
+ */
+RT_CHECK struct rt_error *rt_user_cache_root(char **ret);

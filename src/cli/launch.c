@@ -98,8 +98,10 @@ struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options
 	pipeline.lifetime.types = types;
 	pipeline.lifetime.strict = options->strict;
 	RT_TRY(rt_pipeline_init(&launch->pipeline, &pipeline));
-	if (recorder)
+	if (recorder) {
 		recorder->pipeline = &launch->pipeline;
+		launch->pipeline.binaries = recorder->binaries;
+	}
 	err = run(launch, options, types, scan, recorder);
 	if (!err || !(launch->pipeline.events || launch->pipeline.samples))
 		return err;

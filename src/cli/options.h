@@ -43,6 +43,7 @@ struct rt_options {
 	size_t switch_bytes; /* both 0: at a signal */
 	uint64_t switch_ns;
 	const char *control;
+	bool no_cache, cache_all; /* which of the mapped files go into the build-id cache: none, all */
 	/* output */
 	enum rt_format format;
 	enum rt_color color;
@@ -97,6 +98,7 @@ enum {
 	RT_OPT_MAX_SIZE,
 	RT_OPT_SWITCH_OUTPUT,
 	RT_OPT_CONTROL,
+	RT_OPT_BUILDID_ALL,
 };
 
 /* Groups. */

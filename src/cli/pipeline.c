@@ -59,6 +59,8 @@ static struct rt_error *record(struct rt_event_sink *self, const struct rt_wire_
 		p->first_ns = p->first_ns ? p->first_ns : record->time_ns;
 		p->last_ns = record->time_ns;
 	}
+	if (p->binaries)
+		RT_TRY(rt_binaries_record(p->binaries, record));
 	if (record->kind == RT_WIRE_PERF || record->kind == RT_WIRE_ATTR)
 		return record_perf(p, record);
 	RT_TRY(rt_maps_record(p->maps, record));
@@ -68,13 +70,13 @@ static struct rt_error *record(struct rt_event_sink *self, const struct rt_wire_
 	return p->writer ? record_spool(p, record) : NULL;
 }
 
-/* The cache that lies beside the recording, as an archive unpacks it; then the user's. */
+/* The cache that lies beside the recording, as an archive unpacks it; then that of the user behind sudo, then ours. */
 static struct rt_error *open_caches(struct rt_pipeline *p, const char *input)
 {
-	_cleanup_free_ char *beside = NULL;
+	_cleanup_free_ char *beside = NULL, *user = NULL;
 	const char *slash = input ? strrchr(input, '/') : NULL;
+	struct rt_error *err = NULL;
 	size_t n = 0;
-	struct rt_error *err;
 
 	if (input) {
 		int folder = slash ? (int)(slash - input + 1) : 0;
@@ -84,9 +86,13 @@ static struct rt_error *open_caches(struct rt_pipeline *p, const char *input)
 			return rt_error_nomem();
 		RT_TRY(rt_cache_open(beside, false, &p->caches[n++]));
 	}
-	err = rt_cache_open(NULL, false, &p->caches[n]);
 	/* a cache that cannot be read is one that has nothing */
+	RT_TRY(rt_user_cache_root(&user));
+	if (user)
+		err = rt_cache_open(user, false, &p->caches[n]);
+	n += user && !err;
 	rt_error_free(err);
+	rt_error_free(rt_cache_open(NULL, false, &p->caches[n]));
 	return NULL;
 }
 
@@ -145,9 +151,13 @@ void rt_pipeline_deinit(struct rt_pipeline *p)
 	*p = (struct rt_pipeline){ .fd = -1 };
 }
 
-static void give_image(void *arg, uint32_t module, const struct rt_image *image)
+static void give_image(void *arg, uint32_t module, const struct rt_image *image, int fd)
 {
 	struct rt_pipeline *p = arg;
+
+	/* without it the report says what is missing */
+	if (p->binaries)
+		rt_error_free(rt_binaries_module(p->binaries, module, image, fd));
 
 	/* without it the chain opens the file itself */
 	if (p->chain)

@@ -10,6 +10,7 @@
 #include "capture/spool.h"
 #include "lifetime/lifetime.h"
 #include "maps/maps.h"
+#include "session/binaries.h"
 #include "session/session.h"
 #include "symbol/chain.h"
 
@@ -28,10 +29,11 @@ struct rt_pipeline {
 	struct rt_event_sink sink; /* take records here */
 	struct rt_maps *maps;
 	char *sources;              /* folder of kept source files */
-	struct rt_cache *caches[3]; /* asked for files that are gone; NULL-terminated */
+	struct rt_cache *caches[4]; /* asked for files that are gone; NULL-terminated */
 	struct rt_chain *chain;
 	struct rt_lifetime *lifetime;
 	struct rt_namer *namer;
+	struct rt_binaries *binaries; /* keeps the files that are mapped; not owned, NULL = none */
 	struct rt_spool_writer *writer;
 	struct rt_sink file;
 	int fd;

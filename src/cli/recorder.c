@@ -9,6 +9,8 @@
 #include <time.h>
 
 #include "cli/convert.h"
+#include "cli/failure.h"
+#include "cli/file.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
 
@@ -235,6 +237,49 @@ static struct rt_error *open_sampler(struct rt_recorder *r)
 	return rt_recorder_add(r, &r->delay);
 }
 
+/* A recording without the binaries is still one. err is used up. */
+static void say_unkept(struct rt_error *err, const char *what)
+{
+	_cleanup_free_ char *fix = err->fix ? strdup(err->fix) : NULL;
+	struct rt_error *said = rt_error_new(RT_E_KEEP, "%s: %s", what, err->message);
+
+	rt_error_free(err);
+	(void)rt_failure(rt_error_fix(said, "%s", fix ?: "-N: do not try; reftrace archive keeps what is still there"));
+}
+
+static struct rt_error *open_binaries(struct rt_recorder *r)
+{
+	struct rt_binaries_options options = { .all = r->options->cache_all };
+	_cleanup_free_ char *root = NULL;
+	struct rt_error *err;
+
+	RT_TRY(rt_user_cache_root(&root));
+	options.root = root;
+	options.as_user = rt_invoking_user(&options.uid, &options.gid);
+	err = rt_binaries_create(&options, &r->binaries);
+	if (err && err->code == RT_E_NOMEM)
+		return err;
+	if (err)
+		say_unkept(err, "the binaries are not kept");
+	return NULL;
+}
+
+struct rt_error *rt_recorder_keep(struct rt_recorder *r)
+{
+	struct rt_binaries_result result;
+	char what[64];
+
+	if (!r->binaries)
+		return NULL;
+	RT_TRY(rt_binaries_put(r->binaries, &result));
+	if (!result.missing)
+		return NULL;
+	snprintf(what, sizeof(what), "%zu of %zu binaries could not be kept", result.missing,
+		 result.missing + result.kept + result.known);
+	say_unkept(result.failure ?: rt_error_new(RT_E_NOT_FOUND, "they are gone"), what);
+	return NULL;
+}
+
 struct rt_error *rt_recorder_init(struct rt_recorder *r, const struct rt_options *options, const char *const *argv)
 {
 	struct rt_control_hooks hooks = { .snapshot = on_snapshot, .stop = on_stop, .arg = r };
@@ -245,6 +290,8 @@ struct rt_error *rt_recorder_init(struct rt_recorder *r, const struct rt_options
 	rt_progress_init(&r->progress, options->quiet);
 	if (rt_options_sample(options))
 		RT_TRY(open_sampler(r));
+	if (!options->no_cache)
+		RT_TRY(open_binaries(r));
 	r->keeper = (struct rt_side_source){ .start = keeper_start, .drain = keeper_drain, .fd = -1 };
 	RT_TRY(rt_recorder_add(r, &r->keeper));
 	if (options->control) {
@@ -302,6 +349,7 @@ void rt_recorder_deinit(struct rt_recorder *r)
 	rt_control_closep(&r->control);
 	rt_sampler_closep(&r->sampler);
 	rt_bpf_source_destroyp(&r->bpf);
+	rt_binaries_destroyp(&r->binaries);
 	if (r->delay.fd >= 0)
 		close(r->delay.fd);
 	for (size_t i = 0; i < r->finished.len; i++)

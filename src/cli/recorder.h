@@ -20,8 +20,9 @@ struct rt_recorder {
 	const char *const *argv;
 	struct rt_pipeline *pipeline; /* bound by rt_launch_run() */
 	struct rt_session *session;
-	struct rt_sampler *sampler; /* NULL: lifetimes alone */
-	struct rt_bpf_source *bpf;  /* beside the sampler: programs whose code it may hit */
+	struct rt_sampler *sampler;   /* NULL: lifetimes alone */
+	struct rt_binaries *binaries; /* NULL: none are kept */
+	struct rt_bpf_source *bpf;    /* beside the sampler: programs whose code it may hit */
 	struct rt_control *control;
 	struct rt_side_source delay, keeper; /* keeper: size and switching, drained after the others */
 	struct rt_side_source *sources[RT_RECORDER_SOURCES];
@@ -62,6 +63,9 @@ void rt_recorder_tick(void *arg);
  * closed for writing. With --switch-output it gets its name with the time here.
  */
 RT_CHECK struct rt_error *rt_recorder_hand_over(struct rt_recorder *recorder);
+
+/* Puts the binaries that were hit into the build-id cache; says on stderr what cannot be kept. */
+RT_CHECK struct rt_error *rt_recorder_keep(struct rt_recorder *recorder);
 
 /*
  * Makes perf.data of everything that was handed over. Not while recording: it takes a while, and rings would overflow.

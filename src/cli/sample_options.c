@@ -23,6 +23,10 @@ static const struct argp_option sample_options[] = {
 	  "go on in a new file at SIGUSR2 (signal), or when this one has a SIZE (64M) or an age (30s)" },
 	{ "control", RT_OPT_CONTROL, "fifo:CTL[,ACK]", 0,
 	  "take commands from a fifo: enable, disable, snapshot, stop, ping; each is answered with ack" },
+	{ "buildid-all", RT_OPT_BUILDID_ALL, NULL, 0,
+	  "keep every mapped binary in the build-id cache, not only those that were hit" },
+	{ "no-buildid-cache", 'N', NULL, 0, "keep no binaries in the build-id cache" },
+	{ "no-buildid", 'B', NULL, 0, "the same as -N; build-ids are recorded anyhow" },
 	{ 0 },
 };
 
@@ -112,6 +116,13 @@ static error_t parse_sample(int key, char *arg, struct argp_state *state)
 	case RT_OPT_CONTROL:
 		options->control = arg;
 		return 0;
+	case RT_OPT_BUILDID_ALL:
+		options->cache_all = true;
+		return 0;
+	case 'N':
+	case 'B':
+		options->no_cache = true;
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -143,6 +154,8 @@ struct rt_error *rt_options_check_sample(const struct rt_options *o)
 				   o->verb);
 	else if (o->delay_forever && !o->control)
 		err = rt_error_new(RT_E_USAGE, "%s: -D -1 without --control would never begin", o->verb);
+	else if (o->no_cache && o->cache_all)
+		err = rt_error_new(RT_E_USAGE, "%s: both -N and --buildid-all", o->verb);
 	else if (o->switch_output && rt_options_lifetimes(o))
 		err = rt_error_new(RT_E_USAGE, "%s: --switch-output cuts objects from their history: it is for samples",
 				   o->verb);

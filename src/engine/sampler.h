@@ -12,8 +12,8 @@
  *     RT_WIRE_PERF         FINISHED_ROUND (type 68) after each pass over all rings
  *     RT_BLOB_HOST         the machine; RT_BLOB_TRACING_DATA where a tracepoint is used
  *
- * One ring per CPU, shared by all events of that CPU. Every sample holds IDENTIFIER, IP, TID, TIME
- * (CLOCK_MONOTONIC), CPU and PERIOD; CALLCHAIN when asked for, RAW for tracepoints.
+ * Two rings per CPU: one for the samples of all events, one for the side-band, which wakes at once. Every sample holds
+ * IDENTIFIER, IP, TID, TIME (CLOCK_MONOTONIC), CPU and PERIOD; CALLCHAIN when asked for, RAW for tracepoints.
  */
 #pragma once
 

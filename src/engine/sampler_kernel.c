@@ -78,7 +78,7 @@ static struct rt_error *emit_module(struct rt_sampler *s, struct rt_event_sink *
 		return NULL;
 	snprintf(shown, sizeof(shown), "[%s]", name);
 	snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", name);
-	rt_sampler_build_id_of_notes(path, &map.build_id);
+	rt_build_id_of_notes(path, &map.build_id);
 	map.name = shown;
 	return rt_sampler_emit_map(s, sink, &map);
 }
@@ -101,7 +101,7 @@ struct rt_error *rt_sampler_emit_kernel(struct rt_sampler *s, struct rt_event_si
 		return NULL;
 	map.start = map.offset = s->kernel.start;
 	map.bytes = s->kernel.end - s->kernel.start;
-	rt_sampler_build_id_of_notes("/sys/kernel/notes", &map.build_id);
+	rt_build_id_of_notes("/sys/kernel/notes", &map.build_id);
 	RT_TRY(rt_sampler_emit_map(s, sink, &map));
 	modules = fopen("/proc/modules", "re");
 	while (modules && getline(&line, &cap, modules) > 0)

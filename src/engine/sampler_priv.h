@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "base/sink.h"
+#include "elf/build_id.h"
 #include "engine/event_name.h"
 #include "engine/sampler.h"
 
@@ -40,8 +41,13 @@ struct rt_sampler_event {
 	RT_VEC(struct rt_sampler_fd) fds;
 };
 
+/*
+ * Two per CPU: side-band records have one of their own that wakes us at once. A file that was mapped is to be opened as
+ * long as its process lives, and a full ring of samples shall not push them out.
+ */
 struct rt_sampler_ring {
 	uint32_t cpu;
+	bool sideband;
 	int fd; /* of the event that owns the buffer; owned by the event */
 	struct perf_event_mmap_page *page;
 	uint8_t *data;
@@ -94,7 +100,7 @@ RT_CHECK struct rt_error *rt_sampler_cpus(struct rt_sampler *s);
 /* ---- sampler_ring.c ---- */
 
 /* Maps the buffer of fd; halves it where the limit for locked memory says no. */
-RT_CHECK struct rt_error *rt_sampler_ring_map(struct rt_sampler *s, uint32_t cpu, int fd);
+RT_CHECK struct rt_error *rt_sampler_ring_map(struct rt_sampler *s, uint32_t cpu, bool sideband, int fd);
 /* Hands over what lies in all rings; *ret_some: there was something. */
 RT_CHECK struct rt_error *rt_sampler_rings_read(struct rt_sampler *s, struct rt_event_sink *sink, bool *ret_some);
 void rt_sampler_rings_unmap(struct rt_sampler *s);
@@ -130,16 +136,6 @@ RT_CHECK struct rt_error *rt_synth_end(struct rt_synth *r, struct rt_sampler *s,
 /* COMM, FORK and MMAP2 of the processes in s->tasks, or of all with -a. */
 RT_CHECK struct rt_error *rt_sampler_emit_tasks(struct rt_sampler *s, struct rt_event_sink *sink);
 
-/* ---- sampler_build_id.c ---- */
-
-struct rt_sampler_build_id {
-	uint8_t id[20];
-	uint8_t size; /* 0 = none */
-};
-/* The build-id note of an ELF file, or among raw notes (/sys/kernel/notes). false: none, or no ELF file. */
-bool rt_sampler_build_id_of_file(int fd, struct rt_sampler_build_id *ret);
-bool rt_sampler_build_id_of_notes(const char *path, struct rt_sampler_build_id *ret);
-
 /* What MMAP2 holds between pgoff and the name. */
 struct rt_synth_map {
 	uint32_t pid, tid;
@@ -148,7 +144,7 @@ struct rt_synth_map {
 	uint64_t inode;
 	uint32_t prot, flags;
 	uint16_t cpumode;
-	struct rt_sampler_build_id build_id;
+	struct rt_build_id build_id;
 	const char *name;
 };
 RT_CHECK struct rt_error *rt_sampler_emit_map(struct rt_sampler *s, struct rt_event_sink *sink,

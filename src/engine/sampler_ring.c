@@ -6,6 +6,8 @@
 #include "engine/sampler_priv.h"
 
 #define RING_MIN (16 * 1024)
+/* Some hundred mappings, as long as a pass over all rings may take. */
+#define SIDEBAND_BYTES (128 * 1024)
 
 static struct rt_error *no_ring(const struct rt_sampler *s, int errnum)
 {
@@ -16,13 +18,14 @@ static struct rt_error *no_ring(const struct rt_sampler *s, int errnum)
 				 "kernel.perf_event_mlock_kb=4096");
 }
 
-struct rt_error *rt_sampler_ring_map(struct rt_sampler *s, uint32_t cpu, int fd)
+struct rt_error *rt_sampler_ring_map(struct rt_sampler *s, uint32_t cpu, bool sideband, int fd)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = page;
-	struct rt_sampler_ring ring = { .cpu = cpu, .fd = fd };
+	size_t want = sideband ? SIDEBAND_BYTES : s->options.ring_bytes;
+	struct rt_sampler_ring ring = { .cpu = cpu, .sideband = sideband, .fd = fd };
 	void *map;
 
-	while (bytes < s->options.ring_bytes && bytes < (size_t)1 << 30)
+	while (bytes < want && bytes < (size_t)1 << 30)
 		bytes *= 2;
 	for (;;) {
 		map = mmap(NULL, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -31,7 +34,8 @@ struct rt_error *rt_sampler_ring_map(struct rt_sampler *s, uint32_t cpu, int fd)
 		if ((errno != EPERM && errno != ENOMEM) || bytes <= RING_MIN)
 			return no_ring(s, errno);
 		bytes /= 2;
-		s->options.ring_bytes = bytes;
+		if (!sideband)
+			s->options.ring_bytes = bytes;
 	}
 	ring.page = map;
 	ring.data = (uint8_t *)map + page;

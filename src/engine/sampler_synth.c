@@ -92,7 +92,7 @@ struct rt_error *rt_sampler_emit_map(struct rt_sampler *s, struct rt_event_sink 
 /* Build-ids that were read: most processes map the same few files. */
 struct known_files {
 	struct rt_map by_inode; /* device, inode -> index + 1 */
-	RT_VEC(struct rt_sampler_build_id) ids;
+	RT_VEC(struct rt_build_id) ids;
 };
 
 /* The mapped file itself; where that may not be opened, what lies at its path now, if it is the same file. */
@@ -120,9 +120,9 @@ static int open_mapped(uint32_t pid, const struct rt_maps_line *line)
 	return fd;
 }
 
-static struct rt_sampler_build_id build_id_of(struct known_files *known, uint32_t pid, const struct rt_maps_line *line)
+static struct rt_build_id build_id_of(struct known_files *known, uint32_t pid, const struct rt_maps_line *line)
 {
-	struct rt_sampler_build_id id = { .size = 0 };
+	struct rt_build_id id = { .size = 0 };
 	struct rt_key key = rt_key_make((uint64_t)line->dev_major << 32 | line->dev_minor, line->inode);
 	uint64_t *slot = rt_map_put(&known->by_inode, key, NULL);
 	int fd;
@@ -132,7 +132,7 @@ static struct rt_sampler_build_id build_id_of(struct known_files *known, uint32_
 	fd = open_mapped(pid, line);
 	if (fd < 0)
 		return id;
-	rt_sampler_build_id_of_file(fd, &id);
+	rt_build_id_of_file(fd, &id);
 	close(fd);
 	if (slot && rt_vec_push(&known->ids, id))
 		*slot = known->ids.len;

@@ -53,10 +53,10 @@ static void more_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static struct rt_sampler_ring *ring_of(struct rt_sampler *s, uint32_t cpu)
+static struct rt_sampler_ring *ring_of(struct rt_sampler *s, uint32_t cpu, bool sideband)
 {
 	for (size_t i = s->rings.len; i--;) {
-		if (s->rings.data[i].cpu == cpu)
+		if (s->rings.data[i].cpu == cpu && s->rings.data[i].sideband == sideband)
 			return &s->rings.data[i];
 	}
 	return NULL;
@@ -66,10 +66,20 @@ static struct rt_sampler_ring *ring_of(struct rt_sampler *s, uint32_t cpu)
 static struct rt_error *join_ring(struct rt_sampler *s, const struct rt_sampler_event *event, uint32_t cpu, int fd)
 {
 	struct epoll_event poll = { .events = EPOLLIN };
-	struct rt_sampler_ring *ring = ring_of(s, cpu);
+	bool sideband = !event->desc;
+	struct rt_sampler_ring *ring = ring_of(s, cpu, sideband), *samples = ring_of(s, cpu, false);
 
 	if (!ring) {
-		RT_TRY(rt_sampler_ring_map(s, cpu, fd));
+		struct rt_error *err = rt_sampler_ring_map(s, cpu, sideband, fd);
+
+		/* no memory may be locked for a second one: then they share */
+		if (err && samples) {
+			ring = samples;
+			rt_error_free(rt_take(err));
+		}
+		RT_TRY(err);
+	}
+	if (!ring) {
 		if (epoll_ctl(s->source.fd, EPOLL_CTL_ADD, fd, &poll))
 			return rt_error_errno(RT_E_SYSTEM, errno, "cannot watch a perf ring");
 		return NULL;
@@ -88,8 +98,8 @@ static struct rt_error *open_one(struct rt_sampler *s, size_t index, int pid, ui
 	struct rt_sampler_fd kept = { 0 };
 	uint64_t *slot;
 
-	/* a watermark of a quarter: the timer comes first unless there is much */
-	event->attr.wakeup_watermark = (uint32_t)(s->options.ring_bytes / 4);
+	/* a watermark of a quarter: the timer comes first unless there is much; each side-band record counts */
+	event->attr.wakeup_watermark = event->desc ? (uint32_t)(s->options.ring_bytes / 4) : 1;
 	fd = rt_sampler_perf_open(&event->attr, pid, (int)cpu);
 	if (fd < 0 && (errno == ESRCH || errno == ENODEV)) {
 		*ret_gone = true;

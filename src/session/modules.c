@@ -75,12 +75,11 @@ static struct rt_error *announce(struct rt_session *s, struct rt_module *m, bool
 	return rt_emit(s, &record->head, 0, 0);
 }
 
-/* Opens the file as a module. A file that is no ELF file is none: *ret is 0. */
-static struct rt_error *open_module(struct rt_session *s, struct rt_process *p, const char *path,
-				    const struct rt_maps_line *line, const struct stat *st, uint32_t *ret)
+/* Takes the file behind fd (< 0: errno says why not) as a module. A file that is no ELF file is none: *ret is 0. */
+static struct rt_error *open_module(struct rt_session *s, struct rt_process *p, int fd, const struct rt_maps_line *line,
+				    const struct stat *st, uint32_t *ret)
 {
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct rt_error *err = NULL;
 	struct rt_module *m;
 
@@ -150,9 +149,10 @@ static struct rt_error *module_of(struct rt_session *s, struct rt_process *p, co
 		return NULL;
 	main_image = !p->main_module && is_main(p->tgid, &st);
 	if (fresh) {
+		_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		struct rt_module *m;
 
-		RT_TRY(open_module(s, p, path, line, &st, ret));
+		RT_TRY(open_module(s, p, fd, line, &st, ret));
 		known = rt_map_get(&s->files, rt_key_make(hash_stat(&st), st.st_ino));
 		if (known)
 			*known = *ret;
@@ -162,7 +162,7 @@ static struct rt_error *module_of(struct rt_session *s, struct rt_process *p, co
 		m->main = main_image;
 		RT_TRY(announce(s, m, line->deleted));
 		if (s->hooks.image)
-			s->hooks.image(s->hooks.arg, m->id, m->image);
+			s->hooks.image(s->hooks.arg, m->id, m->image, fd);
 	}
 	if (main_image) {
 		p->main_module = *ret;

@@ -37,8 +37,9 @@ struct rt_session_options {
 /* What the session asks of its owner. */
 struct rt_session_hooks {
 	struct rt_event_sink *sink; /* the stream */
-	/* Opened images, for the symbol chain; image lives until rt_session_destroy(). May be NULL. */
-	void (*image)(void *arg, uint32_t module, const struct rt_image *image);
+	/* Opened images, for the symbol chain; image lives until rt_session_destroy(), its file fd during the call.
+	 * Before MAP records name the module. May be NULL. */
+	void (*image)(void *arg, uint32_t module, const struct rt_image *image, int fd);
 	/* Live objects of a process, for the census. May be NULL. */
 	void (*live)(void *arg, uint32_t pid, bool (*visit)(const struct rt_live *live, void *visit_arg),
 		     void *visit_arg);

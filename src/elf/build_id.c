@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Build-ids without opening a whole image: of each mapping of each process, when all of them are recorded. */
+/* Build-ids without opening a whole image: a few reads of its notes. */
 #include <elf.h>
 #include <fcntl.h>
 
 #include "base/bytes.h"
 #include "base/fs.h"
-#include "engine/sampler_priv.h"
+#include "elf/build_id.h"
 
 enum { NOTES_MAX = 64 * 1024, SEGMENTS_MAX = 256 };
 
-static bool find_note(struct rt_bytes notes, size_t align, struct rt_sampler_build_id *ret)
+static bool find_note(struct rt_bytes notes, size_t align, struct rt_build_id *ret)
 {
 	struct rt_cursor c = rt_cursor_make(notes, false);
 	uint32_t name_size, desc_size, type;
@@ -31,7 +31,7 @@ static bool find_note(struct rt_bytes notes, size_t align, struct rt_sampler_bui
 	return false;
 }
 
-static bool read_notes(int fd, uint64_t offset, uint64_t size, uint64_t align, struct rt_sampler_build_id *ret)
+static bool read_notes(int fd, uint64_t offset, uint64_t size, uint64_t align, struct rt_build_id *ret)
 {
 	_cleanup_free_ uint8_t *notes = NULL;
 	ssize_t n;
@@ -43,7 +43,7 @@ static bool read_notes(int fd, uint64_t offset, uint64_t size, uint64_t align, s
 	return n > 0 && find_note(rt_bytes_make(notes, (size_t)n), align == 8 ? 8 : 4, ret);
 }
 
-bool rt_sampler_build_id_of_file(int fd, struct rt_sampler_build_id *ret)
+bool rt_build_id_of_file(int fd, struct rt_build_id *ret)
 {
 	static const uint8_t order = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? ELFDATA2MSB : ELFDATA2LSB;
 	union {
@@ -80,7 +80,7 @@ bool rt_sampler_build_id_of_file(int fd, struct rt_sampler_build_id *ret)
 	return false;
 }
 
-bool rt_sampler_build_id_of_notes(const char *path, struct rt_sampler_build_id *ret)
+bool rt_build_id_of_notes(const char *path, struct rt_build_id *ret)
 {
 	_cleanup_free_ char *notes = NULL;
 	size_t size = 0;
