@@ -131,7 +131,9 @@ def clean_env(**more):
     """The environment without what would change the outcome."""
     env = {k: v for k, v in os.environ.items()
            if not k.startswith(('REFTRACE', 'SUDO_', 'TRUTH_', 'DEBUGINFOD')) and k not in ('NO_COLOR', 'LD_PRELOAD')}
-    env.update({'LC_ALL': 'C.UTF-8', 'TERM': 'dumb'}, **more)
+    # record keeps the binaries that ran: not in the cache of whoever runs the tests
+    env.update({'LC_ALL': 'C.UTF-8', 'TERM': 'dumb', 'PERF_BUILDID_DIR': str(temp() / 'debug')})
+    env.update(more)
     return env
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The build-id cache: what perf sees of it, and what a hostile tree or path cannot do. */
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -82,6 +83,82 @@ TEST(perf_finds_it)
 	assert_ok(rt_cache_open(workdir_path(&w, "cache"), false, &cache));
 	fd = (close(rt_take_fd(&fd)), -1);
 	assert_ok(rt_cache_get(cache, id, 20, RT_CACHE_ELF, &fd));
+	workdir_remove(&w);
+}
+
+static int open_file(struct workdir *w, const char *name)
+{
+	int fd = open(workdir_path(w, name), O_RDONLY);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+TEST(put_open_file)
+{
+	_cleanup_(rt_cache_closep) struct rt_cache *cache = NULL;
+	_cleanup_close_ int fd = -1, other = -1;
+	struct workdir w;
+	bool made;
+
+	workdir_make(&w);
+	workdir_run(&w,
+		    "echo 'int main(void){return 0;}' >a.c && gcc -g -Wl,--build-id=0x%s a.c -o a.out && "
+		    "gcc -g -O1 -Wl,--build-id=0x00%s a.c -o b.out && objcopy --only-keep-debug a.out a.debug",
+		    HEX, &HEX[2]);
+	assert_ok(rt_cache_open(workdir_path(&w, "cache"), true, &cache));
+	fd = open_file(&w, "a.out");
+	other = open_file(&w, "b.out");
+	/* another file never lands under the id, and leaves nothing behind */
+	assert_false(rt_cache_holds(cache, id, 20));
+	assert_code(rt_cache_put_fd(cache, id, 20, "/opt/a", RT_CACHE_ELF, other, NULL), RT_E_BUILD_ID);
+	workdir_run(&w, "test -z \"$(find cache -type f -o -type l)\" && ! test -e cache/opt");
+	/* wherever the fd stands */
+	assert_true(lseek(fd, 100, SEEK_SET) == 100);
+	assert_ok(rt_cache_put_fd(cache, id, 20, "/opt/a", RT_CACHE_ELF, fd, &made));
+	assert_true(made && rt_cache_holds(cache, id, 20));
+	workdir_run(&w, "cmp a.out cache/.build-id/ab/%s/elf && test -x cache/opt/a/%s/elf", &HEX[2], HEX);
+	assert_ok(rt_cache_put_fd(cache, id, 20, "/opt/a", RT_CACHE_ELF, fd, &made));
+	assert_false(made);
+	/* what an older tool linked and somebody overwrote is replaced */
+	workdir_run(&w, "cp b.out cache/opt/a/%s/elf", HEX);
+	assert_false(rt_cache_holds(cache, id, 20));
+	assert_ok(rt_cache_put_fd(cache, id, 20, "/opt/a", RT_CACHE_ELF, fd, &made));
+	assert_true(made);
+	workdir_run(&w, "cmp a.out cache/.build-id/ab/%s/elf && test -z \"$(find cache -name '*.tmp')\"", &HEX[2]);
+	/* its debug file, and one of another program */
+	assert_code(rt_cache_put_fd(cache, id, 20, "/opt/a", RT_CACHE_DEBUG, other, NULL), RT_E_BUILD_ID);
+	close(other);
+	other = open_file(&w, "a.debug");
+	assert_ok(rt_cache_put_fd(cache, id, 20, "/opt/a", RT_CACHE_DEBUG, other, NULL));
+	workdir_run(&w, "cmp a.debug cache/.build-id/ab/%s/debug", &HEX[2]);
+	workdir_remove(&w);
+}
+
+TEST(stash)
+{
+	_cleanup_(rt_cache_closep) struct rt_cache *cache = NULL;
+	_cleanup_close_ int fd = -1, copy = -1;
+	struct workdir w;
+
+	workdir_make(&w);
+	workdir_run(&w,
+		    "echo 'int main(void){return 0;}' >a.c && gcc -Wl,--build-id=0x%s a.c -o a.out && cp a.out b.out",
+		    HEX);
+	assert_ok(rt_cache_open(workdir_path(&w, "cache"), true, &cache));
+	fd = open_file(&w, "a.out");
+	assert_ok(rt_cache_stash(cache, fd, &copy));
+	workdir_run(&w, "test -z \"$(ls -A cache)\" && : >a.out");
+	assert_code(rt_cache_put_fd(cache, id, 20, "/opt/a", RT_CACHE_ELF, fd, NULL), RT_E_BUILD_ID);
+	assert_ok(rt_cache_put_fd(cache, id, 20, "/opt/a", RT_CACHE_ELF, copy, NULL));
+	workdir_run(&w, "cmp b.out cache/opt/a/%s/elf", HEX);
+	/* from another file system, where the kernel does not copy by itself */
+	workdir_run(&w, "rm -r cache/opt cache/.build-id");
+	close(rt_take_fd(&copy));
+	copy = memfd_create("binary", MFD_CLOEXEC);
+	workdir_run(&w, "cat b.out >/proc/%d/fd/%d", getpid(), copy);
+	assert_ok(rt_cache_put_fd(cache, id, 20, "/memfd:binary", RT_CACHE_ELF, copy, NULL));
+	workdir_run(&w, "cmp b.out cache/.build-id/ab/%s/elf", &HEX[2]);
 	workdir_remove(&w);
 }
 
