@@ -11,7 +11,7 @@ import unittest
 
 import live
 
-RESERVED = ('object tree diff export probe cache top check suppress html tui '
+RESERVED = ('diff probe cache top check suppress html tui '
             'completion').split()
 
 
