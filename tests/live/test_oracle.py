@@ -309,9 +309,9 @@ class Oracle(live.LiveTest):
 
     def same_script(self, perf, rec):
         addresses = not perf.newer
-        theirs = samples(perf.run('script', rec, '--no-inline', *perf.demangle()), addresses, rec.comms)
         names = {}
         ours = samples(reftrace('script', '-i', rec.path), addresses, rec.comms, names)
+        theirs = samples(perf.run('script', rec, '--no-inline', *perf.demangle()), addresses, rec.comms, dict(names))
         self.assertGreater(len(theirs), 5)
         for i, (a, b) in enumerate(zip(ours, theirs)):
             self.assertEqual(a, b, f'sample {i} of {rec.name}: reftrace, perf {perf.version}')
