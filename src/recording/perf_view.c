@@ -120,7 +120,6 @@ struct rt_error *rt_recording_drain_wire(struct rt_recording *r, struct rt_recor
 		const struct rt_perf_event *events;
 		struct rt_perf_record record;
 		struct rt_wire_event event;
-		const struct rt_perf_event *events;
 		size_t count, len;
 		const char *word;
 		bool more;
