@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/intern.h"
 #include "cli/input.h"
+#include "cli/kernel.h"
 #include "cli/pipeline.h"
 
 enum { FRAMES_MAX = 64, CHAIN_MAX = 1024, SOURCE_MAX = 16 << 20 };
@@ -110,8 +111,8 @@ static struct rt_error *add_module(struct needs *n, uint32_t id, struct rt_archi
 	const char *path;
 	const struct rt_image *image = rt_chain_image(n->pipeline->chain, id, &path);
 
-	/* what never was a file: [vdso], [anon] */
-	if (path[0] != '/')
+	/* what never was a file: [anon]; of [vdso] there may be an image */
+	if (path[0] != '/' && !image)
 		return NULL;
 	if (!image) {
 		counts->missing++;
@@ -194,6 +195,8 @@ static struct rt_error *look(struct rt_input *input, struct needs *n)
 {
 	n->sink = (struct rt_recording_sink){ .wire = take_wire };
 	if (rt_recording_info(input->recording).has_perf) {
+		RT_TRY(rt_recording_code(input->recording, n->pipeline->chain));
+		RT_TRY(rt_kernel_give(input->recording, n->pipeline));
 		n->sink.side = take_side;
 		n->sink.perf = take_perf;
 	}

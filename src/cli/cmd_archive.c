@@ -93,11 +93,12 @@ static struct rt_error *open_archive(const struct rt_options *options, const cha
 {
 	const struct rt_archive_limits limits = { .bytes = options->max_size };
 	_cleanup_close_ int fd = -1;
+	struct rt_error *err;
 
 	RT_TRY(rt_fs_open_file(AT_FDCWD, path, false, &fd));
 	RT_TRY(rt_fs_map(fd, path, ret_bytes));
-	return rt_error_fix(rt_archive_open(*ret_bytes, path, &limits, ret),
-			    "make one: reftrace archive create -i RECORDING -o FILE");
+	err = rt_archive_open(*ret_bytes, path, &limits, ret);
+	return err && err->fix ? err : rt_error_fix(err, "make one: reftrace archive create -i RECORDING -o FILE");
 }
 
 static void list(const struct rt_archive *archive, int *ret)

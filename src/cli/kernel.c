@@ -2,7 +2,10 @@
 #include "cli/kernel.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/utsname.h>
 
 #include "base/fs.h"
 #include "recording/kernel_names.h"
@@ -36,13 +39,51 @@ static bool running_kernel(uint8_t id[20])
 	}
 }
 
-static const struct rt_perf_build_id *recorded_kernel(const struct rt_perf_header *header)
+/* The kernel of a recording: by the table of build-ids or, in streams, by its mapping. */
+static struct rt_recording_kernel recorded_kernel(const struct rt_recording_info *info)
 {
-	for (size_t i = 0; i < header->build_id_count; i++) {
-		if (!strcmp(header->build_ids[i].path, "[kernel.kallsyms]") && header->build_ids[i].size == 20)
-			return &header->build_ids[i];
+	struct rt_recording_kernel kernel = info->kernel;
+	const struct rt_perf_header *header = info->header;
+
+	for (size_t i = 0; i < header->build_id_count && !kernel.build_id_size; i++) {
+		const struct rt_perf_build_id *id = &header->build_ids[i];
+
+		if (strcmp(id->path, "[kernel.kallsyms]") != 0 || id->size != sizeof(kernel.build_id))
+			continue;
+		kernel.build_id_size = id->size;
+		memcpy(kernel.build_id, id->id, id->size);
 	}
-	return NULL;
+	return kernel;
+}
+
+/* Address of a symbol in the text of kallsyms; 0: not there. */
+static uint64_t address_of(const char *text, const char *name)
+{
+	_cleanup_free_ char *tail = NULL;
+	const char *at;
+	uint64_t address;
+
+	if (!text || asprintf(&tail, " T %s\n", name) < 0)
+		return 0;
+	at = strstr(text, tail);
+	while (at && at > text && at[-1] != '\n')
+		at--;
+	return at && rt_parse_u64(at, strspn(at, "0123456789abcdef"), 16, &address) ? address : 0;
+}
+
+/*
+ * Recordings of perf may have no build-id of the kernel (-z, -o -). The same release with its text at the same
+ * address, which is drawn anew at each boot, is the same kernel.
+ */
+static bool looks_the_same(const struct rt_recording_info *info, const char *kallsyms)
+{
+	const char *release = info->header->osrelease;
+	struct utsname name;
+
+	if (!info->kernel.text || uname(&name) || (release && strcmp(release, name.release) != 0))
+		return false;
+	return info->kernel.text == address_of(kallsyms, "_text") ||
+	       info->kernel.text == address_of(kallsyms, "_stext");
 }
 
 struct rt_error *rt_kernel_kallsyms(char **ret, size_t *ret_size)
@@ -57,15 +98,15 @@ struct rt_error *rt_kernel_kallsyms(char **ret, size_t *ret_size)
 	return err;
 }
 
-static struct rt_error *from_caches(const struct rt_pipeline *pipeline, const struct rt_perf_build_id *id, char **ret,
-				    size_t *ret_size)
+static struct rt_error *from_caches(const struct rt_pipeline *pipeline, const struct rt_recording_kernel *id,
+				    char **ret, size_t *ret_size)
 {
 	for (size_t i = 0; pipeline->caches[i]; i++) {
 		_cleanup_error_ struct rt_error *err = NULL;
 		_cleanup_close_ int fd = -1;
 		char path[32];
 
-		err = rt_cache_get(pipeline->caches[i], id->id, id->size, RT_CACHE_KALLSYMS, &fd);
+		err = rt_cache_get(pipeline->caches[i], id->build_id, id->build_id_size, RT_CACHE_KALLSYMS, &fd);
 		if (err)
 			continue;
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -74,21 +115,58 @@ static struct rt_error *from_caches(const struct rt_pipeline *pipeline, const st
 	return NULL;
 }
 
+/* The same kernel has the same vdso, and ours is mapped here. Its section headers stand at its end. */
+static void give_vdso(struct rt_pipeline *p)
+{
+	unsigned long at = getauxval(AT_SYSINFO_EHDR);
+	const uint8_t *start = (const uint8_t *)at; /* NOLINT(performance-no-int-to-ptr) */
+	ElfW(Ehdr) head;
+
+	if (!at || p->vdso)
+		return;
+	memcpy(&head, start, sizeof(head));
+	rt_error_free(rt_image_from_bytes(rt_bytes_make(start, head.e_shoff + (size_t)head.e_shnum * head.e_shentsize),
+					  "[vdso]", &p->vdso));
+	if (p->vdso)
+		rt_chain_give_vdso(p->chain, p->vdso);
+}
+
+/* The kallsyms of the recording's kernel; *ret stays NULL where they cannot be had. */
+static struct rt_error *find_kallsyms(const struct rt_recording *recording, struct rt_pipeline *pipeline, char **ret,
+				      size_t *ret_size)
+{
+	struct rt_recording_info info = rt_recording_info(recording);
+	struct rt_recording_kernel kernel = recorded_kernel(&info);
+	_cleanup_free_ char *text = NULL;
+	uint8_t running[20];
+	size_t size = 0;
+	bool same;
+
+	if (!kernel.build_id_size && !kernel.text)
+		return NULL;
+	same = kernel.build_id_size == sizeof(running) && running_kernel(running) &&
+	       !memcmp(running, kernel.build_id, sizeof(running));
+	if (!same && kernel.build_id_size)
+		return from_caches(pipeline, &kernel, ret, ret_size);
+	RT_TRY(rt_kernel_kallsyms(&text, &size));
+	if (!same && !looks_the_same(&info, text))
+		return NULL;
+	give_vdso(pipeline);
+	*ret = rt_take(text);
+	*ret_size = size;
+	return NULL;
+}
+
 struct rt_error *rt_kernel_give(const struct rt_recording *recording, struct rt_pipeline *pipeline)
 {
-	const struct rt_perf_build_id *id = recorded_kernel(rt_recording_info(recording).header);
 	_cleanup_free_ char *text = NULL;
 	struct rt_kernel_name *names = NULL;
 	struct rt_error *err = NULL;
 	size_t size = 0, count = 0;
-	uint8_t running[20];
 
-	if (!id)
+	RT_TRY(find_kallsyms(recording, pipeline, &text, &size));
+	if (!text)
 		return NULL;
-	if (running_kernel(running) && !memcmp(running, id->id, sizeof(running)))
-		RT_TRY(rt_kernel_kallsyms(&text, &size));
-	else
-		RT_TRY(from_caches(pipeline, id, &text, &size));
 	RT_TRY(rt_kernel_names(rt_bytes_make(text, size), NULL, &names, &count));
 	for (size_t i = 0; i < count && !err; i++)
 		err = rt_chain_add_code(pipeline->chain, &(struct rt_chain_code){ .start = names[i].start,

@@ -7,7 +7,7 @@
 
 /*
  * Gives the pipeline's chain the kernel's functions, if this machine runs the very kernel of the recording (by its
- * build-id), or a cache has its kallsyms. Finding none is success: addresses stay numbers.
+ * build-id, else by release and address), or a cache has its kallsyms. Finding none is success: addresses stay numbers.
  */
 RT_CHECK struct rt_error *rt_kernel_give(const struct rt_recording *recording, struct rt_pipeline *pipeline);
 

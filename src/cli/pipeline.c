@@ -144,6 +144,7 @@ void rt_pipeline_deinit(struct rt_pipeline *p)
 	free(p->cut);
 	rt_lifetime_destroyp(&p->lifetime);
 	rt_chain_destroyp(&p->chain);
+	rt_image_destroyp(&p->vdso);
 	free(p->sources);
 	for (size_t i = 0; p->caches[i]; i++)
 		rt_cache_close(p->caches[i]);

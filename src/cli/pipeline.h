@@ -28,6 +28,7 @@ struct rt_pipeline_options {
 struct rt_pipeline {
 	struct rt_event_sink sink; /* take records here */
 	struct rt_maps *maps;
+	struct rt_image *vdso;      /* our own; NULL until it is needed */
 	char *sources;              /* folder of kept source files */
 	struct rt_cache *caches[4]; /* asked for files that are gone; NULL-terminated */
 	struct rt_chain *chain;

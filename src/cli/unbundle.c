@@ -112,6 +112,37 @@ static struct rt_error *take(void *arg, const struct rt_archive_item *item, stru
 	return put_file(u, item->path, bytes);
 }
 
+/* Everything is looked at before the first file is written. */
+static struct rt_error *check(const struct rt_archive *archive)
+{
+	size_t count;
+	const struct rt_archive_item *items = rt_archive_items(archive, &count);
+	bool recording = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *path = items[i].path;
+		bool good = false;
+
+		if (!path)
+			continue;
+		if (!strncmp(path, "objects/", 8)) {
+			const char *name = strrchr(path, '/') + 1;
+			uint8_t id[RT_CACHE_ID_MAX];
+			size_t size;
+
+			for (enum rt_cache_part part = RT_CACHE_ELF; part <= RT_CACHE_KALLSYMS; part++)
+				good |= !strcmp(name, rt_cache_part_name(part)) && id_of(items[i].build_id, id, &size);
+		} else if (!strncmp(path, "sources/", 8)) {
+			good = true;
+		} else if (!strchr(path, '/') && path[0] != '.' && !recording) {
+			good = recording = true;
+		}
+		if (!good)
+			return rt_error_new(RT_E_FORMAT, "%s is nothing that belongs to a recording", path);
+	}
+	return NULL;
+}
+
 static struct rt_error *make_folder(const char *folder, int *ret)
 {
 	struct dirent *entry;
@@ -137,8 +168,10 @@ struct rt_error *rt_bundle_unpack(struct rt_archive *archive, const char *folder
 {
 	struct unpacking u = { .folder = -1 };
 	_cleanup_free_ char *cache = NULL;
-	struct rt_error *err = make_folder(folder, &u.folder);
+	struct rt_error *err = check(archive);
 
+	if (!err)
+		err = make_folder(folder, &u.folder);
 	if (!err && asprintf(&cache, "%s/.debug", folder) < 0)
 		err = rt_error_nomem();
 	if (!err)

@@ -260,6 +260,20 @@ static struct rt_error *ksymbol(struct rt_recording *r, struct rt_chain *chain, 
 								 .module = "[kernel.kallsyms]" });
 }
 
+/* "[kernel.kallsyms]_text": the mapping's offset is the address of that symbol. */
+static void see_kernel(struct rt_recording *r, const struct rt_perf_mmap *m)
+{
+	static const char name[] = "[kernel.kallsyms]";
+
+	if (m->pid != UINT32_MAX || r->kernel.text || strncmp(m->filename, name, sizeof(name) - 1) != 0)
+		return;
+	r->kernel.text = m->pgoff;
+	if (m->build_id_size > sizeof(r->kernel.build_id))
+		return;
+	r->kernel.build_id_size = m->build_id_size;
+	memcpy(r->kernel.build_id, m->build_id, m->build_id_size);
+}
+
 struct taker {
 	struct rt_recording_sink sink;
 	struct rt_recording *recording;
@@ -271,6 +285,8 @@ static struct rt_error *take(struct rt_recording_sink *self, const struct rt_per
 {
 	struct taker *t = (struct taker *)(void *)self;
 
+	if (record->type == RT_PERF_MMAP || record->type == RT_PERF_MMAP2)
+		see_kernel(t->recording, &record->mmap);
 	return record->type == RT_PERF_KSYMBOL ? ksymbol(t->recording, t->chain, record) : NULL;
 }
 

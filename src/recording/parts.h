@@ -31,6 +31,7 @@ struct rt_recording {
 	char *damage;
 	int status;
 	bool has_status;
+	struct rt_recording_kernel kernel;
 	RT_VEC(struct rt_bpf_image *) images;
 	RT_VEC(struct rt_recording_function) functions; /* by address */
 	RT_VEC(char *) bpf_lost;

@@ -104,6 +104,7 @@ struct rt_recording_info rt_recording_info(const struct rt_recording *r)
 		.command = command,
 		.has_perf = r->has_perf,
 		.has_wire = r->has_wire,
+		.kernel = r->kernel,
 		.header = r->perf ? rt_perf_reader_header(r->perf) : &r->no_header,
 	};
 }

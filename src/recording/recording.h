@@ -29,11 +29,19 @@ RT_CHECK struct rt_error *rt_recording_open(struct rt_bytes bytes, const char *n
 void rt_recording_close(struct rt_recording *recording);
 RT_CLEANUP(struct rt_recording *, rt_recording_close);
 
+/* Which kernel ran, as the mapping of its text says; complete after rt_recording_code(). */
+struct rt_recording_kernel {
+	uint64_t text; /* address of _text or _stext; 0 = unknown */
+	uint8_t build_id[20];
+	uint8_t build_id_size; /* 0 = not told */
+};
+
 struct rt_recording_info {
 	const char *format;                  /* "spool", "perf.data": static */
 	const char *const *command;          /* NULL-terminated; NULL = unknown */
 	bool has_perf;                       /* samples or other records of perf's */
 	bool has_wire;                       /* lifetimes */
+	struct rt_recording_kernel kernel;
 	const struct rt_perf_header *header; /* what is known of the machine; fields NULL or 0 where not */
 };
 /* Makes the header known before a drain: of a spool, too, by converting it. */

@@ -36,6 +36,7 @@ struct conversion {
 	RT_VEC(struct frames) stacks;
 	RT_VEC(struct module) modules;
 	struct rt_map named; /* pid -> 1: its COMM was written */
+	uint64_t now_ns;     /* of the latest record that had a time */
 	unsigned first_ours; /* index of our first event in the file */
 	uint8_t meta[RT_REFTRACE_META_HEAD + RT_REFTRACE_META_MAX];
 };
@@ -112,9 +113,9 @@ static struct rt_error *meta_sample(struct conversion *c, unsigned index, const 
 	r.event = c->first_ours + index;
 	r.sample.period = 1;
 	r.sample.raw = rt_bytes_make(c->meta, size);
-	/* things said before the first event have no time: they come first */
+	/* what has no time was said where it stands */
 	if (!r.id.time_ns)
-		r.id.time_ns = c->inventory.header.first_ns;
+		r.id.time_ns = c->now_ns ? c->now_ns : c->inventory.header.first_ns;
 	return rt_perf_writer_record(c->writer, &r);
 }
 
@@ -274,6 +275,8 @@ static struct rt_error *convert(struct conversion *c, const struct rt_wire_head 
 	const void *r = head;
 	uint32_t type;
 
+	if (head->time_ns > c->now_ns)
+		c->now_ns = head->time_ns;
 	switch (head->kind) {
 	case RT_WIRE_EVENT:
 		return op_sample(c, r);

@@ -87,17 +87,16 @@ static uint32_t pid_of(const struct rt_script *s, uint32_t pid)
 	return s->options.pid ? s->options.pid(pid) : pid;
 }
 
-/* "  1139 leaf+0x10 (/tmp/hot)" */
-static void place(struct rt_script *s, const struct rt_perf_record *r, uint64_t ip, bool is_return,
-		  struct rt_sink *sink)
+/* "  1139 leaf+0x10 (/tmp/hot)"; perf writes the address in the file in chains, the run-time one else */
+static void place(struct rt_script *s, const struct rt_perf_record *r, uint64_t ip, bool in_chain, struct rt_sink *sink)
 {
 	struct rt_frame frames[FRAMES_MAX];
-	size_t n = s->namer->name(s->namer, pid_of(s, r->id.pid), r->id.time_ns, ip, is_return, frames, FRAMES_MAX);
+	size_t n = s->namer->name(s->namer, pid_of(s, r->id.pid), r->id.time_ns, ip, false, frames, FRAMES_MAX);
 	const struct rt_frame *f = &frames[n - 1];
 	const char *module = f->module ? rt_clean(&s->arena, f->module) : "[unknown]";
 	const char *name = f->symbol ?: f->function ?: f->linkage;
 
-	rt_sink_printf(sink, "%16" PRIx64, f->module ? f->address : ip);
+	rt_sink_printf(sink, "%16" PRIx64, f->module && in_chain ? f->address : ip);
 	if (name)
 		rt_sink_printf(sink, " %s+0x%" PRIx64, rt_clean(&s->arena, name),
 			       f->address - (f->symbol ? f->symbol_entry : f->entry));
@@ -116,8 +115,8 @@ static void chain(struct rt_script *s, const struct rt_perf_record *r, struct rt
 		if (ip >= (uint64_t)PERF_CONTEXT_MAX)
 			continue;
 		rt_sink_puts(sink, "\t");
-		/* perf names each entry as it is */
-		place(s, r, ip, false, sink);
+		/* perf names each entry as it is, not the call before it */
+		place(s, r, ip, true, sink);
 		rt_sink_puts(sink, "\n");
 		first = false;
 	}
@@ -195,7 +194,7 @@ static void sample(struct rt_script *s, const struct rt_perf_event *event, const
 			event->attr.sample_type & PERF_SAMPLE_PERIOD ? r->sample.period : event->attr.sample_period;
 
 		rt_sink_printf(sink, "%10" PRIu64 " %s: ", period, rt_clean(&s->arena, event->name ?: "event"));
-		if (event->attr.sample_type & PERF_SAMPLE_ADDR)
+		if (event->attr.type == PERF_TYPE_RAW && event->attr.sample_type & PERF_SAMPLE_ADDR)
 			rt_sink_printf(sink, "%16" PRIx64 " ", r->sample.addr);
 	}
 	if (event->attr.sample_type & PERF_SAMPLE_CALLCHAIN) {

@@ -82,6 +82,11 @@ struct rt_error *rt_chain_give_image(struct rt_chain *chain, uint32_t id, const 
 	return NULL;
 }
 
+void rt_chain_give_vdso(struct rt_chain *chain, const struct rt_image *image)
+{
+	chain->vdso = image;
+}
+
 /* The source name behind a linker's name: clones of the compiler and mangling taken off. */
 static const char *source_name(struct rt_chain *chain, const char *linkage)
 {

@@ -40,6 +40,12 @@ RT_CHECK struct rt_error *rt_chain_record(struct rt_chain *chain, const struct r
 RT_CHECK struct rt_error *rt_chain_give_image(struct rt_chain *chain, uint32_t module, const struct rt_image *image);
 
 /*
+ * Gives the image of "[vdso]", which has no file: used for modules of that name that have the same build-id or none. It
+ * must outlive the chain.
+ */
+void rt_chain_give_vdso(struct rt_chain *chain, const struct rt_image *image);
+
+/*
  * The module's image, opened if need be; NULL when it cannot be had. ret_path (may be NULL): where it was seen, "" for
  * an unknown module. Both live as long as the chain.
  */

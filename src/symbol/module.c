@@ -132,7 +132,14 @@ static void open_file(struct rt_chain *chain, struct rt_chain_module *module)
 	struct rt_image *image = NULL;
 	struct rt_error *err;
 
-	/* [vdso] and other things without a file */
+	if (!strcmp(module->path, "[vdso]")) {
+		if (chain->vdso && same_build(module, chain->vdso))
+			module->image = chain->vdso;
+		else if (open_cache(chain, module, &image))
+			module->image = module->owned = image;
+		return;
+	}
+	/* other things without a file */
 	if (module->path[0] != '/')
 		return;
 	err = open_path(chain, module, &image);

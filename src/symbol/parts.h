@@ -41,6 +41,7 @@ struct rt_chain {
 	struct rt_namer namer;
 	const struct rt_maps *maps;
 	struct rt_chain_options options;
+	const struct rt_image *vdso;
 	char *symfs; /* owned; without a slash at its end; NULL */
 	struct rt_intern strings;
 	RT_VEC(struct rt_chain_module) modules;
