@@ -153,12 +153,11 @@ void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, u
 	inc->life = how;
 	inc->end_ns = time_ns;
 	lt_observe_end(lt, inc);
-	if (how == LT_DEAD)
+	if (how == LT_DEAD) {
 		type->died++;
-	if (how == LT_DEAD && !type->first_death_ns)
-		type->first_death_ns = time_ns;
-	else
-		type->lost_lives++;
+		if (!type->first_death_ns)
+			type->first_death_ns = time_ns;
+	}
 	list_remove(&lt->live, inc);
 	list_add(&lt->grave_new, inc);
 	if (!lt->grave_old)

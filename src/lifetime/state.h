@@ -260,7 +260,7 @@ struct lt_type {
 	struct rt_map api;     /* name -> LT_API*: functions that are points of the type */
 	uint64_t op[RT_OP_NR]; /* events */
 	uint64_t objects;      /* incarnations: the last serial */
-	uint64_t died, incomplete, lost_lives, forced;
+	uint64_t died, incomplete, forced;
 	uint64_t put_deaths; /* died of a put: a free of a living one is then not the usual end */
 	uint64_t first_death_ns;
 	int64_t max_count; /* highest counter that agreed with the balance */
