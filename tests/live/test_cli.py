@@ -11,7 +11,7 @@ import unittest
 
 import live
 
-RESERVED = ('object tree diff export probe cache top check suppress html tui '
+RESERVED = ('diff export probe cache top check suppress html tui '
             'completion').split()
 
 
@@ -133,7 +133,7 @@ class Help(live.LiveTest):
             run = live.call(*args)
             self.assertEqual((run.status, run.stderr), (0, ''), str(run))
             self.assertLessEqual(len(run.stdout.splitlines()), 24)
-        self.assertEqual(set(commands()), set('run record report script annotate archive scan bpf doctor help version'.split()))
+        self.assertEqual(set(commands()), set('run record report script object tree annotate archive scan bpf doctor help version'.split()))
 
     def test_each_command(self):
         for verb in commands():
