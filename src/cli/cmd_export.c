@@ -187,7 +187,7 @@ static void tell(const struct rt_export_result *r, const char *name, uint64_t by
 	if (r->lives_left_out)
 		fprintf(stderr, "reftrace: %llu lives are shown, %llu more were left out; all: --limit %llu\n",
 			(unsigned long long)r->lives, (unsigned long long)r->lives_left_out,
-			(unsigned long long)(r->lives + r->lives_left_out));
+			(unsigned long long)r->lives + (unsigned long long)r->lives_left_out);
 	if (r->steps_left_out)
 		fprintf(stderr, "reftrace: %llu steps of long lives were left out\n",
 			(unsigned long long)r->steps_left_out);

@@ -512,7 +512,7 @@ static struct rt_error *line_point(struct rt_text *t)
 	static const char *const kinds[] = { "", "slot", "object", "size", "result" };
 	enum rt_op op = t->nr > 3 ? rt_op_parse(t->words[3].s, t->words[3].len) : RT_OP_NONE;
 	struct rt_wire_point p = { .head = { .op = op }, .delta = t->e.delta, .function = t->entry };
-	uint64_t id;
+	uint64_t id = 0;
 
 	if (op == RT_OP_NONE || t->nr < 5 || t->nr > 6)
 		return bad(t, t->words[0].s, "expected: point NUMBER TYPE OP FUNCTION [slot|object|size|result]");

@@ -201,9 +201,10 @@ static const struct rt_finding *find_finding(const struct rt_verdict *v, const s
 static void fill_accused(const struct lt_answer *a, const struct rt_verdict *v, const struct lt_watched *w,
 			 struct rt_watched *ret)
 {
-	for (unsigned i = 0; i < 2 * a->groups.len; i++) {
-		const struct lt_group *g = &a->groups.data[i % a->groups.len];
-		const struct rt_finding *f = g->suspect == (i >= a->groups.len) ? find_finding(v, g) : NULL;
+	for (size_t i = 0; i < 2 * a->groups.len; i++) {
+		bool suspects = i >= a->groups.len;
+		const struct lt_group *g = &a->groups.data[suspects ? i - a->groups.len : i];
+		const struct rt_finding *f = g->suspect == suspects ? find_finding(v, g) : NULL;
 
 		for (size_t k = 0; f && k < g->members.len; k++) {
 			const struct lt_ref *ref = &g->members.data[k].ref;

@@ -124,7 +124,7 @@ static struct rt_error *name_stack(struct rt_events *w, const struct rt_wire_eve
 
 	for (unsigned i = r->nr; i-- > 0;) {
 		const struct rt_wire_frame *f = &r->frame[i];
-		const char *one;
+		const char *one = "";
 
 		RT_TRY(machine_text(w, e, f->pc, i || !(f->flags & RT_FRAME_SITE), sink, &one));
 		text = rt_format(&w->arena, "%s%s%s", text, *text ? ";" : "", one);

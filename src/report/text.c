@@ -268,10 +268,14 @@ static void next(struct rt_text_report *report)
 	const char *command = rt_shorten(&report->arena, command_text(report), 24);
 	const char *separator = "next: ";
 
-	if (report->run->recording) {
-		rt_sink_printf(report->sink, "%sreftrace report -i %s", separator,
-			       rt_clean(&report->arena, report->run->recording));
+	if (report->run->recording && v->finding_count) {
+		const char *from =
+			rt_format(&report->arena, " -i %s", rt_clean(&report->arena, report->run->recording));
+
+		rt_sink_printf(report->sink, "%sreftrace object first:%s%s", separator, v->findings[0].id, from);
 		separator = " | ";
+		if (v->findings[0].kind == RT_LEAK)
+			rt_sink_printf(report->sink, "%sreftrace tree%s", separator, from);
 	} else if (*command && report->run->engine && !strcmp(report->run->engine, "uprobe")) {
 		rt_sink_printf(report->sink, "%sreftrace run -w run.rtspool -- %s", separator, command);
 		separator = " | ";

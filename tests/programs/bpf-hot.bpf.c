@@ -35,7 +35,7 @@ SUB u64 multiplying(u64 x)
 {
 	for (int i = 0; i < 400; i++) {
 		x = x * 6364136223846793005ull; /* HOT multiplying */
-		x ^= x >> 29;			/* HOT multiplying */
+		x ^= x >> 29;                   /* HOT multiplying */
 	}
 	return x;
 }
