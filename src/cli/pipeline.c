@@ -63,9 +63,12 @@ static struct rt_error *record(struct rt_event_sink *self, const struct rt_wire_
 		RT_TRY(rt_binaries_record(p->binaries, record));
 	if (record->kind == RT_WIRE_PERF || record->kind == RT_WIRE_ATTR)
 		return record_perf(p, record);
-	RT_TRY(rt_maps_record(p->maps, record));
-	if (p->chain)
-		RT_TRY(rt_chain_record(p->chain, record));
+	/* nearly all are events, and these say nothing about mappings and modules */
+	if (record->kind != RT_WIRE_EVENT) {
+		RT_TRY(rt_maps_record(p->maps, record));
+		if (p->chain)
+			RT_TRY(rt_chain_record(p->chain, record));
+	}
 	RT_TRY(rt_lifetime_record(p->lifetime, record));
 	return p->writer ? record_spool(p, record) : NULL;
 }

@@ -80,7 +80,26 @@ static int certain(const struct rt_lifetime *lt, const struct lt_inc *inc, const
 struct openers {
 	unsigned nr;
 	uint16_t unit[LT_UNITS_MAX];
+	uint32_t act[LT_UNITS_MAX], up[LT_UNITS_MAX]; /* of their events, which lie far apart */
 };
+
+static void openers_add(struct openers *o, const struct lt_inc *inc, const struct lt_units *u, unsigned unit)
+{
+	const struct lt_event *e = event_of(inc, &u->u[unit]);
+
+	o->unit[o->nr] = (uint16_t)unit;
+	o->act[o->nr] = e ? e->act : 0;
+	o->up[o->nr++] = e ? e->up : 0;
+}
+
+static void openers_remove(struct openers *o, unsigned at)
+{
+	unsigned after = --o->nr - at;
+
+	memmove(&o->unit[at], &o->unit[at + 1], after * sizeof(o->unit[0]));
+	memmove(&o->act[at], &o->act[at + 1], after * sizeof(o->act[0]));
+	memmove(&o->up[at], &o->up[at + 1], after * sizeof(o->up[0]));
+}
 
 /* index in openers of the one that closer c ends for sure; nr: none */
 static unsigned certain_opener(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *u,
@@ -96,7 +115,11 @@ static unsigned certain_opener(const struct rt_lifetime *lt, const struct lt_inc
 	/* by its activation alone no closer is surer than 2 */
 	most = ec->slot || (ec->flags & LT_EV_TRANSFER) ? 3 : ec->act && function ? 2 : 0;
 	for (unsigned i = openers->nr; i-- > 0 && best_sure < most;) {
-		int sure = certain(lt, inc, &u->u[openers->unit[i]], ec, function);
+		int sure;
+
+		if (most == 2 && openers->act[i] != ec->act && openers->up[i] != ec->act)
+			continue;
+		sure = certain(lt, inc, &u->u[openers->unit[i]], ec, function);
 
 		if (sure > best_sure) {
 			best_sure = sure;
@@ -116,19 +139,51 @@ static uint64_t frame_of(const struct rt_lifetime *lt, const struct lt_event *e)
 	return cfa && e->sp ? e->sp + cfa : 0;
 }
 
-/* how likely closer c ends the reference of opener o, where nothing is certain: one function, in one place of the stack
+/*
+ * How likely closer c, by this function, ends the reference of opener o of the same thread, where nothing is certain:
+ * one function, in one place of the stack.
  */
 static int likely(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_unit *o,
-		  const struct lt_unit *c)
+		  const struct lt_unit *c, uint32_t function)
 {
 	const struct lt_event *eo = event_of(inc, o), *ec = event_of(inc, c);
-	uint32_t function = lt_site_function(lt, c->site);
 	uint64_t frame;
 
-	if (!eo || !ec || !function || !lt_site_passes(lt, o->site, function) || eo->tid != ec->tid)
+	if (!lt_site_passes(lt, o->site, function))
 		return 0;
 	frame = frame_of(lt, ec);
 	return frame && frame == frame_of(lt, eo) ? 2 : 1;
+}
+
+/* marries what is likely at least so much */
+static void pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *u, int least)
+{
+	uint16_t open[LT_UNITS_MAX];
+	uint32_t tid[LT_UNITS_MAX];
+	unsigned nr = 0;
+
+	for (unsigned c = 0; c < u->nr; c++) {
+		const struct lt_event *e = event_of(inc, &u->u[c]);
+		uint32_t function;
+
+		if (u->u[c].mate >= 0 || !e)
+			continue;
+		if (u->u[c].opens) {
+			open[nr] = (uint16_t)c;
+			tid[nr++] = e->tid;
+			continue;
+		}
+		function = lt_site_function(lt, u->u[c].site);
+		for (unsigned i = nr; function && i-- > 0;) {
+			if (tid[i] != e->tid || likely(lt, inc, &u->u[open[i]], &u->u[c], function) < least)
+				continue;
+			marry(u, open[i], c);
+			nr--;
+			memmove(&open[i], &open[i + 1], (nr - i) * sizeof(open[0]));
+			memmove(&tid[i], &tid[i + 1], (nr - i) * sizeof(tid[0]));
+			break;
+		}
+	}
 }
 
 /* a deep recursion leaves more than can be matched: what is likely is taken as certain */
@@ -141,12 +196,7 @@ static void pair_likely(const struct rt_lifetime *lt, const struct lt_inc *inc, 
 			left += u->u[i].mate < 0;
 		if (left <= LT_UNITS)
 			return;
-		for (unsigned c = 0; c < u->nr; c++) {
-			for (unsigned o = c; !u->u[c].opens && u->u[c].mate < 0 && o-- > 0;) {
-				if (u->u[o].opens && u->u[o].mate < 0 && likely(lt, inc, &u->u[o], &u->u[c]) >= least)
-					marry(u, o, c);
-			}
-		}
+		pair_as_likely(lt, inc, u, least);
 	}
 }
 
@@ -160,15 +210,14 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
 		unsigned at;
 
 		if (ret->u[c].opens) {
-			openers.unit[openers.nr++] = (uint16_t)c;
+			openers_add(&openers, inc, ret, c);
 			continue;
 		}
 		at = certain_opener(lt, inc, ret, &openers, &ret->u[c]);
 		if (at == openers.nr)
 			continue;
 		marry(ret, openers.unit[at], c);
-		openers.nr--;
-		memmove(&openers.unit[at], &openers.unit[at + 1], (openers.nr - at) * sizeof(openers.unit[0]));
+		openers_remove(&openers, at);
 	}
 	pair_likely(lt, inc, ret);
 }
