@@ -37,10 +37,10 @@ struct rt_recording_kernel {
 };
 
 struct rt_recording_info {
-	const char *format;                  /* "spool", "perf.data": static */
-	const char *const *command;          /* NULL-terminated; NULL = unknown */
-	bool has_perf;                       /* samples or other records of perf's */
-	bool has_wire;                       /* lifetimes */
+	const char *format;         /* "spool", "perf.data": static */
+	const char *const *command; /* NULL-terminated; NULL = unknown */
+	bool has_perf;              /* samples or other records of perf's */
+	bool has_wire;              /* lifetimes */
 	struct rt_recording_kernel kernel;
 	const struct rt_perf_header *header; /* what is known of the machine; fields NULL or 0 where not */
 };

@@ -114,8 +114,7 @@ static struct rt_error *meta_sample(struct conversion *c, unsigned index, const 
 	r.sample.period = 1;
 	r.sample.raw = rt_bytes_make(c->meta, size);
 	/* what has no time was said where it stands */
-	if (!r.id.time_ns)
-		r.id.time_ns = c->now_ns ? c->now_ns : c->inventory.header.first_ns;
+	r.id.time_ns = r.id.time_ns ?: c->now_ns ?: c->inventory.header.first_ns;
 	return rt_perf_writer_record(c->writer, &r);
 }
 
@@ -275,8 +274,7 @@ static struct rt_error *convert(struct conversion *c, const struct rt_wire_head 
 	const void *r = head;
 	uint32_t type;
 
-	if (head->time_ns > c->now_ns)
-		c->now_ns = head->time_ns;
+	c->now_ns = head->time_ns > c->now_ns ? head->time_ns : c->now_ns;
 	switch (head->kind) {
 	case RT_WIRE_EVENT:
 		return op_sample(c, r);

@@ -237,6 +237,8 @@ class Hostile(Archive):
         self.refuse(zstd(entry('x.data', size=1 << 20), (b'\0', huge), END), '--max-size', '16M')
         self.refuse(zstd(entry('x.data', size=12 << 20), (b'\0', 1 << 20)), '--max-size', '16M')
         self.refuse(zstd(entry('x.data', size=1 << 62), END), text='more than')
+        if not live.REAL:
+            return
         many = b''.join(entry(f'f{i}') for i in range(2000))
         self.refuse(zstd(*[many] * 60, END), text='more than')
 
