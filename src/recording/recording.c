@@ -84,6 +84,8 @@ struct rt_error *rt_recording_prepare(struct rt_recording *r)
 
 	if (r->perf)
 		return NULL;
+	/* of a conversion that failed half-way */
+	rt_sink_deinit(&r->converted);
 	rt_sink_init_memory(&r->converted);
 	RT_TRY(rt_to_perf(r->bytes, r->name, &how, &r->converted, header, NULL));
 	RT_TRY(rt_sink_end(&r->converted));
@@ -132,10 +134,12 @@ struct rt_error *rt_recording_note_damage(struct rt_recording *r, const char *te
 
 static struct rt_error *drain_spool(struct rt_recording *r, struct rt_recording_sink *sink)
 {
+	struct rt_spool_reader *fresh = NULL;
 	struct rt_source *source;
 
-	rt_spool_reader_destroyp(&r->spool);
-	RT_TRY(rt_spool_reader_create(r->bytes, r->name, &r->spool));
+	RT_TRY(rt_spool_reader_create(r->bytes, r->name, &fresh));
+	rt_spool_reader_destroy(r->spool);
+	r->spool = fresh;
 	source = rt_spool_reader_source(r->spool);
 	for (;;) {
 		const struct rt_wire_head *record;

@@ -46,7 +46,7 @@ struct rt_recording_info {
 };
 /* Makes the header known before a drain: of a spool, too, by converting it. */
 RT_CHECK struct rt_error *rt_recording_prepare(struct rt_recording *recording);
-/* Valid as long as the recording; complete after the first drain. */
+/* Valid until the next drain; complete after the first one. */
 struct rt_recording_info rt_recording_info(const struct rt_recording *recording);
 
 /* Wait status of the program; false: not known (yet: after the drain). */

@@ -341,6 +341,8 @@ static struct rt_error *begin(struct conversion *c, struct rt_sink *sink)
 	const struct rt_perf_writer_options how = { .pipe = c->options->pipe, .zstd_level = c->options->zstd_level };
 	_cleanup_(rt_sink_deinit) struct rt_sink ours;
 	struct rt_inventory *s = &c->inventory;
+	/* borrows everything; its own tracing data must never become the inventory's, which frees them */
+	struct rt_perf_header header = s->header;
 	struct rt_bytes kernel = s->header.tracing_data;
 	const struct rt_perf_event *list;
 	size_t count;
@@ -361,13 +363,12 @@ static struct rt_error *begin(struct conversion *c, struct rt_sink *sink)
 		rt_sink_init_memory(&both);
 		RT_TRY(rt_perf_tracing_data_merge(kernel, rt_bytes_make(ours.buffer, ours.len), &both));
 		RT_TRY(rt_sink_end(&both));
-		s->header.tracing_data = rt_bytes_make(both.buffer, both.len);
-		RT_TRY(rt_error_wrap(rt_perf_writer_features(c->writer, &s->header), "the header"));
+		header.tracing_data = rt_bytes_make(both.buffer, both.len);
+		RT_TRY(rt_error_wrap(rt_perf_writer_features(c->writer, &header), "the header"));
 	} else {
-		s->header.tracing_data = rt_bytes_make(ours.buffer, ours.len);
-		RT_TRY(rt_perf_writer_features(c->writer, &s->header));
+		header.tracing_data = rt_bytes_make(ours.buffer, ours.len);
+		RT_TRY(rt_perf_writer_features(c->writer, &header));
 	}
-	s->header.tracing_data = kernel;
 	return rt_perf_writer_begin(c->writer);
 }
 
