@@ -2,10 +2,11 @@
 /*
  * Stands in for libFuzzer where there is none: feeds a fuzz target every file of the folders named on the command line,
  * then the same bytes cut and changed in ways that are the same at every run. The target aborts, or a sanitizer does,
- * when something is wrong.
+ * when something is wrong. -e: exactly the files, without changes.
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { FILE_MAX = 1024 * 1024, CUTS = 64, FLIPS = 256 };
 
 static unsigned long runs;
+static bool exactly;
 
 /* A copy of exactly that size: reading beyond it is seen by ASan. */
 static void feed(const uint8_t *data, size_t size)
@@ -37,6 +39,8 @@ static void variants(uint8_t *data, size_t size)
 	uint64_t random = 0x9e3779b97f4a7c15;
 
 	feed(data, size);
+	if (exactly)
+		return;
 	for (size_t i = 0; i < CUTS && i < size; i++)
 		feed(data, size <= CUTS ? i : size * i / CUTS);
 	for (int i = 0; i < FLIPS && size; i++) {
@@ -82,9 +86,14 @@ int main(int argc, char **argv)
 
 	feed(nothing, 0);
 	for (int i = 1; i < argc; i++) {
-		DIR *dir = opendir(argv[i]);
+		DIR *dir;
 		struct dirent *entry;
 
+		if (!strcmp(argv[i], "-e")) {
+			exactly = true;
+			continue;
+		}
+		dir = opendir(argv[i]);
 		if (!dir) {
 			perror(argv[i]);
 			return 1;
