@@ -69,17 +69,24 @@ def archive():
         seed('archive', 'path-' + name, script((0, path, b''), manifest()))
     for kind in range(4, 12):
         seed('archive', f'type-{kind}', script((kind, 'x', b'16 path=longer\n'), rec, elf, manifest()))
-    text = b'\n'.join(lines)
-    for i, content in enumerate((b'data', b'ELF')):
-        text = text.replace(b'\x02%d' % i, hashlib.sha256(content).hexdigest().encode())
-    tar = io.BytesIO()
-    with tarfile.open(fileobj=tar, mode='w', format=tarfile.PAX_FORMAT) as t:
-        for path, content in (('rec', b'data'), (f'objects/{ident}/elf', b'ELF'), ('MANIFEST', text)):
-            info = tarfile.TarInfo(path)
-            info.size = len(content)
-            t.addfile(info, io.BytesIO(content))
-    plain = tar.getvalue()[:512 * 8]
-    packed = subprocess.run(['zstd', '-q', '-c'], input=plain, capture_output=True, check=True).stdout
+
+    def tar_of(data):
+        text = b'\n'.join(lines).replace(b' 4 ', b' %d ' % len(data))
+        for i, content in enumerate((data, b'ELF')):
+            text = text.replace(b'\x02%d' % i, hashlib.sha256(content).hexdigest().encode())
+        tar = io.BytesIO()
+        with tarfile.open(fileobj=tar, mode='w', format=tarfile.PAX_FORMAT) as t:
+            for path, content in (('rec', data), (f'objects/{ident}/elf', b'ELF'), ('MANIFEST', text)):
+                info = tarfile.TarInfo(path)
+                info.size = len(content)
+                t.addfile(info, io.BytesIO(content))
+        return tar.getvalue()
+
+    def zstd(data):
+        return subprocess.run(['zstd', '-q', '-c'], input=data, capture_output=True, check=True).stdout
+    plain = tar_of(b'data')[:512 * 8]
+    packed = zstd(plain)
+    seed('archive', 'large', zstd(tar_of(b'\0' * 100000)))
     seed('archive', 'tar', plain)
     seed('archive', 'zstd', packed)
     seed('archive', 'tar-cut', plain[:1600])
@@ -281,6 +288,10 @@ def perfdata():
         pipe += p.record(71, p.pack('QQQIIII', 8, 0, 0, 0, 0, 0, 0)) + b'auxtrace' + p.record(68, b'')
         seed('perfdata', 'pipe-' + word, pipe + p.record(9, p.pack('QIIQ', 7, 1, 1, 9)) + p.record(90, b''))
     p = Perf()
+    # 2^61 words are no bytes when the multiplication overflows
+    for count in (2 ** 61, 2 ** 61 + 1, 2 ** 32, 4):
+        sample = p.record(9, p.pack('QQQQ', count, 1, 2, 3))
+        seed('perfdata', f'chain-{count}', p.file([(p.attr(CHAIN), [7])], sample))
     for name, text in (('empty', b''), ('old', b'PERFFILE'), ('short', b'PERF'), ('spool', b'RTSPOOL2'), ('elf', b'\x7fELF'),
                        ('gzip', b'\x1f\x8b'), ('zstd', b'\x28\xb5\x2f\xfd'), ('text', b'# x'), ('other', b'other'),
                        ('head', b'PERFILE2' + p.pack('Q', 20)), ('head-cut', b'PERFILE2' + p.pack('Q', 104))):
@@ -313,6 +324,7 @@ def bpfinsn():
         [insn(c, imm=i) for c in (0xc3, 0xdb) for i in (0, 1, 0x40, 0x41, 0x50, 0x51, 0xa0, 0xa1, 0xe1, 0xf1, 0x100, 0x110, 0x77)] +
         [insn(c, off=o) for c in (0xbf, 0xbc, 0x3f, 0x9f, 0x37, 0x97) for o in (0, 1, 8, 16, 32, -1)] +
         [insn(0xe5, src=s) for s in range(2)] + [insn(0x18)]))
+    seed('bpfinsn', 'helpers', b''.join(insn(0x85, 0, 0, 0, i) for i in range(190, 260)))
     seed('bpfinsn', 'big', b''.join(struct.pack('>BBhi', c, 0x12, 3, 4) for c in range(256)))
 
 
@@ -387,7 +399,7 @@ def bpfimage():
     for name, other in (('other-program', extra_of(43)), ('cut', extra_of()[:-3]), ('version', b'RTBX\2\0\0\0'), ('head', extra_of()[:10]),
                         ('btf-magic', b'\xeb\x9e' + btf[2:]), ('btf-version', btf[:2] + b'\2' + btf[3:]), ('btf-short', btf[:20]),
                         ('btf-head', btf[:4] + b'\xff' * 4 + btf[8:]), ('btf-far', btf[:8] + b'\xff' * 4 + btf[12:]),
-                        ('btf-kind', btf[:24 + 7] + b'\x1f' + btf[32:])):
+                        ('btf-no-nul', btf[:-1] + b'x'), ('btf-kind', btf[:24 + 7] + b'\x1f' + btf[32:])):
         seed('bpfimage', name, struct.pack('<BH', 0, len(entry)) + entry + other)
     for name, at, value in (('data-limit', 4, 1 << 30), ('info-len', 0, 1 << 20), ('jit-far', 16 + 24, 1 << 20),
                             ('elements', 16 + 140, 4), ('functions', 16 + 104, 1 << 24), ('code', 16 + 16, 8)):
@@ -424,6 +436,10 @@ def spool():
             extents += struct.pack('<II', size, len(stored))
             body += stored
         return extents + body
+    # lane 0, producer 0, thread 0, pid, tid; point, stack, delta, flags, op
+    rare = bytes((0, 0, 0, 100, 100, 1, 0, 1, 0, 2))
+    dense = {'c0': (4, b'\xfe\1\1\1'), 'c1': (4, b'\xff\1\1\1'), 'c2': (4, b'\xff\0\0\0'), 'c3': (4, b'\x0f\0\0\0'),
+             'c4': (4, b'\0'), 'c9': (1, b'\x20'), 'c14': (len(rare), rare)}
     packed = subprocess.run(['zstd', '-q', '-c', '--no-check'], input=verbatim * 4, capture_output=True, check=True).stdout
     good = payload(c0=(1, b'\0'), c15=(len(verbatim), verbatim))
     end = chunk(2, flags=1, status=256)
@@ -437,6 +453,10 @@ def spool():
                        ('stored', chunk(1, payload(c0=(1, b'\0\0')), records=1)), ('bad-record', chunk(1, payload(c0=(1, b'\0'), c15=(8, b'x' * 8)),
                                                                                                    records=1)),
                        ('behind', chunk(1, payload(c15=(8, b'x' * 8)))), ('events', chunk(1, payload(c0=(1, b'\1')), records=1)),
+                       ('time-short', chunk(1, payload(**dense, c5=(0, b'')), records=4)),
+                       ('time-whole', chunk(1, payload(**dense, c5=(4, b'\0')), records=4)),
+                       ('object-far', chunk(1, payload(**dense | {'c3': (4, b'\x0e\0\0\0')}, c5=(4, b'\0'), c7=(1, b'\xff'),
+                                                       c8=(1, b'\xff')), records=4)),
                        ('objects', chunk(1, payload(c0=(1, b'\0'), c7=(1, b'\0')), records=1))):
         seed('spool', 'file-' + name, head + text)
     # fields of fuzz-spool.c's next_event(): 0 op, 2 time, 4 tid, 5 object, 6 aux, 7 sp, 8 count, 9 point, 10 stack, 11 delta, 12 flags
