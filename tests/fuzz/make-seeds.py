@@ -421,6 +421,7 @@ def spool():
     for i, text in enumerate((b'', b'PERFILE2', b'\x7fELF', b'\x1f\x8b', b'\x28\xb5\x2f\xfd', b'\xfd7zXZ', b'heaptrack', b'RTSP',
                               b'RTSPOOL1', b'{"a":1}', b'other\1')):
         seed('spool', f'not-{i}', text)
+    # checksums of 0: fuzz-spool.c puts them right
     head = b'RTSPOOL2' + struct.pack('<IHBBIIQQII', 0x01020304, 2, 8, 0, 48, 0, 0, 0, 0, 0)
 
     def chunk(number, payload=b'', flags=0, records=0, status=0, size=None):
