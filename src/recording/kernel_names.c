@@ -108,7 +108,7 @@ struct rt_error *rt_kernel_names(struct rt_bytes kallsyms, const struct rt_map *
 	struct rt_error *err;
 	size_t pos = 0, n = 0;
 
-	err = !addresses || addresses->len ? read_all(kallsyms, &t) : NULL;
+	err = kallsyms.size && (!addresses || addresses->len) ? read_all(kallsyms, &t) : NULL;
 	while (!err && addresses && t.symbols.len && (slot = rt_map_next(addresses, &pos)))
 		mark(&t, slot->key.a);
 	if (!err)
