@@ -500,9 +500,10 @@ def recording():
                      b'nrcpus_available 4\ntotal_mem_kib 5\nclockid 1\nwall_ns 6\nmonotonic_ns 7\nother 8\nbad x\nnone\n')
     blobs += blob(1, 44, b'damaged') + blob(1, 42, entry) + blob(5, 0, b'hostname h2\n')
     ours = stream()
-    for flags in range(8):
-        seed('recording', f'all-{flags}', bytes([flags]) + (ours + side + blobs + (blob(3, 0, our_tracing()) if flags < 6 else b'')
-                                                            if flags & 1 else ours + side + blobs))
+    # 1: converted by itself, 2: compressed, 4: as a pipe
+    for flags in (0, 1, 3, 5):
+        tracing = blob(3, 0, our_tracing()) if flags & 1 else b''
+        seed('recording', f'all-{flags}', bytes([flags]) + ours + side + blobs + tracing)
     for flags in (0, 1, 5):
         seed('recording', f'ours-{flags}', bytes([flags]) + ours)
         seed('recording', f'perf-{flags}', bytes([flags]) + side + blobs)
