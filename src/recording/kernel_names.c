@@ -35,7 +35,7 @@ static bool parse(const char *line, size_t len, struct symbol *ret)
 	size_t left;
 
 	if (!end || (size_t)(end - line) + 3 >= len || !rt_parse_u64(line, (size_t)(end - line), 16, &ret->start) ||
-	    !(ret->start >> 63) || !memchr("tTwW", end[1], 4) || end[2] != ' ')
+	    !(ret->start >> 63) || !end[1] || !strchr("tTwW", end[1]) || end[2] != ' ')
 		return false;
 	name = end + 3;
 	left = len - (size_t)(name - line);
