@@ -30,6 +30,7 @@ static struct rt_error *take(void *arg, const struct rt_archive_item *item, stru
 {
 	size_t *taken = arg;
 
+	/* what is handed out was told */
 	if (!item->path || item->why || item->bytes != bytes.size || !rt_archive_path_ok(item->path))
 		abort();
 	for (size_t i = 0; i < bytes.size; i++)

@@ -153,9 +153,13 @@ static void read_records(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (size >= 8 && (!memcmp(data, "PERFILE2", 8) || !memcmp(data, "2ELIFREP", 8) || !memcmp(data, "RTSPOOL", 7)))
+	if (size >= 8 &&
+	    (!memcmp(data, "PERFILE2", 8) || !memcmp(data, "2ELIFREP", 8) || !memcmp(data, "RTSPOOL", 7))) {
 		read_all(rt_bytes_make(data, size));
-	else
+		if (data[0] == 'R')
+			rt_error_free(convert(rt_bytes_make(data, size), 2));
+	} else {
 		read_records(data, size);
+	}
 	return 0;
 }
