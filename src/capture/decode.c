@@ -27,7 +27,7 @@ struct rt_spool_decoder {
 	size_t record, records;            /* next one, and how many */
 	size_t event, object; /* read of the columns that have something for each event, or each known object */
 	size_t verbatim;      /* bytes read */
-	const char *fault;
+	bool failed;          /* the event at `record` cannot be read: it may have used up half of its values */
 	struct rt_wire_event block[BLOCK];
 };
 
@@ -280,6 +280,7 @@ static size_t next_events(struct rt_spool_decoder *r, size_t most)
 
 	while (n < most && dense.lane[n] != RT_SPOOL_LANE_VERBATIM && take_event(r, &dense, n, &r->block[n]))
 		n++;
+	r->failed = n < most && dense.lane[n] != RT_SPOOL_LANE_VERBATIM;
 	r->event += n;
 	r->record += n;
 	return n;
@@ -294,7 +295,8 @@ size_t rt_spool_decoder_next(struct rt_spool_decoder *decoder, const struct rt_w
 		return decoder->verbatim < decoder->columns[RT_SPOOL_VERBATIM].size
 			       ? fault(decoder, "bytes behind its records", ret_fault)
 			       : 0;
-	n = next_events(decoder, left < BLOCK ? left : BLOCK);
+	/* an event that failed must not be tried again: it would read behind the columns */
+	n = decoder->failed ? 0 : next_events(decoder, left < BLOCK ? left : BLOCK);
 	if (n) {
 		*ret = &decoder->block[0].head;
 		return n;
@@ -331,6 +333,7 @@ struct rt_error *rt_spool_decoder_begin(struct rt_spool_decoder *decoder, struct
 					const char **ret_fault)
 {
 	decoder->record = decoder->records = decoder->event = decoder->object = decoder->verbatim = 0;
+	decoder->failed = false;
 	memset(decoder->columns, 0, sizeof(decoder->columns));
 	RT_TRY(rt_spool_unpack(decoder->unpacker, payload, decoder->columns, ret_fault));
 	if (!*ret_fault)

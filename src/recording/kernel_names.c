@@ -35,7 +35,7 @@ static bool parse(const char *line, size_t len, struct symbol *ret)
 	size_t left;
 
 	if (!end || (size_t)(end - line) + 3 >= len || !rt_parse_u64(line, (size_t)(end - line), 16, &ret->start) ||
-	    !(ret->start >> 63) || !memchr("tTwW", end[1], 4) || end[2] != ' ')
+	    !(ret->start >> 63) || !end[1] || !strchr("tTwW", end[1]) || end[2] != ' ')
 		return false;
 	name = end + 3;
 	left = len - (size_t)(name - line);
@@ -108,7 +108,7 @@ struct rt_error *rt_kernel_names(struct rt_bytes kallsyms, const struct rt_map *
 	struct rt_error *err;
 	size_t pos = 0, n = 0;
 
-	err = !addresses || addresses->len ? read_all(kallsyms, &t) : NULL;
+	err = kallsyms.size && (!addresses || addresses->len) ? read_all(kallsyms, &t) : NULL;
 	while (!err && addresses && t.symbols.len && (slot = rt_map_next(addresses, &pos)))
 		mark(&t, slot->key.a);
 	if (!err)

@@ -1,71 +1,165 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Any bytes as a recording, spool or perf.data: drained to all takers, and a spool made perf.data, without fault. */
+/*
+ * Any bytes as a recording of either format: opened, asked, given out to all takers twice, named. What starts as
+ * neither format is a list of wire records, which become a spool of right checksums; that is made perf.data, too, and
+ * what came out is read.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/spool.h"
+#include "maps/maps.h"
 #include "recording/recording.h"
 #include "recording/to_perf.h"
 
-enum { RECORDS_MAX = 20000 };
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct taker {
+enum { RECORDS_MAX = 5000 };
+
+static volatile size_t seen;
+
+struct takers {
 	struct rt_recording_sink sink;
 	unsigned records;
 };
 
-static struct rt_error *count(struct rt_recording_sink *self)
+static struct rt_error *enough(struct takers *t)
 {
-	struct taker *t = (struct taker *)(void *)self;
-
 	return ++t->records > RECORDS_MAX ? rt_error_new(RT_E_LIMIT, "enough") : NULL;
 }
 
-static struct rt_error *wire(struct rt_recording_sink *self, const struct rt_wire_head *record)
+static struct rt_error *take_wire(struct rt_recording_sink *self, const struct rt_wire_head *record)
 {
-	/* whatever the bytes are, what comes out is sound */
-	if (!rt_record_valid(record, record->size))
+	if ((uintptr_t)record % 8 || !rt_record_valid(record, record->size))
 		abort();
-	return count(self);
+	return enough((struct takers *)(void *)self);
 }
 
-static struct rt_error *perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
-			     const struct rt_perf_record *record)
+static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
+				  const struct rt_perf_record *record)
 {
-	return count(self);
+	if (record->type == RT_PERF_SAMPLE)
+		seen += events[record->event].attr.type;
+	seen += record->bytes.data[record->bytes.size - 1];
+	return enough((struct takers *)(void *)self);
 }
 
-static void convert(struct rt_bytes bytes)
+static void ask(const struct rt_recording *recording)
 {
-	const struct rt_to_perf_options how[] = { { .version = "fuzz", .zstd_level = 1 },
-						  { .pipe = true, .kallsyms = { (const uint8_t *)"", 0 } } };
+	struct rt_recording_info info = rt_recording_info(recording);
+	const struct rt_bpf_image *const *images;
+	const char *const *lost;
+	size_t count;
 
-	for (size_t i = 0; i < sizeof(how) / sizeof(*how); i++) {
-		uint8_t header[RT_PERF_HEADER_BYTES];
-		struct rt_to_perf_result result;
-		struct rt_sink sink;
-		struct rt_error *err;
+	for (const char *const *word = info.command; word && *word; word++)
+		seen += strlen(*word);
+	seen += info.header->arch ? strlen(info.header->arch) : 0;
+	seen += strlen(info.format) + (rt_recording_damage(recording) ? strlen(rt_recording_damage(recording)) : 0);
+	images = rt_recording_bpf(recording, &count);
+	for (size_t i = 0; i < count; i++)
+		seen += images[i]->function_count;
+	count = rt_recording_bpf_lost(recording, &lost);
+	for (size_t i = 0; i < count; i++)
+		seen += strlen(lost[i]);
+}
 
-		rt_sink_init_memory(&sink);
-		err = rt_to_perf(bytes, "fuzz", &how[i], &sink, header, &result);
-		rt_error_free(err);
-		free(result.damage);
-		rt_sink_deinit(&sink);
+static struct rt_error *name_code(struct rt_recording *recording)
+{
+	_cleanup_(rt_chain_destroyp) struct rt_chain *chain = NULL;
+	_cleanup_(rt_maps_destroyp) struct rt_maps *maps = NULL;
+
+	RT_TRY(rt_maps_create(&maps));
+	RT_TRY(rt_chain_create(maps, NULL, &chain));
+	return rt_recording_code(recording, chain);
+}
+
+static void read_all(struct rt_bytes bytes)
+{
+	_cleanup_(rt_recording_closep) struct rt_recording *recording = NULL;
+	_cleanup_error_ struct rt_error *err = rt_recording_open(bytes, "fuzz", &recording);
+	int status;
+
+	if (err)
+		return;
+	ask(recording);
+	rt_error_free(name_code(recording));
+	for (int again = 0; again < 2; again++) {
+		struct takers t = { .sink = { .wire = take_wire, .side = take_wire, .perf = take_perf, .all = again } };
+
+		rt_error_free(rt_recording_drain(recording, &t.sink));
+		ask(recording);
+		seen += rt_recording_status(recording, &status);
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* The first byte: options of the conversion. */
+static struct rt_error *convert(struct rt_bytes spool, uint8_t flags)
+{
+	static const char kallsyms[] =
+		"ffffffff81000000 T _text\nffffffff81000100 t near [mod]\n0 T hidden\n"
+		"ffffffff81000100 T again\nffffffff81200000 d data\nffffffff81300000 t p\t[bpf]\n";
+	const struct rt_to_perf_options options = { .version = "1",
+						    .zstd_level = flags & 2 ? 1 : 0,
+						    .pipe = flags & 4,
+						    .kallsyms = { (const uint8_t *)kallsyms, sizeof(kallsyms) - 1 } };
+	uint8_t header[RT_PERF_HEADER_BYTES];
+	struct rt_to_perf_result result = { 0 };
+	_cleanup_(rt_sink_deinit) struct rt_sink out;
+	struct rt_error *err;
+
+	rt_sink_init_memory(&out);
+	err = rt_to_perf(spool, "fuzz", &options, &out, header, &result);
+	free(result.damage);
+	RT_TRY(err);
+	RT_TRY(rt_sink_end(&out));
+	if (!options.pipe)
+		memcpy(out.buffer, header, sizeof(header));
+	read_all(rt_bytes_make(out.buffer, out.len));
+	return NULL;
+}
+
+static void read_records(const uint8_t *data, size_t size)
+{
+	static const char *const command[] = { "prog", "-x", NULL };
+	_cleanup_(rt_spool_writer_destroyp) struct rt_spool_writer *writer = NULL;
+	_cleanup_free_ uint64_t *copy = malloc(size + 8);
+	_cleanup_(rt_sink_deinit) struct rt_sink sink;
+	struct rt_bytes spool;
+
+	rt_sink_init_memory(&sink);
+	if (!copy || !size || rt_spool_writer_create(&sink, command, &writer))
+		return;
+	memcpy(copy, data + 1, size - 1);
+	for (size_t at = 0; at + 8 < size;) {
+		const struct rt_wire_head *h = (const void *)((const uint8_t *)copy + at);
+		struct rt_event_sink *to = rt_spool_writer_sink(writer);
+
+		if (!rt_record_valid(h, size - 1 - at))
+			break;
+		if (to->record(to, h))
+			abort();
+		at += h->size;
+	}
+	if (rt_spool_writer_end(writer, 256))
+		abort();
+	spool = rt_bytes_make(sink.buffer, sink.len);
+	/* most of the time goes into making readers: one way for each input */
+	if (data[0] & 1)
+		rt_error_free(convert(spool, data[0]));
+	else
+		read_all(spool);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct taker t = { .sink = { .wire = wire, .side = wire, .perf = perf, .all = true } };
-	struct rt_recording *recording = NULL;
-	struct rt_error *err = rt_recording_open(rt_bytes_make(data, size), "fuzz", &recording);
-
-	if (!err)
-		err = rt_recording_drain(recording, &t.sink);
-	if (recording && !strcmp(rt_recording_info(recording).format, "spool"))
-		convert(rt_bytes_make(data, size));
-	rt_error_free(err);
-	rt_recording_close(recording);
+	if (size >= 8 &&
+	    (!memcmp(data, "PERFILE2", 8) || !memcmp(data, "2ELIFREP", 8) || !memcmp(data, "RTSPOOL", 7))) {
+		read_all(rt_bytes_make(data, size));
+		if (data[0] == 'R')
+			rt_error_free(convert(rt_bytes_make(data, size), 2));
+	} else {
+		read_records(data, size);
+	}
 	return 0;
 }

@@ -2,10 +2,11 @@
 /*
  * Stands in for libFuzzer where there is none: feeds a fuzz target every file of the folders named on the command line,
  * then the same bytes cut and changed in ways that are the same at every run. The target aborts, or a sanitizer does,
- * when something is wrong.
+ * when something is wrong. -e: exactly the files, without changes; -s: few changes, for targets that are slow.
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +16,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { FILE_MAX = 1024 * 1024, CUTS = 64, FLIPS = 256 };
+enum { FILE_MAX = 1024 * 1024, CUTS = 64, FLIPS = 256, FILES = 24 };
 
 static unsigned long runs;
+static bool exactly;
+static unsigned slow = 1, share = 1; /* a corpus of many files has fewer variants of each: a test takes seconds */
 
 /* A copy of exactly that size: reading beyond it is seen by ASan. */
 static void feed(const uint8_t *data, size_t size)
@@ -37,9 +40,11 @@ static void variants(uint8_t *data, size_t size)
 	uint64_t random = 0x9e3779b97f4a7c15;
 
 	feed(data, size);
-	for (size_t i = 0; i < CUTS && i < size; i++)
-		feed(data, size <= CUTS ? i : size * i / CUTS);
-	for (int i = 0; i < FLIPS && size; i++) {
+	if (exactly)
+		return;
+	for (size_t i = 0; i < CUTS / share && i < size; i++)
+		feed(data, size <= CUTS / share ? i : size * i * share / CUTS);
+	for (unsigned i = 0; i < FLIPS / share && size; i++) {
 		size_t at;
 		uint8_t old;
 
@@ -75,6 +80,18 @@ static int replay_file(const char *path)
 	return 1;
 }
 
+static void set_share(DIR *dir)
+{
+	unsigned count = 0;
+
+	while (readdir(dir))
+		count++;
+	rewinddir(dir);
+	share = count > FILES ? count / FILES : 1;
+	share *= slow;
+	share = share > CUTS ? CUTS : share;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned files = 0;
@@ -82,13 +99,23 @@ int main(int argc, char **argv)
 
 	feed(nothing, 0);
 	for (int i = 1; i < argc; i++) {
-		DIR *dir = opendir(argv[i]);
+		DIR *dir;
 		struct dirent *entry;
 
+		if (!strcmp(argv[i], "-e")) {
+			exactly = true;
+			continue;
+		}
+		if (!strcmp(argv[i], "-s")) {
+			slow = 16;
+			continue;
+		}
+		dir = opendir(argv[i]);
 		if (!dir) {
 			perror(argv[i]);
 			return 1;
 		}
+		set_share(dir);
 		while ((entry = readdir(dir))) {
 			char path[4096];
 

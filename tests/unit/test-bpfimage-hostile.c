@@ -336,6 +336,34 @@ TEST(every_cut_is_an_error)
 	}
 }
 
+/* Nothing worse than an error, and what was read can be asked. */
+TEST(every_byte_changed)
+{
+	for (unsigned big = 0; big < 2; big++) {
+		struct maker entry = { .big_endian = big }, btf = { .big_endian = big };
+
+		make_entry(&entry);
+		make_btf(&btf);
+		for (size_t at = 0; at < entry.size + btf.size; at++) {
+			uint8_t *byte = at < entry.size ? &entry.bytes[at] : &btf.bytes[at - entry.size];
+
+			for (unsigned bit = 0; bit < 8; bit++) {
+				struct rt_bpf_image *image = NULL;
+				struct rt_error *err;
+
+				*byte ^= (uint8_t)(1 << bit);
+				err = decode(&entry, &btf, &image);
+				*byte ^= (uint8_t)(1 << bit);
+				assert_true(!err == (image && image->function_count));
+				if (image)
+					rt_bpf_line_at(image, image->functions[0].address + 4);
+				rt_bpf_image_destroy(image);
+				rt_error_free(err);
+			}
+		}
+	}
+}
+
 TEST(damaged_btf_costs_only_names)
 {
 	struct maker entry = { 0 }, btf = { 0 };
