@@ -16,6 +16,9 @@ import threading
 import time
 import unittest
 
+# a shell without job control starts what runs in its background with SIGINT ignored, and programs inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 SOURCE = pathlib.Path(os.environ.get('RT_SOURCE_ROOT', pathlib.Path(__file__).resolve().parents[2]))
 BUILD = pathlib.Path(os.environ.get('RT_BUILD_ROOT', SOURCE / 'build'))
 REFTRACE = pathlib.Path(os.environ.get('REFTRACE', BUILD / 'reftrace'))
