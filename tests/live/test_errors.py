@@ -265,7 +265,7 @@ void sess_unref(struct sess *s) { if (!--s->refs) free(s); }
         path = live.program('server', flags=('-g', '-O2'))
         folder = live.temp_path('disk')
         folder.mkdir()
-        script = (f'mount -t tmpfs -o size=192k none {folder} && exec "$@"')
+        script = (f'mount -t tmpfs -o size=48k none {folder} && exec "$@"')
         run = live.call('run', '-w', folder / 'f.rt', *live.told(path, 'ok', '0'), '--', path, 'bug', '4',
                         prefix=['unshare', '-m', 'sh', '-c', script, 'sh'])
         if 'unshare:' in run.stderr:
