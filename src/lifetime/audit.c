@@ -34,7 +34,8 @@ static bool explained(struct rt_lifetime *lt, struct lt_inc *inc, const struct l
 
 	/* the last one to tell of its put, read behind it: another thread had freed the memory by then */
 	if (inc->shared && seen->ev.delta < 0 && inc->balance + seen->ev.delta <= 0 &&
-	    (seen->ev.count < 0 || seen->ev.count > 2 * lt_inc_type(lt, inc)->max_count + 8))
+	    (seen->ev.count < 0 || seen->ev.count > 2 * lt_inc_type(lt, inc)->max_count + 8 ||
+	     (inc->final_ns && seen->e->head.time_ns - inc->final_ns <= LT_FLIGHT_NS)))
 		return true;
 	lt_thread_flight(lt, inc, seen->e, &less, &more);
 	lt_order_ahead(lt, seen->e, &ahead_less, &ahead_more);
@@ -80,8 +81,11 @@ bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_s
 	/* a counter read when the function returned has the operation in it, or not */
 	if ((e->flags & RT_EV_AT_RETURN) && count == inc->balance + seen->ev.delta)
 		return true;
-	if (!(e->flags & RT_EV_COUNT_EXACT) && explained(lt, inc, seen))
+	if (!(e->flags & RT_EV_COUNT_EXACT) && explained(lt, inc, seen)) {
+		if (seen->ev.delta < 0 && count + seen->ev.delta == 0 && inc->balance > count)
+			inc->final_ns = e->head.time_ns;
 		return false;
+	}
 	inc->doubt_ns = 0;
 	inc->gap += count - inc->balance;
 	inc->balance = count;

@@ -155,6 +155,7 @@ struct lt_inc {
 	uint8_t recent_op[LT_RECENT];
 	uint64_t last_ns;
 	uint64_t doubt_ns; /* since then the counter is not what we counted, and silent threads may be why; 0 = it is */
+	uint64_t final_ns; /* a put read the last reference then, before another thread's put was told; 0 = none did */
 	enum lt_life life;
 	bool counts;     /* due is known */
 	bool current;    /* by_object finds it */

@@ -170,8 +170,8 @@ static void check_arrays(const struct kept *blob, const struct told *t)
 	struct rt_cursor c = rt_cursor_make(rt_bytes_make(blob->data, blob->size), false);
 	struct bpf_prog_info info = { 0 };
 	struct rt_bytes part, array;
-	uint32_t info_len, data_len;
-	uint64_t arrays;
+	uint32_t info_len = 0, data_len = 0;
+	uint64_t arrays = 0;
 
 	assert_true(rt_cursor_u32(&c, &info_len) && rt_cursor_u32(&c, &data_len) && rt_cursor_u64(&c, &arrays));
 	assert_int_equal(info_len, 232);

@@ -181,4 +181,31 @@ TEST(a_put_that_was_told_late)
 	assert_false(complete(1, 2, 2));
 }
 
+/*
+ * Thread 11 puts first and tells of it last: the other's put took the last reference, so what 11 reads behind its own
+ * is memory that is free, whatever lies in it by then.
+ */
+TEST(the_last_put_is_told_first)
+{
+	static const char events[] =
+		"type obj start=1\n"
+		"tid=11\nt=1000 new obj 0x10 produce@p.c:1\nt=2000 get obj 0x10 produce@p.c:2 read=1\n"
+		"tid=12\nt=500000 put obj 0x10 consume@p.c:9 read=1\n"
+		"tid=11\nt=505000 put obj 0x10 produce@p.c:3 read=%d\n"
+		"t=600000 new obj 0x10 produce@p.c:1\nt=601000 put obj 0x10 produce@p.c:3 read=1\n"
+		"thread 12 end\nhits\nexit 0\n";
+
+	for (int garbage = 0; garbage < 40; garbage += 3) {
+		_cleanup_free_ char *text = NULL;
+		struct story s;
+
+		assert_true(asprintf(&text, events, garbage) > 0);
+		s = story_run(text, NULL);
+		assert_true(s.verdict->trust.complete);
+		assert_int_equal(s.verdict->finding_count, 0);
+		assert_int_equal(s.verdict->types[0].live, 0);
+		story_end(&s);
+	}
+}
+
 TEST_MAIN();
