@@ -142,6 +142,24 @@ static void fill_head(const struct rt_sampler *s, const struct perf_event_header
 	record->head.time_ns = u64_at(who + 8);
 }
 
+/*
+ * The kernel adds each listener's trailer to the size of the same KSYMBOL or
+ * BPF_EVENT record and never takes it off again (kernel/events/core.c,
+ * perf_event_bpf_output), so whoever comes second gets a record with stale bytes behind its trailer.
+ */
+static uint16_t true_size(const struct perf_event_header *header, const uint8_t *bytes)
+{
+	enum { FIXED = 24 }; /* of either type: the name or the trailer begins there */
+	size_t size = header->size;
+
+	if (header->type == PERF_RECORD_BPF_EVENT)
+		size = FIXED + RT_TRAILER_BYTES;
+	else if (header->type == PERF_RECORD_KSYMBOL && header->size > FIXED)
+		size = FIXED + RT_WIRE_ALIGN(strnlen((const char *)bytes + FIXED, header->size - FIXED) + 1) +
+		       RT_TRAILER_BYTES;
+	return size < header->size ? (uint16_t)size : header->size;
+}
+
 struct rt_error *rt_sampler_emit(struct rt_sampler *s, struct rt_event_sink *sink, const void *bytes)
 {
 	struct rt_wire_perf *record = (struct rt_wire_perf *)(void *)s->record;
@@ -149,6 +167,7 @@ struct rt_error *rt_sampler_emit(struct rt_sampler *s, struct rt_event_sink *sin
 	size_t size;
 
 	memcpy(&header, bytes, sizeof(header));
+	header.size = true_size(&header, bytes);
 	size = sizeof(*record) + RT_WIRE_ALIGN(header.size);
 	if (size > UINT16_MAX) {
 		s->stats.unreadable++;
@@ -158,6 +177,7 @@ struct rt_error *rt_sampler_emit(struct rt_sampler *s, struct rt_event_sink *sin
 	fill_head(s, &header, bytes, record);
 	memset(record->data + size - sizeof(*record) - 8, 0, 8);
 	memcpy(record->data, bytes, header.size);
+	memcpy(record->data, &header, sizeof(header));
 	s->stats.records++;
 	RT_TRY(count(s, &header, bytes));
 	return sink->record(sink, &record->head);
