@@ -94,7 +94,19 @@ static void same_record(const struct rt_perf_record *a, const struct rt_perf_rec
 		assert_string_equal(b->comm.comm, a->comm.comm);
 		break;
 	case RT_PERF_MMAP2:
-		assert_memory_equal(&a->mmap, &b->mmap, offsetof(struct rt_perf_mmap, filename));
+		assert_int_equal(a->mmap.pid, b->mmap.pid);
+		assert_int_equal(a->mmap.tid, b->mmap.tid);
+		assert_int_equal(a->mmap.addr, b->mmap.addr);
+		assert_int_equal(a->mmap.len, b->mmap.len);
+		assert_int_equal(a->mmap.pgoff, b->mmap.pgoff);
+		assert_int_equal(a->mmap.build_id_size, b->mmap.build_id_size);
+		assert_memory_equal(a->mmap.build_id, b->mmap.build_id, sizeof(a->mmap.build_id));
+		assert_int_equal(a->mmap.maj, b->mmap.maj);
+		assert_int_equal(a->mmap.min, b->mmap.min);
+		assert_int_equal(a->mmap.ino, b->mmap.ino);
+		assert_int_equal(a->mmap.ino_gen, b->mmap.ino_gen);
+		assert_int_equal(a->mmap.prot, b->mmap.prot);
+		assert_int_equal(a->mmap.flags, b->mmap.flags);
 		assert_string_equal(a->mmap.filename, b->mmap.filename);
 		break;
 	case RT_PERF_FORK:
