@@ -17,6 +17,7 @@
  *    "add", "cache", ... and a type of which no object ever dies make it a suspicion only.
  *  - A process that did not end well leaves everything behind: only twins whose
  *    activation is proven over count.
+ *  - A process that was let go and goes on may have been at work on the youngest.
  *  - Events are missing for this object or type: a suspicion at most. Functions
  *    that are not probed do not matter where the counter was read at the end and agrees.
  *
@@ -42,6 +43,16 @@ bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid)
 	const struct lt_process *p = at ? &lt->processes.data[*at] : NULL;
 
 	return p && p->ended && !p->execed && !(p->status & 0x7f);
+}
+
+/* It was at work on the object when the look at the process ended: what comes next was not seen. */
+static bool in_work(const struct rt_lifetime *lt, const struct lt_inc *inc)
+{
+	enum { FRESH_NS = 50000000 }; /* a thread may wait that long for a processor */
+	const uint64_t *at = rt_map_get(&lt->process_by_pid, rt_key_make(inc->pid, 0));
+	const struct lt_process *p = at ? &lt->processes.data[*at] : NULL;
+
+	return p && p->left_ns && !p->ended && inc->last_ns + FRESH_NS > p->left_ns;
 }
 
 static bool left_by_exec(const struct rt_lifetime *lt, uint32_t pid)
@@ -147,6 +158,8 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 	bool proven, over = lt_activation_over(a, ref, &proven);
 	bool twins = lt_model_closed(m, ref->site) >= TWINS && lt_model_own(m, ref->site) >= OWN && over;
 
+	if (inc->life == LT_LIVE && in_work(a->lt, inc))
+		return 0;
 	/* exec takes everything with it: only what provably should have been put before counts */
 	if (left_by_exec(a->lt, inc->pid))
 		return twins && proven ? 0.8 : 0;

@@ -230,6 +230,8 @@ static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
 		break;
 	case RT_WIRE_MARK:
 		p->attached |= r->value == RT_MARK_ATTACH;
+		if (r->value == RT_MARK_DETACH)
+			p->left_ns = r->head.time_ns;
 		p->census |= r->value == RT_MARK_CENSUS;
 		p->epoch += r->value == RT_MARK_CENSUS || r->value == RT_MARK_CENSUS_SKIPPED;
 		break;

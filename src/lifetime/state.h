@@ -288,6 +288,7 @@ struct lt_process {
 	uint32_t epoch; /* censuses that are complete */
 	const char *exe;
 	uint64_t end_ns;
+	uint64_t left_ns; /* it was let go then and went on; 0 = not so */
 };
 
 struct lt_frame {
