@@ -77,7 +77,7 @@ static struct rt_error *find(struct rt_bytes bytes, struct parts *ret)
 
 struct rt_error *rt_perf_tracing_data_merge(struct rt_bytes first, struct rt_bytes second, struct rt_sink *sink)
 {
-	struct parts a, b;
+	struct parts a = { 0 }, b = { 0 };
 	size_t behind;
 	uint32_t count;
 

@@ -75,7 +75,7 @@ static uint32_t comm_of(struct rt_profile *p, uint32_t tid)
 		return 0;
 	if (!t->comm) {
 		/* as perf writes a thread whose name it never saw */
-		snprintf(text, sizeof(text), tid ? ":%u" : "swapper", tid);
+		snprintf(text, sizeof(text), tid ? ":%d" : "swapper", (int)tid);
 		t->comm = rt_intern_string(&p->strings, text);
 	}
 	return t->comm;

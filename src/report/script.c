@@ -57,7 +57,7 @@ static const char *comm_of(struct rt_script *s, uint32_t tid)
 	if (slot)
 		return rt_clean(&s->arena, rt_intern_text(&s->strings, (uint32_t)*slot));
 	/* as perf calls a thread whose name it never saw */
-	return tid ? rt_format(&s->arena, ":%u", tid) : "swapper";
+	return tid ? rt_format(&s->arena, ":%d", (int)tid) : "swapper";
 }
 
 static struct rt_error *keep_comm(struct rt_script *s, uint32_t tid, uint32_t id)

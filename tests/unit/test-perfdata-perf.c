@@ -155,7 +155,8 @@ static const char *comm_get(struct comms *c, uint32_t tid)
 {
 	uint64_t *slot = rt_map_get(&c->by_tid, rt_key_make(tid, 0));
 
-	return slot ? c->names[*slot] : tid ? ":?" : "swapper";
+	/* a task that ended before its sample was taken has the number -1, and perf calls it by that */
+	return slot ? c->names[*slot] : !tid ? "swapper" : tid == UINT32_MAX ? ":-1" : ":?";
 }
 
 static void comm_follow(struct comms *c, const struct rt_perf_record *r)
