@@ -31,7 +31,7 @@ class Damage(live.LiveTest):
         run = live.call(verb, '-i', self.path)
         self.assertTrue(0 <= run.status < 128, f'{what}: {run}')
         if run.status:
-            self.assertRegex(run.stderr, r'reftrace: [EW]\d\d ', f'{what}: {run}')
+            self.assertRegex(run.stderr + run.stdout, r'reftrace: [EW]\d\d |trust: incomplete', f'{what}: {run}')
         return run
 
     def places(self, data):
