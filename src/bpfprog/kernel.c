@@ -6,9 +6,9 @@
 #include <fcntl.h>
 #include <stddef.h>
 
+#include "base/capability.h"
 #include "base/fs.h"
 
-#define CAP_SYS_ADMIN_BIT 21
 #define BYTES_MAX (256u << 20) /* of one array */
 
 #define FIELD(name) offsetof(struct bpf_prog_info, name)
@@ -161,29 +161,11 @@ void rt_bpf_map_name_of(uint32_t id, char *name)
 	name[sizeof(info.name)] = 0;
 }
 
-/* Our effective capabilities; all ones when they cannot be read. */
-static uint64_t capabilities(void)
-{
-	_cleanup_free_ char *text = NULL;
-	uint64_t caps = ~0ull;
-	const char *at;
-
-	rt_error_free(rt_fs_read(AT_FDCWD, "/proc/self/status", 1 << 16, &text, NULL));
-	at = text ? strstr(text, "\nCapEff:\t") : NULL;
-	if (at) {
-		at += strlen("\nCapEff:\t");
-		(void)rt_parse_u64(at, strcspn(at, "\n"), 16, &caps);
-	}
-	return caps;
-}
-
 struct rt_error *rt_bpf_refused(int errnum, const char *what)
 {
-	uint64_t caps = capabilities();
-
 	if (errnum != EPERM && errnum != EACCES)
 		return rt_error_errno(RT_E_KERNEL, errnum, "%s", what);
-	if (caps >> CAP_SYS_ADMIN_BIT & 1)
+	if (rt_capable(RT_CAP_SYS_ADMIN))
 		return rt_error_errno(RT_E_PRIVILEGE, errnum, "%s, though the capabilities are there", what);
 	/* ids are told to nobody else */
 	return rt_error_fix(rt_error_new(RT_E_PRIVILEGE, "%s: CAP_SYS_ADMIN is missing", what), "sudo reftrace bpf");

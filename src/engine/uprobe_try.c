@@ -8,28 +8,9 @@
 
 #include <bpf/bpf.h>
 
+#include "base/capability.h"
 #include "base/fs.h"
 #include "engine/uprobe_priv.h"
-
-#define CAP_SYS_ADMIN_BIT 21
-#define CAP_PERFMON_BIT 38
-#define CAP_BPF_BIT 39
-
-/* Our effective capabilities; all ones when they cannot be read. */
-static uint64_t capabilities(void)
-{
-	_cleanup_free_ char *text = NULL;
-	uint64_t caps = ~0ull;
-	const char *at;
-
-	rt_error_free(rt_fs_read(AT_FDCWD, "/proc/self/status", 1 << 16, &text, NULL));
-	at = text ? strstr(text, "\nCapEff:\t") : NULL;
-	if (at) {
-		at += strlen("\nCapEff:\t");
-		(void)rt_parse_u64(at, strcspn(at, "\n"), 16, &caps);
-	}
-	return caps;
-}
 
 static bool locked_down(void)
 {
@@ -41,17 +22,16 @@ static bool locked_down(void)
 
 struct rt_error *rt_uprobe_denied(enum rt_attach_path path, int errnum, const char *what)
 {
-	uint64_t caps = capabilities();
 	const char *missing = NULL;
 
-	if (!(caps >> CAP_SYS_ADMIN_BIT & 1)) {
+	if (!rt_capable(RT_CAP_SYS_ADMIN)) {
 		if (path == RT_ATTACH_TRACEFS)
 			missing = "CAP_SYS_ADMIN";
-		else if (!(caps >> CAP_BPF_BIT & 1) && !(caps >> CAP_PERFMON_BIT & 1))
+		else if (!rt_capable(RT_CAP_BPF) && !rt_capable(RT_CAP_PERFMON))
 			missing = "CAP_BPF and CAP_PERFMON";
-		else if (!(caps >> CAP_BPF_BIT & 1))
+		else if (!rt_capable(RT_CAP_BPF))
 			missing = "CAP_BPF";
-		else if (!(caps >> CAP_PERFMON_BIT & 1))
+		else if (!rt_capable(RT_CAP_PERFMON))
 			missing = "CAP_PERFMON";
 	}
 	if (!missing && locked_down())

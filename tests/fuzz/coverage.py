@@ -19,7 +19,7 @@ TARGETS = {
     'tracing': ('perfdata', 'tracing tracefmt'),
     'spool': ('capture', 'reader decode column encode writer'),
     'bpfimage': ('bpfimage', 'btf decode encode extra find function image info'),
-    'bpfinsn': ('insn', 'bpf bpf_helper'),
+    'bpfinsn': ('insn', 'bpf bpf_helper_names'),
     'archive': ('archive', 'reader path'),
     'recording': ('recording', 'code host inventory kernel_names perf_view recording to_perf translate'),
 }
