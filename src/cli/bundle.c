@@ -8,7 +8,6 @@
 #include "base/fs.h"
 #include "base/intern.h"
 #include "cli/input.h"
-#include "cli/kernel.h"
 #include "cli/pipeline.h"
 
 enum { FRAMES_MAX = 64, CHAIN_MAX = 1024, SOURCE_MAX = 16 << 20 };
@@ -63,18 +62,13 @@ static struct rt_error *take_wire(struct rt_recording_sink *self, const struct r
 	struct needs *n = (struct needs *)(void *)self;
 	const struct rt_wire_stack *stack = (const struct rt_wire_stack *)(const void *)record;
 
-	RT_TRY(rt_pipeline_side(n->pipeline, record));
+	RT_TRY(n->pipeline->names.record(&n->pipeline->names, record));
 	if (record->kind != RT_WIRE_STACK)
 		return NULL;
 	for (unsigned i = 0; i < stack->nr; i++)
 		RT_TRY(need(n, record->pid, record->time_ns, stack->frame[i].pc,
 			    !(stack->frame[i].flags & RT_FRAME_SITE)));
 	return NULL;
-}
-
-static struct rt_error *take_side(struct rt_recording_sink *self, const struct rt_wire_head *record)
-{
-	return rt_pipeline_side(((struct needs *)(void *)self)->pipeline, record);
 }
 
 static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
@@ -195,9 +189,8 @@ static struct rt_error *look(struct rt_input *input, struct needs *n)
 {
 	n->sink = (struct rt_recording_sink){ .wire = take_wire };
 	if (rt_recording_info(input->recording).has_perf) {
-		RT_TRY(rt_recording_code(input->recording, n->pipeline->chain));
-		RT_TRY(rt_kernel_give(input->recording, n->pipeline));
-		n->sink.side = take_side;
+		RT_TRY(rt_input_code(input, n->pipeline));
+		n->sink.side = &n->pipeline->names;
 		n->sink.perf = take_perf;
 	}
 	return rt_recording_drain(input->recording, &n->sink);

@@ -63,13 +63,6 @@ struct taker {
 	bool big_endian;
 };
 
-static struct rt_error *take_side(struct rt_recording_sink *self, const struct rt_wire_head *record)
-{
-	struct taker *t = (struct taker *)(void *)self;
-
-	return rt_pipeline_side(t->pipeline, record);
-}
-
 static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
 				  const struct rt_perf_record *record)
 {
@@ -280,7 +273,7 @@ static struct rt_error *annotate(const struct rt_options *options, struct rt_inp
 int cmd_annotate(int argc, char **argv)
 {
 	struct rt_pipeline pipeline = { .fd = -1 };
-	struct taker t = { .sink = { .side = take_side, .perf = take_perf, .all = true }, .pipeline = &pipeline };
+	struct taker t = { .sink = { .side = &pipeline.names, .perf = take_perf, .all = true }, .pipeline = &pipeline };
 	struct rt_input input = { 0 };
 	struct rt_options options;
 	struct rt_error *err = rt_options_parse(&rt_annotate_argp, argc, argv, &options);

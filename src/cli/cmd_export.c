@@ -10,7 +10,6 @@
 #include "cli/failure.h"
 #include "cli/file.h"
 #include "cli/input.h"
-#include "cli/kernel.h"
 #include "cli/options.h"
 #include "cli/pipeline.h"
 #include "probe/near.h"
@@ -136,23 +135,10 @@ static struct rt_error *take_text(struct rt_event_sink *self, const struct rt_wi
 	return take((struct taker *)(void *)((char *)self - offsetof(struct taker, text)), record);
 }
 
-static struct rt_error *take_side(struct rt_recording_sink *self, const struct rt_wire_head *record)
-{
-	struct taker *t = (struct taker *)(void *)self;
-
-	RT_TRY(rt_maps_record(t->pipeline->maps, record));
-	return rt_chain_record(t->pipeline->chain, record);
-}
-
 static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
 				  const struct rt_perf_record *record)
 {
 	return rt_export_perf(((struct taker *)(void *)self)->export, events, record);
-}
-
-static uint32_t side_pid(uint32_t pid)
-{
-	return RT_SIDE_PID(pid);
 }
 
 static struct rt_error *read_input(struct rt_input *input, struct rt_pipeline *pipeline, struct rt_export *export)
@@ -166,9 +152,8 @@ static struct rt_error *read_input(struct rt_input *input, struct rt_pipeline *p
 		RT_TRY(rt_source_drain(rt_text_source(input->text), &t.text));
 	} else {
 		if (rt_recording_info(input->recording).has_perf) {
-			RT_TRY(rt_recording_code(input->recording, pipeline->chain));
-			RT_TRY(rt_kernel_give(input->recording, pipeline));
-			t.sink.side = take_side;
+			RT_TRY(rt_input_code(input, pipeline));
+			t.sink.side = &pipeline->names;
 			t.sink.perf = take_perf;
 		}
 		RT_TRY(rt_recording_drain(input->recording, &t.sink));
@@ -231,7 +216,7 @@ static struct rt_error *convert(const struct rt_options *options, enum rt_export
 	struct rt_export_options what = { .of = (enum rt_export_of)options->export.of,
 					  .limit = options->export.limit,
 					  .version = RT_VERSION,
-					  .pid = side_pid };
+					  .pid = rt_side_pid };
 	_cleanup_(rt_export_destroyp) struct rt_export *export = NULL;
 	struct rt_pipeline pipeline = { .fd = -1 };
 	struct rt_export_result result;

@@ -63,13 +63,6 @@ static struct rt_error *take_wire(struct rt_recording_sink *self, const struct r
 	return t->pipeline->sink.record(&t->pipeline->sink, record);
 }
 
-static struct rt_error *take_side(struct rt_recording_sink *self, const struct rt_wire_head *record)
-{
-	struct takers *t = (struct takers *)(void *)self;
-
-	return rt_pipeline_side(t->pipeline, record);
-}
-
 static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
 				  const struct rt_perf_record *record)
 {
@@ -85,7 +78,7 @@ static struct rt_error *read_recording(struct rt_input *input, struct rt_pipelin
 
 	if (rt_recording_info(input->recording).has_perf) {
 		RT_TRY(rt_input_code(input, pipeline));
-		t.sink.side = take_side;
+		t.sink.side = &pipeline->names;
 		t.sink.perf = take_perf;
 	}
 	RT_TRY(rt_recording_drain(input->recording, &t.sink));

@@ -61,17 +61,9 @@ const struct argp rt_script_argp = { NULL, rt_parse_operands, "[-i FILE]",
 
 struct taker {
 	struct rt_recording_sink sink;
-	struct rt_pipeline *pipeline;
 	struct rt_script *script;
 	struct rt_sink out;
 };
-
-static struct rt_error *take_side(struct rt_recording_sink *self, const struct rt_wire_head *record)
-{
-	struct taker *t = (struct taker *)(void *)self;
-
-	return rt_pipeline_side(t->pipeline, record);
-}
 
 static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
 				  const struct rt_perf_record *record)
@@ -96,8 +88,7 @@ static struct rt_error *take_wire(struct rt_recording_sink *self, const struct r
 	struct lives *t = (struct lives *)(void *)self;
 
 	t->any |= record->kind == RT_WIRE_TYPE || record->kind == RT_WIRE_EVENT;
-	RT_TRY(rt_maps_record(t->pipeline->maps, record));
-	RT_TRY(rt_chain_record(t->pipeline->chain, record));
+	RT_TRY(t->pipeline->names.record(&t->pipeline->names, record));
 	RT_TRY(rt_events_record(t->events, record, &t->out));
 	return t->out.err ? rt_sink_end(&t->out) : NULL;
 }
@@ -137,11 +128,6 @@ static struct rt_error *print_events(const struct rt_options *options, struct rt
 	return err;
 }
 
-static uint32_t side_pid(uint32_t pid)
-{
-	return RT_SIDE_PID(pid);
-}
-
 static struct rt_error *print(const struct rt_options *options, struct rt_input *input, struct rt_pipeline *pipeline,
 			      int *ret)
 {
@@ -149,7 +135,7 @@ static struct rt_error *print(const struct rt_options *options, struct rt_input 
 	_cleanup_(rt_tracing_destroyp) struct rt_tracing *tracing = NULL;
 	_cleanup_(rt_script_destroyp) struct rt_script *script = NULL;
 	struct rt_script_options show = options->show;
-	struct taker t = { .sink = { .side = take_side, .perf = take_perf, .all = true }, .pipeline = pipeline };
+	struct taker t = { .sink = { .side = &pipeline->names, .perf = take_perf, .all = true } };
 	const struct rt_perf_header *header;
 	struct rt_error *err;
 
@@ -158,7 +144,7 @@ static struct rt_error *print(const struct rt_options *options, struct rt_input 
 	header = rt_recording_info(input->recording).header;
 	if (header->tracing_data.size)
 		RT_TRY(rt_tracing_create(header->tracing_data, &tracing));
-	show.pid = side_pid;
+	show.pid = rt_side_pid;
 	show.big_endian = header->big_endian;
 	RT_TRY(rt_script_create(pipeline->namer, tracing, &show, &script));
 	t.script = script;

@@ -41,6 +41,15 @@ static struct rt_error *record_perf(struct rt_pipeline *p, const struct rt_wire_
 	return p->writer ? record_spool(p, record) : NULL;
 }
 
+static struct rt_error *record_names(struct rt_event_sink *self, const struct rt_wire_head *record)
+{
+	struct rt_pipeline *p =
+		(struct rt_pipeline *)(void *)((char *)self - __builtin_offsetof(struct rt_pipeline, names));
+
+	RT_TRY(rt_maps_record(p->maps, record));
+	return p->chain ? rt_chain_record(p->chain, record) : NULL;
+}
+
 static struct rt_error *record(struct rt_event_sink *self, const struct rt_wire_head *record)
 {
 	struct rt_pipeline *p = (struct rt_pipeline *)(void *)self;
@@ -119,7 +128,7 @@ struct rt_error *rt_pipeline_init(struct rt_pipeline *ret, const struct rt_pipel
 {
 	struct rt_chain_options chain = { .symfs = options->symfs };
 
-	*ret = (struct rt_pipeline){ .sink = { record }, .fd = -1, .file = { .fd = -1 } };
+	*ret = (struct rt_pipeline){ .sink = { record }, .names = { record_names }, .fd = -1, .file = { .fd = -1 } };
 	RT_TRY(rt_maps_create(&ret->maps));
 	ret->namer = options->namer;
 	if (!ret->namer) {
@@ -208,12 +217,6 @@ struct rt_session_hooks rt_pipeline_hooks(struct rt_pipeline *pipeline)
 		.tick = tick,
 		.arg = pipeline,
 	};
-}
-
-struct rt_error *rt_pipeline_side(struct rt_pipeline *p, const struct rt_wire_head *record)
-{
-	RT_TRY(rt_maps_record(p->maps, record));
-	return p->chain ? rt_chain_record(p->chain, record) : NULL;
 }
 
 struct rt_error *rt_pipeline_cut(struct rt_pipeline *pipeline, const char *why)

@@ -26,7 +26,8 @@ struct rt_pipeline_options {
 };
 
 struct rt_pipeline {
-	struct rt_event_sink sink; /* take records here */
+	struct rt_event_sink sink;  /* take records here */
+	struct rt_event_sink names; /* and here those that are for names only: modules and mappings of perf's side-band */
 	struct rt_maps *maps;
 	struct rt_image *vdso;      /* our own; NULL until it is needed */
 	char *sources;              /* folder of kept source files */
@@ -54,9 +55,6 @@ void rt_pipeline_deinit(struct rt_pipeline *pipeline);
 
 /* What a session shall call. */
 struct rt_session_hooks rt_pipeline_hooks(struct rt_pipeline *pipeline);
-
-/* Takes a record that is for names only: a module or mapping of perf's side-band. */
-RT_CHECK struct rt_error *rt_pipeline_side(struct rt_pipeline *pipeline, const struct rt_wire_head *record);
 
 /* Says in the stream that it ends early. */
 RT_CHECK struct rt_error *rt_pipeline_cut(struct rt_pipeline *pipeline, const char *why);

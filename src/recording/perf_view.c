@@ -152,7 +152,7 @@ static struct rt_error *give_side(void *arg, const struct rt_wire_head *record)
 {
 	struct rt_recording_sink *sink = arg;
 
-	return sink->side(sink, record);
+	return sink->side->record(sink->side, record);
 }
 
 /* Modules that the stream of lifetimes names keep their numbers: one file is opened once. */

@@ -19,6 +19,12 @@
 #define RT_GEN_SIDE 1023u
 #define RT_SIDE_PID(pid) RT_PID_MAKE((pid), RT_GEN_SIDE)
 
+/* The same for those who ask by pointer. */
+static inline uint32_t rt_side_pid(uint32_t pid)
+{
+	return RT_SIDE_PID(pid);
+}
+
 struct rt_recording;
 
 /*
@@ -55,7 +61,7 @@ bool rt_recording_status(const struct rt_recording *recording, int *ret);
 /* Each taker may be NULL. A record is valid during the call. */
 struct rt_recording_sink {
 	struct rt_error *(*wire)(struct rt_recording_sink *self, const struct rt_wire_head *record);
-	struct rt_error *(*side)(struct rt_recording_sink *self, const struct rt_wire_head *record);
+	struct rt_event_sink *side;
 	struct rt_error *(*perf)(struct rt_recording_sink *self, const struct rt_perf_event *events,
 				 const struct rt_perf_record *record);
 	bool all; /* perf takes the samples of reftrace:* events, too: lifetimes as perf sees them */

@@ -21,6 +21,7 @@ static volatile size_t seen;
 
 struct takers {
 	struct rt_recording_sink sink;
+	struct rt_event_sink side;
 	unsigned records;
 };
 
@@ -29,11 +30,21 @@ static struct rt_error *enough(struct takers *t)
 	return ++t->records > RECORDS_MAX ? rt_error_new(RT_E_LIMIT, "enough") : NULL;
 }
 
-static struct rt_error *take_wire(struct rt_recording_sink *self, const struct rt_wire_head *record)
+static struct rt_error *check(struct takers *t, const struct rt_wire_head *record)
 {
 	if ((uintptr_t)record % 8 || !rt_record_valid(record, record->size))
 		abort();
-	return enough((struct takers *)(void *)self);
+	return enough(t);
+}
+
+static struct rt_error *take_wire(struct rt_recording_sink *self, const struct rt_wire_head *record)
+{
+	return check((struct takers *)(void *)self, record);
+}
+
+static struct rt_error *take_side(struct rt_event_sink *self, const struct rt_wire_head *record)
+{
+	return check((struct takers *)(void *)((char *)self - offsetof(struct takers, side)), record);
 }
 
 static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
@@ -85,7 +96,9 @@ static void read_all(struct rt_bytes bytes)
 	ask(recording);
 	rt_error_free(name_code(recording));
 	for (int again = 0; again < 2; again++) {
-		struct takers t = { .sink = { .wire = take_wire, .side = take_wire, .perf = take_perf, .all = again } };
+		struct takers t = { .sink = { .wire = take_wire, .perf = take_perf, .all = again }, .side = { take_side } };
+
+		t.sink.side = &t.side;
 
 		rt_error_free(rt_recording_drain(recording, &t.sink));
 		ask(recording);
