@@ -386,8 +386,9 @@ static struct rt_error *uprobe_open(const struct rt_engine_options *options, str
 		bool session;
 	} ways[] = { { RT_ATTACH_MULTI, true }, { RT_ATTACH_MULTI, false }, { RT_ATTACH_TRACEFS, false } };
 	struct rt_error *err = NULL;
+	size_t busy;
 
-	rt_error_free(rt_uprobe_cleanup_stale(options->root_fd));
+	rt_error_free(rt_uprobe_cleanup_stale(options->root_fd, &busy));
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		struct rt_uprobe *u = NULL;
 		struct rt_error *now;

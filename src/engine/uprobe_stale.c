@@ -74,12 +74,13 @@ static bool is_ours(const char *line)
 	return (line[0] == 'p' || line[0] == 'r') && line[1] == ':' && !strncmp(line + 2, "reftrace_", 9);
 }
 
-struct rt_error *rt_uprobe_cleanup_stale(int root_fd)
+struct rt_error *rt_uprobe_cleanup_stale(int root_fd, size_t *ret_busy)
 {
 	_cleanup_free_ char *text = NULL;
 	_cleanup_close_ int dir = -1, events = -1;
 	_cleanup_error_ struct rt_error *none = rt_tracefs_open(root_fd, false, &dir);
 
+	*ret_busy = 0;
 	if (none)
 		return NULL;
 	RT_TRY(rt_fs_read(dir, "uprobe_events", MAX_TEXT, &text, NULL));
@@ -93,8 +94,12 @@ struct rt_error *rt_uprobe_cleanup_stale(int root_fd)
 		if (!len || len > 100)
 			continue;
 		snprintf(out, sizeof(out), "-:%.*s", (int)len, line + 2);
-		/* Several lines share a name: all but the first write fail. Busy ones belong to somebody after all. */
-		if (write(events, out, strlen(out)) < 0 && errno != ENOENT && errno != EBUSY)
+		if (write(events, out, strlen(out)) >= 0)
+			continue;
+		/* several lines share a name: all but the first write fail */
+		if (errno == EBUSY)
+			++*ret_busy;
+		else if (errno != ENOENT)
 			return rt_error_errno(RT_E_UNWRITABLE, errno, "cannot remove the uprobe definition %s",
 					      out + 2);
 	}

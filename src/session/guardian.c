@@ -74,11 +74,12 @@ static void remove_definitions(pid_t parent)
 		struct timespec pause = { 0, 50 * 1000 * 1000 };
 
 		if (getppid() != parent) {
-			struct rt_error *err = rt_uprobe_cleanup_stale(AT_FDCWD);
+			size_t busy;
+			struct rt_error *err = rt_uprobe_cleanup_stale(AT_FDCWD, &busy);
 
-			if (!err)
+			if (!err && !busy)
 				return;
-			rt_error_free(err); /* still busy */
+			rt_error_free(err);
 		}
 		nanosleep(&pause, NULL);
 	}

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Engine K: what is armed, where, and what is left behind. Needs root. */
+#include <linux/perf_event.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
 #include "engine/rig.h"
+#include "engine/uprobe_tracefs.h"
 
 static struct program plain; /* -O2, no frame pointers */
 
@@ -151,6 +156,7 @@ TEST(killed_engine_leaves_no_breakpoints)
 		uint64_t address = t.bias + point.address.v;
 		int status, ready[2], before = rig_peek(t.pid, address);
 		char c, group[64];
+		size_t busy;
 		FILE *f;
 		pid_t engine;
 
@@ -175,13 +181,58 @@ TEST(killed_engine_leaves_no_breakpoints)
 		rig_continue(&t);
 		assert_int_equal(rig_wait(&t), 0);
 		/* definitions of the dead are removed by the next one */
-		assert_ok(rt_uprobe_cleanup_stale(AT_FDCWD));
+		assert_ok(rt_uprobe_cleanup_stale(AT_FDCWD, &busy));
+		assert_int_equal(busy, 0);
 		snprintf(group, sizeof(group), "grep -q reftrace_%d_ /sys/kernel/tracing/uprobe_events", engine);
 		f = popen(group, "r");
 		assert_true(WEXITSTATUS(pclose(f)) == 1);
 		close(ready[0]);
 		close(ready[1]);
 	}
+}
+
+/* Somebody's perf event keeps a definition of the dead: said, so that one may try again. */
+TEST(stale_definition_in_use)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .disabled = 1 };
+	struct rt_point point = rig_point(program(), 1, "obj_get", 0);
+	char path[128];
+	unsigned long long id;
+	uint64_t start;
+	pid_t owner = fork(); /* lives until the event is open: any reftrace on this machine removes what is stale */
+	size_t busy;
+	int fd;
+	FILE *f;
+
+	if (!owner) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	assert_true(rt_tracefs_start_time((uint32_t)owner, &start));
+	f = fopen("/sys/kernel/tracing/uprobe_events", "r+");
+	assert_non_null(f);
+	fprintf(f, "p:reftrace_%d_%llu/e %s:0x%llx\n", owner, (unsigned long long)start, program()->path,
+		(unsigned long long)point.offset.v);
+	assert_int_equal(fclose(f), 0);
+	snprintf(path, sizeof(path), "/sys/kernel/tracing/events/reftrace_%d_%llu/e/id", owner,
+		 (unsigned long long)start);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%llu", &id), 1);
+	fclose(f);
+	attr.config = id;
+	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	assert_true(fd >= 0);
+	kill(owner, SIGKILL);
+	waitpid(owner, NULL, 0);
+	assert_ok(rt_uprobe_cleanup_stale(AT_FDCWD, &busy));
+	assert_int_equal(busy, 1);
+	assert_int_equal(access(path, F_OK), 0);
+	close(fd);
+	assert_ok(rt_uprobe_cleanup_stale(AT_FDCWD, &busy));
+	assert_int_equal(busy, 0);
+	assert_int_equal(access(path, F_OK), -1);
 }
 
 TEST(stop_at_stops_the_thread)
