@@ -227,10 +227,17 @@ static void probe_with_nothing(pid_t pid, const struct function *f)
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = (enum bpf_attach_type)RT_ATTACH_TYPE_MULTI);
 	uint64_t offset = file_offset(f->site), cookie = 0;
-	int prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "nothing", "GPL", code, 2, &opts);
+	struct rt_multi_request request = {
+		.prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "nothing", "GPL", code, 2, &opts),
+		.type = RT_ATTACH_TYPE_MULTI,
+		.pid = (uint32_t)pid,
+		.path = "/proc/self/exe",
+		.offsets = &offset,
+		.cookies = &cookie,
+		.count = 1,
+	};
 
-	if (prog < 0 || rt_multi_link(prog, RT_ATTACH_TYPE_MULTI, false, "/proc/self/exe", &offset, &cookie, 1,
-				      (uint32_t)pid) < 0) {
+	if (request.prog < 0 || rt_multi_link(&request) < 0) {
 		perror("engine: empty program");
 		exit(1);
 	}

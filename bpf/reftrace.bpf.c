@@ -48,24 +48,49 @@ static __always_inline uint64_t read_reg(struct pt_regs *ctx, uint8_t reg)
 	return v;
 }
 
+/* A value that is narrower than a register or a read. */
+static __always_inline uint64_t narrow(uint64_t v, int8_t width)
+{
+	switch (width) {
+	case 1:
+		return (uint8_t)v;
+	case 2:
+		return (uint16_t)v;
+	case 4:
+		return (uint32_t)v;
+	case -1:
+		return (int8_t)v;
+	case -2:
+		return (int16_t)v;
+	case -4:
+		return (int32_t)v;
+	}
+	return v;
+}
+
 /* Object and slot as the registers at entry show them. */
 static __always_inline void read_object(struct hit *h, struct pt_regs *ctx)
 {
 	const struct rt_probe *p = h->probe;
 	uint64_t v = read_reg(ctx, p->reg) + p->reg_offset, at = 0;
-	uint32_t n;
+	uint32_t n, size;
 
+	if (p->scale)
+		v += read_reg(ctx, p->index) * p->scale;
 	for (n = 0; n < RT_PROBE_DEREF_MAX; n++) {
 		if (n >= p->deref)
 			break;
 		at = v;
-		if (bpf_probe_read_user(&v, sizeof(v), (void *)at)) {
+		v = 0;
+		/* what is narrow may end where the memory ends */
+		size = n + 1 == p->deref && p->width ? (p->width < 0 ? -p->width : p->width) & 7 : sizeof(v);
+		if (bpf_probe_read_user(&v, size, (void *)at)) {
 			h->flags |= RT_EV_NO_OBJECT;
 			v = 0;
 			break;
 		}
 	}
-	h->object = v;
+	h->object = p->width ? narrow(v, p->width) : v;
 	h->aux = p->kind & RT_PROBE_SLOT ? at : 0;
 }
 

@@ -39,13 +39,15 @@ struct rt_probe {
 	int16_t delta;
 	uint16_t flags;       /* RT_EV_* that every event of this point carries */
 	uint8_t op;           /* enum rt_op */
-	uint8_t reg;          /* DWARF number, 0..16 */
+	uint8_t reg;          /* DWARF number, 0..16; any other: 0 */
 	uint8_t deref;        /* 0..RT_PROBE_DEREF_MAX */
 	uint8_t counter_size; /* 0 = not read, 1, 2, 4, 8 */
 	uint8_t kind;         /* RT_PROBE_* */
 	uint8_t result;       /* enum rt_probe_result */
 	uint8_t condition;    /* enum rt_condition (src/probe/spec.h) on the result */
 	uint8_t result_size;  /* bytes of the result that the condition looks at */
+	uint8_t index, scale; /* scale != 0: this register times scale is added to reg + reg_offset */
+	int8_t width;         /* bytes of the object's value: 1, 2, 4, negative: signed; 0: 8 */
 	int8_t counter_bias;  /* added to what was read: the armed instruction lies behind the change */
 };
 

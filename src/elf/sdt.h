@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * SDT markers (sys/sdt.h): the .note.stapsdt notes of a module. Addresses are
- * corrected for prelink by .stapsdt.base where that section is there.
+ * corrected for prelink by .stapsdt.base where that section is there. Where it is not (linkers drop it, too), they
+ * are taken as they are.
  */
 #pragma once
 
@@ -11,6 +12,7 @@ struct rt_sdt_marker {
 	const char *provider, *name, *args; /* point into the image */
 	struct rt_elfaddr location;
 	struct rt_elfaddr semaphore; /* v = 0: none */
+	const char *type;            /* of the object, where .note.refcnt tells (refcnt/mark.h); NULL */
 };
 
 /* All markers, in file order. *ret is one array owned by the caller (free()). Damaged notes end the list: RT_E_FORMAT

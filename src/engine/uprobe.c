@@ -104,6 +104,7 @@ static struct rt_error *choose_sites(struct rt_uprobe *u, uint32_t entry, const 
 		if (!s)
 			return rt_error_nomem();
 		s->offset = p->offset.v;
+		s->semaphore = p->semaphore.v;
 		s->address = arm->bias + p->address.v;
 		s->point = p->id;
 		s->at_return = p->kind == RT_POINT_RETURN || p->condition != RT_IF_ALWAYS;

@@ -13,7 +13,6 @@
 
 #define LINK_CREATE 28
 #define FLAG_RETURN 1u
-#define ERRNO_NOTSUPP 524 /* the kernel's own ENOTSUPP: no such instruction can be probed */
 
 /* The part of union bpf_attr that matters, in the layout of Linux 6.6. */
 struct link_attr {
@@ -23,18 +22,18 @@ struct link_attr {
 };
 _Static_assert(sizeof(struct link_attr) == 64, "kernel ABI");
 
-int rt_multi_link(int prog, uint32_t type, bool returns, const char *path, const uint64_t *offsets,
-		  const uint64_t *cookies, size_t count, uint32_t pid)
+int rt_multi_link(const struct rt_multi_request *r)
 {
 	struct link_attr attr = {
-		.prog_fd = prog,
-		.attach_type = type,
-		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)offsets,
-		.cookies = (uintptr_t)cookies,
-		.count = count,
-		.multi_flags = returns ? FLAG_RETURN : 0,
-		.pid = pid,
+		.prog_fd = r->prog,
+		.attach_type = r->type,
+		.path = (uintptr_t)r->path,
+		.offsets = (uintptr_t)r->offsets,
+		.ref_ctr_offsets = (uintptr_t)r->semaphores,
+		.cookies = (uintptr_t)r->cookies,
+		.count = r->count,
+		.multi_flags = r->returns ? FLAG_RETURN : 0,
+		.pid = r->pid,
 	};
 	long fd = syscall(__NR_bpf, LINK_CREATE, &attr, sizeof(attr));
 
@@ -50,7 +49,7 @@ struct batch {
 	int prog;
 	uint32_t type;
 	bool returns;
-	uint64_t *offsets, *cookies;
+	uint64_t *offsets, *cookies, *semaphores;
 	struct rt_uprobe_site **sites;
 	size_t count;
 };
@@ -59,6 +58,7 @@ static void batch_deinit(struct batch *b)
 {
 	free(b->offsets);
 	free(b->cookies);
+	free(b->semaphores);
 	free(b->sites);
 }
 
@@ -69,8 +69,9 @@ static bool batch_fill(struct batch *b, struct rt_uprobe_sites *sites, bool at_r
 
 	b->offsets = calloc(n, sizeof(*b->offsets));
 	b->cookies = calloc(n, sizeof(*b->cookies));
+	b->semaphores = calloc(n, sizeof(*b->semaphores));
 	b->sites = calloc(n, sizeof(struct rt_uprobe_site *));
-	if (!b->offsets || !b->cookies || !b->sites)
+	if (!b->offsets || !b->cookies || !b->semaphores || !b->sites)
 		return false;
 	b->count = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -79,6 +80,7 @@ static bool batch_fill(struct batch *b, struct rt_uprobe_sites *sites, bool at_r
 		if (s->bad || s->at_return != at_return)
 			continue;
 		b->offsets[b->count] = s->offset;
+		b->semaphores[b->count] = s->semaphore;
 		b->cookies[b->count] = RT_COOKIE_MAKE(s->point, entry);
 		b->sites[b->count++] = s;
 	}
@@ -96,18 +98,10 @@ static struct rt_error *link_error(const struct batch *b, int errnum)
 	return rt_error_errno(RT_E_SYSTEM, errnum, "cannot place uprobes in %s", b->arm->path);
 }
 
-static const char *site_reason(int errnum)
-{
-	if (errnum == ERRNO_NOTSUPP)
-		return "the kernel cannot probe this instruction";
-	if (errnum == EINVAL)
-		return "the kernel refuses this offset of the file";
-	return NULL;
-}
-
 /* Arms sites [first, first + count), halving on failure. */
 static struct rt_error *arm_range(struct batch *b, size_t first, size_t count)
 {
+	struct rt_multi_request request = { b->prog, b->type, b->arm->pid, b->returns, b->arm->path };
 	const char *why;
 	int fd;
 
@@ -115,13 +109,16 @@ static struct rt_error *arm_range(struct batch *b, size_t first, size_t count)
 		return NULL;
 	if (!rt_vec_reserve(&b->process->links, b->process->links.len + 1))
 		return rt_error_nomem();
-	fd = rt_multi_link(b->prog, b->type, b->returns, b->arm->path, b->offsets + first, b->cookies + first, count,
-			   b->arm->pid);
+	request.offsets = b->offsets + first;
+	request.cookies = b->cookies + first;
+	request.semaphores = b->semaphores + first;
+	request.count = count;
+	fd = rt_multi_link(&request);
 	if (fd >= 0) {
 		(void)rt_vec_push(&b->process->links, fd);
 		return NULL;
 	}
-	why = site_reason(-fd);
+	why = rt_uprobe_site_refused(b->sites[first], -fd);
 	if (!why)
 		return link_error(b, -fd);
 	if (count > 1) {
@@ -144,12 +141,18 @@ static struct rt_error *arm_stop(struct rt_uprobe *u, struct rt_uprobe_process *
 				 struct rt_uprobe_sites *sites, const struct rt_uprobe_report *report)
 {
 	uint64_t cookie = 0;
+	struct rt_multi_request request = { .prog = rt_uprobe_prog_stop(u),
+					    .type = RT_ATTACH_TYPE_MULTI,
+					    .pid = arm->pid,
+					    .path = arm->path,
+					    .offsets = &sites->stop.offset,
+					    .cookies = &cookie,
+					    .count = 1 };
 	int fd;
 
 	if (!rt_vec_reserve(&process->links, process->links.len + 1))
 		return rt_error_nomem();
-	fd = rt_multi_link(rt_uprobe_prog_stop(u), RT_ATTACH_TYPE_MULTI, false, arm->path, &sites->stop.offset, &cookie,
-			   1, arm->pid);
+	fd = rt_multi_link(&request);
 	if (fd >= 0)
 		(void)rt_vec_push(&process->links, fd);
 	else

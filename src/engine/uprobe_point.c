@@ -4,12 +4,14 @@
  * in a process's memory where a point goes: nobody else's breakpoint before,
  * ours afterwards.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include "engine/uprobe_priv.h"
 
 #define INT3 0xcc
+#define ERRNO_NOTSUPP 524 /* the kernel's own ENOTSUPP: no such instruction can be probed */
 
 static uint8_t result_of(const struct rt_point *p)
 {
@@ -28,10 +30,14 @@ static const char *set_object(struct rt_probe *probe, const struct rt_point *p)
 {
 	if (probe->result == RT_PROBE_RESULT || probe->result == RT_PROBE_RESULT_PTR)
 		return NULL;
-	if (p->reg > RT_REG_RIP)
+	/* only what a marker says may do without a register: a constant, or an address that never moves */
+	if (p->reg > RT_REG_RIP && !p->scale && !p->reg_offset)
 		return "the object is in no register here";
 	probe->reg = p->reg;
 	probe->reg_offset = p->reg_offset;
+	probe->index = p->index;
+	probe->scale = p->scale;
+	probe->width = p->width;
 	probe->deref = p->deref;
 	if (p->place == RT_PLACE_ARG_PTR) {
 		probe->kind |= RT_PROBE_SLOT;
@@ -78,6 +84,17 @@ const char *rt_uprobe_point_set(struct rt_uprobe *u, const struct rt_point *p)
 	if (p->id > u->last_point)
 		u->last_point = p->id;
 	return NULL;
+}
+
+const char *rt_uprobe_site_refused(const struct rt_uprobe_site *site, int errnum)
+{
+	if (errnum == ERRNO_NOTSUPP)
+		return "the kernel cannot probe this instruction";
+	if (errnum == EINVAL && site->semaphore)
+		return "the kernel refuses the marker or its semaphore: another tracer has it armed with another one, "
+		       "or "
+		       "with none";
+	return errnum == EINVAL ? "the kernel refuses this offset of the file" : NULL;
 }
 
 /* The memory of a stopped process, or -1: then nothing can be checked. */

@@ -31,8 +31,10 @@ struct reftrace_bpf;
 
 /* One place to arm. */
 struct rt_uprobe_site {
-	uint64_t offset;  /* in the file */
-	uint64_t address; /* in the process */
+	uint64_t offset;    /* in the file */
+	uint64_t address;   /* in the process */
+	uint64_t semaphore; /* in the file: a counter of 16 bits that the kernel raises while the site is armed; 0: none
+			     */
 	uint32_t point;
 	bool at_return;
 	bool bad; /* refused, and reported */
@@ -110,6 +112,8 @@ int rt_uprobe_map_pendings(const struct rt_uprobe *u);
 
 /* uprobe_point.c: fills the table entry; NULL, or why the point cannot be used. */
 const char *rt_uprobe_point_set(struct rt_uprobe *u, const struct rt_point *point);
+/* Why the kernel does not arm this one site, by the errno; static text. NULL: it is nothing about the site. */
+const char *rt_uprobe_site_refused(const struct rt_uprobe_site *site, int errnum);
 /* Reports sites whose memory holds a breakpoint that is not ours. */
 void rt_uprobe_check_before(struct rt_uprobe *u, const struct rt_arm *arm, struct rt_uprobe_sites *sites,
 			    const struct rt_uprobe_report *report);
@@ -117,10 +121,19 @@ void rt_uprobe_check_before(struct rt_uprobe *u, const struct rt_arm *arm, struc
 void rt_uprobe_check_after(struct rt_uprobe *u, const struct rt_arm *arm, struct rt_uprobe_sites *sites,
 			   const struct rt_uprobe_report *report);
 
-/* uprobe_multi.c: a link fd, or a negative errno. type: RT_ATTACH_TYPE_*; returns: arm the return. */
+/* uprobe_multi.c */
 enum { RT_ATTACH_TYPE_MULTI = 48, RT_ATTACH_TYPE_SESSION = 57 };
-int rt_multi_link(int prog, uint32_t type, bool returns, const char *path, const uint64_t *offsets,
-		  const uint64_t *cookies, size_t count, uint32_t pid);
+struct rt_multi_request {
+	int prog;
+	uint32_t type, pid; /* RT_ATTACH_TYPE_* */
+	bool returns;       /* arm the return */
+	const char *path;
+	const uint64_t *offsets, *cookies;
+	const uint64_t *semaphores; /* offsets in the file, 0: none; or NULL */
+	size_t count;
+};
+/* A link fd, or a negative errno. */
+int rt_multi_link(const struct rt_multi_request *request);
 RT_CHECK struct rt_error *rt_multi_arm(struct rt_uprobe *u, uint32_t entry, const struct rt_arm *arm,
 				       struct rt_uprobe_sites *sites, const struct rt_uprobe_report *report);
 

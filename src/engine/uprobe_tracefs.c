@@ -25,8 +25,6 @@
 #include "base/fs.h"
 #include "engine/uprobe_tracefs.h"
 
-#define ERRNO_NOTSUPP 524
-
 enum kind { KIND_ENTRY, KIND_ENTER, KIND_LEAVE, KIND_STOP };
 
 struct event {
@@ -225,8 +223,13 @@ static int make_event(struct job *j, struct event *e, size_t first, size_t count
 
 	for (size_t i = first; i < first + count && !errnum; i++) {
 		/* through our fd: a path may hold blanks, and may change */
-		snprintf(line, sizeof(line), "%c:%s/e%u /proc/self/fd/%d:0x%llx", j->kind == KIND_LEAVE ? 'r' : 'p',
-			 j->t->group, e->number, j->file, (unsigned long long)j->sites[i]->offset);
+		const struct rt_uprobe_site *s = j->sites[i];
+		int n = snprintf(line, sizeof(line), "%c:%s/e%u /proc/self/fd/%d:0x%llx",
+				 j->kind == KIND_LEAVE ? 'r' : 'p', j->t->group, e->number, j->file,
+				 (unsigned long long)s->offset);
+
+		if (s->semaphore)
+			snprintf(line + n, sizeof(line) - (size_t)n, "(0x%llx)", (unsigned long long)s->semaphore);
 		errnum = define(j->t, line);
 		if (!errnum && !rt_vec_push(&e->offsets, j->sites[i]->offset))
 			errnum = ENOMEM;
@@ -255,6 +258,7 @@ static void event_destroy(struct rt_tracefs *t, struct event *e)
 static struct rt_error *arm_range(struct job *j, size_t first, size_t count)
 {
 	struct event e = { .dev = j->st.st_dev, .ino = j->st.st_ino, .kind = j->kind, .keeper = -1 };
+	const char *why;
 	int errnum;
 
 	if (!count)
@@ -272,16 +276,15 @@ static struct rt_error *arm_range(struct job *j, size_t first, size_t count)
 			return err;
 	}
 	event_destroy(j->t, &e);
-	if (errnum != ERRNO_NOTSUPP && errnum != EINVAL)
+	why = rt_uprobe_site_refused(j->sites[first], errnum);
+	if (!why)
 		return job_error(j, errnum, "cannot place uprobes");
 	if (count > 1) {
 		RT_TRY(arm_range(j, first, count / 2));
 		return arm_range(j, first + count / 2, count - count / 2);
 	}
 	if (!j->sites[first]->bad)
-		rt_uprobe_fail(j->report, j->sites[first], errnum,
-			       errnum == EINVAL ? "the kernel refuses this offset of the file"
-						: "the kernel cannot probe this instruction");
+		rt_uprobe_fail(j->report, j->sites[first], errnum, why);
 	return NULL;
 }
 

@@ -74,13 +74,19 @@ static struct rt_error *try_multi(void)
 	_cleanup_close_ int prog = load_empty(RT_ATTACH_TYPE_MULTI);
 	struct rt_uprobe_own own = { 0 };
 	uint64_t cookie = 0;
+	struct rt_multi_request request = { .prog = prog,
+					    .type = RT_ATTACH_TYPE_MULTI,
+					    .pid = (uint32_t)getpid(),
+					    .path = "/proc/self/exe",
+					    .offsets = &own.offset,
+					    .cookies = &cookie,
+					    .count = 1 };
 	int link;
 
 	if (prog < 0)
 		return refused(-prog, "BPF programs for uprobes");
 	RT_TRY(rt_uprobe_own_site(&own));
-	link = rt_multi_link(prog, RT_ATTACH_TYPE_MULTI, false, "/proc/self/exe", &own.offset, &cookie, 1,
-			     (uint32_t)getpid());
+	link = rt_multi_link(&request);
 	if (link < 0)
 		return refused(-link, "uprobe_multi links");
 	close(link);

@@ -31,11 +31,15 @@ bool lt_nested(const struct rt_lifetime *lt, const struct lt_event *inner, const
 	const struct lt_point *point = &lt->points.data[ou->point];
 	const struct lt_stack *s, *os = ou->stack ? &lt->stacks.data[ou->stack - 1] : NULL;
 	bool inlined = point->flags & RT_EV_INLINE;
+	uint32_t first = 0;
 
 	if (inner->tid != outer->tid || !u->stack || (!inlined && outer->sp && inner->sp >= outer->sp))
 		return false;
 	s = &lt->stacks.data[u->stack - 1];
-	for (uint32_t i = 0; i < s->nr; i++) {
+	/* no function is inlined into itself: where both are instances of one, frame 0 is the inner one alone */
+	if (inlined && (lt->points.data[u->point].flags & RT_EV_INLINE) && lt->points.data[u->point].name == point->name)
+		first = 1;
+	for (uint32_t i = first; i < s->nr; i++) {
 		const struct lt_machine *m = &lt->machines.data[s->first + i];
 
 		if (inlined || !outer->sp || !m->cfa) {

@@ -75,11 +75,22 @@ RT_CHECK struct rt_error *rt_plan_inner(struct rt_plan_build *b, uint32_t type, 
 RT_CHECK struct rt_error *rt_plan_callers(struct rt_plan_build *b);
 /* CFA = sp + n at addr; 0 where the frame is not sp-based. */
 int32_t rt_plan_cfa_delta(struct rt_plan_build *b, struct rt_elfaddr addr);
+/* marker.c: the innermost source function around an instruction, else its symbol; NULL. Lives as long as module. */
+const char *rt_plan_function_around(const struct rt_plan_module *module, struct rt_elfaddr at);
+/* Points for SDT markers. */
+RT_CHECK struct rt_error *rt_plan_markers(struct rt_plan_build *b);
 /* inline.c: points for inlined instances. */
 RT_CHECK struct rt_error *rt_plan_inlined(struct rt_plan_build *b);
 
 /* The function's DSO says this module. */
 bool rt_plan_dso_fits(const char *dso, const char *path);
+
+/*
+ * Is this (instruction, operation, object) of an RT_POINT_INSN not a point yet? Several instances may start at one
+ * instruction for different objects: where they are tells them apart.
+ */
+RT_CHECK struct rt_error *rt_plan_take_place(struct rt_plan_build *b, uint32_t type, const struct rt_point *point,
+					     bool *ret_mine);
 
 /* Appends *point (name is copied) with the next id. */
 RT_CHECK struct rt_error *rt_plan_add(struct rt_plan_build *b, uint32_t type, uint32_t function,

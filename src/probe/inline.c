@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "probe/build.h"
+#include "probe/spec_type.h"
 
 enum { GAP_INSNS = 16, LOOK_BACK_BYTES = 64 << 10 };
 
@@ -108,21 +109,6 @@ static struct rt_error *refuse(struct rt_plan_build *b, const struct instance *i
 			      in->at->caller ? in->at->caller : "?", in->at->line, why);
 }
 
-/* Several instances may start at one instruction for different objects: the register tells them apart. */
-static struct rt_error *take_place(struct rt_plan_build *b, const struct instance *in, const struct rt_point *p,
-				   bool *ret_mine)
-{
-	uint64_t place = (uint64_t)p->op | (uint64_t)p->reg << 8 | (uint64_t)p->deref << 16 | UINT64_C(1) << 24 |
-			 (uint64_t)(uint32_t)p->reg_offset << 32;
-	uint64_t *owner = rt_map_put(&b->taken, rt_key_make(p->address.v, place), ret_mine);
-
-	if (!owner)
-		return rt_error_nomem();
-	if (*ret_mine)
-		*owner = b->plan->types.data[in->type].id;
-	return NULL;
-}
-
 static struct rt_error *add_instance(struct rt_plan_build *b, const struct instance *in)
 {
 	const struct rt_plan_type *type = &b->plan->types.data[in->type];
@@ -169,7 +155,7 @@ static struct rt_error *add_instance(struct rt_plan_build *b, const struct insta
 	} else if (!stores && site.address.v == in->at->entry.v) {
 		rt_plan_set_counter(type, NULL, &p);
 	}
-	RT_TRY(take_place(b, in, &p, &mine));
+	RT_TRY(rt_plan_take_place(b, in->type, &p, &mine));
 	return mine ? rt_plan_add(b, in->type, in->function, &p, in->name) : NULL;
 }
 
@@ -236,7 +222,8 @@ struct rt_error *rt_plan_inlined(struct rt_plan_build *b)
 		const struct rt_spec_type *spec = b->plan->types.data[t].spec;
 
 		for (uint32_t i = 0; i < spec->functions.len; i++)
-			if (rt_plan_dso_fits(spec->functions.data[i].dso, b->module->name))
+			if (!rt_spec_is_marker(&spec->functions.data[i]) &&
+			    rt_plan_dso_fits(spec->functions.data[i].dso, b->module->name))
 				RT_TRY(inlined_function(b, t, i));
 	}
 	return NULL;

@@ -178,6 +178,7 @@ static struct rt_error *parse_condition(struct parser *p, struct span value, uin
 static struct rt_error *parse_place(struct parser *p, struct span value, struct rt_spec_function *f)
 {
 	char text[QUOTE_MAX + 4];
+	unsigned arg_max = rt_spec_is_marker(f) ? RT_SPEC_MARKER_ARG_MAX : RT_SPEC_ARG_MAX;
 	struct span digits = value;
 	uint64_t number;
 
@@ -198,9 +199,9 @@ static struct rt_error *parse_place(struct parser *p, struct span value, struct 
 		return spec_error(p, value.start,
 				  "'%s' does not say where the object is, expected N, *N, ret, *ret or out*N",
 				  quote(value, text));
-	if (number < 1 || number > RT_SPEC_ARG_MAX)
-		return spec_error(p, digits.start, "argument %" PRIu64 " cannot be seen, expected 1 to %d", number,
-				  RT_SPEC_ARG_MAX);
+	if (number < 1 || number > arg_max)
+		return spec_error(p, digits.start, "argument %" PRIu64 " cannot be seen, expected 1 to %u", number,
+				  arg_max);
 	f->arg = (uint8_t)number;
 	return NULL;
 }
@@ -218,6 +219,21 @@ static const char *name_end(struct span s)
 			return c;
 	}
 	return s.end;
+}
+
+/* "sdt:PROVIDER:NAME" ends like a name; item.start itself if it is no marker. */
+static const char *marker_end(struct span item)
+{
+	struct span rest = { item.start + strlen(RT_SPEC_MARKER), item.end };
+	const char *colon;
+
+	if (span_len(item) <= strlen(RT_SPEC_MARKER) || memcmp(item.start, RT_SPEC_MARKER, strlen(RT_SPEC_MARKER)) != 0)
+		return item.start;
+	colon = name_end(rest);
+	if (colon == rest.start || colon == item.end || *colon != ':')
+		return item.start;
+	rest.start = colon + 1;
+	return name_end(rest);
 }
 
 static struct rt_error *parse_dso(struct parser *p, struct span *rest, struct rt_spec_function *f)
@@ -260,13 +276,26 @@ static void parse_tail(struct span *place, struct rt_spec_function *f)
 		place->end -= len > sizeof(word) ? sizeof(word) : len;
 }
 
+/* A marker tells its arguments when it is passed; it has no result. */
+static struct rt_error *check_marker(struct parser *p, struct span item, const struct rt_spec_function *f)
+{
+	if ((f->place == RT_PLACE_ARG || f->place == RT_PLACE_ARG_PTR) && f->condition == RT_IF_ALWAYS && !f->tail)
+		return NULL;
+	return spec_error(p, item.start, "a marker has arguments only, expected sdt:PROVIDER:NAME[@FILE][:N or :*N]");
+}
+
 /* One function of a list: FN[@DSO][:PLACE][?CONDITION] */
 static struct rt_error *parse_function(struct parser *p, struct span item, struct rt_spec_function *f)
 {
 	char text[QUOTE_MAX + 4];
-	struct span rest = { name_end(item), item.end };
+	const char *marker = marker_end(item);
+	struct span rest = { marker > item.start ? marker : name_end(item), item.end };
 	struct span name = { item.start, rest.start };
 
+	if (marker > item.start) {
+		f->place = RT_PLACE_ARG;
+		f->arg = 1;
+	}
 	if (name.start == name.end)
 		return item.start == item.end
 			       ? spec_error(p, item.start, "a function name is missing")
@@ -300,7 +329,7 @@ static struct rt_error *parse_function(struct parser *p, struct span item, struc
 		return spec_error(p, rest.start,
 				  "unexpected '%s' after the function name, expected @FILE, :PLACE or ?ret",
 				  quote(rest, text));
-	return NULL;
+	return rt_spec_is_marker(f) ? check_marker(p, item, f) : NULL;
 }
 
 /* "FN:1,FN2:*1" */

@@ -117,6 +117,19 @@ struct rt_error *rt_plan_add(struct rt_plan_build *b, uint32_t type, uint32_t fu
 	return NULL;
 }
 
+struct rt_error *rt_plan_take_place(struct rt_plan_build *b, uint32_t type, const struct rt_point *p, bool *ret_mine)
+{
+	uint64_t place = (uint64_t)p->op | (uint64_t)p->reg << 8 | (uint64_t)p->deref << 16 | UINT64_C(1) << 24 |
+			 (uint64_t)(uint32_t)p->reg_offset << 32;
+	uint64_t *owner = rt_map_put(&b->taken, rt_key_make(p->address.v, place), ret_mine);
+
+	if (!owner)
+		return rt_error_nomem();
+	if (*ret_mine)
+		*owner = b->plan->types.data[type].id;
+	return NULL;
+}
+
 void rt_plan_set_counter(const struct rt_plan_type *type, const struct rt_track *track, struct rt_point *point)
 {
 	int8_t bias = 0;
@@ -155,6 +168,7 @@ static struct rt_error *build(struct rt_plan_build *b)
 	RT_TRY(rt_plan_resolve(b));
 	rt_plan_counters(b);
 	RT_TRY(rt_plan_points(b));
+	RT_TRY(rt_plan_markers(b));
 	if (!b->plan->options.no_inline)
 		RT_TRY(rt_plan_inlined(b));
 	return rt_plan_callers(b);

@@ -33,10 +33,13 @@ struct rt_point {
 	struct rt_foff offset;      /* its file offset: what uprobes take */
 	struct rt_elfaddr function; /* entry of the function or instance */
 	int32_t cfa_delta;          /* CFA = sp + cfa_delta at the armed instruction (8 at a function's first one) */
-	/* the object: read at entry from reg + offset, then deref times loaded */
-	uint8_t reg; /* enum rt_reg */
+	/* the object: reg + index * scale + reg_offset, then deref times loaded */
+	uint8_t reg; /* enum rt_reg; RT_REG_NONE: 0 */
 	uint8_t deref;
+	uint8_t index, scale; /* scale != 0: the register index times scale is added, too */
+	int8_t width;         /* 1, 2, 4: bytes of the value itself, negative: signed; 0: 8 */
 	int64_t reg_offset;
+	struct rt_foff semaphore; /* of an SDT marker: counter in the file, raised while it is armed; v = 0: none */
 	/* at return instead: place is RT_PLACE_RET*, RT_PLACE_OUT */
 	uint8_t place;          /* enum rt_place */
 	uint8_t condition;      /* enum rt_condition on the result; != ALWAYS makes it a return point */

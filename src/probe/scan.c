@@ -17,6 +17,8 @@ bool rt_scan_lookup(struct rt_scan *s, const char *name, struct rt_scan_named *r
 	const struct rt_survey_function *f = NULL;
 
 	*ret = (struct rt_scan_named){ .name = name };
+	if (rt_map_get(&s->marked, rt_key_make(rt_intern_string(&s->survey.names, name), 0)))
+		return false;
 	while ((symbol = rt_survey_symbol(&s->survey, name, symbol)))
 		if (symbol->clone != RT_CLONE_PART && !symbol->symbol->ifunc) {
 			ret->symbol = symbol->symbol;
@@ -320,6 +322,7 @@ static struct rt_error *scan_names(struct rt_scan *s)
 {
 	RT_TRY(rt_decoder_create(s->module->image->machine, &s->decoder));
 	RT_TRY(rt_survey_init(s->module, &s->survey));
+	RT_TRY(rt_scan_marks(s));
 	/* the clearest words first: they claim the type */
 	for (size_t i = 0; rt_stem_at(i); i++)
 		for (uint32_t id = 1; id <= s->survey.head_count; id++)
@@ -343,6 +346,7 @@ struct rt_error *rt_scan_module(const struct rt_plan_module *module, const struc
 	rt_spec_deinit(&s.found);
 	rt_survey_deinit(&s.survey);
 	rt_vec_deinit(&s.taken);
+	rt_map_deinit(&s.marked);
 	rt_decoder_destroy(s.decoder);
 	return rt_error_wrap(err, "%s", module->name);
 }

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "base/map.h"
+#include "probe/build.h"
 #include "probe/effect.h"
 #include "probe/family.h"
 #include "probe/scan.h"
@@ -45,9 +47,10 @@ struct rt_scan {
 	struct rt_survey survey;
 	struct rt_decoder *decoder;
 	RT_VEC(struct rt_scan_taken) taken;
+	struct rt_map marked; /* id in survey.names: functions that hold marks of their own */
 };
 
-/* The function of this name; false: it neither has code nor is it inlined anywhere. */
+/* The function of this name; false: it neither has code nor is it inlined anywhere, or it is marked. */
 bool rt_scan_lookup(struct rt_scan *s, const char *name, struct rt_scan_named *ret);
 /* -t asks for this family, or for all. */
 bool rt_scan_wanted(const struct rt_scan *s, const struct rt_scan_family *f);
@@ -59,6 +62,8 @@ RT_CHECK struct rt_error *rt_scan_add_function(struct rt_spec_type *type, const 
 /* Takes the family with what belongs to it; put alone where get.name is NULL. */
 RT_CHECK struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_family *f);
 
+/* scan_mark.c: types whose operations the program marks itself. */
+RT_CHECK struct rt_error *rt_scan_marks(struct rt_scan *s);
 /* scan_make.c: constructors by what they do, and what swaps objects in a slot. */
 RT_CHECK struct rt_error *rt_scan_makers(struct rt_scan *s, const struct rt_scan_family *f, struct rt_spec_type *type);
 /* scan_put.c: families that have a put, but no get. */

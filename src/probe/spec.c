@@ -31,13 +31,19 @@ void rt_spec_deinit(struct rt_spec *spec)
 	rt_vec_deinit(&spec->types);
 }
 
+/* What speaks for the type in a function's name; of a marker, its provider. */
+static const char *stem_text(const struct rt_spec_function *f)
+{
+	return f->name + (rt_spec_is_marker(f) ? strlen(RT_SPEC_MARKER) : 0);
+}
+
 char *rt_spec_common_stem(const struct rt_spec_type *type)
 {
-	const char *first = type->functions.data[0].name;
+	const char *first = stem_text(&type->functions.data[0]);
 	size_t len = strcspn(first, "*?");
 
 	for (size_t i = 1; i < type->functions.len; i++) {
-		const char *name = type->functions.data[i].name;
+		const char *name = stem_text(&type->functions.data[i]);
 		size_t n = 0;
 
 		while (n < len && name[n] == first[n])
@@ -46,9 +52,9 @@ char *rt_spec_common_stem(const struct rt_spec_type *type)
 	}
 	/* half a word in common is nothing: obj_put and obj_pull meet in "obj" */
 	if (type->functions.len > 1 || first[len])
-		while (len > 0 && first[len - 1] != '_')
+		while (len > 0 && first[len - 1] != '_' && first[len - 1] != ':')
 			len--;
-	while (len > 0 && first[len - 1] == '_')
+	while (len > 0 && (first[len - 1] == '_' || first[len - 1] == ':'))
 		len--;
 	return len ? strndup(first, len) : strdup("object");
 }

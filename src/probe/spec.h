@@ -15,6 +15,7 @@
  *   :ret    the result;  :*ret  what it points to
  *   :out*N  what argument N points to when the function returns
  *   ?ret!=0 ?ret==0 ?ret>0 ?ret<0 ?ret>=0   only if the result is so
+ * sdt:PROVIDER:NAME[@DSO] in the place of FN is an SDT marker; the object is its argument :N or :*N.
  * :tail behind the place: FN only checks its argument and jumps to a function
  * without a name that the library itself calls as well; that one is armed in its stead.
  * preset=NAME (files and -P only): the types of that preset, too.
@@ -46,7 +47,7 @@ enum rt_place {
 enum rt_condition { RT_IF_ALWAYS, RT_IF_NONZERO, RT_IF_ZERO, RT_IF_POSITIVE, RT_IF_NEGATIVE, RT_IF_NOT_NEGATIVE };
 
 struct rt_spec_function {
-	char *name;        /* function name or glob; owned */
+	char *name;        /* function name or glob, or "sdt:PROVIDER:NAME"; owned */
 	char *dso;         /* basename or glob of the module, NULL = any; owned */
 	uint8_t op;        /* enum rt_op */
 	uint8_t place;     /* enum rt_place */

@@ -4,10 +4,21 @@
  */
 #pragma once
 
+#include <string.h>
+
 #include "probe/spec.h"
 
 /* Arguments that are passed in registers. */
 #define RT_SPEC_ARG_MAX 6
+/* Of a marker, sys/sdt.h. */
+#define RT_SPEC_MARKER_ARG_MAX 12
+
+#define RT_SPEC_MARKER "sdt:" /* what the names of markers begin with */
+
+static inline bool rt_spec_is_marker(const struct rt_spec_function *function)
+{
+	return !strncmp(function->name, RT_SPEC_MARKER, sizeof(RT_SPEC_MARKER) - 1);
+}
 
 /* The functions' common prefix without what joins it ("obj" of obj_get, obj_put), else "object". NULL: out of memory.
  */

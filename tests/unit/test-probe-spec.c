@@ -29,6 +29,49 @@ static void assert_says(const char *text, const char *message)
 	rt_spec_deinit(&spec);
 }
 
+TEST(markers)
+{
+	struct rt_spec spec = { 0 };
+	struct rt_spec_type *t;
+	_cleanup_free_ char *text = NULL;
+
+	assert_ok(parse("new=sdt:conn:open get=sdt:conn:get__ref@libc*.so:3 put=sdt:co?n:put*:*12", &spec));
+	t = &spec.types.data[0];
+	assert_string_equal(t->name, "object");
+	assert_int_equal(t->functions.len, 3);
+	assert_string_equal(t->functions.data[0].name, "sdt:conn:open");
+	assert_int_equal(t->functions.data[0].place, RT_PLACE_ARG);
+	assert_int_equal(t->functions.data[0].arg, 1);
+	assert_string_equal(t->functions.data[1].name, "sdt:conn:get__ref");
+	assert_string_equal(t->functions.data[1].dso, "libc*.so");
+	assert_int_equal(t->functions.data[1].arg, 3);
+	assert_string_equal(t->functions.data[2].name, "sdt:co?n:put*");
+	assert_int_equal(t->functions.data[2].place, RT_PLACE_ARG_PTR);
+	assert_int_equal(t->functions.data[2].arg, 12);
+	assert_ok(rt_spec_write(&spec, &text));
+	rt_spec_deinit(&spec);
+	assert_string_equal(text, "[object]\nnew=sdt:conn:open:1\nget=sdt:conn:get__ref@libc*.so:3\n"
+				  "put=sdt:co?n:put*:*12\n");
+	assert_ok(parse("get=sdt:conn:get put=sdt:conn:put", &spec));
+	assert_string_equal(spec.types.data[0].name, "conn");
+	rt_spec_deinit(&spec);
+}
+
+TEST(markers_have_no_results)
+{
+	static const char expected[] = "a marker has arguments only, expected sdt:PROVIDER:NAME[@FILE][:N or :*N]";
+	static const char *const texts[] = { "get=sdt:a:b:ret", "get=sdt:a:b:out*1", "get=sdt:a:b:1?ret>0",
+					     "get=sdt:a:b:1:tail" };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		char message[160];
+
+		snprintf(message, sizeof(message), "-P: line 1, column 5: %s", expected);
+		assert_says(texts[i], message);
+	}
+	assert_says("get=sdt:a:b:13", "-P: line 1, column 13: argument 13 cannot be seen, expected 1 to 12");
+}
+
 TEST(whole_language)
 {
 	struct rt_spec spec = { 0 };

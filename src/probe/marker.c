@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Points for SDT markers: one at each place where a marker of that name was compiled in, with the object where the
+ * marker's argument says it is. Nothing is moved: the marker is a nop, made to be probed.
+ */
+#include <string.h>
+
+#include "elf/sdt.h"
+#include "probe/build.h"
+#include "probe/family.h"
+#include "probe/operand.h"
+#include "probe/spec_type.h"
+
+enum { SCOPES_MAX = 16, NAME_MAX_BYTES = 256 };
+
+/* A marker that the spec asks for. */
+struct wanted {
+	uint32_t type, function; /* indexes */
+	const struct rt_sdt_marker *marker;
+	const char *inside;     /* innermost source function around it, else its symbol; NULL: unknown */
+	struct rt_elfaddr code; /* where the machine function around it begins; 0: unknown */
+	bool inlined;           /* inside is not that function */
+	bool operation;         /* inside does nothing but the operation: who calls it is the site */
+};
+
+struct wanted_list {
+	RT_VEC(struct wanted) list;
+};
+
+static struct rt_error *refuse(struct rt_plan_build *b, const struct wanted *w, const char *why)
+{
+	char name[NAME_MAX_BYTES];
+
+	snprintf(name, sizeof(name), RT_SPEC_MARKER "%s:%s", w->marker->provider, w->marker->name);
+	return rt_plan_refuse(b, w->type, w->function, name, RT_E_UNARMED, "marker at 0x%llx: %s",
+			      (unsigned long long)w->marker->location.v, why);
+}
+
+static const char *function_around(const struct rt_plan_module *module, struct rt_elfaddr at, bool *ret_inlined)
+{
+	struct rt_scope scopes[SCOPES_MAX];
+	const struct rt_symbol *symbol;
+
+	*ret_inlined = false;
+	if (module->dwarf && rt_dwarf_scopes(module->dwarf, at, scopes, SCOPES_MAX) && scopes[0].function) {
+		*ret_inlined = scopes[0].inlined;
+		return scopes[0].function;
+	}
+	symbol = module->symtab ? rt_symtab_at(module->symtab, at) : NULL;
+	return symbol ? symbol->name : NULL;
+}
+
+const char *rt_plan_function_around(const struct rt_plan_module *module, struct rt_elfaddr at)
+{
+	bool inlined;
+
+	return function_around(module, at, &inlined);
+}
+
+static bool has_word(const char *name, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = name; (at = strstr(at, word)); at += len)
+		if (!at[len] || at[len] == '_' || at[len] == '.')
+			return true;
+	return false;
+}
+
+/* "conn_ref" for a get: the function is the operation, and who calls it is the site. */
+static bool named_for(const char *function, uint8_t op, const char *type)
+{
+	const struct rt_stem *stem;
+
+	if (op == RT_OP_NEW)
+		return rt_family_is_new(function, type, true);
+	if (op == RT_OP_FREE)
+		return rt_family_is_free(function, type);
+	for (size_t i = 0; (stem = rt_stem_at(i)); i++)
+		if (has_word(function, op == RT_OP_PUT ? stem->put : stem->get))
+			return true;
+	return false;
+}
+
+static bool same_function(const struct wanted *a, const struct wanted *b)
+{
+	if (a->inside && b->inside)
+		return !strcmp(a->inside, b->inside);
+	return !a->inside && !b->inside && a->code.v && a->code.v == b->code.v;
+}
+
+/*
+ * Does the marker stand in conn_get(), or in a function that counts by hand? The former is named so, or inlined in
+ * several places, or the only one that does it for the type.
+ */
+static bool is_operation(const struct rt_plan_build *b, const struct wanted_list *all, const struct wanted *w)
+{
+	const struct rt_spec_type *type = b->plan->types.data[w->type].spec;
+	bool only = w->inside || w->code.v, again = false;
+
+	for (size_t i = 0; i < all->list.len; i++) {
+		const struct wanted *other = &all->list.data[i];
+
+		if (other->type != w->type || other->function != w->function)
+			continue;
+		only &= same_function(w, other);
+		again |= other != w && w->inlined && same_function(w, other);
+	}
+	return only || again || (w->inside && named_for(w->inside, type->functions.data[w->function].op, type->name));
+}
+
+/* What the operation is called: the function that does it, else the marker. */
+static const char *operation_name(const struct wanted *w, char text[NAME_MAX_BYTES])
+{
+	if (w->operation && w->inside)
+		return w->inside;
+	snprintf(text, NAME_MAX_BYTES, "%s:%s", w->marker->provider, w->marker->name);
+	return text;
+}
+
+/* The operand to where the engine reads; NULL, or why it cannot. */
+static const char *set_operand(struct rt_plan_build *b, const struct rt_operand *o, struct rt_elfaddr location,
+			       struct rt_point *p)
+{
+	const struct rt_symbol *symbol = NULL;
+	_cleanup_free_ char *name = NULL;
+
+	p->reg = o->base;
+	p->reg_offset = o->value;
+	p->index = o->index;
+	p->scale = o->index == RT_REG_NONE ? 0 : o->scale;
+	p->deref = o->kind == RT_OPERAND_MEMORY || o->kind == RT_OPERAND_SYMBOL;
+	switch (o->kind) {
+	case RT_OPERAND_UNKNOWN:
+		return o->why;
+	case RT_OPERAND_SYMBOL:
+	case RT_OPERAND_ADDRESS:
+		name = strndup(o->symbol, o->symbol_len);
+		symbol = name && b->module->symtab ? rt_symtab_find(b->module->symtab, name) : NULL;
+		if (!symbol)
+			return "it names a symbol that the file does not have";
+		/* the program lies wherever it was loaded: counted from where the marker is */
+		p->reg = RT_REG_RIP;
+		p->reg_offset = (int64_t)(symbol->addr.v + (uint64_t)o->value - location.v);
+		return NULL;
+	case RT_OPERAND_MEMORY:
+		return o->base == RT_REG_RIP ? "it is relative to an instruction that the marker does not name" : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* The spec's argument of this marker; NULL, or why there is none. */
+static const char *find_operand(const struct rt_plan_build *b, const struct wanted *w, const struct rt_spec_function *f,
+				struct rt_operand *ret)
+{
+	const char *args = w->marker->args;
+	unsigned n = 0;
+
+	while (n < f->arg && rt_operand_next(&args, b->module->image->machine, ret))
+		n++;
+	if (n < f->arg)
+		return n ? "it has fewer arguments" : "it has no arguments";
+	if (ret->is_float)
+		return "this argument is a floating-point number";
+	return NULL;
+}
+
+static const char *set_place(struct rt_plan_build *b, const struct wanted *w, const struct rt_spec_function *f,
+			     struct rt_point *p)
+{
+	struct rt_operand operand;
+	const char *why = find_operand(b, w, f, &operand);
+
+	if (!why)
+		why = set_operand(b, &operand, w->marker->location, p);
+	if (why)
+		return why;
+	if (operand.size && operand.size < sizeof(uint64_t)) {
+		if (f->place == RT_PLACE_ARG_PTR)
+			return "this argument is too small for a pointer";
+		p->width = (int8_t)(operand.is_signed ? -operand.size : operand.size);
+	}
+	p->deref += f->place == RT_PLACE_ARG_PTR;
+	return NULL;
+}
+
+/* Is the marker's instruction one that can be armed? */
+static const char *set_location(struct rt_plan_build *b, const struct wanted *w, struct rt_point *p)
+{
+	const struct rt_image *image = b->module->image;
+	const struct rt_sdt_marker *m = w->marker;
+	struct rt_insn insn;
+
+	if (!rt_image_offset(image, m->location, &p->offset) ||
+	    !rt_decode(b->decoder, rt_image_at(image, m->location, 16), m->location, &insn))
+		return "there is no code";
+	if (insn.cost == RT_COST_NEVER || (insn.cost == RT_COST_AVOID && b->plan->options.avoid_nop5))
+		return "its instruction cannot be probed here";
+	if (m->semaphore.v && !rt_image_offset(image, m->semaphore, &p->semaphore))
+		return "its semaphore is not in the file";
+	p->address = m->location;
+	p->cost = insn.cost;
+	p->cfa_delta = rt_plan_cfa_delta(b, m->location);
+	p->function = m->location;
+	p->flags |= RT_EV_INLINE;
+	/* as a probe at the function's entry sees it: the stack begins with the caller */
+	if (w->operation && !w->inlined && w->code.v && p->cfa_delta) {
+		p->kind = RT_POINT_ENTRY;
+		p->function = w->code;
+		p->flags &= (uint16_t)~RT_EV_INLINE;
+	}
+	return NULL;
+}
+
+static struct rt_error *add_marker(struct rt_plan_build *b, const struct wanted *w)
+{
+	const struct rt_plan_type *type = &b->plan->types.data[w->type];
+	const struct rt_spec_function *f = &type->spec->functions.data[w->function];
+	struct rt_point p = { .kind = RT_POINT_INSN,
+			      .op = f->op,
+			      .delta = rt_op_delta(f->op, type->start),
+			      .guessed = f->guessed,
+			      .place = f->place,
+			      /* whether the program counts before or after its marker is not known */
+			      .counter_offset = RT_COUNTER_UNKNOWN,
+			      .flags = (uint16_t)(f->hidden ? RT_EV_HIDDEN : 0) };
+	const char *why = set_location(b, w, &p);
+	char name[NAME_MAX_BYTES];
+	bool mine;
+
+	if (!why)
+		why = set_place(b, w, f, &p);
+	if (why)
+		return refuse(b, w, why);
+	RT_TRY(rt_plan_take_place(b, w->type, &p, &mine));
+	return mine ? rt_plan_add(b, w->type, w->function, &p, operation_name(w, name)) : NULL;
+}
+
+/* A marker that says its type counts for the type of that name only. */
+static struct rt_error *collect(struct rt_plan_build *b, uint32_t type, uint32_t function,
+				const struct rt_sdt_marker *markers, size_t count, struct wanted_list *all)
+{
+	const struct rt_spec_type *spec = b->plan->types.data[type].spec;
+	const char *pattern = spec->functions.data[function].name + strlen(RT_SPEC_MARKER);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct rt_sdt_marker *m = &markers[i];
+		struct rt_elfaddr end;
+		char name[NAME_MAX_BYTES];
+		struct wanted *w;
+
+		if ((m->type && strcmp(m->type, spec->name) != 0) ||
+		    snprintf(name, sizeof(name), "%s:%s", m->provider, m->name) >= (int)sizeof(name) ||
+		    !rt_glob_match(pattern, name))
+			continue;
+		w = rt_vec_add(&all->list);
+		if (!w)
+			return rt_error_nomem();
+		*w = (struct wanted){ .type = type, .function = function, .marker = m };
+		w->inside = function_around(b->module, m->location, &w->inlined);
+		(void)rt_survey_range(&b->survey, m->location, &w->code, &end);
+	}
+	return NULL;
+}
+
+/* *ret_damaged: the list ends early. */
+static struct rt_error *read_markers(const struct rt_image *image, struct rt_sdt_marker **ret, size_t *ret_count,
+				     bool *ret_damaged)
+{
+	struct rt_error *err = rt_sdt_read(image, ret, ret_count);
+
+	*ret_damaged = rt_error_catch(&err, RT_E_FORMAT);
+	return err;
+}
+
+static struct rt_error *add_all(struct rt_plan_build *b, const struct rt_sdt_marker *markers, size_t count,
+				bool damaged)
+{
+	struct wanted_list all = { 0 };
+	struct rt_error *err = NULL;
+
+	for (uint32_t t = 0; !err && t < b->plan->types.len; t++) {
+		const struct rt_spec_type *spec = b->plan->types.data[t].spec;
+
+		for (uint32_t i = 0; !err && i < spec->functions.len; i++) {
+			const struct rt_spec_function *f = &spec->functions.data[i];
+
+			if (!rt_spec_is_marker(f) || !rt_plan_dso_fits(f->dso, b->module->name))
+				continue;
+			if (damaged)
+				err = rt_plan_refuse(b, t, i, f->name, RT_E_UNARMED, "%s has damaged SDT notes",
+						     b->module->name);
+			if (!err)
+				err = collect(b, t, i, markers, count, &all);
+		}
+	}
+	for (size_t i = 0; i < all.list.len; i++)
+		all.list.data[i].operation = is_operation(b, &all, &all.list.data[i]);
+	for (size_t i = 0; !err && i < all.list.len; i++)
+		err = add_marker(b, &all.list.data[i]);
+	rt_vec_deinit(&all.list);
+	return err;
+}
+
+static bool asks_for_markers(const struct rt_plan *plan)
+{
+	for (size_t t = 0; t < plan->types.len; t++)
+		for (size_t i = 0; i < plan->types.data[t].spec->functions.len; i++)
+			if (rt_spec_is_marker(&plan->types.data[t].spec->functions.data[i]))
+				return true;
+	return false;
+}
+
+struct rt_error *rt_plan_markers(struct rt_plan_build *b)
+{
+	_cleanup_free_ struct rt_sdt_marker *markers = NULL;
+	size_t count = 0;
+	bool damaged;
+
+	if (!asks_for_markers(b->plan))
+		return NULL;
+	RT_TRY(read_markers(b->module->image, &markers, &count, &damaged));
+	return add_all(b, markers, count, damaged);
+}
