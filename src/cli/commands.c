@@ -20,6 +20,7 @@ static const struct rt_command table[] = {
 	{ "archive", cmd_archive, "create | list FILE | unpack FILE",
 	  "a recording with all it needs, for another machine", &rt_archive_argp },
 	{ "scan", cmd_scan, "FILE... | -p PID", "list the get/put families that would be traced", &rt_scan_argp },
+	{ "probe", cmd_probe, "markers FILE...", "list the SDT markers of programs and libraries", &rt_probe_argp },
 	{ "bpf", cmd_bpf, "[list] | [--] PROG [ARGS...] | -a", "list BPF programs, who loaded them and what leaked",
 	  &rt_bpf_argp },
 	{ "doctor", cmd_doctor, "", "try what works on this machine, and say what would help", &rt_doctor_argp },
@@ -30,7 +31,7 @@ static const struct rt_command table[] = {
 
 /* Words of later versions: a script that uses one shall get a clear answer, not a traced program of that name. */
 static const char *const reserved[] = {
-	"diff", "probe", "cache", "top", "check", "suppress", "html", "tui", "completion", NULL,
+	"diff", "cache", "top", "check", "suppress", "html", "tui", "completion", NULL,
 };
 
 const struct rt_command *rt_commands(void)

@@ -3,9 +3,13 @@
 #include <string.h>
 
 #include "base/sink.h"
+#include "elf/sdt.h"
 #include "probe/build.h"
 #include "probe/near.h"
 #include "probe/scan.h"
+#include "probe/spec_type.h"
+
+enum { NAME_MAX_BYTES = 256 };
 
 static const char *basename_of(const char *path)
 {
@@ -178,6 +182,54 @@ static struct rt_error *wrong_file_error(const struct rt_spec_function *f, struc
 	return NULL;
 }
 
+/* "sdt:PROVIDER:NAME" of all modules, into near. names: owns them. */
+static struct rt_error *offer_markers(const struct rt_plan_module *modules, size_t count, struct rt_intern *names,
+				      struct rt_near *near, size_t *ret_count)
+{
+	for (size_t m = 0; m < count; m++) {
+		_cleanup_free_ struct rt_sdt_marker *markers = NULL;
+		size_t found = 0;
+		struct rt_error *err = rt_sdt_read(modules[m].image, &markers, &found);
+
+		if (err && !rt_error_catch(&err, RT_E_FORMAT))
+			return err;
+		*ret_count += found;
+		for (size_t i = 0; i < found; i++) {
+			char text[NAME_MAX_BYTES];
+			uint32_t id;
+
+			snprintf(text, sizeof(text), RT_SPEC_MARKER "%s:%s", markers[i].provider, markers[i].name);
+			id = rt_intern_string(names, text);
+			if (!id)
+				return rt_error_nomem();
+			rt_near_offer(near, rt_intern_text(names, id));
+		}
+	}
+	return NULL;
+}
+
+static struct rt_error *no_marker_error(const struct rt_spec_function *f, const struct rt_plan_module *modules,
+					size_t count)
+{
+	struct rt_near near = { .wanted = f->name };
+	struct rt_intern names = { 0 };
+	size_t markers = 0;
+	struct rt_error *err = offer_markers(modules, count, &names, &near, &markers);
+	const char *file = count ? modules[0].name : "FILE";
+
+	if (!err) {
+		err = rt_error_new(RT_E_NO_FUNCTION, "no marker '%s' in %s and what it loads (%zu markers read)",
+				   f->name, file, markers);
+		if (near.count)
+			err = rt_error_fix(err, "did you mean: %s%s%s?\nlist: reftrace probe markers %s", near.names[0],
+					   near.count > 1 ? ", " : "", near.count > 1 ? near.names[1] : "", file);
+		else
+			err = rt_error_fix(err, "list: reftrace probe markers %s", file);
+	}
+	rt_intern_deinit(&names);
+	return err;
+}
+
 static struct rt_error *missing_error(const struct rt_spec_function *f, struct candidates *c,
 				      const struct rt_plan_module *modules)
 {
@@ -232,6 +284,8 @@ struct rt_error *rt_plan_missing(const struct rt_plan *plan, const struct rt_pla
 		return NULL;
 	if (!s.missing)
 		return refused_error(plan, &s);
+	if (rt_spec_is_marker(s.missing))
+		return no_marker_error(s.missing, modules, count);
 	err = survey_all(&c, modules, count);
 	if (!err)
 		err = missing_error(s.missing, &c, modules);

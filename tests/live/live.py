@@ -143,8 +143,8 @@ def clean_env(**more):
 class Process:
     """A started command. Its output is read all the time; lines of stdout carry the time at which they came."""
 
-    def __init__(self, argv, env=None, cwd=None):
-        self.popen = subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    def __init__(self, argv, env=None, cwd=None, pipe=False):
+        self.popen = subprocess.Popen([str(a) for a in argv], stdin=subprocess.PIPE if pipe else subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       stderr=subprocess.PIPE, text=True, errors='replace', env=env or clean_env(),
                                       cwd=cwd, start_new_session=True)
         self.lines, self.errors, self.last = [], [], time.monotonic()
