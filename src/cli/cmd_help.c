@@ -12,8 +12,7 @@ const struct argp rt_help_argp = { NULL, rt_parse_operands, "[COMMAND]",
 
 static void overview(void)
 {
-	puts("usage: reftrace [run] [--] PROG [ARGS...]\n"
-	     "       reftrace COMMAND ...\n"
+	puts("usage: reftrace [run] [--] PROG [ARGS...]  |  reftrace COMMAND ...\n"
 	     "\n"
 	     "Traces get and put of reference-counted objects in unmodified programs and\n"
 	     "names the function that forgot a put, or put too often.\n"

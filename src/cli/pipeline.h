@@ -26,8 +26,9 @@ struct rt_pipeline_options {
 };
 
 struct rt_pipeline {
-	struct rt_event_sink sink;  /* take records here */
-	struct rt_event_sink names; /* and here those that are for names only: modules and mappings of perf's side-band */
+	struct rt_event_sink sink; /* take records here */
+	struct rt_event_sink
+		names; /* and here those that are for names only: modules and mappings of perf's side-band */
 	struct rt_maps *maps;
 	struct rt_image *vdso;      /* our own; NULL until it is needed */
 	char *sources;              /* folder of kept source files */
