@@ -14,14 +14,11 @@ static struct rt_error *open_error(const char *path, int errnum)
 	return rt_error_errno(gone ? RT_E_NOT_FOUND : RT_E_UNREADABLE, errnum, "cannot read %s", path);
 }
 
-struct rt_error *rt_fs_read(int dirfd, const char *path, size_t max, char **ret, size_t *ret_size)
+struct rt_error *rt_fs_read_fd(int fd, const char *path, size_t max, char **ret, size_t *ret_size)
 {
-	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 	_cleanup_free_ char *buf = NULL;
 	size_t len = 0, cap = 0;
 
-	if (fd < 0)
-		return open_error(path, errno);
 	for (;;) {
 		ssize_t n;
 
@@ -50,6 +47,13 @@ struct rt_error *rt_fs_read(int dirfd, const char *path, size_t max, char **ret,
 	if (ret_size)
 		*ret_size = len;
 	return NULL;
+}
+
+struct rt_error *rt_fs_read(int dirfd, const char *path, size_t max, char **ret, size_t *ret_size)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? open_error(path, errno) : rt_fs_read_fd(fd, path, max, ret, ret_size);
 }
 
 struct rt_error *rt_fs_open_file(int dirfd, const char *path, bool nofollow, int *ret)

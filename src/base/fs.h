@@ -19,6 +19,9 @@
  */
 RT_CHECK struct rt_error *rt_fs_read(int dirfd, const char *path, size_t max, char **ret, size_t *ret_size);
 
+/* The same from where an open file stands; name is for messages. For files that others may cut meanwhile. */
+RT_CHECK struct rt_error *rt_fs_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_size);
+
 /*
  * Opens an existing regular file for reading, without following a symbolic link
  * in its last part when nofollow is set. Refuses other kinds of file. *ret is

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "cache/probes.h"
 
 struct rt_cache;
 
@@ -70,3 +71,17 @@ RT_CHECK struct rt_error *rt_cache_stash(struct rt_cache *cache, int fd, int *re
 
 /* The path under which an id was kept first; caller frees. RT_E_NOT_FOUND. */
 RT_CHECK struct rt_error *rt_cache_origin(const struct rt_cache *cache, const uint8_t *id, size_t id_size, char **ret);
+
+/*
+ * Changes the probes of an id, as first seen at path: what is there is read, handed to change() and written in its
+ * place, whole or not at all, while no other reftrace changes the cache. An error of change() leaves everything as it
+ * was.
+ */
+RT_CHECK struct rt_error *rt_cache_change_probes(struct rt_cache *cache, const uint8_t *id, size_t id_size,
+						 const char *path,
+						 struct rt_error *(*change)(struct rt_probes *probes, void *arg),
+						 void *arg);
+
+/* The probes of an id; none where the cache has none. The caller ends *ret with rt_probes_deinit(). */
+RT_CHECK struct rt_error *rt_cache_read_probes(const struct rt_cache *cache, const uint8_t *id, size_t id_size,
+					       struct rt_probes *ret);

@@ -15,6 +15,21 @@ char *rt_cache_link(const uint8_t *id, size_t size);
 /* Opens path below dirfd and nowhere else; as openat(2). */
 int rt_cache_openat(int dirfd, const char *path, int flags);
 
+/* An entry that is being changed, alone: the whole cache is locked. */
+struct rt_cache_entry {
+	int folder, lock;
+	char *link;       /* owned */
+	char *below;      /* the folder, made for this change; owned; NULL: it was there */
+	const char *path; /* of the traced system */
+};
+
+/* Enters the entry of an id, made where there is none, as first seen at path. */
+RT_CHECK struct rt_error *rt_cache_enter(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
+					 struct rt_cache_entry *ret);
+/* Ends the change: links the entry, or takes away what was made where err is one. Returns err, or its own. */
+RT_CHECK struct rt_error *rt_cache_leave(struct rt_cache *cache, struct rt_cache_entry *entry, struct rt_error *err);
+void rt_cache_entry_deinit(struct rt_cache_entry *entry);
+
 /* Appends all of from, from its start on, to the empty file to. false: errno. */
 bool rt_cache_copy(int from, int to);
 bool rt_cache_write(int fd, struct rt_bytes bytes);

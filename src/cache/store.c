@@ -7,8 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "cache/parts.h"
 #include "elf/image.h"
+
+#define PROBES_BYTES_MAX (64u << 20)
 
 static struct rt_error *cannot(const struct rt_cache *cache, const char *what)
 {
@@ -177,45 +180,129 @@ static void drop_folder(const struct rt_cache *cache, const char *below)
 	}
 }
 
-static struct rt_error *put(struct rt_cache *cache, const struct name *name, const struct source *source, bool *ret_new)
+struct rt_error *rt_cache_enter(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
+				struct rt_cache_entry *ret)
 {
-	_cleanup_free_ char *link = rt_cache_link(name->id, name->id_size), *below = NULL;
-	_cleanup_close_ int folder = -1, lock = -1;
-	struct rt_error *err = NULL;
+	_cleanup_(rt_cache_entry_deinit) struct rt_cache_entry e = { .folder = -1, .lock = -1, .path = path };
 	const char *hex;
-	bool made = false;
 
-	if (!link)
-		return name->id_size && name->id_size <= RT_CACHE_ID_MAX
-			       ? rt_error_nomem()
-			       : rt_error_new(RT_E_FORMAT, "%s has no build-id", name->path);
-	if (!plain_path(name->path))
-		return rt_error_new(RT_E_FORMAT, "%s is no path that a cache can hold", name->path);
+	e.link = rt_cache_link(id, id_size);
+	if (!e.link)
+		return id_size && id_size <= RT_CACHE_ID_MAX ? rt_error_nomem()
+							     : rt_error_new(RT_E_FORMAT, "%s has no build-id", path);
+	if (!plain_path(path))
+		return rt_error_new(RT_E_FORMAT, "%s is no path that a cache can hold", path);
 	if (cache->fd < 0)
 		return rt_error_new(RT_E_UNWRITABLE, "the build-id cache %s is not there", cache->root);
-	lock = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (lock < 0 || flock(lock, LOCK_EX))
+	e.lock = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (e.lock < 0 || flock(e.lock, LOCK_EX))
 		return cannot(cache, "");
-	folder = linked_folder(cache, link);
-	if (folder < 0) {
-		hex = link + strlen(".build-id/");
-		if (asprintf(&below, "%s/%.2s%s", name->path, hex, hex + 3) < 0)
+	e.folder = linked_folder(cache, e.link);
+	if (e.folder < 0) {
+		hex = e.link + strlen(".build-id/");
+		if (asprintf(&e.below, "%s/%.2s%s", path, hex, hex + 3) < 0)
 			return rt_error_nomem();
-		folder = make_folder(cache->fd, below);
-		if (folder < 0)
-			return cannot(cache, below);
+		e.folder = make_folder(cache->fd, e.below);
+		if (e.folder < 0)
+			return cannot(cache, e.below);
 	}
-	if (!is_there(folder, name, source)) {
-		err = write_file(cache, folder, name, source);
+	*ret = e;
+	e = (struct rt_cache_entry){ .folder = -1, .lock = -1 };
+	return NULL;
+}
+
+struct rt_error *rt_cache_leave(struct rt_cache *cache, struct rt_cache_entry *e, struct rt_error *err)
+{
+	if (err && e->below)
+		drop_folder(cache, e->below);
+	if (!err && e->below)
+		err = make_link(cache, e->link, e->path);
+	rt_cache_entry_deinit(e);
+	return err;
+}
+
+void rt_cache_entry_deinit(struct rt_cache_entry *e)
+{
+	rt_closep(&e->folder);
+	rt_closep(&e->lock);
+	free(e->link);
+	free(e->below);
+}
+
+static struct rt_error *put(struct rt_cache *cache, const struct name *name, const struct source *source, bool *ret_new)
+{
+	struct rt_cache_entry entry;
+	struct rt_error *err = NULL;
+	bool made = false;
+
+	RT_TRY(rt_cache_enter(cache, name->id, name->id_size, name->path, &entry));
+	if (!is_there(entry.folder, name, source)) {
+		err = write_file(cache, entry.folder, name, source);
 		made = !err;
 	}
-	if (err && below)
-		drop_folder(cache, below);
-	if (!err && below)
-		err = make_link(cache, link, name->path);
-	if (!err && ret_new)
+	RT_TRY(rt_cache_leave(cache, &entry, err));
+	if (ret_new)
 		*ret_new = made;
+	return NULL;
+}
+
+/* As it is on the disk, or empty where there is none yet. */
+static struct rt_error *read_probes(const struct rt_cache *cache, int folder, struct rt_probes *ret)
+{
+	_cleanup_close_ int fd = rt_cache_openat(folder, "probes", O_RDONLY | O_NOFOLLOW);
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+
+	*ret = (struct rt_probes){ 0 };
+	if (fd < 0)
+		return errno == ENOENT ? NULL : cannot(cache, "probes");
+	/* not mapped: perf cuts the file and writes it anew */
+	RT_TRY(rt_fs_read_fd(fd, "probes", PROBES_BYTES_MAX, &text, &size));
+	return rt_probes_parse(rt_bytes_make(text, size), ret);
+}
+
+static struct rt_error *write_probes(const struct rt_cache *cache, int folder, const struct rt_probes *probes)
+{
+	const struct name name = { .part = RT_CACHE_PROBES };
+	struct source source = { .fd = -1 };
+	struct rt_error *err;
+	struct rt_sink text;
+
+	rt_sink_init_memory(&text);
+	rt_probes_write(probes, &text);
+	err = rt_sink_end(&text);
+	source.bytes = rt_bytes_make(text.buffer, text.buffer ? strlen(text.buffer) : 0);
+	if (!err)
+		err = write_file(cache, folder, &name, &source);
+	rt_sink_deinit(&text);
 	return err;
+}
+
+struct rt_error *rt_cache_change_probes(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
+					struct rt_error *(*change)(struct rt_probes *probes, void *arg), void *arg)
+{
+	struct rt_probes probes = { 0 };
+	struct rt_cache_entry entry;
+	struct rt_error *err;
+
+	RT_TRY(rt_cache_enter(cache, id, id_size, path, &entry));
+	err = read_probes(cache, entry.folder, &probes);
+	if (!err)
+		err = change(&probes, arg);
+	if (!err)
+		err = write_probes(cache, entry.folder, &probes);
+	rt_probes_deinit(&probes);
+	return rt_cache_leave(cache, &entry, err);
+}
+
+struct rt_error *rt_cache_read_probes(const struct rt_cache *cache, const uint8_t *id, size_t id_size,
+				      struct rt_probes *ret)
+{
+	_cleanup_free_ char *link = rt_cache_link(id, id_size);
+	_cleanup_close_ int folder = link && cache->fd >= 0 ? linked_folder(cache, link) : -1;
+
+	*ret = (struct rt_probes){ 0 };
+	return folder < 0 ? NULL : read_probes(cache, folder, ret);
 }
 
 struct rt_error *rt_cache_put(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,

@@ -37,7 +37,8 @@ bool lt_nested(const struct rt_lifetime *lt, const struct lt_event *inner, const
 		return false;
 	s = &lt->stacks.data[u->stack - 1];
 	/* no function is inlined into itself: where both are instances of one, frame 0 is the inner one alone */
-	if (inlined && (lt->points.data[u->point].flags & RT_EV_INLINE) && lt->points.data[u->point].name == point->name)
+	if (inlined && (lt->points.data[u->point].flags & RT_EV_INLINE) &&
+	    lt->points.data[u->point].name == point->name)
 		first = 1;
 	for (uint32_t i = first; i < s->nr; i++) {
 		const struct lt_machine *m = &lt->machines.data[s->first + i];

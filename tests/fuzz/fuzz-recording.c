@@ -96,7 +96,8 @@ static void read_all(struct rt_bytes bytes)
 	ask(recording);
 	rt_error_free(name_code(recording));
 	for (int again = 0; again < 2; again++) {
-		struct takers t = { .sink = { .wire = take_wire, .perf = take_perf, .all = again }, .side = { take_side } };
+		struct takers t = { .sink = { .wire = take_wire, .perf = take_perf, .all = again },
+				    .side = { take_side } };
 
 		t.sink.side = &t.side;
 
