@@ -180,35 +180,43 @@ static void drop_folder(const struct rt_cache *cache, const char *below)
 	}
 }
 
+static struct rt_error *enter(struct rt_cache *cache, const uint8_t *id, size_t id_size, struct rt_cache_entry *e)
+{
+	const char *hex;
+
+	e->link = rt_cache_link(id, id_size);
+	if (!e->link)
+		return id_size && id_size <= RT_CACHE_ID_MAX ? rt_error_nomem()
+							     : rt_error_new(RT_E_FORMAT, "%s has no build-id", e->path);
+	if (!plain_path(e->path))
+		return rt_error_new(RT_E_FORMAT, "%s is no path that a cache can hold", e->path);
+	if (cache->fd < 0)
+		return rt_error_new(RT_E_UNWRITABLE, "the build-id cache %s is not there", cache->root);
+	e->lock = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (e->lock < 0 || flock(e->lock, LOCK_EX))
+		return cannot(cache, "");
+	e->folder = linked_folder(cache, e->link);
+	if (e->folder >= 0)
+		return NULL;
+	hex = e->link + strlen(".build-id/");
+	if (asprintf(&e->below, "%s/%.2s%s", e->path, hex, hex + 3) < 0) {
+		e->below = NULL;
+		return rt_error_nomem();
+	}
+	e->folder = make_folder(cache->fd, e->below);
+	return e->folder < 0 ? cannot(cache, e->below) : NULL;
+}
+
 struct rt_error *rt_cache_enter(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
 				struct rt_cache_entry *ret)
 {
-	_cleanup_(rt_cache_entry_deinit) struct rt_cache_entry e = { .folder = -1, .lock = -1, .path = path };
-	const char *hex;
+	struct rt_error *err;
 
-	e.link = rt_cache_link(id, id_size);
-	if (!e.link)
-		return id_size && id_size <= RT_CACHE_ID_MAX ? rt_error_nomem()
-							     : rt_error_new(RT_E_FORMAT, "%s has no build-id", path);
-	if (!plain_path(path))
-		return rt_error_new(RT_E_FORMAT, "%s is no path that a cache can hold", path);
-	if (cache->fd < 0)
-		return rt_error_new(RT_E_UNWRITABLE, "the build-id cache %s is not there", cache->root);
-	e.lock = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (e.lock < 0 || flock(e.lock, LOCK_EX))
-		return cannot(cache, "");
-	e.folder = linked_folder(cache, e.link);
-	if (e.folder < 0) {
-		hex = e.link + strlen(".build-id/");
-		if (asprintf(&e.below, "%s/%.2s%s", path, hex, hex + 3) < 0)
-			return rt_error_nomem();
-		e.folder = make_folder(cache->fd, e.below);
-		if (e.folder < 0)
-			return cannot(cache, e.below);
-	}
-	*ret = e;
-	e = (struct rt_cache_entry){ .folder = -1, .lock = -1 };
-	return NULL;
+	*ret = (struct rt_cache_entry){ .folder = -1, .lock = -1, .path = path };
+	err = enter(cache, id, id_size, ret);
+	if (err)
+		rt_cache_entry_deinit(ret);
+	return err;
 }
 
 struct rt_error *rt_cache_leave(struct rt_cache *cache, struct rt_cache_entry *e, struct rt_error *err)
