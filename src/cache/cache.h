@@ -85,3 +85,24 @@ RT_CHECK struct rt_error *rt_cache_change_probes(struct rt_cache *cache, const u
 /* The probes of an id; none where the cache has none. The caller ends *ret with rt_probes_deinit(). */
 RT_CHECK struct rt_error *rt_cache_read_probes(const struct rt_cache *cache, const uint8_t *id, size_t id_size,
 					       struct rt_probes *ret);
+
+/* One id of the cache. */
+struct rt_cache_item {
+	uint8_t id[RT_CACHE_ID_MAX];
+	size_t id_size;
+	char *path;     /* under which it was kept first; NULL: its link leads nowhere; owned */
+	uint64_t bytes; /* of all its files */
+	int64_t used_s; /* when its files were last read or written, seconds since 1970; as exact as relatime(mount(8))
+			 */
+	bool has[RT_CACHE_KALLSYMS + 1]; /* by enum rt_cache_part */
+};
+
+/* All ids, in no order; an array of *ret_count, ended with rt_cache_items_free(). */
+RT_CHECK struct rt_error *rt_cache_list(const struct rt_cache *cache, struct rt_cache_item **ret, size_t *ret_count);
+void rt_cache_items_free(struct rt_cache_item *items, size_t count);
+
+/* Why an item cannot be used: static text. NULL: link, file and build-id agree. */
+const char *rt_cache_check(const struct rt_cache *cache, const struct rt_cache_item *item);
+
+/* Takes an id with all its files away, and folders that are empty then. RT_E_NOT_FOUND when it is not there. */
+RT_CHECK struct rt_error *rt_cache_remove(struct rt_cache *cache, const uint8_t *id, size_t id_size);

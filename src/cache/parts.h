@@ -30,6 +30,11 @@ RT_CHECK struct rt_error *rt_cache_enter(struct rt_cache *cache, const uint8_t *
 RT_CHECK struct rt_error *rt_cache_leave(struct rt_cache *cache, struct rt_cache_entry *entry, struct rt_error *err);
 void rt_cache_entry_deinit(struct rt_cache_entry *entry);
 
+/* The error of errno at something below the root. */
+struct rt_error *rt_cache_unwritable(const struct rt_cache *cache, const char *what);
+/* Removes a folder below the root and those above it, as far as they are empty. */
+void rt_cache_drop_folder(const struct rt_cache *cache, const char *below);
+
 /* Appends all of from, from its start on, to the empty file to. false: errno. */
 bool rt_cache_copy(int from, int to);
 bool rt_cache_write(int fd, struct rt_bytes bytes);

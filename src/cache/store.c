@@ -13,7 +13,7 @@
 
 #define PROBES_BYTES_MAX (64u << 20)
 
-static struct rt_error *cannot(const struct rt_cache *cache, const char *what)
+struct rt_error *rt_cache_unwritable(const struct rt_cache *cache, const char *what)
 {
 	bool full = errno == ENOSPC || errno == EDQUOT;
 
@@ -99,7 +99,7 @@ static bool is_checked(const struct source *source, enum rt_cache_part part)
 static struct rt_error *fill(const struct rt_cache *cache, int fd, const struct name *name, const struct source *source)
 {
 	if (source->fd < 0 ? !rt_cache_write(fd, source->bytes) : !rt_cache_copy(source->fd, fd))
-		return cannot(cache, rt_cache_part_name(name->part));
+		return rt_cache_unwritable(cache, rt_cache_part_name(name->part));
 	if (is_checked(source, name->part) && !holds(fd, name))
 		return rt_error_new(RT_E_BUILD_ID, "%s changed meanwhile: it is not the file that ran", name->path);
 	return NULL;
@@ -118,10 +118,10 @@ static struct rt_error *write_file(const struct rt_cache *cache, int folder, con
 	fd = openat(folder, temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		    name->part == RT_CACHE_ELF ? 0755 : 0644);
 	if (fd < 0)
-		return cannot(cache, part);
+		return rt_cache_unwritable(cache, part);
 	err = fill(cache, fd, name, source);
 	if (!err && (close(rt_take_fd(&fd)) || renameat(folder, temp, folder, part)))
-		err = cannot(cache, part);
+		err = rt_cache_unwritable(cache, part);
 	if (err)
 		unlinkat(folder, temp, 0);
 	return err;
@@ -144,10 +144,10 @@ static struct rt_error *make_link(const struct rt_cache *cache, const char *link
 	*strrchr(above, '/') = 0;
 	folder = make_folder(cache->fd, above);
 	if (folder < 0)
-		return cannot(cache, above);
+		return rt_cache_unwritable(cache, above);
 	/* somebody was faster: the first path owns the id */
 	if (symlinkat(target, folder, hex + 3) && errno != EEXIST)
-		return cannot(cache, link);
+		return rt_cache_unwritable(cache, link);
 	return NULL;
 }
 
@@ -166,8 +166,7 @@ static bool is_there(int folder, const struct name *name, const struct source *s
 	return fd >= 0 && holds(fd, name);
 }
 
-/* A folder that was made for nothing is no entry. */
-static void drop_folder(const struct rt_cache *cache, const char *below)
+void rt_cache_drop_folder(const struct rt_cache *cache, const char *below)
 {
 	_cleanup_free_ char *path = strdup(below);
 	char *slash;
@@ -194,7 +193,7 @@ static struct rt_error *enter(struct rt_cache *cache, const uint8_t *id, size_t 
 		return rt_error_new(RT_E_UNWRITABLE, "the build-id cache %s is not there", cache->root);
 	e->lock = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (e->lock < 0 || flock(e->lock, LOCK_EX))
-		return cannot(cache, "");
+		return rt_cache_unwritable(cache, "");
 	e->folder = linked_folder(cache, e->link);
 	if (e->folder >= 0)
 		return NULL;
@@ -204,7 +203,7 @@ static struct rt_error *enter(struct rt_cache *cache, const uint8_t *id, size_t 
 		return rt_error_nomem();
 	}
 	e->folder = make_folder(cache->fd, e->below);
-	return e->folder < 0 ? cannot(cache, e->below) : NULL;
+	return e->folder < 0 ? rt_cache_unwritable(cache, e->below) : NULL;
 }
 
 struct rt_error *rt_cache_enter(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
@@ -222,7 +221,7 @@ struct rt_error *rt_cache_enter(struct rt_cache *cache, const uint8_t *id, size_
 struct rt_error *rt_cache_leave(struct rt_cache *cache, struct rt_cache_entry *e, struct rt_error *err)
 {
 	if (err && e->below)
-		drop_folder(cache, e->below);
+		rt_cache_drop_folder(cache, e->below);
 	if (!err && e->below)
 		err = make_link(cache, e->link, e->path);
 	rt_cache_entry_deinit(e);
@@ -263,7 +262,7 @@ static struct rt_error *read_probes(const struct rt_cache *cache, int folder, st
 
 	*ret = (struct rt_probes){ 0 };
 	if (fd < 0)
-		return errno == ENOENT ? NULL : cannot(cache, "probes");
+		return errno == ENOENT ? NULL : rt_cache_unwritable(cache, "probes");
 	/* not mapped: perf cuts the file and writes it anew */
 	RT_TRY(rt_fs_read_fd(fd, "probes", PROBES_BYTES_MAX, &text, &size));
 	return rt_probes_parse(rt_bytes_make(text, size), ret);
@@ -349,7 +348,7 @@ struct rt_error *rt_cache_stash(struct rt_cache *cache, int fd, int *ret_fd)
 		return rt_error_new(RT_E_UNWRITABLE, "the build-id cache %s is not there", cache->root);
 	copy = openat(cache->fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (copy < 0 || !rt_cache_copy(fd, copy))
-		return cannot(cache, "a copy");
+		return rt_cache_unwritable(cache, "a copy");
 	*ret_fd = rt_take_fd(&copy);
 	return NULL;
 }

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a cache holds, whether it is sound, and taking things out of it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "cache/parts.h"
+#include "elf/image.h"
+
+enum { DEPTH_MAX = 4 }; /* of folders below an entry: perf's kcore has one */
+
+struct list {
+	const struct rt_cache *cache;
+	RT_VEC(struct rt_cache_item) items;
+};
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* "ab" and "cdef" to bytes; false: no build-id */
+static bool read_id(const char *high, const char *low, struct rt_cache_item *item)
+{
+	char text[2 * RT_CACHE_ID_MAX + 3];
+	int n = snprintf(text, sizeof(text), "%s%s", high, low);
+
+	if (strlen(high) != 2 || n >= (int)sizeof(text) || n % 2 || n / 2 > RT_CACHE_ID_MAX)
+		return false;
+	for (int i = 0; i < n; i += 2) {
+		int a = hex_digit(text[i]), b = hex_digit(text[i + 1]);
+
+		if (a < 0 || b < 0)
+			return false;
+		item->id[i / 2] = (uint8_t)(a << 4 | b);
+	}
+	item->id_size = (size_t)n / 2;
+	return true;
+}
+
+static void look_into(int folder, struct rt_cache_item *item)
+{
+	for (int part = 0; part <= RT_CACHE_KALLSYMS; part++) {
+		struct stat st;
+
+		if (fstatat(folder, rt_cache_part_name((enum rt_cache_part)part), &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		item->has[part] = true;
+		item->bytes += (uint64_t)st.st_size;
+		if (item->used_s < st.st_atim.tv_sec)
+			item->used_s = st.st_atim.tv_sec;
+		if (item->used_s < st.st_mtim.tv_sec)
+			item->used_s = st.st_mtim.tv_sec;
+	}
+}
+
+static struct rt_error *add_item(struct list *l, const char *high, const char *low)
+{
+	struct rt_cache_item item = { 0 };
+	_cleanup_free_ char *link = NULL;
+	_cleanup_close_ int folder = -1;
+
+	if (!read_id(high, low, &item))
+		return NULL;
+	link = rt_cache_link(item.id, item.id_size);
+	if (!link)
+		return rt_error_nomem();
+	folder = rt_cache_openat(l->cache->fd, link, O_PATH | O_DIRECTORY);
+	if (folder >= 0) {
+		struct rt_error *err = rt_cache_origin(l->cache, item.id, item.id_size, &item.path);
+
+		if (err && err->code == RT_E_NOMEM)
+			return err;
+		rt_error_free(err);
+		look_into(folder, &item);
+	}
+	if (rt_vec_push(&l->items, item))
+		return NULL;
+	free(item.path);
+	return rt_error_nomem();
+}
+
+/* Calls each(list, above, name) for what a folder holds. */
+static struct rt_error *each_name(struct list *l, const char *path, const char *above,
+				  struct rt_error *(*each)(struct list *l, const char *above, const char *name))
+{
+	int fd = rt_cache_openat(l->cache->fd, path, O_RDONLY | O_DIRECTORY);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct rt_error *err = NULL;
+	struct dirent *entry;
+
+	if (!dir) {
+		int errnum = errno;
+
+		if (fd >= 0)
+			close(fd);
+		return errnum == ENOENT || errnum == ENOTDIR
+			       ? NULL
+			       : rt_error_errno(RT_E_UNREADABLE, errnum, "cannot read %s/%s", l->cache->root, path);
+	}
+	while (!err && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			err = each(l, above, entry->d_name);
+	closedir(dir);
+	return err;
+}
+
+static struct rt_error *list_high(struct list *l, const char *above, const char *name)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "%s/%s", above, name) < 0)
+		return rt_error_nomem();
+	return each_name(l, path, name, add_item);
+}
+
+struct rt_error *rt_cache_list(const struct rt_cache *cache, struct rt_cache_item **ret, size_t *ret_count)
+{
+	struct list l = { .cache = cache };
+	struct rt_error *err = cache->fd < 0 ? NULL : each_name(&l, ".build-id", ".build-id", list_high);
+
+	if (err) {
+		rt_cache_items_free(l.items.data, l.items.len);
+		return err;
+	}
+	*ret = l.items.data;
+	*ret_count = l.items.len;
+	return NULL;
+}
+
+void rt_cache_items_free(struct rt_cache_item *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(items[i].path);
+	free(items);
+}
+
+static bool part_holds(const struct rt_cache *cache, const struct rt_cache_item *item, enum rt_cache_part part)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+	_cleanup_close_ int fd = -1;
+	struct rt_error *err = rt_cache_get(cache, item->id, item->id_size, part, &fd);
+
+	if (!err)
+		err = rt_image_open_fd(fd, "", &image);
+	if (err) {
+		rt_error_free(err);
+		return false;
+	}
+	return image->build_id_size == item->id_size && !memcmp(image->build_id, item->id, item->id_size);
+}
+
+const char *rt_cache_check(const struct rt_cache *cache, const struct rt_cache_item *item)
+{
+	if (!item->path)
+		return "its link leads nowhere";
+	if (item->has[RT_CACHE_ELF] && !part_holds(cache, item, RT_CACHE_ELF))
+		return "its elf file has another build-id";
+	if (item->has[RT_CACHE_DEBUG] && !part_holds(cache, item, RT_CACHE_DEBUG))
+		return "its debug file has another build-id";
+	for (int part = 0; part <= RT_CACHE_KALLSYMS; part++)
+		if (item->has[part])
+			return NULL;
+	return "it has no file";
+}
+
+/* Everything in a folder, links as links. false: errno */
+static bool empty_folder(int dirfd, unsigned depth)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	bool fine = dir != NULL;
+
+	while (fine && (entry = readdir(dir))) {
+		_cleanup_close_ int below = -1;
+
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || !unlinkat(fd, entry->d_name, 0))
+			continue;
+		below = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		fine = below >= 0 && depth && empty_folder(below, depth - 1) &&
+		       !unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+	}
+	if (dir)
+		closedir(dir);
+	return fine;
+}
+
+struct rt_error *rt_cache_remove(struct rt_cache *cache, const uint8_t *id, size_t id_size)
+{
+	_cleanup_free_ char *link = rt_cache_link(id, id_size), *path = NULL, *below = NULL;
+	_cleanup_close_ int lock = -1, folder = -1;
+	struct stat st;
+
+	if (!link || cache->fd < 0 || fstatat(cache->fd, link, &st, AT_SYMLINK_NOFOLLOW))
+		return rt_error_new(RT_E_NOT_FOUND, "%s has no such build-id", cache->root);
+	lock = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (lock < 0 || flock(lock, LOCK_EX))
+		return rt_cache_unwritable(cache, "");
+	folder = rt_cache_openat(cache->fd, link, O_PATH | O_DIRECTORY);
+	if (folder >= 0) {
+		RT_TRY(rt_cache_origin(cache, id, id_size, &path));
+		if (asprintf(&below, "%s/%.2s%s", path, link + 10, link + 13) < 0) {
+			below = NULL;
+			return rt_error_nomem();
+		}
+		if (!empty_folder(folder, DEPTH_MAX))
+			return rt_cache_unwritable(cache, below);
+		rt_cache_drop_folder(cache, below);
+	}
+	return unlinkat(cache->fd, link, 0) ? rt_cache_unwritable(cache, link) : NULL;
+}
