@@ -47,11 +47,12 @@ struct rt_options {
 	/* output */
 	enum rt_format format;
 	enum rt_color color;
-	const char *output;    /* -o */
-	const char *json;      /* --json=FILE */
-	const char *recording; /* -w */
-	const char *input;     /* -i */
-	const char *write;     /* --write */
+	const char *output;               /* -o */
+	const char *json;                 /* --json=FILE */
+	const char *recording;            /* -w */
+	const char *input;                /* -i */
+	RT_VEC(const char *) more_inputs; /* of commands that read a recording in several files: those behind input */
+	const char *write;                /* --write */
 	const char *symfs;
 	const char *directory; /* -C */
 	size_t max_size;       /* --max-size; 0 = default */

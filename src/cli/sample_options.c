@@ -156,9 +156,6 @@ struct rt_error *rt_options_check_sample(const struct rt_options *o)
 		err = rt_error_new(RT_E_USAGE, "%s: -D -1 without --control would never begin", o->verb);
 	else if (o->no_cache && o->cache_all)
 		err = rt_error_new(RT_E_USAGE, "%s: both -N and --buildid-all", o->verb);
-	else if (o->switch_output && rt_options_lifetimes(o))
-		err = rt_error_new(RT_E_USAGE, "%s: --switch-output cuts objects from their history: it is for samples",
-				   o->verb);
 	else if (o->switch_output && o->output && !strcmp(o->output, "-"))
 		err = rt_error_new(RT_E_USAGE, "%s: standard output is one file: no --switch-output", o->verb);
 	return rt_error_fix(err, "see: reftrace help %s", o->verb);

@@ -132,6 +132,8 @@ static const char *describe(const struct rt_wire_head *head)
 	case RT_WIRE_LOSS:
 	case RT_WIRE_HITS:
 		return ((const struct rt_wire_loss *)r)->text;
+	case RT_WIRE_PART:
+		return ((const struct rt_wire_part *)r)->text;
 	default:
 		return "";
 	}
