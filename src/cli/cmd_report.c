@@ -95,7 +95,8 @@ static struct rt_error *report_samples(const struct rt_options *options, const s
 {
 	struct rt_profile_head head = { .command = rt_recording_info(input->recording).command,
 					.lost = samples->lost,
-					.damage = rt_recording_damage(input->recording) };
+					.damage = rt_recording_damage(input->recording),
+					.stacks = rt_recording_unwound(input->recording) };
 
 	if (pipeline->chain)
 		head.unnamed_count = rt_chain_notes(pipeline->chain, &head.unnamed);

@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "cli/kernel.h"
+#include "report/words.h"
 
 /* Text, by its first bytes: no control characters but blanks. */
 static bool is_text(struct rt_bytes bytes)
@@ -131,6 +132,18 @@ struct rt_error *rt_input_code(struct rt_input *input, struct rt_pipeline *pipel
 	RT_TRY(rt_recording_prepare(input->recording));
 	RT_TRY(rt_recording_code(input->recording, pipeline->chain));
 	return rt_kernel_give(input->recording, pipeline);
+}
+
+void rt_input_say_stacks(const struct rt_input *input)
+{
+	const struct rt_unwound stacks = rt_recording_unwound(input->recording);
+	const char *notes[RT_UNWOUND_NOTES];
+	struct rt_arena arena = { 0 };
+	size_t n = rt_unwound_notes(&arena, &stacks, notes);
+
+	for (size_t i = 0; i < n; i++)
+		fprintf(stderr, "reftrace: %s\n", notes[i]);
+	rt_arena_deinit(&arena);
 }
 
 void rt_input_close(struct rt_input *input)

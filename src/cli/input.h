@@ -38,4 +38,6 @@ const char *rt_input_damage(const struct rt_input *input);
 bool rt_input_status(const struct rt_input *input, int *ret);
 /* Gives pipeline the names of code that is in no file: kernel functions, BPF programs. Of a recording. */
 RT_CHECK struct rt_error *rt_input_code(struct rt_input *input, struct rt_pipeline *pipeline);
+/* Says on standard error where callers out of copied stacks end early. */
+void rt_input_say_stacks(const struct rt_input *input);
 void rt_input_close(struct rt_input *input);

@@ -37,6 +37,7 @@ struct rt_options {
 	RT_VEC(const char *) events;
 	uint64_t frequency, period; /* 0 = not told; frequency UINT64_MAX = max */
 	uint64_t delay_ns;
+	uint32_t stack_bytes; /* --call-graph dwarf; 0 = frame pointers */
 	bool call_graph, all_cpus, no_lifetimes, delay_forever;
 	size_t max_bytes; /* 0 = no limit */
 	bool switch_output;

@@ -231,6 +231,7 @@ static struct rt_error *open_sampler(struct rt_recorder *r)
 		.frequency = o->frequency,
 		.period = o->period,
 		.call_graph = o->call_graph,
+		.stack_bytes = o->stack_bytes,
 		.system_wide = o->all_cpus,
 		.no_follow = o->no_follow,
 		.delayed = o->delay_ns || o->delay_forever,
@@ -267,7 +268,8 @@ static void say_unkept(struct rt_error *err, const char *what)
 
 static struct rt_error *open_binaries(struct rt_recorder *r)
 {
-	struct rt_binaries_options options = { .all = r->options->cache_all };
+	/* whose code a copied stack goes through is known when it is unwound */
+	struct rt_binaries_options options = { .all = r->options->cache_all || r->options->stack_bytes };
 	_cleanup_free_ char *root = NULL;
 	struct rt_error *err;
 

@@ -11,6 +11,12 @@
 #include "engine/sampler_priv.h"
 
 #define DEFAULT_FREQUENCY 4000
+/* What perf asks for: all general registers, ip, flags, cs and ss (asm/perf_regs.h). */
+#ifdef __x86_64__
+#define USER_REGS UINT64_C(0xff0fff)
+#else
+#define USER_REGS UINT64_C(0)
+#endif
 #define FIX_PARANOID "sudo reftrace record ..., or: sudo sysctl kernel.perf_event_paranoid=%d"
 
 int rt_sampler_perf_open(struct perf_event_attr *attr, int pid, int cpu)
@@ -146,6 +152,15 @@ static struct rt_error *attr_of(const struct rt_sampler *s, const struct rt_even
 	attr->precise_ip = desc->precise & 3;
 	if (s->options.call_graph)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (s->options.call_graph && s->options.stack_bytes) {
+		if (!USER_REGS)
+			return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "stacks are copied on x86-64 only"),
+					    "--call-graph fp, of code built with -fno-omit-frame-pointer");
+		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr->sample_regs_user = USER_REGS;
+		attr->sample_stack_user = s->options.stack_bytes;
+		attr->exclude_callchain_user = 1;
+	}
 	if (desc->kind == RT_EVENT_TRACEPOINT)
 		attr->sample_type |= PERF_SAMPLE_RAW;
 	if (desc->kind == RT_EVENT_CPU && attr->type == PERF_TYPE_SOFTWARE &&
@@ -312,6 +327,7 @@ static struct rt_error *sideband(struct rt_sampler *s)
 	attr.sample_period = 1;
 	kernel = attr;
 	attr.mmap = attr.mmap2 = attr.build_id = attr.comm = attr.comm_exec = attr.task = 1;
+	attr.mmap_data = s->options.stack_bytes != 0; /* perf reads unwind tables through these */
 	kernel.exclude_kernel = 0;
 	kernel.inherit = 0;
 	kernel.ksymbol = kernel.bpf_event = kernel.text_poke = 1;

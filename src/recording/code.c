@@ -295,6 +295,7 @@ struct rt_error *rt_recording_code(struct rt_recording *r, struct rt_chain *chai
 	struct taker taker = { .sink = { .perf = take }, .recording = r, .chain = chain };
 	struct rt_recording_info info;
 
+	r->chain = chain;
 	if (!r->has_perf)
 		return NULL;
 	RT_TRY(rt_recording_prepare(r));
