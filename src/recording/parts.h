@@ -35,6 +35,7 @@ struct rt_recording {
 	RT_VEC(struct rt_bpf_image *) images;
 	RT_VEC(struct rt_recording_function) functions; /* by address */
 	RT_VEC(char *) bpf_lost;
+	uint64_t bpf_call_base; /* address that calls of eBPF instructions count from, 0 = unknown */
 	struct rt_chain *chain; /* of rt_recording_code(); not owned, NULL before */
 	struct rt_unwound unwound;
 };
