@@ -8,8 +8,9 @@
 #include "base/vec.h"
 
 enum {
-	LEAD_NS = 10000000, /* records of a file may be older than its beginning by that much: they waited in a ring */
-	NAMES_MAX = 2048,   /* bytes of names of earlier files */
+	LEAD_NS = 10000000,   /* events come out of order by at most that much */
+	WAIT_NS = 1000000000, /* and have waited in a ring for at most that */
+	NAMES_MAX = 2048,     /* bytes of names of earlier files */
 	GENERATION = 1 << RT_PID_BITS,
 };
 
@@ -29,6 +30,7 @@ struct rt_part_writer {
 	const struct rt_maps *maps;
 	uint64_t recording;
 	uint32_t file;
+	uint64_t event_ns;                    /* latest time of an event */
 	RT_VEC(struct rt_wire_head *) tables; /* types, points, modules, lasting losses, as they came; owned */
 	struct rt_map process_by_pid;         /* pid -> struct process */
 };
@@ -122,19 +124,22 @@ static struct rt_error *keep_table(struct rt_part_writer *w, const struct rt_wir
 static struct rt_error *keep_stack(struct rt_part_writer *w, const struct rt_wire_stack *record)
 {
 	struct rt_wire_stack *copy;
-	struct process *p;
+	struct process *p = NULL;
 	uint64_t *slot;
+	bool made;
 
 	RT_TRY(process_of(w, record->head.pid, &p));
-	slot = rt_map_put(&p->stack_by_id, rt_key_make(record->id, 0), NULL);
+	slot = rt_map_put(&p->stack_by_id, rt_key_make(record->id, 0), &made);
 	copy = copy_of(&record->head);
-	if (!slot || !copy || (!*slot && !rt_vec_add(&p->stacks))) {
+	if (!slot || !copy || (made && !rt_vec_push(&p->stacks, ((struct stack){ copy, w->file })))) {
 		free(copy);
 		return rt_error_nomem();
 	}
-	if (!*slot)
+	if (made) {
 		*slot = p->stacks.len;
-	free(p->stacks.data[*slot - 1].record);
+		return NULL;
+	}
+	free(rt_take(p->stacks.data[*slot - 1].record));
 	p->stacks.data[*slot - 1] = (struct stack){ copy, w->file };
 	return NULL;
 }
@@ -206,6 +211,7 @@ struct rt_error *rt_part_writer_record(struct rt_part_writer *w, const struct rt
 
 	switch (record->kind) {
 	case RT_WIRE_EVENT:
+		w->event_ns = record->time_ns > w->event_ns ? record->time_ns : w->event_ns;
 		return need_stack(w, r, file);
 	case RT_WIRE_STACK:
 		return keep_stack(w, r);
@@ -240,7 +246,7 @@ static struct rt_error *seam(const struct rt_part_writer *w, enum rt_part where,
 	part->recording = w->recording;
 	part->number = w->file;
 	part->where = where;
-	memcpy(part->text, text, strlen(text));
+	memcpy(part->text, text, strlen(text) + 1);
 	return file->record(file, &part->head);
 }
 
@@ -267,21 +273,28 @@ struct rt_error *rt_part_writer_end(struct rt_part_writer *w, uint64_t now_ns, s
 	return NULL;
 }
 
-/* The newest names count most: they are what is to be read with this file at least. */
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The newest names count most: they are what is to be read with this file at least. All lie in one folder. */
 static struct rt_error *names_text(const char *const *names, size_t count, char **ret)
 {
 	size_t first = count, bytes = 0;
 	_cleanup_free_ char *text = NULL;
 	char *more;
 
-	while (first && bytes + strlen(names[first - 1]) + 2 < NAMES_MAX)
-		bytes += strlen(names[--first]) + 2;
+	while (first && bytes + strlen(base_name(names[first - 1])) + 2 < NAMES_MAX)
+		bytes += strlen(base_name(names[--first])) + 2;
 	if (asprintf(&text, first ? "%zu more" : "", first) < 0) {
 		text = NULL;
 		return rt_error_nomem();
 	}
 	for (size_t i = first; i < count; i++) {
-		if (asprintf(&more, "%s%s%s", text, *text ? ", " : "", names[i]) < 0)
+		if (asprintf(&more, "%s%s%s", text, *text ? ", " : "", base_name(names[i])) < 0)
 			return rt_error_nomem();
 		free(text);
 		text = more;
@@ -312,10 +325,18 @@ static bool restate_mapping(const struct rt_mapping *mapping, void *arg)
 	return !r->err;
 }
 
+/* What is said again stands before every event that is still to come: these are later than those that came. */
+static uint64_t begin_ns(const struct rt_part_writer *w, uint64_t now_ns)
+{
+	uint64_t ns = w->event_ns < now_ns ? w->event_ns : now_ns;
+
+	return (ns > now_ns - WAIT_NS ? ns : now_ns - WAIT_NS) - LEAD_NS;
+}
+
 static struct rt_error *restate_process(const struct rt_part_writer *w, const struct process *p, uint64_t now_ns,
 					struct rt_event_sink *file)
 {
-	struct restated r = { .file = file, .pid = p->pid, .time_ns = now_ns - LEAD_NS };
+	struct restated r = { .file = file, .pid = p->pid, .time_ns = begin_ns(w, now_ns) };
 
 	RT_TRY(mark(p->pid, RT_MARK_ATTACH, r.time_ns, file));
 	rt_maps_each(w->maps, p->pid, now_ns, restate_mapping, &r);
@@ -342,12 +363,12 @@ struct rt_error *rt_part_writer_begin(struct rt_part_writer *w, uint64_t now_ns,
 
 	RT_TRY(names_text(earlier, count, &names));
 	w->file++;
-	RT_TRY(seam(w, RT_PART_BEGIN, now_ns - LEAD_NS, names, file));
+	RT_TRY(seam(w, RT_PART_BEGIN, begin_ns(w, now_ns), names ? names : "", file));
 	for (size_t i = 0; i < w->tables.len; i++)
 		RT_TRY(file->record(file, w->tables.data[i]));
 	while ((slot = rt_map_next(&w->process_by_pid, &pos)) != NULL)
 		RT_TRY(restate_process(w, (const struct process *)(uintptr_t)slot->value, now_ns, file));
-	return seam(w, RT_PART_STATED, now_ns - LEAD_NS, "", file);
+	return seam(w, RT_PART_STATED, begin_ns(w, now_ns), "", file);
 }
 
 /* ---- reading ---- */

@@ -55,7 +55,9 @@ class Parts(unittest.TestCase):
             self.assertNotIn('make sense', done.stdout)
             if i:
                 self.assertIn(files[i - 1].name, done.stdout)
-            events += int(re.search(r'(\d+) events, 0 lost', done.stdout).group(1))
+            count = re.search(r'(\d+) events?, 0 lost', done.stdout)
+            self.assertTrue(count, done.stdout + done.stderr)
+            events += int(count.group(1))
         return events
 
     def test_by_time(self):
@@ -96,7 +98,7 @@ class Parts(unittest.TestCase):
     def test_with_samples(self):
         files, truth = self.record('server', 'bug', '2', option='--switch-output=600ms',
                                    extra=('-F', '499', '-e', 'cpu-clock'))
-        self.assertGreater(len(files), 2)
+        self.assertGreater(len(files), 1)
         done = reftrace('report', *files)
         self.assertIn('one by one', done.stderr)
         self.assertIn(f'{sum(truth.counts.values())} events, 0 lost', done.stdout)
@@ -128,8 +130,8 @@ class Parts(unittest.TestCase):
         self.check_alone(files)
 
     def test_wrong_files(self):
-        files, _ = self.record('server', 'bug', '2', option='--switch-output=500ms')
-        others, _ = self.record('server', 'bug', '1', option='--switch-output=400ms')
+        files, _ = self.record('server', 'bug', '3', option='--switch-output=500ms')
+        others, _ = self.record('server', 'bug', '2', option='--switch-output=400ms')
         self.assertGreaterEqual(len(files), 3)
         whole = live.temp_path('whole')
         reftrace('record', '-o', whole, '-P', 'type=req new=req_new get=req_get put=req_put', '--',
