@@ -41,6 +41,7 @@ enum rt_wire_kind {
 	RT_WIRE_ATTR = 17,   /* struct rt_wire_attr: a perf event; before the first PERF that names it */
 	RT_WIRE_PERF = 18,   /* struct rt_wire_perf: one record of perf_event_open(2), as the kernel wrote it */
 	RT_WIRE_BLOB = 19,   /* struct rt_wire_blob: a part of something large that the recording keeps */
+	RT_WIRE_PART = 20,   /* struct rt_wire_part: the stream lies in several files, and this is a seam */
 };
 
 /* What happened to the object. */
@@ -287,6 +288,22 @@ struct rt_wire_blob {
 	uint8_t data[]; /* padded to 8 */
 };
 
+/*
+ * A stream in several files. BEGIN is the first record of each file but the first; from there to STATED the file says
+ * again what it needs to be read alone (types, points, modules, mappings; processes by MARK_ATTACH), and a stack again
+ * before the first event that names it. END stands in each file but the last; behind it the processes are left
+ * (MARK_DETACH). Who reads the files one after the other drops what is between BEGIN and STATED, and all behind END.
+ */
+enum rt_part { RT_PART_BEGIN = 1, RT_PART_STATED = 2, RT_PART_END = 3 };
+
+struct rt_wire_part {
+	struct rt_wire_head head;
+	uint64_t recording; /* the same in all files of it */
+	uint32_t number;    /* of this file: 1.. */
+	uint32_t where;     /* enum rt_part */
+	char text[];        /* BEGIN: names of the earlier files; NUL-terminated, padded to 8 */
+};
+
 /* Largest part: the size field of a record has 16 bits. */
 #define RT_BLOB_PART 61440
 
@@ -328,6 +345,7 @@ RT_WIRE_AT(rt_wire_attr, data, 40);
 RT_WIRE_AT(rt_wire_perf, data, 32);
 RT_WIRE_AT(rt_wire_blob, data, 48);
 RT_WIRE_AT(rt_wire_held, where, 48);
+RT_WIRE_AT(rt_wire_part, text, 40);
 _Static_assert(sizeof(struct rt_wire_map) == 56, "map");
 _Static_assert(sizeof(struct rt_wire_task) == 32, "task");
 _Static_assert(sizeof(struct rt_wire_held) == 56, "held");

@@ -14,10 +14,11 @@
 #define RT_BPF_TEXTS_MAX 64 /* attach points and holders that are kept of one program */
 
 enum rt_bpf_holder_kind {
-	RT_BPF_HELD_FD = 1,   /* descriptor fd of process pid; link != 0: of a link to the program */
-	RT_BPF_HELD_PIN = 2,  /* text is a path in a BPF file system; link as above */
-	RT_BPF_HELD_LINK = 3, /* a link; text says to what */
-	RT_BPF_HELD_PERF = 4, /* attached to the perf event fd of process pid */
+	RT_BPF_HELD_FD = 1,       /* descriptor fd of process pid; link != 0: of a link to the program */
+	RT_BPF_HELD_PIN = 2,      /* text is a path in a BPF file system; link as above */
+	RT_BPF_HELD_LINK = 3,     /* a link; text says to what */
+	RT_BPF_HELD_PERF = 4,     /* attached to the perf event fd of process pid */
+	RT_BPF_HELD_ATTACHED = 5, /* attached without a link: text says to what */
 };
 
 struct rt_bpf_holder {

@@ -13,7 +13,9 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
+#include "bpfprog/attached.h"
 #include "bpfprog/links.h"
+#include "bpfprog/mounts.h"
 
 #define DEPTH_MAX 16   /* folders of a BPF file system */
 #define PINS_MAX 65536 /* files in all of them */
@@ -191,49 +193,12 @@ static void look_folder(struct look *look, const char *folder, dev_t dev, unsign
 	closedir(dir);
 }
 
-/* A path of /proc/mounts: \040 stands for a blank. In place. */
-static void unescape(char *path)
+static void look_mount(void *arg, const char *path)
 {
-	char *to = path;
+	struct stat st;
 
-	for (const char *p = path; *p; p++) {
-		uint64_t v = 0;
-
-		if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' && p[3] >= '0' &&
-		    p[3] <= '7') {
-			v = (uint64_t)(p[1] - '0') * 64 + (uint64_t)(p[2] - '0') * 8 + (uint64_t)(p[3] - '0');
-			*to++ = (char)v;
-			p += 3;
-		} else {
-			*to++ = *p;
-		}
-	}
-	*to = 0;
-}
-
-static void look_pins(struct look *look)
-{
-	_cleanup_free_ char *text = NULL;
-	char *next;
-
-	rt_error_free(rt_fs_read(AT_FDCWD, "/proc/self/mounts", 16 << 20, &text, NULL));
-	/* lines "device path type options 0 0" */
-	for (char *line = text; line && *line; line = next) {
-		char *path, *type;
-		struct stat st;
-
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = 0;
-		path = strchr(line, ' ');
-		type = path ? strchr(path + 1, ' ') : NULL;
-		if (!type || strncmp(type, " bpf ", 5) != 0)
-			continue;
-		*type = 0;
-		unescape(++path);
-		if (!stat(path, &st))
-			look_folder(look, path, st.st_dev, 0);
-	}
+	if (!stat(path, &st))
+		look_folder(arg, path, st.st_dev, 0);
 }
 
 /* Every link of the kernel. */
@@ -258,13 +223,38 @@ static void look_links(struct look *look)
 	}
 }
 
+/* What is attached by a link is told of both: the link says it already. */
+static bool by_link(const struct rt_bpf_entry *e)
+{
+	for (size_t i = 0; i < e->holders.len; i++) {
+		if (e->holders.data[i].kind == RT_BPF_HELD_LINK)
+			return true;
+	}
+	return false;
+}
+
+static void look_attached(void *arg, uint32_t prog, const char *target)
+{
+	struct look *look = arg;
+	struct rt_bpf_holder h = { .kind = RT_BPF_HELD_ATTACHED }, *added;
+	struct rt_bpf_entry *e = rt_bpf_catalog_find(look->catalog, prog);
+
+	if (!e || e->gone || by_link(e))
+		return;
+	added = add(look, prog, &h);
+	if (added)
+		added->text = strdup(target);
+	rt_bpf_entry_attached(e, 0, target);
+}
+
 struct rt_error *rt_bpf_holders_find(struct rt_bpf_catalog *catalog)
 {
 	struct look look = { .catalog = catalog };
 
 	look_links(&look);
-	look_pins(&look);
+	rt_bpf_mounts_each("bpf", look_mount, &look);
 	look_processes(&look);
+	RT_TRY(rt_bpf_attached_each(look_attached, &look));
 	for (size_t i = 0; i < catalog->entries.len; i++) {
 		struct rt_bpf_entry *e = catalog->entries.data[i];
 

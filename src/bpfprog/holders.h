@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Who keeps a BPF program loaded: descriptors of processes (of the program, of
- * a link to it, of a perf event that runs it), pins in BPF file systems, links.
+ * a link to it, of a perf event that runs it), pins in BPF file systems, links, and attachments without one
+ * (bpfprog/attached.h).
  */
 #pragma once
 

@@ -13,7 +13,7 @@ static const char *state_word(const struct rt_bpf_entry *e)
 
 static void holder(struct rt_json *json, const struct rt_bpf_holder *h)
 {
-	static const char *const kinds[] = { "?", "fd", "pin", "link", "perf" };
+	static const char *const kinds[] = { "?", "fd", "pin", "link", "perf", "attached" };
 
 	rt_json_begin_object(json, NULL);
 	rt_json_string(json, "kind", kinds[h->kind]);

@@ -67,6 +67,8 @@ static const char *holder_text(struct rt_arena *arena, const struct rt_bpf_holde
 		return rt_format(arena, "pin %s%s", text, link);
 	case RT_BPF_HELD_LINK:
 		return rt_format(arena, "link %u, %s", h->link, text);
+	case RT_BPF_HELD_ATTACHED:
+		return text;
 	}
 	return "";
 }
@@ -78,7 +80,7 @@ static void holders(struct rt_arena *arena, const struct rt_bpf_entry *e, struct
 	if (e->held_unseen)
 		rt_sink_puts(
 			out,
-			"      held by the kernel: a socket, cgroup, network device or map (or it is just going)\n");
+			"      held by the kernel: a socket, a map of programs, a tc action (or it is just going)\n");
 	for (size_t i = 0; i < shown; i++)
 		rt_sink_printf(out, "      held by %s\n", holder_text(arena, &e->holders.data[i]));
 	if (e->holders.len > shown)

@@ -173,11 +173,14 @@ static uint16_t machine_of(const struct rt_recording *recording)
 	return arch && (!strcmp(arch, "aarch64") || !strcmp(arch, "arm64")) ? RT_MACHINE_AARCH64 : RT_MACHINE_X86_64;
 }
 
-static struct rt_error *annotate_kernel(struct rt_recording *recording, const struct rt_profile_symbol *symbol,
-					const struct rt_options *options, struct hits *hits, struct rt_annotation **ret)
+static struct rt_error *annotate_kernel(struct rt_recording *recording, struct rt_namer *namer,
+					const struct rt_profile_symbol *symbol, const struct rt_options *options,
+					struct hits *hits, struct rt_annotation **ret)
 {
 	const struct rt_bpf_function *found = NULL;
-	struct rt_annotate_bpf what = { .machine = machine_of(recording), .xlated = options->annotate.xlated };
+	struct rt_annotate_bpf what = { .machine = machine_of(recording),
+					.xlated = options->annotate.xlated,
+					.namer = namer };
 	size_t count;
 	const struct rt_bpf_image *const *images = rt_recording_bpf(recording, &count);
 
@@ -257,7 +260,8 @@ static struct rt_error *annotate(const struct rt_options *options, struct rt_inp
 	RT_TRY(pick(options, input, &t->samples, &symbol));
 	err = collect(&t->samples, symbol, &hits);
 	if (!err)
-		err = symbol->kernel ? annotate_kernel(input->recording, symbol, options, &hits, &annotation)
+		err = symbol->kernel ? annotate_kernel(input->recording, t->pipeline->namer, symbol, options, &hits,
+						       &annotation)
 				     : annotate_elf(t->pipeline, symbol, &hits, &annotation);
 	rt_vec_deinit(&hits.all);
 	if (!err)

@@ -157,6 +157,7 @@ static struct rt_error *read_input(struct rt_input *input, struct rt_pipeline *p
 			t.sink.perf = take_perf;
 		}
 		RT_TRY(rt_recording_drain(input->recording, &t.sink));
+		rt_input_say_stacks(input);
 	}
 	/* ends the lives */
 	return rt_pipeline_verdict(pipeline, &verdict);

@@ -59,6 +59,11 @@ static void say_written(const struct rt_launch *launch, const struct rt_recorder
 	const char *path = recorder->aside ? "standard output" : rt_clean(&arena, recorder->last);
 	const char *look = recorder->aside ? "" : rt_format(&arena, "; look: reftrace report -i %s", path);
 
+	/* one file of several speaks of its own time only */
+	if (p->parts && recorder->switched)
+		look = rt_format(&arena, "; look at all %zu files: reftrace report %s.*", recorder->switched + 1,
+				 rt_clean(&arena, p->recording));
+
 	if (recorder->observe_only)
 		fprintf(stderr, "reftrace: wrote %s: %llu samples, %llu lost, %s; look: reftrace report -i %s\n", path,
 			(unsigned long long)p->samples, (unsigned long long)p->lost,

@@ -9,7 +9,8 @@
 
 static const struct argp_option own[] = {
 	{ "input", 'i', "FILE", 0,
-	  "recording of reftrace record, of run -w or of perf, or an .events file (default " RT_DEFAULT_RECORDING ")",
+	  "recording of reftrace record, of run -w or of perf, or an .events file (default " RT_DEFAULT_RECORDING
+	  "); repeated: the files of --switch-output",
 	  1 },
 	{ "type", 't', "NAME", 0, "only this type of object (repeatable)", 1 },
 	{ "samples", RT_OPT_SAMPLES, NULL, 0, "only the samples, not the lifetimes", 1 },
@@ -22,8 +23,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'i':
-		options->input = arg;
-		return 0;
+		return rt_input_name(options, arg);
 	case RT_OPT_SAMPLES:
 		options->samples_only = true;
 		return 0;
@@ -43,7 +43,7 @@ static const struct argp_child children[] = {
 	{ &rt_common_argp },
 	{ 0 },
 };
-const struct argp rt_report_argp = { NULL, rt_parse_operands, "-i FILE",
+const struct argp rt_report_argp = { NULL, rt_parse_operands, "-i FILE\nFILE...",
 				     "Reports what a recording or an .events file holds, on standard output.",
 				     children };
 
@@ -76,14 +76,15 @@ static struct rt_error *read_recording(struct rt_input *input, struct rt_pipelin
 {
 	struct takers t = { .sink = { .wire = take_wire }, .pipeline = pipeline, .samples = samples };
 
-	if (rt_recording_info(input->recording).has_perf) {
+	/* numbers of modules and events are those of one file */
+	if (rt_recording_info(input->recording).has_perf && !input->more_count) {
 		RT_TRY(rt_input_code(input, pipeline));
 		t.sink.side = &pipeline->names;
 		t.sink.perf = take_perf;
 	}
-	RT_TRY(rt_recording_drain(input->recording, &t.sink));
+	RT_TRY(rt_input_drain(input, &t.sink));
 	/* what was made to hold lifetimes and was cut before the first still speaks of lifetimes */
-	*ret_lifetimes = t.lifetimes || !rt_recording_info(input->recording).has_perf;
+	*ret_lifetimes = t.lifetimes || input->more_count || !rt_recording_info(input->recording).has_perf;
 	return NULL;
 }
 
@@ -94,7 +95,8 @@ static struct rt_error *report_samples(const struct rt_options *options, const s
 {
 	struct rt_profile_head head = { .command = rt_recording_info(input->recording).command,
 					.lost = samples->lost,
-					.damage = rt_recording_damage(input->recording) };
+					.damage = rt_recording_damage(input->recording),
+					.stacks = rt_recording_unwound(input->recording) };
 
 	if (pipeline->chain)
 		head.unnamed_count = rt_chain_notes(pipeline->chain, &head.unnamed);
@@ -126,11 +128,21 @@ static struct rt_error *report(const struct rt_options *options, struct rt_input
 		RT_TRY(rt_source_drain(rt_text_source(input->text), &pipeline->sink));
 		return rt_output_report(options, output, pipeline, &run, ret);
 	}
+	if (input->more_count && options->samples_only)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "report: samples of several files are not one report"),
+				    "reftrace report --samples -i %s", input->path);
+	if (input->more_count && rt_recording_info(input->recording).has_perf && !options->quiet)
+		fprintf(stderr,
+			"reftrace: the samples of several files are reported one by one: "
+			"reftrace report --samples -i %s\n",
+			input->path);
 	RT_TRY(rt_samples_init(pipeline->namer, &samples));
 	RT_TRY(read_recording(input, pipeline, &samples, &lifetimes));
 	run.command = rt_recording_info(input->recording).command;
-	run.program_ended = rt_recording_status(input->recording, &run.program_status);
+	run.program_ended = rt_input_status(input, &run.program_status);
 	run.recording = input->path;
+	run.more = options->more_inputs.data;
+	run.more_count = options->more_inputs.len;
 	/* one JSON text is one document: lifetimes, where there are any */
 	if (lifetimes && !options->samples_only)
 		RT_TRY(rt_output_report(options, output, pipeline, &run, ret));
@@ -154,7 +166,7 @@ static struct rt_error *run(const struct rt_options *options, int *ret)
 		for (size_t i = 0; i < options->types.len; i++)
 			types[i] = options->types.data[i];
 	}
-	err = rt_input_open(options->input, &input);
+	err = rt_input_open_all(options, &input);
 	/* the program's status belongs to its run, not to the reading of it: own_run stays false */
 	if (!err)
 		err = rt_output_open(options, STDOUT_FILENO, &output);
@@ -172,14 +184,12 @@ int cmd_report(int argc, char **argv)
 	struct rt_error *err = rt_options_parse(&rt_report_argp, argc, argv, &options);
 	int status = RT_EXIT_OK;
 
-	if (!err && !options.input && options.operands.len == 1) {
-		options.input = options.operands.data[0];
-		options.operands.len = 0;
-	}
+	for (size_t i = 0; !err && i < options.operands.len; i++)
+		rt_input_name(&options, options.operands.data[i]);
+	if (!err)
+		err = rt_take(options.err);
 	if (!err && options.help)
 		rt_options_help(&rt_report_argp, "report", stdout);
-	else if (!err && options.operands.len)
-		err = rt_error_fix(rt_error_new(RT_E_USAGE, "report: more than one input"), "reftrace report -i FILE");
 	else if (!err)
 		err = run(&options, &status);
 	if (err) {

@@ -153,8 +153,10 @@ static struct rt_error *print(const struct rt_options *options, struct rt_input 
 	if (!err)
 		err = rt_sink_end(&t.out);
 	rt_sink_deinit(&t.out);
-	if (!err)
+	if (!err) {
+		rt_input_say_stacks(input);
 		say_cut(input, ret);
+	}
 	return err;
 }
 

@@ -252,14 +252,12 @@ int cmd_tree(int argc, char **argv)
 	struct choice choice = { .options = &options };
 	int status = RT_EXIT_OK;
 
-	if (!err && !options.input && options.operands.len == 1) {
-		options.input = options.operands.data[0];
-		options.operands.len = 0;
-	}
+	for (size_t i = 0; !err && i < options.operands.len; i++)
+		rt_input_name(&options, options.operands.data[i]);
+	if (!err)
+		err = rt_take(options.err);
 	if (!err && options.help)
 		rt_options_help(&rt_tree_argp, "tree", stdout);
-	else if (!err && options.operands.len)
-		err = rt_error_fix(rt_error_new(RT_E_USAGE, "tree: more than one input"), "reftrace tree -i FILE");
 	else if (!err)
 		err = show(&choice, &lives, &status);
 	if (err)

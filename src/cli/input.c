@@ -2,9 +2,11 @@
 #include "cli/input.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 
 #include "base/fs.h"
 #include "cli/kernel.h"
+#include "report/words.h"
 
 /* Text, by its first bytes: no control characters but blanks. */
 static bool is_text(struct rt_bytes bytes)
@@ -41,6 +43,90 @@ struct rt_error *rt_input_open(const char *path, struct rt_input *ret)
 			     "neither a recording nor an .events text");
 }
 
+error_t rt_input_name(struct rt_options *options, const char *path)
+{
+	if (options->input)
+		return rt_vec_push(&options->more_inputs, path) ? 0 : rt_option_fault(options, rt_error_nomem());
+	options->input = path;
+	return 0;
+}
+
+struct rt_error *rt_input_open_all(const struct rt_options *options, struct rt_input *ret)
+{
+	size_t count = options->more_inputs.len;
+
+	RT_TRY(rt_input_open(options->input, ret));
+	if (!count)
+		return NULL;
+	ret->more = calloc(count, sizeof(*ret->more));
+	if (!ret->more)
+		return rt_error_nomem();
+	for (; ret->more_count < count; ret->more_count++) {
+		struct rt_input *next = &ret->more[ret->more_count];
+		struct rt_error *err = rt_input_open(options->more_inputs.data[ret->more_count], next);
+
+		if (!err && (ret->text || next->text))
+			err = rt_error_new(RT_E_USAGE, "%s: several files are those of one recording",
+					   next->text ? next->path : ret->path);
+		if (err) {
+			rt_input_close(next);
+			return err;
+		}
+	}
+	return NULL;
+}
+
+struct joined {
+	struct rt_recording_sink sink;
+	struct rt_recording_sink *to;
+	struct rt_part_join join;
+};
+
+static struct rt_error *take_joined(struct rt_recording_sink *self, const struct rt_wire_head *record)
+{
+	struct joined *j = (struct joined *)(void *)self;
+	bool belongs;
+
+	RT_TRY(rt_part_join_record(&j->join, record, &belongs));
+	return belongs ? j->to->wire(j->to, record) : NULL;
+}
+
+struct rt_error *rt_input_drain(struct rt_input *input, struct rt_recording_sink *sink)
+{
+	struct joined j = { .sink = { .wire = take_joined }, .to = sink };
+
+	if (!input->more_count)
+		return rt_recording_drain(input->recording, sink);
+	for (size_t i = 0; i <= input->more_count; i++) {
+		struct rt_input *one = i ? &input->more[i - 1] : input;
+		struct rt_error *err = rt_part_join_file(&j.join, i < input->more_count);
+
+		if (!err)
+			err = rt_recording_drain(one->recording, &j.sink);
+		if (err && err->code == RT_E_FORMAT)
+			err = rt_error_fix(rt_error_wrap(err, "%s", one->path),
+					   "name the files of one recording in their order: reftrace report FILE.*");
+		RT_TRY(err);
+	}
+	return NULL;
+}
+
+const char *rt_input_damage(const struct rt_input *input)
+{
+	const char *damage = rt_recording_damage(input->recording);
+
+	for (size_t i = 0; i < input->more_count && !damage; i++)
+		damage = rt_recording_damage(input->more[i].recording);
+	return damage;
+}
+
+bool rt_input_status(const struct rt_input *input, int *ret)
+{
+	const struct rt_input *last = input->more_count ? &input->more[input->more_count - 1] : input;
+
+	return rt_recording_status(last->recording, ret);
+}
+
 struct rt_error *rt_input_code(struct rt_input *input, struct rt_pipeline *pipeline)
 {
 	RT_TRY(rt_recording_prepare(input->recording));
@@ -48,8 +134,24 @@ struct rt_error *rt_input_code(struct rt_input *input, struct rt_pipeline *pipel
 	return rt_kernel_give(input->recording, pipeline);
 }
 
+void rt_input_say_stacks(const struct rt_input *input)
+{
+	const struct rt_unwound stacks = rt_recording_unwound(input->recording);
+	const char *notes[RT_UNWOUND_NOTES];
+	struct rt_arena arena = { 0 };
+	size_t n = rt_unwound_notes(&arena, &stacks, notes);
+
+	for (size_t i = 0; i < n; i++)
+		fprintf(stderr, "reftrace: %s\n", notes[i]);
+	rt_arena_deinit(&arena);
+}
+
 void rt_input_close(struct rt_input *input)
 {
+	for (size_t i = 0; i < input->more_count; i++)
+		rt_input_close(&input->more[i]);
+	free(rt_take(input->more));
+	input->more_count = 0;
 	rt_recording_closep(&input->recording);
 	rt_text_destroyp(&input->text);
 	rt_fs_unmap(input->bytes);

@@ -87,6 +87,7 @@ struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options
 	struct rt_pipeline_options pipeline = { .recording = recording,
 						.recording_only = recording_only,
 						.symfs = options->symfs,
+						.parts = options->switch_output && rt_options_lifetimes(options),
 						.command = options->command };
 	struct rt_error *err;
 	bool scan = false;

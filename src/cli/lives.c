@@ -28,8 +28,8 @@ static struct rt_error *drain(struct rt_lives *lives, struct rt_event_sink *sink
 		rt_text_rewind(lives->input.text);
 		return rt_source_drain(rt_text_source(lives->input.text), sink);
 	}
-	RT_TRY(rt_recording_drain(lives->input.recording, &t.sink));
-	if (t.lifetimes || rt_recording_damage(lives->input.recording))
+	RT_TRY(rt_input_drain(&lives->input, &t.sink));
+	if (t.lifetimes || rt_input_damage(&lives->input))
 		return NULL;
 	return rt_error_fix(rt_error_new(RT_E_NO_EVENT, "%s holds no lifetimes of objects", lives->path),
 			    "record them: reftrace record PROG ARGS; what was sampled: reftrace report -i %s",
@@ -42,7 +42,7 @@ struct rt_error *rt_lives_read(const struct rt_options *options, const struct rt
 	struct rt_pipeline_options how = { .lifetime = { .watch = watch }, .symfs = options->symfs };
 
 	lives->pipeline.fd = -1;
-	RT_TRY(rt_input_open(options->input, &lives->input));
+	RT_TRY(rt_input_open_all(options, &lives->input));
 	lives->path = lives->input.path;
 	how.input = lives->path;
 	how.namer = lives->input.text ? rt_text_namer(lives->input.text) : NULL;
@@ -144,6 +144,5 @@ error_t rt_lives_parse(int key, char *arg, struct argp_state *state)
 
 	if (key != 'i')
 		return rt_output_argp.parser(key, arg, state);
-	options->input = arg;
-	return 0;
+	return rt_input_name(options, arg);
 }

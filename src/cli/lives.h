@@ -43,7 +43,13 @@ RT_CHECK struct rt_error *rt_lives_print(const struct rt_options *options, const
 /* Options that both views have: parse them by this. */
 error_t rt_lives_parse(int key, char *arg, struct argp_state *state);
 #define RT_LIVES_OPTIONS \
-	{ "input", 'i', "FILE", 0, "recording of reftrace, or an .events file (default " RT_DEFAULT_RECORDING ")", 1 }, \
+	{ "input", \
+	  'i', \
+	  "FILE", \
+	  0, \
+	  "recording of reftrace, or an .events file (default " RT_DEFAULT_RECORDING \
+	  "); repeated: the files of --switch-output", \
+	  1 }, \
 		{ "output", 'o', "FILE", 0, "write to FILE", 4 }, \
 		{ "format", RT_OPT_FORMAT, "NAME", 0, "text or json", 4 }, \
 		{ "json", \

@@ -231,6 +231,7 @@ void rt_options_deinit(struct rt_options *options)
 	rt_vec_deinit(&options->types);
 	rt_vec_deinit(&options->pairs);
 	rt_vec_deinit(&options->operands);
+	rt_vec_deinit(&options->more_inputs);
 	rt_vec_deinit(&options->events);
 }
 

@@ -37,6 +37,7 @@ struct rt_options {
 	RT_VEC(const char *) events;
 	uint64_t frequency, period; /* 0 = not told; frequency UINT64_MAX = max */
 	uint64_t delay_ns;
+	uint32_t stack_bytes; /* --call-graph dwarf; 0 = frame pointers */
 	bool call_graph, all_cpus, no_lifetimes, delay_forever;
 	size_t max_bytes; /* 0 = no limit */
 	bool switch_output;
@@ -47,11 +48,12 @@ struct rt_options {
 	/* output */
 	enum rt_format format;
 	enum rt_color color;
-	const char *output;    /* -o */
-	const char *json;      /* --json=FILE */
-	const char *recording; /* -w */
-	const char *input;     /* -i */
-	const char *write;     /* --write */
+	const char *output;               /* -o */
+	const char *json;                 /* --json=FILE */
+	const char *recording;            /* -w */
+	const char *input;                /* -i */
+	RT_VEC(const char *) more_inputs; /* of commands that read a recording in several files: those behind input */
+	const char *write;                /* --write */
 	const char *symfs;
 	const char *directory; /* -C */
 	size_t max_size;       /* --max-size; 0 = default */

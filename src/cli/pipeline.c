@@ -2,6 +2,7 @@
 #include "cli/pipeline.h"
 
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/perf_event.h>
@@ -11,8 +12,10 @@
 static struct rt_error *record_spool(struct rt_pipeline *p, const struct rt_wire_head *record)
 {
 	struct rt_event_sink *sink = rt_spool_writer_sink(p->writer);
-	struct rt_error *err = sink->record(sink, record);
+	struct rt_error *err = p->parts ? rt_part_writer_record(p->parts, record, sink) : NULL;
 
+	if (!err)
+		err = sink->record(sink, record);
 	if (!err || p->recording_only)
 		return err;
 	/* the report is worth more than the recording: go on without it, and say so at the end */
@@ -108,16 +111,33 @@ static struct rt_error *open_caches(struct rt_pipeline *p, const char *input)
 	return NULL;
 }
 
-struct rt_error *rt_pipeline_open_recording(struct rt_pipeline *p)
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static struct rt_error *open_file(struct rt_pipeline *p)
 {
 	RT_TRY(rt_file_create(p->recording, &p->fd));
 	rt_sink_init_fd(&p->file, p->fd, p->recording);
 	return rt_spool_writer_create(&p->file, p->command, &p->writer);
 }
 
-struct rt_error *rt_pipeline_close_recording(struct rt_pipeline *p, int program_status)
+struct rt_error *rt_pipeline_open_recording(struct rt_pipeline *p, const char *const *earlier, size_t count)
 {
-	RT_TRY(rt_spool_writer_end(p->writer, program_status));
+	RT_TRY(open_file(p));
+	return p->parts ? rt_part_writer_begin(p->parts, now_ns(), earlier, count, rt_spool_writer_sink(p->writer))
+			: NULL;
+}
+
+struct rt_error *rt_pipeline_close_recording(struct rt_pipeline *p)
+{
+	if (p->parts)
+		RT_TRY(rt_part_writer_end(p->parts, now_ns(), rt_spool_writer_sink(p->writer)));
+	RT_TRY(rt_spool_writer_end(p->writer, -1));
 	rt_spool_writer_destroy(rt_take(p->writer));
 	rt_sink_deinit(&p->file);
 	close(rt_take_fd(&p->fd));
@@ -144,12 +164,16 @@ struct rt_error *rt_pipeline_init(struct rt_pipeline *ret, const struct rt_pipel
 	ret->recording = options->recording;
 	ret->recording_only = options->recording_only;
 	ret->command = options->command;
-	return rt_pipeline_open_recording(ret);
+	/* two recordings cannot begin in one nanosecond of one boot, and another boot has another wall clock */
+	if (options->parts)
+		RT_TRY(rt_part_writer_create(ret->maps, now_ns() ^ (uint64_t)time(NULL) << 32, &ret->parts));
+	return open_file(ret);
 }
 
 void rt_pipeline_deinit(struct rt_pipeline *p)
 {
 	rt_spool_writer_destroyp(&p->writer);
+	rt_part_writer_destroyp(&p->parts);
 	rt_sink_deinit(&p->file);
 	rt_closep(&p->fd);
 	rt_error_free(p->recording_error);

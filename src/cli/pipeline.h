@@ -10,6 +10,7 @@
 #include "capture/spool.h"
 #include "lifetime/lifetime.h"
 #include "maps/maps.h"
+#include "recording/part.h"
 #include "session/binaries.h"
 #include "session/session.h"
 #include "symbol/chain.h"
@@ -22,6 +23,7 @@ struct rt_pipeline_options {
 	struct rt_namer *namer;     /* names its own frames (.events); NULL: by maps and symbols */
 	const char *recording;      /* path of the spool to write, NULL = none */
 	const char *const *command; /* for the spool's header */
+	bool parts;                 /* it will be closed and opened anew while lifetimes are traced */
 	bool recording_only;        /* a recording that cannot be written ends the stream */
 };
 
@@ -42,6 +44,7 @@ struct rt_pipeline {
 	int fd;
 	const char *recording;
 	bool recording_only;
+	struct rt_part_writer *parts;     /* lifetimes go into several files; NULL: into one */
 	char *cut;                        /* what the first cut of the stream says; owned, NULL = whole */
 	struct rt_error *recording_error; /* the first one; the analysis went on; owned */
 	const char *const *command;       /* for the recording's header */
@@ -66,9 +69,13 @@ RT_CHECK struct rt_error *rt_pipeline_end_recording(struct rt_pipeline *pipeline
 /* Hands what is buffered for the recording to the kernel. */
 RT_CHECK struct rt_error *rt_pipeline_flush(struct rt_pipeline *pipeline);
 
-/* Ends the recording's file, and opens it anew: for a recording in several files. Between the two the path is free. */
-RT_CHECK struct rt_error *rt_pipeline_close_recording(struct rt_pipeline *pipeline, int program_status);
-RT_CHECK struct rt_error *rt_pipeline_open_recording(struct rt_pipeline *pipeline);
+/*
+ * Ends the recording's file, and opens it anew: for a recording in several files. Between the two the path is free.
+ * earlier: what the files before it are called, oldest first.
+ */
+RT_CHECK struct rt_error *rt_pipeline_close_recording(struct rt_pipeline *pipeline);
+RT_CHECK struct rt_error *rt_pipeline_open_recording(struct rt_pipeline *pipeline, const char *const *earlier,
+						     size_t count);
 
 /* Ends the stream. The verdict is valid until deinit. */
 RT_CHECK struct rt_error *rt_pipeline_verdict(struct rt_pipeline *pipeline, const struct rt_verdict **ret);

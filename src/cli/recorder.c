@@ -63,20 +63,38 @@ static char *timestamp(char *text, size_t size)
 	return text;
 }
 
+/* Two files of one hundredth of a second must not become one. */
+static struct rt_error *rename_by_time(const char *path, char **ret)
+{
+	char stamp[64];
+
+	timestamp(stamp, sizeof(stamp));
+	for (unsigned i = 1;; i++) {
+		_cleanup_free_ char *name = NULL;
+		int n = i == 1 ? asprintf(&name, "%s.%s", path, stamp) : asprintf(&name, "%s.%s-%u", path, stamp, i);
+
+		if (n < 0) {
+			name = NULL;
+			return rt_error_nomem();
+		}
+		if (!renameat2(AT_FDCWD, path, AT_FDCWD, name, RENAME_NOREPLACE)) {
+			*ret = rt_take(name);
+			return NULL;
+		}
+		if (errno != EEXIST || i == 99)
+			return rt_error_errno(RT_E_UNWRITABLE, errno, "cannot rename %s to %s", path, name);
+	}
+}
+
 struct rt_error *rt_recorder_hand_over(struct rt_recorder *r)
 {
 	const char *path = r->pipeline->recording;
 	_cleanup_free_ char *name = NULL;
-	char stamp[64];
 
-	if (!r->options->switch_output) {
+	if (!r->options->switch_output)
 		name = strdup(path);
-	} else {
-		if (asprintf(&name, "%s.%s", path, timestamp(stamp, sizeof(stamp))) < 0)
-			name = NULL;
-		if (name && rename(path, name))
-			return rt_error_errno(RT_E_UNWRITABLE, errno, "cannot rename %s to %s", path, name);
-	}
+	else
+		RT_TRY(rename_by_time(path, &name));
 	if (!name || !rt_vec_push(&r->finished, name))
 		return rt_error_nomem();
 	r->last = rt_take(name);
@@ -113,13 +131,13 @@ struct rt_error *rt_recorder_convert(struct rt_recorder *r)
 static struct rt_error *switch_file(struct rt_recorder *r)
 {
 	r->all_bytes += r->pipeline->file.written;
-	RT_TRY(rt_pipeline_close_recording(r->pipeline, -1));
+	RT_TRY(rt_pipeline_close_recording(r->pipeline));
 	RT_TRY(rt_recorder_hand_over(r));
 	rt_progress_clear(&r->progress);
 	if (!r->options->quiet)
 		fprintf(stderr, "reftrace: wrote %s\n", r->last);
 	r->switched++;
-	RT_TRY(rt_pipeline_open_recording(r->pipeline));
+	RT_TRY(rt_pipeline_open_recording(r->pipeline, (const char *const *)r->finished.data, r->finished.len));
 	r->file_began_ns = now_ns();
 	for (size_t i = 0; i < r->source_count; i++) {
 		if (r->sources[i]->restate)
@@ -213,6 +231,7 @@ static struct rt_error *open_sampler(struct rt_recorder *r)
 		.frequency = o->frequency,
 		.period = o->period,
 		.call_graph = o->call_graph,
+		.stack_bytes = o->stack_bytes,
 		.system_wide = o->all_cpus,
 		.no_follow = o->no_follow,
 		.delayed = o->delay_ns || o->delay_forever,
@@ -249,7 +268,8 @@ static void say_unkept(struct rt_error *err, const char *what)
 
 static struct rt_error *open_binaries(struct rt_recorder *r)
 {
-	struct rt_binaries_options options = { .all = r->options->cache_all };
+	/* whose code a copied stack goes through is known when it is unwound */
+	struct rt_binaries_options options = { .all = r->options->cache_all || r->options->stack_bytes };
 	_cleanup_free_ char *root = NULL;
 	struct rt_error *err;
 

@@ -5,15 +5,18 @@
 #include "base/fs.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "engine/sampler.h"
 
 static const struct argp_option sample_options[] = {
 	{ NULL, 0, NULL, 0, "Samples and events, beside or instead of lifetimes:", 4 },
 	{ "freq", 'F', "HZ", 0, "sample the CPU so many times a second (max: as often as the kernel allows)" },
 	{ "count", 'c', "N", 0, "one sample per N events" },
 	{ "event", 'e', "EVENT", 0,
-	  "record cycles, cpu-clock, page-faults, SYS:TRACEPOINT, u:FILE:FUNCTION (repeatable, comma-separated)" },
+	  "record cycles, cpu-clock, page-faults, PMU/TERM=N/, SYS:TRACEPOINT, u:FILE:FUNCTION (repeatable, "
+	  "comma-separated)" },
 	{ NULL, 'g', NULL, 0, "keep call chains (--call-graph fp)" },
-	{ "call-graph", RT_OPT_CALL_GRAPH, "fp", 0, "keep call chains, by frame pointers" },
+	{ "call-graph", RT_OPT_CALL_GRAPH, "HOW", 0,
+	  "keep call chains: fp by frame pointers; dwarf[,BYTES] by copies of the stack, for code without them" },
 	{ "all-cpus", 'a', NULL, 0, "record every process; with PROG: as long as it runs, else until Ctrl-C" },
 	{ "delay", 'D', "MS", 0, "begin sampling after MS milliseconds; -1: when --control says enable" },
 	{ "no-lifetimes", RT_OPT_NO_LIFETIMES, NULL, 0, "do not trace objects, not even with -t or -P" },
@@ -47,13 +50,40 @@ static struct rt_error *parse_frequency(const char *arg, struct rt_options *opti
 	return parse_number("-F", arg, &options->frequency);
 }
 
+/* The size as perf has it: rounded up to 8 bytes. */
+static struct rt_error *parse_stack_size(const char *arg, struct rt_options *options)
+{
+	uint64_t bytes;
+
+	if (!rt_parse_u64(arg, strlen(arg), 10, &bytes) || !bytes || bytes > RT_SAMPLER_STACK_MAX)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "--call-graph dwarf,%s: no size of a stack", arg),
+				    "bytes to copy of each stack, 8 to %d: --call-graph dwarf,%d", RT_SAMPLER_STACK_MAX,
+				    2 * RT_SAMPLER_STACK);
+	options->stack_bytes = ((uint32_t)bytes + 7) & ~7u;
+	return NULL;
+}
+
 static struct rt_error *parse_call_graph(const char *arg, struct rt_options *options)
 {
-	if (strcmp(arg, "fp") != 0)
-		return rt_error_fix(rt_error_new(RT_E_USAGE, "--call-graph=%s is not known", arg),
-				    "choose: fp (frame pointers; build with -fno-omit-frame-pointer)");
 	options->call_graph = true;
-	return NULL;
+	options->stack_bytes = 0;
+	if (!strcmp(arg, "fp"))
+		return NULL;
+	if (!strncmp(arg, "dwarf,", 6))
+		return parse_stack_size(arg + 6, options);
+	if (!strcmp(arg, "dwarf")) {
+		options->stack_bytes = RT_SAMPLER_STACK;
+		return NULL;
+	}
+	if (!strcmp(arg, "lbr"))
+		return rt_error_fix(rt_error_new(RT_E_USAGE,
+						 "--call-graph=lbr: the branch records of Intel CPUs hold 8 to "
+						 "32 calls, virtual machines have none: not recorded"),
+				    "--call-graph dwarf (any code with .eh_frame), or fp (built with "
+				    "-fno-omit-frame-pointer)");
+	return rt_error_fix(rt_error_new(RT_E_USAGE, "--call-graph=%s is not known", arg),
+			    "choose: fp (frame pointers; build with -fno-omit-frame-pointer), or dwarf[,BYTES] (copies "
+			    "of stacks)");
 }
 
 static struct rt_error *parse_delay(const char *arg, struct rt_options *options)
@@ -156,9 +186,6 @@ struct rt_error *rt_options_check_sample(const struct rt_options *o)
 		err = rt_error_new(RT_E_USAGE, "%s: -D -1 without --control would never begin", o->verb);
 	else if (o->no_cache && o->cache_all)
 		err = rt_error_new(RT_E_USAGE, "%s: both -N and --buildid-all", o->verb);
-	else if (o->switch_output && rt_options_lifetimes(o))
-		err = rt_error_new(RT_E_USAGE, "%s: --switch-output cuts objects from their history: it is for samples",
-				   o->verb);
 	else if (o->switch_output && o->output && !strcmp(o->output, "-"))
 		err = rt_error_new(RT_E_USAGE, "%s: standard output is one file: no --switch-output", o->verb);
 	return rt_error_fix(err, "see: reftrace help %s", o->verb);

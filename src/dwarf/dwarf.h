@@ -124,6 +124,36 @@ struct rt_cfi_row {
 	bool ra_undefined; /* outermost frame */
 };
 bool rt_dwarf_cfi(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_cfi_row *ret);
+enum {
+	RT_DWARF_REGS = 17 /* of x86-64 by their DWARF numbers; 16: the return address */,
+	RT_DWARF_RSP = 7,
+	RT_DWARF_RA = 16
+};
+
+/* Registers of a thread in one of its frames. */
+struct rt_dwarf_regs {
+	uint64_t value[RT_DWARF_REGS];
+	uint32_t known; /* bit per register */
+};
+
+/* Memory of the thread as far as it was kept; false: not there. */
+struct rt_dwarf_memory {
+	bool (*read)(const struct rt_dwarf_memory *self, uint64_t address, uint64_t *ret);
+};
+
+enum rt_dwarf_step {
+	RT_DWARF_STEPPED,
+	RT_DWARF_OUTERMOST, /* nobody called this code */
+	RT_DWARF_NO_ROW,    /* no unwind information for it, or one of a kind that is not known here */
+	RT_DWARF_NO_MEMORY, /* what is needed was not kept */
+};
+/*
+ * From the code at addr to its caller: *regs become those of the caller (RT_DWARF_RA: where it goes on). Any row of
+ * .eh_frame and .debug_frame, expressions too. *ret_signal: addr is a signal's trampoline, its caller was interrupted
+ * rather than called. Only x86-64.
+ */
+enum rt_dwarf_step rt_dwarf_step(struct rt_dwarf *dwarf, struct rt_elfaddr addr, const struct rt_dwarf_memory *memory,
+				 struct rt_dwarf_regs *regs, bool *ret_signal);
 /* The FDE around addr: [start, end), and whether it has exception landing pads. false: none. */
 bool rt_dwarf_fde(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_elfaddr *ret_start,
 		  struct rt_elfaddr *ret_end, bool *ret_lsda);

@@ -67,28 +67,72 @@ void rt_event_list_deinit(struct rt_event_list *list)
 	rt_vec_deinit(list);
 }
 
-/* "u", "k", "uk", "ppp": true and the flags in desc when text holds nothing else. */
-static bool parse_modifiers(const char *text, struct rt_event_desc *desc)
-{
-	struct rt_event_desc d = { 0 };
+#define MODIFIERS \
+	"modifiers: u (user code), k (kernel code), h (hypervisor), G, H (guests, host), p (precise, up to ppp), P " \
+	"(as precise as can be), D (always counted)"
 
-	if (!*text)
-		return false;
+struct modifiers {
+	bool user, kernel, hv, guest, host, pinned;
+	uint8_t precise;
+};
+
+static bool read_modifiers(const char *text, struct modifiers *m)
+{
 	for (const char *p = text; *p; p++) {
-		if (*p == 'u')
-			d.user_only = true;
-		else if (*p == 'k')
-			d.kernel_only = true;
-		else if (*p == 'p' && d.precise < 3)
-			d.precise++;
-		else
+		switch (*p) {
+		case 'u':
+			m->user = true;
+			break;
+		case 'k':
+			m->kernel = true;
+			break;
+		case 'h':
+			m->hv = true;
+			break;
+		case 'G':
+			m->guest = true;
+			break;
+		case 'H':
+			m->host = true;
+			break;
+		case 'D':
+			m->pinned = true;
+			break;
+		case 'P':
+			m->precise = 3;
+			break;
+		case 'p':
+			if (m->precise++ >= 3)
+				return false;
+			break;
+		default:
 			return false;
+		}
 	}
-	/* both: everything */
-	desc->user_only = d.user_only && !d.kernel_only;
-	desc->kernel_only = d.kernel_only && !d.user_only;
-	desc->precise = d.precise;
 	return true;
+}
+
+/* What perf makes of "u", "kG", "ppp": what is named is kept, the rest of its kind left out. */
+static struct rt_error *parse_modifiers(const char *whole, const char *text, struct rt_event_desc *desc)
+{
+	struct modifiers m = { 0 };
+
+	if (!*text || !read_modifiers(text, &m))
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "'%s' in -e '%s' is no modifier", text, whole), MODIFIERS);
+	if (m.user || m.kernel || m.hv) {
+		desc->exclude_user = !m.user;
+		desc->exclude_kernel = !m.kernel;
+		desc->exclude_hv = !m.hv;
+	}
+	/* as perf has it: with k or h alone, guests are counted too */
+	desc->exclude_guest = m.user || m.precise;
+	if (m.guest || m.host) {
+		desc->exclude_guest = !m.guest;
+		desc->exclude_host = !m.host;
+	}
+	desc->precise = m.precise;
+	desc->pinned = m.pinned;
+	return NULL;
 }
 
 static struct rt_error *push(struct rt_event_list *list, struct rt_event_desc *desc)
@@ -115,6 +159,8 @@ static bool find_generic(const char *name, struct rt_event_desc *desc)
 			return true;
 		}
 	}
+	if (rt_event_cache(name, desc))
+		return true;
 	if (*name == 'r' && rt_parse_u64(name + 1, strlen(name + 1), 16, &raw)) {
 		desc->type = PERF_TYPE_RAW;
 		desc->config = raw;
@@ -139,31 +185,50 @@ static struct rt_error *unknown(const char *text, const char *name)
 }
 
 /* SYS:NAME[:MODIFIERS]; colon stands behind SYS. */
-static struct rt_error *parse_tracepoint(const char *text, const char *colon, int tracefs, int errnum,
+static struct rt_error *parse_tracepoint(const char *text, const char *colon, const struct rt_event_places *places,
 					 struct rt_event_list *list)
 {
 	_cleanup_free_ char *group = strndup(text, (size_t)(colon - text)), *name = strdup(colon + 1);
-	struct rt_event_desc modifiers = { 0 };
+	struct rt_event_desc modifiers = { .exclude_guest = true };
 	size_t first = list->len;
 	char *second;
 
 	if (!group || !name)
 		return rt_error_nomem();
 	second = strchr(name, ':');
-	if (second && !parse_modifiers(second + 1, &modifiers))
-		return rt_error_fix(rt_error_new(RT_E_USAGE, "'%s' in -e '%s' is no modifier", second + 1, text),
-				    "modifiers: u (user code), k (kernel code), p (precise)");
-	if (second)
+	if (second) {
+		RT_TRY(parse_modifiers(text, second + 1, &modifiers));
 		*second = 0;
-	RT_TRY(rt_event_tracepoints(group, name, tracefs, errnum, list));
+	}
+	RT_TRY(rt_event_tracepoints(group, name, places->tracefs, places->tracefs_errno, list));
 	for (size_t i = first; i < list->len; i++) {
-		list->data[i].user_only = modifiers.user_only;
-		list->data[i].kernel_only = modifiers.kernel_only;
+		list->data[i].exclude_user = modifiers.exclude_user;
+		list->data[i].exclude_kernel = modifiers.exclude_kernel;
+		list->data[i].exclude_hv = modifiers.exclude_hv;
+		list->data[i].exclude_host = modifiers.exclude_host;
+		list->data[i].exclude_guest = modifiers.exclude_guest;
 	}
 	return NULL;
 }
 
-static struct rt_error *parse_one(const char *text, int tracefs, int errnum, struct rt_event_list *list)
+static struct rt_error *parse_pmu(const char *text, int pmus, struct rt_event_list *list)
+{
+	struct rt_event_desc desc = { .kind = RT_EVENT_CPU, .exclude_guest = true };
+	const char *modifiers = "";
+	struct rt_error *err = rt_event_pmu(text, pmus, &desc, &modifiers);
+
+	if (!err && *modifiers)
+		err = parse_modifiers(text, modifiers, &desc);
+	if (err) {
+		desc_deinit(&desc);
+		return err;
+	}
+	if (!desc.name)
+		desc.name = strdup(text);
+	return push(list, &desc);
+}
+
+static struct rt_error *parse_one(const char *text, const struct rt_event_places *places, struct rt_event_list *list)
 {
 	struct rt_event_desc desc = { .kind = RT_EVENT_CPU };
 	_cleanup_free_ char *name = NULL;
@@ -182,30 +247,43 @@ static struct rt_error *parse_one(const char *text, int tracefs, int errnum, str
 		desc.name = strdup(text);
 		return push(list, &desc);
 	}
+	if (rt_event_is_pmu(text))
+		return parse_pmu(text, places->pmus, list);
 	name = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
 	if (!name)
 		return rt_error_nomem();
+	desc.exclude_guest = true;
 	if (find_generic(name, &desc)) {
-		if (colon && !parse_modifiers(colon + 1, &desc))
-			return rt_error_fix(rt_error_new(RT_E_USAGE, "'%s' in -e '%s' is no modifier", colon + 1, text),
-					    "modifiers: u (user code), k (kernel code), p (precise)");
+		if (colon)
+			RT_TRY(parse_modifiers(text, colon + 1, &desc));
 		desc.name = strdup(text);
 		return push(list, &desc);
 	}
 	if (colon)
-		return parse_tracepoint(text, colon, tracefs, errnum, list);
+		return parse_tracepoint(text, colon, places, list);
 	return unknown(text, name);
 }
 
-struct rt_error *rt_event_names_parse(const char *text, int tracefs, int errnum, struct rt_event_list *list)
+/* Bytes up to the comma behind the first event; commas between the slashes of a PMU's event are its own. */
+static size_t length_of_one(const char *text)
+{
+	size_t len = rt_event_is_pmu(text) ? strcspn(text, "/") + 1 : 0;
+
+	if (len)
+		len += strcspn(text + len, "/");
+	return len + strcspn(text + len, ",");
+}
+
+struct rt_error *rt_event_names_parse(const char *text, const struct rt_event_places *places,
+				      struct rt_event_list *list)
 {
 	for (const char *p = text;; p++) {
-		size_t len = strcspn(p, ",");
+		size_t len = length_of_one(p);
 		_cleanup_free_ char *one = strndup(p, len);
 
 		if (!one)
 			return rt_error_nomem();
-		RT_TRY(parse_one(one, tracefs, errnum, list));
+		RT_TRY(parse_one(one, places, list));
 		p += len;
 		if (!*p)
 			return NULL;
@@ -214,5 +292,7 @@ struct rt_error *rt_event_names_parse(const char *text, int tracefs, int errnum,
 
 struct rt_error *rt_event_names_default(bool cycles, struct rt_event_list *list)
 {
-	return rt_event_names_parse(cycles ? "cycles" : "cpu-clock", -1, 0, list);
+	const struct rt_event_places nowhere = { -1, ENOENT, -1 };
+
+	return rt_event_names_parse(cycles ? "cycles" : "cpu-clock", &nowhere, list);
 }

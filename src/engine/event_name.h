@@ -3,11 +3,14 @@
  * Names of perf events, as perf's -e takes them:
  *
  *     cycles  cpu-clock  page-faults ...   what the kernel counts by itself
+ *     L1-dcache-load-misses  LLC-loads ... caches
  *     rHEX                                 a raw hardware event
- *     SYS:NAME                             a tracepoint, or a uprobe that is defined in tracefs; globs
- *     u:PATH:SYMBOL  u:PATH:0xOFFSET       a uprobe (ur: at its return); offsets are file offsets
+ *     PMU/EVENT/  PMU/TERM=N,TERM/         an event of a PMU: cpu/event=0x3c,umask=0x1/; terms are also config,
+ * config1, config2, period, freq and name SYS:NAME                             a tracepoint, or a uprobe that is
+ * defined in tracefs; globs u:PATH:SYMBOL  u:PATH:0xOFFSET       a uprobe (ur: at its return); offsets are file offsets
  *
- * with modifiers behind a colon: u (user code), k (kernel code), p (precise, up to ppp).
+ * with modifiers behind a colon (or the second slash): u (user code), k (kernel code), h (hypervisor), G, H (of guests,
+ * of the host), p (precise, up to ppp), P (as precise as can be), D (always on the counter).
  */
 #pragma once
 
@@ -34,8 +37,20 @@ struct rt_event_desc {
 	char *tracepoint; /* ... and its own name */
 	char *path;       /* of a uprobe */
 	uint64_t offset;  /* file offset of a uprobe */
-	bool user_only, kernel_only;
+	uint64_t config1, config2;
+	uint64_t period, frequency; /* of this event alone; 0 = as all */
+	bool pmu;                   /* written as PMU/.../ */
+	/* what is left out, as perf has it: without modifiers guests */
+	bool exclude_user, exclude_kernel, exclude_hv, exclude_host, exclude_guest;
+	bool pinned;
 	uint8_t precise;
+};
+
+/* Where names are looked up. */
+struct rt_event_places {
+	int tracefs;       /* fd of its folder, -1 = there is none or it may not be read */
+	int tracefs_errno; /* why */
+	int pmus;          /* fd of /sys/bus/event_source/devices, -1 = none */
 };
 
 struct rt_event_list {
@@ -46,11 +61,12 @@ struct rt_event_list {
 #define RT_EVENTS_MAX 1024
 
 /*
- * Appends the events of a comma-separated list. tracefs: fd of the tracefs folder, -1 = there is none or it may
- * not be read (errnum says why). RT_E_USAGE for what cannot be understood, with near names; RT_E_NOT_FOUND for a
- * uprobe's file or function; RT_E_PRIVILEGE for tracepoints that may not be looked up.
+ * Appends the events of a comma-separated list. RT_E_USAGE for what cannot be understood, with near names;
+ * RT_E_NOT_FOUND for a uprobe's file or function; RT_E_UNSUPPORTED for a PMU that is not there; RT_E_PRIVILEGE for
+ * tracepoints that may not be looked up.
  */
-RT_CHECK struct rt_error *rt_event_names_parse(const char *text, int tracefs, int errnum, struct rt_event_list *list);
+RT_CHECK struct rt_error *rt_event_names_parse(const char *text, const struct rt_event_places *places,
+					       struct rt_event_list *list);
 /* The event that is sampled when none was named. */
 RT_CHECK struct rt_error *rt_event_names_default(bool cycles, struct rt_event_list *list);
 void rt_event_list_deinit(struct rt_event_list *list);

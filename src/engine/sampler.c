@@ -27,6 +27,8 @@ static struct rt_error *source_stop(struct rt_side_source *self, struct rt_event
 	return rt_sampler_stop((struct rt_sampler *)(void *)self, sink);
 }
 
+#define PMUS "sys/bus/event_source/devices"
+
 static void open_tracefs(struct rt_sampler *s)
 {
 	static const char *const places[] = { "sys/kernel/tracing", "sys/kernel/debug/tracing" };
@@ -81,6 +83,8 @@ static void note_uprobes(struct rt_sampler *s)
 struct rt_error *rt_sampler_open(const struct rt_sampler_options *options, struct rt_sampler **ret)
 {
 	_cleanup_(rt_sampler_closep) struct rt_sampler *s = calloc(1, sizeof(*s));
+	_cleanup_close_ int pmus = -1;
+	struct rt_event_places places;
 
 	if (!s)
 		return rt_error_nomem();
@@ -93,8 +97,11 @@ struct rt_error *rt_sampler_open(const struct rt_sampler_options *options, struc
 	if (!s->record)
 		return rt_error_nomem();
 	open_tracefs(s);
+	pmus = openat(options->root_fd, options->root_fd == AT_FDCWD ? "/" PMUS : PMUS,
+		      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	places = (struct rt_event_places){ s->tracefs, s->tracefs_errno, pmus };
 	for (size_t i = 0; i < options->event_count; i++)
-		RT_TRY(rt_event_names_parse(options->events[i], s->tracefs, s->tracefs_errno, &s->names));
+		RT_TRY(rt_event_names_parse(options->events[i], &places, &s->names));
 	RT_TRY(rt_sampler_cpus(s));
 	RT_TRY(rt_sampler_events(s));
 	RT_TRY(names_text(s));

@@ -13,7 +13,8 @@
  *     RT_BLOB_HOST         the machine; RT_BLOB_TRACING_DATA where a tracepoint is used
  *
  * Two rings per CPU: one for the samples of all events, one for the side-band, which wakes at once. Every sample holds
- * IDENTIFIER, IP, TID, TIME (CLOCK_MONOTONIC), CPU and PERIOD; CALLCHAIN when asked for, RAW for tracepoints.
+ * IDENTIFIER, IP, TID, TIME (CLOCK_MONOTONIC), CPU and PERIOD; CALLCHAIN when asked for, REGS_USER and
+ * STACK_USER with stack_bytes, RAW for tracepoints.
  */
 #pragma once
 
@@ -21,16 +22,21 @@
 
 struct rt_sampler;
 
+/* A sample and its stack fit in one record of the kernel's and in one of ours. */
+enum { RT_SAMPLER_STACK = 8192, RT_SAMPLER_STACK_MAX = 61440 };
+
 struct rt_sampler_options {
 	const char *const *events; /* lists as behind -e (engine/event_name.h); count 0: cycles, else cpu-clock */
 	size_t event_count;
-	uint64_t frequency; /* samples per second and CPU; 0: not told; UINT64_MAX: as much as the kernel allows */
-	uint64_t period;    /* one sample per so many events; 0: not told. Both 0: 4000 Hz, tracepoints every hit */
-	bool call_graph;    /* keep the frame-pointer call chain */
-	bool system_wide;   /* every process */
-	bool no_follow;     /* leave forked children alone */
-	bool delayed;       /* take no samples until rt_sampler_enable() */
-	size_t ring_bytes;  /* per CPU, rounded up to a power of two of pages; 0 = default */
+	uint64_t frequency;   /* samples per second and CPU; 0: not told; UINT64_MAX: as much as the kernel allows */
+	uint64_t period;      /* one sample per so many events; 0: not told. Both 0: 4000 Hz, tracepoints every hit */
+	bool call_graph;      /* keep the call chain: by frame pointers, or as stack_bytes says */
+	uint32_t stack_bytes; /* 0; else keep user registers and so much of the stack instead of the user's part of the
+				 chain, for a reader to unwind: a multiple of 8, RT_SAMPLER_STACK_MAX at most */
+	bool system_wide;     /* every process */
+	bool no_follow;       /* leave forked children alone */
+	bool delayed;         /* take no samples until rt_sampler_enable() */
+	size_t ring_bytes;    /* per CPU, rounded up to a power of two of pages; 0 = default */
 	const char *const *command_line; /* NULL-terminated, for RT_BLOB_HOST; may be NULL */
 	const char *version;             /* of reftrace; may be NULL */
 	int root_fd;                     /* directory that stands for "/", AT_FDCWD */

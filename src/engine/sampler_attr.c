@@ -11,6 +11,12 @@
 #include "engine/sampler_priv.h"
 
 #define DEFAULT_FREQUENCY 4000
+/* What perf asks for: all general registers, ip, flags, cs and ss (asm/perf_regs.h). */
+#ifdef __x86_64__
+#define USER_REGS UINT64_C(0xff0fff)
+#else
+#define USER_REGS UINT64_C(0)
+#endif
 #define FIX_PARANOID "sudo reftrace record ..., or: sudo sysctl kernel.perf_event_paranoid=%d"
 
 int rt_sampler_perf_open(struct perf_event_attr *attr, int pid, int cpu)
@@ -60,6 +66,13 @@ static struct rt_error *denied(const struct rt_sampler *s, const struct rt_sampl
 
 struct rt_error *rt_sampler_refused(const struct rt_sampler *s, const struct rt_sampler_event *event, int errnum)
 {
+	/* a PMU that cannot interrupt refuses each sample */
+	if (event->desc && event->desc->pmu && (errnum == EINVAL || errnum == EOPNOTSUPP))
+		return rt_error_fix(
+			rt_error_errno(RT_E_UNSUPPORTED, errnum,
+				       "%s cannot be sampled: its PMU only counts, or takes no such setting",
+				       event->name),
+			"count it: perf stat -e %s; sample: record -e cpu-clock", event->name);
 	switch (errnum) {
 	case EACCES:
 	case EPERM:
@@ -83,22 +96,23 @@ struct rt_error *rt_sampler_refused(const struct rt_sampler *s, const struct rt_
 	}
 }
 
-static struct rt_error *too_fast(const struct rt_sampler *s, uint64_t most)
+static struct rt_error *too_fast(uint64_t frequency, uint64_t most)
 {
 	return rt_error_fix(rt_error_new(RT_E_USAGE, "-F %llu is more than the kernel allows (%llu)",
-					 (unsigned long long)s->options.frequency, (unsigned long long)most),
+					 (unsigned long long)frequency, (unsigned long long)most),
 			    "-F max, or: sudo sysctl kernel.perf_event_max_sample_rate=%llu",
-			    (unsigned long long)s->options.frequency);
+			    (unsigned long long)frequency);
 }
 
 /* Resolves -F max and the default; in attr as the kernel wants it. */
 static struct rt_error *rate(const struct rt_sampler *s, const struct rt_event_desc *desc, struct perf_event_attr *attr)
 {
-	uint64_t frequency = s->options.frequency;
+	uint64_t frequency = desc->frequency ?: s->options.frequency;
+	uint64_t period = desc->period ?: desc->frequency ? 0 : s->options.period;
 	int64_t most = 0;
 
-	if (s->options.period) {
-		attr->sample_period = s->options.period;
+	if (period) {
+		attr->sample_period = period;
 		return NULL;
 	}
 	if (!frequency && desc->kind != RT_EVENT_CPU) {
@@ -109,7 +123,7 @@ static struct rt_error *rate(const struct rt_sampler *s, const struct rt_event_d
 		if (frequency == UINT64_MAX || (!frequency && most < DEFAULT_FREQUENCY))
 			frequency = (uint64_t)most;
 		if (frequency > (uint64_t)most)
-			return too_fast(s, (uint64_t)most);
+			return too_fast(frequency, (uint64_t)most);
 	} else if (frequency == UINT64_MAX) {
 		frequency = DEFAULT_FREQUENCY;
 	}
@@ -139,13 +153,26 @@ static struct rt_error *attr_of(const struct rt_sampler *s, const struct rt_even
 	attr_base(s, attr);
 	attr->type = desc->type;
 	attr->config = desc->config;
-	attr->exclude_kernel = desc->user_only;
-	attr->exclude_hv = desc->user_only;
-	attr->exclude_user = desc->kernel_only;
-	attr->exclude_guest = desc->kind == RT_EVENT_CPU;
+	attr->config1 = desc->config1;
+	attr->config2 = desc->config2;
+	attr->exclude_user = desc->exclude_user;
+	attr->exclude_kernel = desc->exclude_kernel;
+	attr->exclude_hv = desc->exclude_hv;
+	attr->exclude_host = desc->exclude_host;
+	attr->exclude_guest = desc->exclude_guest;
+	attr->pinned = desc->pinned;
 	attr->precise_ip = desc->precise & 3;
 	if (s->options.call_graph)
 		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (s->options.call_graph && s->options.stack_bytes) {
+		if (!USER_REGS)
+			return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "stacks are copied on x86-64 only"),
+					    "--call-graph fp, of code built with -fno-omit-frame-pointer");
+		attr->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr->sample_regs_user = USER_REGS;
+		attr->sample_stack_user = s->options.stack_bytes;
+		attr->exclude_callchain_user = 1;
+	}
 	if (desc->kind == RT_EVENT_TRACEPOINT)
 		attr->sample_type |= PERF_SAMPLE_RAW;
 	if (desc->kind == RT_EVENT_CPU && attr->type == PERF_TYPE_SOFTWARE &&
@@ -249,7 +276,7 @@ static bool user_only(struct rt_sampler *s, struct rt_event_desc *desc, struct p
 	}
 	free(desc->name);
 	desc->name = name;
-	desc->user_only = true;
+	desc->exclude_kernel = desc->exclude_hv = true;
 	rt_sampler_say(s, "only user code is sampled: the kernel's needs root, or sysctl kernel.perf_event_paranoid=1");
 	return true;
 }
@@ -312,6 +339,7 @@ static struct rt_error *sideband(struct rt_sampler *s)
 	attr.sample_period = 1;
 	kernel = attr;
 	attr.mmap = attr.mmap2 = attr.build_id = attr.comm = attr.comm_exec = attr.task = 1;
+	attr.mmap_data = s->options.stack_bytes != 0; /* perf reads unwind tables through these */
 	kernel.exclude_kernel = 0;
 	kernel.inherit = 0;
 	kernel.ksymbol = kernel.bpf_event = kernel.text_poke = 1;

@@ -164,13 +164,17 @@ static struct rt_error *emit_maps(struct rt_sampler *s, struct rt_event_sink *si
 			.major = line.dev_major,
 			.minor = line.dev_minor,
 			.inode = line.inode,
-			.prot = (line.readable ? PROT_READ : 0u) | (line.writable ? PROT_WRITE : 0u) | PROT_EXEC,
+			.prot = (line.readable ? PROT_READ : 0u) | (line.writable ? PROT_WRITE : 0u) |
+				(line.executable ? PROT_EXEC : 0u),
 			.flags = line.shared ? MAP_SHARED : MAP_PRIVATE,
-			.cpumode = PERF_RECORD_MISC_USER,
+			.cpumode = PERF_RECORD_MISC_USER | (line.executable ? 0 : PERF_RECORD_MISC_MMAP_DATA),
 			.name = *line.path ? line.path : "//anon",
 		};
 
-		if (!line.executable || !strcmp(line.path, "[vsyscall]"))
+		/* unwind tables lie in mappings of their own, beside the code: perf looks for them there */
+		if (!line.executable && !(s->options.stack_bytes && line.readable && *line.path == '/'))
+			continue;
+		if (!strcmp(line.path, "[vsyscall]"))
 			continue;
 		if (*line.path == '/' && line.inode)
 			map.build_id = build_id_of(known, pid, &line);

@@ -58,3 +58,11 @@ struct rt_namer {
 	const char *(*source_line)(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line,
 				   bool *ret_stale);
 };
+
+/* Samples whose callers were found in a copy of their stack, and why not all of them were. */
+struct rt_unwound {
+	uint64_t samples;                       /* that hold such a copy */
+	uint64_t whole;                         /* up to the outermost function */
+	uint64_t short_copy, no_rows, too_deep; /* end early: the copy ends; no unwind information; more than 127 */
+	uint64_t foreign;                       /* of another architecture: no callers at all */
+};

@@ -39,6 +39,7 @@ static const struct {
 	[RT_WIRE_ATTR] = { sizeof(struct rt_wire_attr), false },
 	[RT_WIRE_PERF] = { sizeof(struct rt_wire_perf) + 8, false },
 	[RT_WIRE_BLOB] = { sizeof(struct rt_wire_blob), false },
+	[RT_WIRE_PART] = { __builtin_offsetof(struct rt_wire_part, text), true },
 };
 
 /* counted parts of the records that hold some lie inside them */

@@ -182,7 +182,7 @@ const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *i
 	if (inc->census && inc->rooted)
 		return inc->held[RT_HOLDER_GLOBAL] || inc->held[RT_HOLDER_HEAP] ? "cache" : "held";
 	if (inc->attached)
-		return "born before attach";
+		return lt->began_earlier ? "born in an earlier file" : "born before attach";
 	if (p && p->ended && (p->status & 0x7f))
 		return "killed";
 	if (p && p->ended && !inc->has_new)

@@ -145,6 +145,19 @@ static bool take_loss(struct rt_lifetime *lt, const struct rt_wire_loss *r)
 	return true;
 }
 
+static bool take_part(struct rt_lifetime *lt, const struct rt_wire_part *r)
+{
+	if (!lt->part)
+		lt->part = r->number;
+	if (r->where == RT_PART_BEGIN && !lt->began_earlier) {
+		lt->began_earlier = true;
+		lt->earlier = rt_arena_strndup(&lt->arena, r->text, strlen(r->text));
+		return lt->earlier != NULL;
+	}
+	lt->goes_on |= r->where == RT_PART_END;
+	return true;
+}
+
 struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire_head *r)
 {
 	bool ok = true;
@@ -173,6 +186,9 @@ struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire
 	case RT_WIRE_LOSS:
 	case RT_WIRE_HITS:
 		ok = take_loss(lt, (const struct rt_wire_loss *)(const void *)r);
+		break;
+	case RT_WIRE_PART:
+		ok = take_part(lt, (const struct rt_wire_part *)(const void *)r);
 		break;
 	case RT_WIRE_EVENT:
 		lt->events++;

@@ -397,6 +397,9 @@ struct rt_lifetime {
 
 	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
 	bool cut, untraced, gaps, given;
+	bool began_earlier, goes_on; /* this is one file of several: what came before, or comes behind, is in others */
+	uint32_t part;               /* number of the first file that was read, 0 = the only one */
+	const char *earlier;         /* names of the files before it */
 	struct lt_producer producers[LT_PRODUCERS];
 	/* caches that each event asks first */
 	struct lt_known known[LT_KNOWN];

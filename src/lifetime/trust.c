@@ -105,6 +105,20 @@ static void add_loss(struct rt_lifetime *lt, struct notes *n, const struct rt_wi
 				  name[0] && r->text[0] ? ": " : "", r->text));
 }
 
+/* One file of several says what the others hold, and how all are read. */
+static void check_part(const struct rt_lifetime *lt, struct notes *n)
+{
+	if (!lt->part || (!lt->began_earlier && !lt->goes_on))
+		return;
+	note(n, lt_printf(n->arena,
+			  "this is part %u of a recording in several files; all together: reftrace report FILE...",
+			  lt->part));
+	if (lt->began_earlier)
+		note(n, lt_printf(n->arena, "what came before is in %s", lt->earlier));
+	if (lt->goes_on)
+		note(n, lt_printf(n->arena, "it goes on in a later file"));
+}
+
 static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trust *ret)
 {
 	for (size_t i = 0; i < lt->points.len; i++) {
@@ -113,6 +127,9 @@ static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trus
 		ret->points++;
 		ret->points_hit += p->events != 0;
 		if (p->hits == UINT64_MAX || p->hits == p->events + p->dropped)
+			continue;
+		/* the counters of the engine count the earlier files as well */
+		if (lt->began_earlier && p->hits > p->events + p->dropped)
 			continue;
 		lt->types.data[p->type].damaged = true;
 		note(n, lt_printf(n->arena, "%s was hit %llu times, but %llu events and %llu losses arrived",
@@ -227,6 +244,7 @@ bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret)
 	*ret = (struct rt_trust){ .events = lt->events, .nothing_seen = !lt->events };
 	for (size_t i = 0; i < lt->losses.len; i++)
 		add_loss(lt, &n, lt->losses.data[i]);
+	check_part(lt, &n);
 	check_points(lt, &n, ret);
 	check_gaps(lt, &n);
 	check_counters(lt, &n);

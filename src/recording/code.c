@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "event/blob.h"
+#include "recording/bpf_calls.h"
 #include "recording/parts.h"
 
 enum { BPF_PROGRAMS_MAX = 1 << 17, LOST_MAX = 1000 };
@@ -254,6 +255,8 @@ static struct rt_error *ksymbol(struct rt_recording *r, struct rt_chain *chain, 
 	}
 	if (k->type == RT_PERF_KSYMBOL_BPF)
 		return add(r, chain, k->addr, k->len, record->id.time_ns, k->name);
+	if (k->type == RT_PERF_KSYMBOL_OOL && !strcmp(k->name, RT_BPF_CALL_BASE))
+		r->bpf_call_base = k->addr;
 	return rt_chain_add_code(chain, &(struct rt_chain_code){ .start = k->addr,
 								 .end = k->addr + k->len,
 								 .name = k->name,
@@ -295,6 +298,7 @@ struct rt_error *rt_recording_code(struct rt_recording *r, struct rt_chain *chai
 	struct taker taker = { .sink = { .perf = take }, .recording = r, .chain = chain };
 	struct rt_recording_info info;
 
+	r->chain = chain;
 	if (!r->has_perf)
 		return NULL;
 	RT_TRY(rt_recording_prepare(r));
@@ -302,6 +306,10 @@ struct rt_error *rt_recording_code(struct rt_recording *r, struct rt_chain *chai
 	RT_TRY(decode_images(r, info.header));
 	RT_TRY(index_functions(r));
 	RT_TRY(rt_recording_drain(r, &taker.sink));
+	for (size_t i = 0; i < r->images.len; i++) {
+		if (!r->images.data[i]->call_base)
+			r->images.data[i]->call_base = r->bpf_call_base;
+	}
 	/* programs that were there without a KSYMBOL record */
 	for (size_t i = 0; i < r->functions.len; i++) {
 		const struct rt_bpf_function *f = r->functions.data[i].function;

@@ -46,6 +46,23 @@ static bool parse(const char *line, size_t len, struct symbol *ret)
 	return ret->len && ret->len < 512 && !(tab && left >= 5 && !memcmp(name + left - 5, "[bpf]", 5));
 }
 
+uint64_t rt_kernel_address(struct rt_bytes kallsyms, const char *name)
+{
+	const char *at = (const char *)kallsyms.data, *stop = at + kallsyms.size;
+	size_t len = strlen(name);
+
+	while (at < stop) {
+		const char *end = memchr(at, '\n', (size_t)(stop - at));
+		struct symbol s;
+
+		end = end ? end : stop;
+		if (parse(at, (size_t)(end - at), &s) && s.len == len && !memcmp(s.name, name, len))
+			return s.start;
+		at = end + 1;
+	}
+	return 0;
+}
+
 static struct rt_error *read_all(struct rt_bytes kallsyms, struct table *t)
 {
 	const char *at = (const char *)kallsyms.data, *stop = at + kallsyms.size;

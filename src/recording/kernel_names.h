@@ -21,4 +21,6 @@ struct rt_kernel_name {
  */
 RT_CHECK struct rt_error *rt_kernel_names(struct rt_bytes kallsyms, const struct rt_map *addresses,
 					  struct rt_kernel_name **ret, size_t *ret_count);
+/* Address of the function of this name; 0: there is none, or addresses are hidden. */
+uint64_t rt_kernel_address(struct rt_bytes kallsyms, const char *name);
 void rt_kernel_names_free(struct rt_kernel_name *names, size_t count);

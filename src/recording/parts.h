@@ -35,7 +35,16 @@ struct rt_recording {
 	RT_VEC(struct rt_bpf_image *) images;
 	RT_VEC(struct rt_recording_function) functions; /* by address */
 	RT_VEC(char *) bpf_lost;
+	uint64_t bpf_call_base; /* address that calls of eBPF instructions count from, 0 = unknown */
+	struct rt_chain *chain; /* of rt_recording_code(); not owned, NULL before */
+	struct rt_unwound unwound;
 };
+
+enum { RT_USER_FRAMES_MAX = 127 /* as perf has it by default */, RT_USER_CHAIN_MAX = 512 };
+
+/* Where sample holds a copied stack instead of callers, makes them: chain is room for them, and outlives the use. */
+void rt_recording_unwind(struct rt_recording *recording, const struct rt_perf_event *event,
+			 struct rt_perf_record *sample, uint64_t chain[RT_USER_CHAIN_MAX]);
 
 /* What it holds, learnt at the opening. */
 RT_CHECK struct rt_error *rt_recording_peek(struct rt_recording *recording);

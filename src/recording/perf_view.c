@@ -183,15 +183,19 @@ static struct rt_error *prepare_side(struct rt_recording *r, const struct rt_rec
 	return r->has_wire && sink->wire ? rt_recording_drain(r, &modules.sink) : NULL;
 }
 
-static struct rt_error *give(struct rt_translate *t, struct rt_recording_sink *sink, const struct rt_perf_event *events,
-			     size_t count, const struct rt_perf_record *record)
+static struct rt_error *give(struct rt_recording *r, struct rt_translate *t, struct rt_recording_sink *sink,
+			     const struct rt_perf_event *events, size_t count, struct rt_perf_record *record)
 {
+	uint64_t chain[RT_USER_CHAIN_MAX];
 	const char *word;
 	size_t len;
 
 	if (record->type == RT_PERF_SAMPLE) {
 		if (!sink->all && kind_of(events, count, record->event, &word, &len) != RT_REFTRACE_NONE)
 			return NULL;
+		/* by the mappings at its time: only where these are given as well */
+		if (sink->perf && sink->side && record->event < count)
+			rt_recording_unwind(r, &events[record->event], record, chain);
 	} else if (sink->side) {
 		RT_TRY(rt_translate_record(t, record, give_side, sink));
 	}
@@ -207,6 +211,7 @@ struct rt_error *rt_recording_drain_perf(struct rt_recording *r, struct rt_recor
 	struct rt_error *err;
 	bool more = true;
 
+	r->unwound = (struct rt_unwound){ 0 };
 	/* a reader is read once; the one that is kept is for its header */
 	err = prepare_side(r, sink, &translate);
 	if (!err)
@@ -224,7 +229,7 @@ struct rt_error *rt_recording_drain_perf(struct rt_recording *r, struct rt_recor
 			size_t count;
 			const struct rt_perf_event *events = rt_perf_reader_events(reader, &count);
 
-			err = give(&translate, sink, events, count, &record);
+			err = give(r, &translate, sink, events, count, &record);
 		}
 	}
 	if (!err)

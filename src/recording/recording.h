@@ -82,6 +82,13 @@ const char *rt_recording_damage(const struct rt_recording *recording);
  */
 RT_CHECK struct rt_error *rt_recording_code(struct rt_recording *recording, struct rt_chain *chain);
 
+/*
+ * Samples that hold registers and a copy of the stack instead of the callers (record --call-graph dwarf): after
+ * rt_recording_code() their callchain is made from these, by the chain that was given there. What came of it in the
+ * last drain.
+ */
+struct rt_unwound rt_recording_unwound(const struct rt_recording *recording);
+
 /* The BPF programs that were kept, by id; owned by the recording. After rt_recording_code(). */
 const struct rt_bpf_image *const *rt_recording_bpf(const struct rt_recording *recording, size_t *ret_count);
 /* What of a program is missing and why ("program 12: ..."), one line each. */

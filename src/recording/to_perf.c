@@ -11,6 +11,8 @@
 
 #include "base/fs.h"
 #include "capture/spool.h"
+#include "elf/image.h"
+#include "recording/bpf_calls.h"
 #include "recording/inventory.h"
 #include "recording/kernel_names.h"
 
@@ -132,6 +134,8 @@ static const char *describe(const struct rt_wire_head *head)
 	case RT_WIRE_LOSS:
 	case RT_WIRE_HITS:
 		return ((const struct rt_wire_loss *)r)->text;
+	case RT_WIRE_PART:
+		return ((const struct rt_wire_part *)r)->text;
 	default:
 		return "";
 	}
@@ -304,6 +308,24 @@ static struct rt_error *convert(struct conversion *c, const struct rt_wire_head 
 	return meta_record(c, head);
 }
 
+/* What kept BPF programs call is named like what samples hit; and the place that their calls count from. */
+static struct rt_error *bpf_calls(struct conversion *c)
+{
+	struct rt_perf_header *h = &c->inventory.header;
+	bool arm = h->arch && !strcmp(h->arch, "aarch64");
+	uint64_t base;
+
+	if (!h->bpf_prog_count || !c->options->kallsyms.size)
+		return NULL;
+	base = rt_kernel_address(c->options->kallsyms, RT_BPF_CALL_BASE);
+	if (base && !rt_map_put(&c->inventory.kernel, rt_key_make(base, 0), NULL))
+		return rt_error_nomem();
+	for (size_t i = 0; i < h->bpf_prog_count; i++)
+		RT_TRY(rt_bpf_calls(h->bpf_progs[i].bytes, arm ? RT_MACHINE_AARCH64 : RT_MACHINE_X86_64, base,
+				    &c->inventory.kernel));
+	return NULL;
+}
+
 static struct rt_error *kernel_names(struct conversion *c)
 {
 	struct rt_perf_record r = { .type = RT_PERF_KSYMBOL, .misc = RT_PERF_KERNEL };
@@ -311,6 +333,7 @@ static struct rt_error *kernel_names(struct conversion *c)
 	struct rt_error *err = NULL;
 	size_t count = 0;
 
+	RT_TRY(bpf_calls(c));
 	RT_TRY(rt_kernel_names(c->options->kallsyms, &c->inventory.kernel, &names, &count));
 	r.id.has_time = true;
 	r.id.time_ns = c->inventory.header.first_ns;

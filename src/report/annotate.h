@@ -88,10 +88,11 @@ RT_CHECK struct rt_error *rt_annotate_elf(const struct rt_annotate_elf *what, co
 
 struct rt_annotate_bpf {
 	const struct rt_bpf_image *image;
-	const char *function; /* name or symbol; NULL: address tells */
-	uint64_t address;     /* any JITed address in the function */
-	uint16_t machine;     /* EM_* that it was JITed for */
-	bool xlated;          /* show eBPF instructions: hits are placed at the first instruction of their line */
+	const char *function;   /* name or symbol; NULL: address tells */
+	uint64_t address;       /* any JITed address in the function */
+	uint16_t machine;       /* EM_* that it was JITed for */
+	struct rt_namer *namer; /* names kernel functions that it calls; NULL: those that the image has */
+	bool xlated;            /* show eBPF instructions: hits are placed at the first instruction of their line */
 };
 
 /* RT_E_NO_FUNCTION; RT_E_NOT_FOUND when the code was not kept; RT_E_UNSUPPORTED for other machines. */

@@ -58,7 +58,21 @@ static void source_of(struct rt_annotation *a, struct rt_annotation_line *line, 
 	line->source = *place->text ? rt_annotation_keep(a, place->text) : NULL;
 }
 
-static void name_target(const struct rt_bpf_image *image, struct rt_annotation *a, size_t index,
+/* The kernel function that begins there; NULL: its name is not known. */
+static const char *kernel_function(const struct rt_annotate_bpf *what, uint64_t address)
+{
+	const char *name = rt_bpf_symbol_at(what->image, address);
+	struct rt_frame frame;
+
+	if (name || !what->namer || !(address >> 63))
+		return name;
+	if (!what->namer->name(what->namer, 0, UINT64_MAX - 1, address, false, &frame, 1) || frame.entry != address)
+		return NULL;
+	return frame.function;
+}
+
+/* false: it goes to the kernel, and the name is not known. */
+static bool name_target(const struct rt_annotate_bpf *what, struct rt_annotation *a, size_t index,
 			const struct rt_bpf_function *own)
 {
 	uint64_t to = rt_annotation_target(a, index);
@@ -66,23 +80,30 @@ static void name_target(const struct rt_bpf_image *image, struct rt_annotation *
 	const char *name;
 
 	if (to == RT_NO_TARGET || (to > own->address && to - own->address < own->jit.size))
-		return;
-	f = rt_bpf_function_at(image, to);
-	name = f ? (*f->name ? f->name : f->symbol) : rt_bpf_symbol_at(image, to);
+		return true;
+	f = rt_bpf_function_at(what->image, to);
+	name = f ? (*f->name ? f->name : f->symbol) : kernel_function(what, to);
 	a->lines[index].target_name = rt_annotation_keep(a, name);
+	return name != NULL;
 }
 
 static struct rt_error *machine_code(const struct rt_annotate_bpf *what, const struct rt_bpf_function *f,
 				     const struct rt_annotate_hits *hits, struct rt_annotation *a)
 {
+	bool named = true;
+
 	if (!f->jit.size)
 		return not_kept(what->image, "machine code was", what->image->xlated.size);
 	a->base = f->address;
 	RT_TRY(rt_annotation_machine_code(a, what->machine, f->jit, f->address));
 	for (size_t i = 0; i < a->line_count; i++) {
 		source_of(a, &a->lines[i], rt_bpf_line_at(what->image, a->lines[i].address));
-		name_target(what->image, a, i, f);
+		named &= name_target(what, a, i, f);
 	}
+	if (!named)
+		rt_annotation_note(
+			a, "kernel functions that it calls have no names: /proc/kallsyms could not be read when it "
+			   "was recorded (sysctl kernel.kptr_restrict)");
 	for (size_t i = 0; i < hits->count; i++)
 		rt_annotation_hit(a, rt_annotation_at(a, hits->hits[i].address), &hits->hits[i]);
 	return NULL;
@@ -90,19 +111,20 @@ static struct rt_error *machine_code(const struct rt_annotate_bpf *what, const s
 
 static const char *name_map(void *arg, uint32_t id)
 {
-	return rt_bpf_map_name(arg, id);
+	return rt_bpf_map_name(((const struct rt_annotate_bpf *)arg)->image, id);
 }
 
 static const char *name_helper(void *arg, int32_t imm)
 {
-	const struct rt_bpf_image *image = arg;
+	const struct rt_annotate_bpf *what = arg;
+	uint64_t base = what->image->call_base;
 
-	return image->call_base ? rt_bpf_symbol_at(image, image->call_base + (uint64_t)(int64_t)imm) : NULL;
+	return base ? kernel_function(what, base + (uint64_t)(int64_t)imm) : NULL;
 }
 
 static const char *name_subcall(void *arg, int32_t number, int64_t position)
 {
-	const struct rt_bpf_image *image = arg;
+	const struct rt_bpf_image *image = ((const struct rt_annotate_bpf *)arg)->image;
 	const struct rt_bpf_function *f = NULL;
 
 	/* the position's 16 bits may have wrapped in a large program: the number is sure */
@@ -130,7 +152,7 @@ static struct rt_error *xlated_code(const struct rt_annotate_bpf *what, const st
 	char text[256];
 
 	/* the callbacks only look */
-	memcpy(&naming.arg, &image, sizeof(image));
+	memcpy(&naming.arg, &what, sizeof(what));
 	a->xlated = true;
 	if (!image->xlated.size || !f->insns)
 		return not_kept(image, "eBPF instructions were", f->jit.size);

@@ -74,6 +74,14 @@ struct rt_error *rt_profile_json(const struct rt_profile_head *head, const struc
 	for (size_t i = 0; i < head->unnamed_count; i++)
 		rt_json_string(&json, NULL, head->unnamed[i]);
 	rt_json_end_array(&json);
+	rt_json_begin_object(&json, "stacks");
+	rt_json_u64(&json, "copied", head->stacks.samples);
+	rt_json_u64(&json, "whole", head->stacks.whole);
+	rt_json_u64(&json, "copy_too_short", head->stacks.short_copy);
+	rt_json_u64(&json, "no_unwind_information", head->stacks.no_rows);
+	rt_json_u64(&json, "too_deep", head->stacks.too_deep);
+	rt_json_u64(&json, "other_architecture", head->stacks.foreign);
+	rt_json_end_object(&json);
 	rt_json_begin_array(&json, "events");
 	for (size_t i = 0; i < count; i++)
 		part(&json, &parts[i]);

@@ -26,6 +26,7 @@ struct rt_profile_head {
 	const char *damage;         /* the recording is cut: why; NULL = whole */
 	const char *const *unnamed; /* files whose names could not be read, one sentence each */
 	size_t unnamed_count;
+	struct rt_unwound stacks; /* callers out of copied stacks */
 };
 
 RT_CHECK struct rt_error *rt_profile_text(const struct rt_profile_head *head, const struct rt_profile_part *parts,

@@ -155,7 +155,9 @@ static void part(struct text *t, const struct rt_profile_part *p)
 struct rt_error *rt_profile_text(const struct rt_profile_head *head, const struct rt_profile_part *parts, size_t count,
 				 const struct rt_profile_text_options *options, struct rt_sink *sink)
 {
+	const char *notes[RT_UNWOUND_NOTES];
 	struct text t = { .sink = sink };
+	size_t n;
 
 	if (options)
 		t.options = *options;
@@ -175,6 +177,9 @@ struct rt_error *rt_profile_text(const struct rt_profile_head *head, const struc
 		rt_sink_printf(sink, "names: and %zu more: -v\n", head->unnamed_count - NAMES);
 	if (head->unnamed_count)
 		rt_sink_puts(sink, "  fix: " RT_NAMES_FIX "\n");
+	n = rt_unwound_notes(&t.arena, &head->stacks, notes);
+	for (size_t i = 0; i < n; i++)
+		rt_sink_printf(sink, "%sstacks: %s\n", i ? "" : "\n", notes[i]);
 	if (head->lost)
 		rt_sink_printf(sink, "\nlost: %s record%s: the shares are of what was kept\n", number(&t, head->lost),
 			       rt_plural(head->lost));

@@ -18,6 +18,8 @@ struct rt_run_info {
 	int exit_status;            /* reftrace's own exit status */
 	const char *pairs;          /* one line: what was traced and why, NULL = none */
 	const char *recording;      /* path of a kept recording, for hints; NULL */
+	const char *const *more;    /* more_count paths: the files behind it, of a recording in several */
+	size_t more_count;
 	double slowdown;            /* 0 = unknown */
 	const char *const *unnamed; /* files whose names could not be read, one sentence each */
 	size_t unnamed_count;

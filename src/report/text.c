@@ -272,6 +272,10 @@ static void next(struct rt_text_report *report)
 		const char *from =
 			rt_format(&report->arena, " -i %s", rt_clean(&report->arena, report->run->recording));
 
+		for (size_t i = 0; i < report->run->more_count; i++)
+			from = rt_format(&report->arena, "%s -i %s", from,
+					 rt_clean(&report->arena, report->run->more[i]));
+
 		rt_sink_printf(report->sink, "%sreftrace object first:%s%s", separator, v->findings[0].id, from);
 		separator = " | ";
 		if (v->findings[0].kind == RT_LEAK)

@@ -223,3 +223,30 @@ const char *rt_place_text(struct rt_arena *arena, const struct rt_frame *frame)
 				 (unsigned long long)frame->address);
 	return rt_format(arena, "0x%llx", (unsigned long long)frame->address);
 }
+
+size_t rt_unwound_notes(struct rt_arena *arena, const struct rt_unwound *stacks, const char *ret[RT_UNWOUND_NOTES])
+{
+	unsigned long long all = stacks->samples;
+	size_t n = 0;
+
+	if (stacks->foreign)
+		ret[n++] = rt_format(
+			arena,
+			"%llu of %llu copied stacks are not of x86-64 code: their callers are not shown; perf "
+			"report on a machine of that kind shows them",
+			(unsigned long long)stacks->foreign, all);
+	if (stacks->no_rows)
+		ret[n++] = rt_format(arena,
+				     "%llu of %llu copied stacks end at code without unwind information: .eh_frame is "
+				     "missing, or the file is (reftrace archive keeps it)",
+				     (unsigned long long)stacks->no_rows, all);
+	if (stacks->short_copy)
+		ret[n++] = rt_format(arena,
+				     "%llu of %llu copied stacks end with what was copied; more: record --call-graph "
+				     "dwarf,61440",
+				     (unsigned long long)stacks->short_copy, all);
+	if (stacks->too_deep)
+		ret[n++] = rt_format(arena, "%llu of %llu copied stacks have more callers than the 127 that are shown",
+				     (unsigned long long)stacks->too_deep, all);
+	return n;
+}

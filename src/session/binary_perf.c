@@ -70,6 +70,8 @@ static bool mapping(const struct perf_event_header *header, struct body b, struc
 
 	if (b.size <= MMAP2_NAME || !memchr(name, 0, b.size - MMAP2_NAME) || *name != '/' || name[1] == '/')
 		return false;
+	if (header->misc & PERF_RECORD_MISC_MMAP_DATA)
+		return false;
 	if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER || !(header->misc & MISC_BUILD_ID))
 		return false;
 	ret->id.size = b.data[40];

@@ -26,8 +26,7 @@ static struct rt_chain_module *get_module(struct rt_chain *chain, uint32_t id)
 	return slot ? &chain->modules.data[*slot - 1] : NULL;
 }
 
-/* NULL: out of memory */
-static struct rt_chain_module *make_module(struct rt_chain *chain, uint32_t id)
+struct rt_chain_module *rt_chain_module(struct rt_chain *chain, uint32_t id)
 {
 	struct rt_chain_module *module = get_module(chain, id);
 	uint64_t *slot;
@@ -54,7 +53,7 @@ struct rt_error *rt_chain_record(struct rt_chain *chain, const struct rt_wire_he
 	if (record->kind != RT_WIRE_MODULE || record->size < sizeof(*wire))
 		return NULL;
 	path = strndup(wire->path, record->size - sizeof(*wire));
-	module = path ? make_module(chain, wire->id) : NULL;
+	module = path ? rt_chain_module(chain, wire->id) : NULL;
 	if (!module)
 		return rt_error_nomem();
 	/* told twice: the answers that were given stay true */
@@ -73,7 +72,7 @@ struct rt_error *rt_chain_record(struct rt_chain *chain, const struct rt_wire_he
 
 struct rt_error *rt_chain_give_image(struct rt_chain *chain, uint32_t id, const struct rt_image *image)
 {
-	struct rt_chain_module *module = make_module(chain, id);
+	struct rt_chain_module *module = rt_chain_module(chain, id);
 
 	if (!module)
 		return rt_error_nomem();
@@ -287,7 +286,7 @@ static size_t chain_name(struct rt_namer *self, uint32_t pid, uint64_t time_ns, 
 			ret[0] = blank(NULL, pc);
 		return 1;
 	}
-	module = make_module(chain, mapping.module);
+	module = rt_chain_module(chain, mapping.module);
 	known = module ? answer(chain, module, mapping.offset.v + (at.v - mapping.start), is_return) : NULL;
 	if (!known) {
 		ret[0] = blank(module, pc);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "cache/cache.h"
+#include "dwarf/dwarf.h"
 #include "elf/image.h"
 #include "event/names.h"
 #include "maps/maps.h"
@@ -50,6 +51,20 @@ void rt_chain_give_vdso(struct rt_chain *chain, const struct rt_image *image);
  * an unknown module. Both live as long as the chain.
  */
 const struct rt_image *rt_chain_image(struct rt_chain *chain, uint32_t module, const char **ret_path);
+
+/* A thread as it stood, and a copy of its stack. */
+struct rt_chain_stack {
+	struct rt_dwarf_regs regs; /* RT_DWARF_RA: the instruction itself */
+	uint64_t address;          /* of the first byte */
+	struct rt_bytes bytes;
+};
+/*
+ * The instruction and its callers (return addresses; where a signal interrupted, one more than the instruction, so
+ * that looking one before finds it as well), innermost first; at most max. *ret_end: why there are no more
+ * (RT_DWARF_STEPPED: max).
+ */
+size_t rt_chain_unwind(struct rt_chain *chain, uint32_t pid, uint64_t time_ns, const struct rt_chain_stack *stack,
+		       uint64_t *ret, size_t max, enum rt_dwarf_step *ret_end);
 
 /* A source line of code that has no file. */
 struct rt_code_line {

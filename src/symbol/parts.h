@@ -66,6 +66,9 @@ void rt_chain_name_code(struct rt_chain *chain, const struct rt_chain_code *code
 /* Interned; NULL for NULL and without memory. */
 const char *rt_chain_text(struct rt_chain *chain, const char *text);
 
+/* The module of this number, made if it is new. NULL: out of memory. */
+struct rt_chain_module *rt_chain_module(struct rt_chain *chain, uint32_t id);
+
 /* Opens the module at the first call; what fails is noted once. */
 void rt_chain_open(struct rt_chain *chain, struct rt_chain_module *module);
 void rt_chain_close(struct rt_chain_module *module);

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """annotate on BPF sub-programs that are gone: the hot line of each is the one that its source marks HOT."""
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -104,6 +106,62 @@ class AnnotateBpf(live.LiveTest):
             self.assertEqual(done.status, 0, str(done))
         moved = live.call('annotate', '-i', folder / pathlib.Path(self.recording).name, 'dividing')
         self.assertEqual(moved.stdout, self.annotate('dividing'))
+
+
+class Calls(live.LiveTest):
+    """What a program calls in the kernel has its name in both views, also where the kernel is another one."""
+
+    @classmethod
+    def setUpClass(cls):
+        live.need_engine()
+        clang = live.compiler('clang')
+        if not clang:
+            raise unittest.SkipTest('clang is not installed')
+        cls.object, loader = live.temp_path('calls.o'), live.temp_path('bpf-calls')
+        build('the BPF object', clang, '-target', 'bpf', '-mcpu=v3', '-g', '-O2', '-c',
+              live.PROGRAMS / 'bpf-calls.bpf.c', '-o', cls.object)
+        build('the loader', 'gcc', '-O1', '-w', '-D_GNU_SOURCE', live.PROGRAMS / 'bpf-hot.c', '-o', loader, '-lbpf')
+        cls.recording = live.temp_path('calls.data')
+        record = live.call('record', '-a', '-e', 'cpu-clock', '-F', '4000', '-o', cls.recording, '--', loader,
+                           cls.object, '100000', timeout=120)
+        if record.status:
+            raise AssertionError(str(record))
+
+    def calls(self, *args, recording=None):
+        done = live.call('annotate', '-i', recording or self.recording, '--all', '--no-source', *args, 'helping')
+        self.assertEqual(done.status, 0, str(done))
+        return re.findall(r'^ .*  callq? +(\S+)$', done.stdout, re.M)
+
+    def test_named_in_both_views(self):
+        machine, xlated = self.calls(), self.calls('--xlated')
+        self.assertEqual(machine, xlated)
+        self.assertIn('bpf_ktime_get_ns', machine)
+        self.assertIn('bpf_get_current_comm', machine)
+        names = {line.split()[2] for line in pathlib.Path('/proc/kallsyms').read_text().splitlines()}
+        self.assertGreaterEqual(len(machine), 4)
+        self.assertLessEqual(set(machine), names)
+
+    @unittest.skipUnless(shutil.which('bpftool'), 'bpftool is not installed')
+    def test_as_bpftool_names_them(self):
+        pin = pathlib.Path('/sys/fs/bpf') / f'rt-calls-{os.getpid()}'
+        subprocess.run(['bpftool', 'prog', 'load', self.object, pin], check=True, capture_output=True)
+        try:
+            dump = subprocess.run(['bpftool', 'prog', 'dump', 'xlated', 'pinned', pin], check=True, capture_output=True,
+                                  text=True).stdout
+        finally:
+            pin.unlink()
+        self.assertEqual(self.calls('--xlated'), re.findall(r'call (?!pc)(\w+)#', dump))
+
+    def test_elsewhere(self):
+        """The names are in the recording: without this kernel's /proc/kallsyms they are the same."""
+        with_names = self.calls()
+        hidden = live.temp_path('hidden.py')
+        hidden.write_text('')
+        command = ['unshare', '-m', 'sh', '-c', f'mount --bind {hidden} /proc/kallsyms && exec "$@"', 'sh',
+                   live.REFTRACE, 'annotate', '-i', self.recording, '--all', '--no-source', 'helping']
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(re.findall(r'^ .*  callq? +(\S+)$', done.stdout, re.M), with_names)
 
 
 if __name__ == '__main__':

@@ -273,5 +273,99 @@ class Bpf(unittest.TestCase):
             self.assertIn('fix: sudo reftrace bpf', done.stderr)
 
 
+def cgroup2():
+    """Where control groups of version 2 are mounted; None."""
+    for line in pathlib.Path('/proc/self/mounts').read_text(encoding='utf-8').splitlines():
+        if line.split()[2] == 'cgroup2':
+            return pathlib.Path(line.split()[1])
+    return None
+
+
+class Attached(unittest.TestCase):
+    """Programs that only an attachment without a link holds: who that is, in whichever network namespace."""
+
+    PLACES = {
+        'xdp': 'interface lo, xdp (generic)',
+        'tc-ingress': 'interface lo, tc ingress, priority 3, handle 0x7',
+        'tc-egress': 'interface lo, tc egress, priority 3, handle 0x7',
+        'flow': 'flow_dissector',
+    }
+
+    def setUp(self):
+        live.need_binary()
+        if os.geteuid():
+            self.skipTest('needs root (BPF)')
+        loader = live.temp() / 'bpf-attach'
+        done = subprocess.run(['gcc', '-O1', '-w', '-D_GNU_SOURCE', live.PROGRAMS / 'bpf-attach.c', '-o', loader, '-lbpf'],
+                              capture_output=True, text=True, check=False)
+        if done.returncode:
+            self.skipTest(done.stderr[-300:])
+        mount = cgroup2()
+        self.group = mount / f'rt-bpf-{os.getpid()}' if mount else live.temp_path('no-cgroup')
+        self.group.mkdir()
+        # BPF programs of a control group go with it
+        self.addCleanup(self.group.rmdir)
+        self.loader = subprocess.Popen([loader, self.group], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end)
+        self.ids = {}
+        for line in iter(self.loader.stdout.readline, 'ready\n'):
+            self.assertTrue(line, 'the loader ended')
+            where, number = line.split()[:2]
+            if number != 'failed':
+                self.ids[where] = int(number)
+        if not self.ids:
+            self.skipTest('this kernel attaches nothing without links')
+
+    def end(self):
+        self.loader.stdin.close()
+        self.loader.stdout.close()
+        self.loader.wait()
+
+    def held(self):
+        """id -> (holders' targets, held_unseen, attached)"""
+        run = live.call('bpf', '--json')
+        self.assertEqual(run.status, 0, str(run))
+        return {p['id']: ([h.get('target') for h in p['holders']], p['held_unseen'], p['attached'])
+                for p in json.loads(run.stdout)['programs']}
+
+    def check(self, label):
+        held = self.held()
+        for where, text in self.PLACES.items():
+            if where not in self.ids:
+                continue
+            with self.subTest(where):
+                target = f'{text} in network namespace {label}'
+                self.assertEqual(held[self.ids[where]], ([target], False, [target]))
+
+    def test_in_a_namespace_of_a_process(self):
+        self.assertIn('xdp', self.ids)
+        self.assertIn('tc-ingress', self.ids)
+        self.check(f'of bpf-attach[{self.loader.pid}]')
+        self.assertIn('held by interface lo, xdp (generic)', live.call('bpf').stdout)
+
+    @unittest.skipUnless(shutil.which('ip'), 'iproute2 is not installed')
+    def test_in_a_namespace_without_a_process(self):
+        name = f'rt-bpf-{os.getpid()}'
+        subprocess.run(['ip', 'netns', 'attach', name, str(self.loader.pid)], check=True)
+        try:
+            self.end()
+            self.check(name)
+        finally:
+            subprocess.run(['ip', 'netns', 'delete', name], check=True)
+
+    def test_in_our_own_namespace(self):
+        done = subprocess.run(['nsenter', '-t', str(self.loader.pid), '-n', live.REFTRACE, 'bpf', '--json'],
+                              capture_output=True, text=True, check=False)
+        programs = {p['id']: p for p in json.loads(done.stdout)['programs']}
+        self.assertEqual(programs[self.ids['xdp']]['holders'],
+                         [{'kind': 'attached', 'target': 'interface lo, xdp (generic)'}])
+
+    def test_to_a_control_group(self):
+        if 'cgroup' not in self.ids:
+            self.skipTest('no control groups of version 2')
+        targets, unseen, _ = self.held()[self.ids['cgroup']]
+        self.assertEqual((targets, unseen), ([f'cgroup {self.group}, cgroup_inet_egress'], False))
+
+
 if __name__ == '__main__':
     unittest.main()

@@ -81,7 +81,6 @@ class Usage(live.LiveTest):
             (['run', '--error-exitcode=256', 'true'], ['1 to 255']),
             (['record'], ['no program']),
             (['record', '--json', 'true'], ['--json']),
-            (['report', '-i', 'a', 'b'], ['more than one']),
             (['scan'], ['no file']),
             (['doctor', 'x'], ["'x'"]),
             (['help', 'rnu'], ['reftrace help run']),

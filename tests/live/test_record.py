@@ -6,6 +6,7 @@ import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -332,6 +333,31 @@ class Events(Record):
         counts = collections.Counter(s.attr.partition(':')[0] for s in spool.samples())
         self.assertEqual(counts, {'u': 3, 'ur': 3})
 
+    @unittest.skipUnless(shutil.which('perf'), 'perf is not installed')
+    def test_events_are_perfs(self):
+        """What the same -e makes of an event, as perf evlist reads it in our file and in perf's own."""
+        names = ['cpu-clock:uH', 'page-faults:k', 'cs', 'task-clock:u', 'sched:sched_process_exit', 'minor-faults:uk']
+        wanted = ('type', 'config', 'exclude_user', 'exclude_kernel', 'exclude_hv', 'exclude_host', 'exclude_guest',
+                  '{ sample_period, sample_freq }', 'freq')
+
+        def attrs(path):
+            out = subprocess.run(['perf', 'evlist', '-v', '-i', str(path)], capture_output=True, text=True, check=True)
+            found = {}
+            for line in out.stdout.splitlines():
+                name, _, rest = line.partition(': ')
+                pairs = dict(f.rpartition(': ')[::2] for f in re.split(r', (?=[^}]*(?:{|$))', rest))
+                found[name] = {k: pairs.get(k, '0') for k in wanted}
+            return found
+
+        ours, theirs = live.temp_path('ours'), live.temp_path('theirs')
+        for tool, path in ((live.REFTRACE, ours), ('perf', theirs)):
+            done = subprocess.run([str(tool), 'record', '-q', '-o', str(path), '-F', '99', '-e', ','.join(names), '--',
+                                   'true'], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        mine, perfs = attrs(ours), attrs(theirs)
+        for name in names:
+            self.assertEqual(mine[name], perfs[name], name)
+
     def test_page_faults(self):
         _, spool = self.record('-c', '1', '-e', 'page-faults:u', '--', self.busy(), '0.01', status=3)
         self.assertGreater(len(list(spool.samples())), 10)
@@ -340,6 +366,8 @@ class Events(Record):
         for words, code, text in ((['-e', 'cycels'], 'E17', 'did you mean cycles'),
                                   (['-e', 'sched:sched_swich'], 'E17', 'did you mean sched:sched_switch'),
                                   (['-e', 'cpu-clock:x'], 'E17', 'modifier'),
+                                  (['-e', 'cpu/event=1'], 'E17', 'no second slash'),
+                                  (['-e', 'nosuchpmu/event=1/'], 'E30', "no PMU 'nosuchpmu'"),
                                   (['-e', 'u:/bin/sh:no_such_function_here'], 'E25', 'no function'),
                                   (['-F', '99', '-c', '5'], 'E17', 'both -F and -c'),
                                   (['-F', '999999999'], 'E17', 'more than the kernel allows'),
