@@ -11,6 +11,9 @@
 #include "bpfimage/bpfimage.h"
 #include "perfdata/writer.h"
 
+/* What costs least altogether: higher levels take several times as long for a tenth of the size. */
+#define RT_TO_PERF_ZSTD_LEVEL 1
+
 struct rt_to_perf_options {
 	const char *version;      /* of reftrace */
 	unsigned zstd_level;      /* 0 = do not compress */
