@@ -2,11 +2,12 @@
 /*
  * What a recording costs: bytes, encoding and decoding time per event, beside the raw records with and without zstd,
  * and beside the entropy of a simple model of the stream: an estimate of the limit, which a strict pattern may
- * undercut.
+ * undercut. The same for the perf.data that a recording becomes.
  *
  *     spool                  generated streams, among them the reference workload
  *     spool RECORDING...     what is in these
- *     spool write N FILE     N events of the reference workload as a recording
+ *     spool write N FILE     N events of the reference workload as a spool
+ *     spool perf N FILE      the same as perf.data
  */
 #include <fcntl.h>
 #include <math.h>
@@ -19,6 +20,8 @@
 #include "base/fs.h"
 #include "base/map.h"
 #include "capture/spool.h"
+#include "recording/recording.h"
+#include "recording/to_perf.h"
 #include "spool-stream.h"
 
 /* A stream in memory: records back to back. */
@@ -105,6 +108,75 @@ static double decode(const struct rt_sink *spool, const struct stream *same)
 	start = cpu_ns() - start;
 	rt_spool_reader_destroy(reader);
 	return sum ? start : 0;
+}
+
+/* The spool as `record` leaves it in the end. */
+static double to_perf(const struct rt_sink *spool, struct rt_sink *ret)
+{
+	const struct rt_to_perf_options how = { .zstd_level = RT_TO_PERF_ZSTD_LEVEL };
+	uint8_t header[RT_PERF_HEADER_BYTES];
+	double start = cpu_ns();
+
+	rt_sink_init_memory(ret);
+	check(rt_to_perf(rt_bytes_make(spool->buffer, spool->len), "bench", &how, ret, header, NULL));
+	check(rt_sink_end(ret));
+	memcpy(ret->buffer, header, sizeof(header));
+	return cpu_ns() - start;
+}
+
+struct comparison {
+	struct rt_recording_sink sink;
+	const struct stream *same; /* NULL: not compared */
+	const struct rt_wire_head *want;
+	uint64_t records;
+};
+
+static struct rt_error *compare(struct rt_recording_sink *self, const struct rt_wire_head *record)
+{
+	struct comparison *c = (struct comparison *)(void *)self;
+
+	c->records++;
+	if (!c->same)
+		return NULL;
+	c->want = next(c->same, c->want);
+	if (c->want && !memcmp(record, c->want, c->want->size))
+		return NULL;
+	return rt_error_new(RT_E_INTERNAL, "record %llu that came back from perf.data is not what went in",
+			    (unsigned long long)c->records);
+}
+
+static double from_perf(const struct rt_sink *file, const struct stream *s, bool same)
+{
+	struct comparison c = { .sink = { .wire = compare }, .same = same ? s : NULL };
+	struct rt_recording *recording = NULL;
+	double start = cpu_ns();
+
+	check(rt_recording_open(rt_bytes_make(file->buffer, file->len), "bench", &recording));
+	check(rt_recording_drain(recording, &c.sink));
+	start = cpu_ns() - start;
+	if (c.records != s->records)
+		check(rt_error_new(RT_E_INTERNAL, "%zu records went into perf.data, %llu came back", s->records,
+				   (unsigned long long)c.records));
+	rt_recording_close(recording);
+	return start;
+}
+
+static void measure_perf(const struct stream *s, const struct rt_sink *spool, double least)
+{
+	double n = (double)s->events, in = 1e30, out = 1e30;
+	struct rt_sink file;
+
+	for (int i = 0; i < 3; i++) {
+		double ns = to_perf(spool, &file), back = from_perf(&file, s, !i);
+
+		in = ns < in ? ns : in;
+		out = i && back < out ? back : out;
+		if (i < 2)
+			rt_sink_deinit(&file);
+	}
+	printf("    %-18s %6.2f B  %5.2fx  encode %5.1f ns  decode %5.1f ns\n", "perf.data", (double)file.len / n,
+	       (double)file.len / n / least, in / n, out / n);
+	rt_sink_deinit(&file);
 }
 
 struct entropy {
@@ -253,6 +325,7 @@ static void measure(const char *name, const struct stream *s)
 	       parts[0], parts[1], parts[2], parts[3]);
 	printf("    %-18s %6.2f B  %5.2fx  encode %5.1f ns  decode %5.1f ns\n", "spool", (double)spool.len / n,
 	       (double)spool.len / n / least, in / n, out / n);
+	measure_perf(s, &spool, least);
 	printf("    %-18s %6.2f B  %5.2fx  encode %5.1f ns\n", "raw + zstd -1", zstd_bytes / n, zstd_bytes / n / least,
 	       zstd_ns / n);
 	printf("    %-18s %6.2f B  %5.2fx\n", "raw", (double)s->bytes.len / n, (double)s->bytes.len / n / least);
@@ -291,30 +364,38 @@ static void put(void *arg, const struct rt_wire_head *record)
 	check(sink->record(sink, record));
 }
 
-static int write_reference(size_t events, const char *path)
+static int write_reference(size_t events, const char *path, bool perf)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	struct rt_spool_writer *w = NULL;
-	struct rt_sink sink;
+	struct rt_sink spool, file, *whole = &spool;
+	FILE *out = fopen(path, "we");
 
-	if (fd < 0) {
+	if (!out) {
 		perror(path);
 		return 1;
 	}
-	rt_sink_init_fd(&sink, fd, path);
-	check(rt_spool_writer_create(&sink, NULL, &w));
+	rt_sink_init_memory(&spool);
+	check(rt_spool_writer_create(&spool, NULL, &w));
 	spool_stream(&spool_workloads[0], events, put, w);
 	check(rt_spool_writer_end(w, 0));
 	rt_spool_writer_destroy(w);
-	rt_sink_deinit(&sink);
-	close(fd);
+	if (perf) {
+		to_perf(&spool, &file);
+		rt_sink_deinit(&spool);
+		whole = &file;
+	}
+	if (fwrite(whole->buffer, 1, whole->len, out) != whole->len || fclose(out)) {
+		perror(path);
+		return 1;
+	}
+	rt_sink_deinit(whole);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc == 4 && !strcmp(argv[1], "write"))
-		return write_reference((size_t)atof(argv[2]), argv[3]);
+	if (argc == 4 && (!strcmp(argv[1], "write") || !strcmp(argv[1], "perf")))
+		return write_reference((size_t)atof(argv[2]), argv[3], argv[1][0] == 'p');
 	for (int i = 1; i < argc; i++) {
 		struct stream s = { 0 };
 

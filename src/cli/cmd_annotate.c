@@ -75,7 +75,7 @@ static struct rt_error *take_perf(struct rt_recording_sink *self, const struct r
 		return NULL;
 	if (record->type != RT_PERF_SAMPLE || !events[record->event].name ||
 	    rt_reftrace_name(events[record->event].name, NULL, NULL, NULL) != RT_REFTRACE_OP ||
-	    !rt_reftrace_op_read(record->sample.raw, t->big_endian, &event) || event.flags & RT_EV_INLINE)
+	    !rt_reftrace_op_read(record, t->big_endian, &event, NULL) || event.flags & RT_EV_INLINE)
 		return rt_samples_record(&t->samples, events, record);
 	/* a get or put is where it was called, not where it returned to */
 	at_call = *record;

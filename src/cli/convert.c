@@ -10,12 +10,12 @@
 #include "cli/file.h"
 #include "cli/kernel.h"
 
-enum { ZSTD_LEVEL = 1 };
-
 static struct rt_error *convert(struct rt_bytes spool, const char *path, bool pipe, struct rt_sink *sink,
 				uint8_t header[RT_PERF_HEADER_BYTES], struct rt_to_perf_result *result)
 {
-	struct rt_to_perf_options options = { .version = RT_VERSION, .zstd_level = ZSTD_LEVEL, .pipe = pipe };
+	struct rt_to_perf_options options = { .version = RT_VERSION,
+					      .zstd_level = RT_TO_PERF_ZSTD_LEVEL,
+					      .pipe = pipe };
 	_cleanup_free_ char *kallsyms = NULL;
 	size_t size = 0;
 

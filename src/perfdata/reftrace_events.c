@@ -18,24 +18,17 @@ enum {
 
 #define META_PREFIX "meta_"
 
-#define AT(member_, type_, sign_) \
+#define FIELD(member_, type_) \
 	{ \
 		.name = #member_, .type = type_, \
-		.offset = RT_PERF_RAW_COMMON + __builtin_offsetof(struct rt_wire_event, member_), \
-		.size = sizeof(((struct rt_wire_event *)0)->member_), .is_signed = sign_ \
-	}
-#define HEAD(member_, type_) \
-	{ \
-		.name = #member_, .type = type_, \
-		.offset = RT_PERF_RAW_COMMON + __builtin_offsetof(struct rt_wire_head, member_), \
-		.size = sizeof(((struct rt_wire_head *)0)->member_) \
+		.offset = RT_PERF_RAW_COMMON + __builtin_offsetof(struct rt_reftrace_op, member_), \
+		.size = sizeof(((struct rt_reftrace_op *)0)->member_), .is_signed = (type_)[0] == 's' \
 	}
 
 static const struct rt_perf_field_spec op_fields[] = {
-	HEAD(size, "u16"),       HEAD(kind, "u8"),       HEAD(op, "u8"),          HEAD(seq, "u32"),
-	HEAD(time_ns, "u64"),    HEAD(pid, "u32"),       HEAD(tid, "u32"),        AT(object, "u64", false),
-	AT(aux, "u64", false),   AT(sp, "u64", false),   AT(count, "u32", false), AT(point, "u32", false),
-	AT(stack, "u32", false), AT(delta, "s16", true), AT(flags, "u16", false),
+	FIELD(point, "u32"),  FIELD(stack, "u32"),      FIELD(batch, "u32"), FIELD(turn, "s16"), FIELD(delta, "s16"),
+	FIELD(flags, "u16"),  FIELD(generation, "u16"), FIELD(op, "u8"),     FIELD(sp, "u64"),   FIELD(aux, "u64"),
+	FIELD(object, "u64"), FIELD(count, "u32"),      FIELD(seq, "u32"),
 };
 
 static const char op_print[] =

@@ -5,10 +5,27 @@
 #include "event/stream.h"
 #include "perfdata/reftrace_events.h"
 
-void rt_reftrace_op_raw(uint16_t id, const struct rt_wire_event *event, uint8_t ret[RT_REFTRACE_OP_RAW])
+void rt_reftrace_op_raw(uint16_t id, const struct rt_wire_event *event, struct rt_reftrace_place place,
+			uint8_t ret[RT_REFTRACE_OP_RAW])
 {
+	const struct rt_reftrace_op op = {
+		.point = event->point,
+		.stack = event->stack,
+		.batch = place.batch,
+		.turn = place.turn,
+		.delta = event->delta,
+		.flags = event->flags,
+		.generation = RT_GEN_OF(event->head.pid),
+		.op = event->head.op,
+		.sp = event->sp,
+		.aux = event->aux,
+		.object = event->object,
+		.count = event->count,
+		.seq = event->head.seq,
+	};
+
 	rt_perf_raw_common(id, (int32_t)event->head.tid, ret);
-	memcpy(ret + RT_PERF_RAW_COMMON, event, sizeof(*event));
+	memcpy(ret + RT_PERF_RAW_COMMON, &op, sizeof(op));
 }
 
 struct rt_error *rt_reftrace_meta_raw(uint16_t id, const char *text, struct rt_bytes data, uint8_t *buffer, size_t size,
@@ -62,28 +79,32 @@ enum rt_reftrace_kind rt_reftrace_name(const char *name, enum rt_op *ret_op, con
 	return RT_REFTRACE_OP;
 }
 
-static bool read_head(struct rt_cursor *c, struct rt_wire_head *ret)
+bool rt_reftrace_op_read(const struct rt_perf_record *sample, bool big_endian, struct rt_wire_event *ret,
+			 struct rt_reftrace_place *ret_place)
 {
-	return rt_cursor_u16(c, &ret->size) && rt_cursor_u8(c, &ret->kind) && rt_cursor_u8(c, &ret->op) &&
-	       rt_cursor_u32(c, &ret->seq) && rt_cursor_u64(c, &ret->time_ns) && rt_cursor_u32(c, &ret->pid) &&
-	       rt_cursor_u32(c, &ret->tid);
-}
+	struct rt_cursor c = rt_cursor_make(sample->sample.raw, big_endian);
+	struct rt_wire_event e = {
+		.head = { .size = sizeof(e), .kind = RT_WIRE_EVENT, .time_ns = sample->id.time_ns },
+	};
+	uint16_t turn, delta, generation;
+	struct rt_reftrace_place place;
 
-bool rt_reftrace_op_read(struct rt_bytes raw, bool big_endian, struct rt_wire_event *ret)
-{
-	struct rt_cursor c = rt_cursor_make(raw, big_endian);
-	struct rt_wire_event event = { 0 };
-	uint16_t delta;
-
-	if (!rt_cursor_skip(&c, RT_PERF_RAW_COMMON) || !read_head(&c, &event.head) ||
-	    !rt_cursor_u64(&c, &event.object) || !rt_cursor_u64(&c, &event.aux) || !rt_cursor_u64(&c, &event.sp) ||
-	    !rt_cursor_u32(&c, &event.count) || !rt_cursor_u32(&c, &event.point) || !rt_cursor_u32(&c, &event.stack) ||
-	    !rt_cursor_u16(&c, &delta) || !rt_cursor_u16(&c, &event.flags))
+	if (!rt_cursor_skip(&c, RT_PERF_RAW_COMMON - 4) || !rt_cursor_u32(&c, &e.head.tid) ||
+	    !rt_cursor_u32(&c, &e.point) || !rt_cursor_u32(&c, &e.stack) || !rt_cursor_u32(&c, &place.batch) ||
+	    !rt_cursor_u16(&c, &turn) || !rt_cursor_u16(&c, &delta) || !rt_cursor_u16(&c, &e.flags) ||
+	    !rt_cursor_u16(&c, &generation) || !rt_cursor_u8(&c, &e.head.op) || !rt_cursor_skip(&c, 3) ||
+	    !rt_cursor_u64(&c, &e.sp) || !rt_cursor_u64(&c, &e.aux) || !rt_cursor_u64(&c, &e.object) ||
+	    !rt_cursor_u32(&c, &e.count) || !rt_cursor_u32(&c, &e.head.seq))
 		return false;
-	event.delta = (int16_t)delta;
-	if (event.head.kind != RT_WIRE_EVENT || event.head.size != sizeof(event))
+	if (e.head.op <= RT_OP_NONE || e.head.op >= RT_OP_NR || sample->id.pid > RT_PID_MASK ||
+	    generation > RT_GEN_OF(UINT32_MAX))
 		return false;
-	*ret = event;
+	e.head.pid = RT_PID_MAKE(sample->id.pid, generation);
+	e.delta = (int16_t)delta;
+	*ret = e;
+	place.turn = (int16_t)turn;
+	if (ret_place)
+		*ret_place = place;
 	return true;
 }
 

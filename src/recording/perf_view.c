@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * perf.data as a recording. Lifetimes are read in the file's order, which is
+ * perf.data as a recording. Lifetimes are read in the file's order, gets and puts in batches (batch.h), which gives
  * the order in which the session yielded them; perf's own records by time.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "perfdata/reftrace_events.h"
+#include "recording/batch.h"
 #include "recording/parts.h"
 
 /* What kind of event a record's is, by its name. */
@@ -109,17 +110,51 @@ static struct rt_error *report_cut(struct rt_recording *r, const char *why, stru
 	return sink->wire(sink, &loss->head);
 }
 
-struct rt_error *rt_recording_drain_wire(struct rt_recording *r, struct rt_recording_sink *sink)
-{
-	_cleanup_(rt_perf_reader_destroyp) struct rt_perf_reader *reader = NULL;
-	const struct rt_perf_header *header;
+/* Lifetimes on their way to sink. */
+struct wire_view {
+	struct rt_recording *recording;
+	struct rt_recording_sink *sink;
+	bool big_endian;
+	bool disordered; /* a batch did not fit together */
+	struct rt_batch batch;
+};
 
-	RT_TRY(rt_perf_reader_create(r->bytes, r->name, &reader));
-	header = rt_perf_reader_header(reader);
+static struct rt_error *give_batch(struct wire_view *v)
+{
+	struct rt_batch *b = &v->batch;
+
+	if (!b->events.len)
+		return NULL;
+	if (!rt_batch_to_stream(b))
+		v->disordered = true;
+	for (size_t i = 0; i < b->events.len; i++)
+		RT_TRY(v->sink->wire(v->sink, &b->events.data[b->order[i]].head));
+	rt_batch_clear(b);
+	return NULL;
+}
+
+static struct rt_error *take_op(struct wire_view *v, const struct rt_perf_record *record)
+{
+	struct rt_reftrace_place place;
+	struct rt_wire_event event;
+
+	if (!rt_reftrace_op_read(record, v->big_endian, &event, &place)) {
+		RT_TRY(give_batch(v));
+		return report_cut(v->recording, "the raw bytes of an event cannot be read", v->sink);
+	}
+	if (place.batch != v->batch.number || rt_batch_full(&v->batch))
+		RT_TRY(give_batch(v));
+	v->batch.number = place.batch;
+	if (!rt_vec_push(&v->batch.events, event) || !rt_vec_push(&v->batch.turns, place.turn))
+		return rt_error_nomem();
+	return NULL;
+}
+
+static struct rt_error *drain_wire(struct wire_view *v, struct rt_perf_reader *reader)
+{
 	for (;;) {
 		const struct rt_perf_event *events;
 		struct rt_perf_record record;
-		struct rt_wire_event event;
 		size_t count, len;
 		const char *word;
 		bool more;
@@ -132,20 +167,42 @@ struct rt_error *rt_recording_drain_wire(struct rt_recording *r, struct rt_recor
 		events = rt_perf_reader_events(reader, &count);
 		switch (kind_of(events, count, record.event, &word, &len)) {
 		case RT_REFTRACE_OP:
-			if (!rt_reftrace_op_read(record.sample.raw, header->big_endian, &event)) {
-				RT_TRY(report_cut(r, "the raw bytes of an event are too short", sink));
-				continue;
-			}
-			RT_TRY(sink->wire(sink, &event.head));
+			RT_TRY(take_op(v, &record));
 			break;
 		case RT_REFTRACE_META:
-			RT_TRY(take_meta(r, &record, header->big_endian, word, len, sink));
+			RT_TRY(give_batch(v));
+			RT_TRY(take_meta(v->recording, &record, v->big_endian, word, len, v->sink));
 			break;
 		default:
 			break;
 		}
 	}
-	return report_cut(r, rt_perf_reader_damage(reader), sink);
+	return give_batch(v);
+}
+
+struct rt_error *rt_recording_drain_wire(struct rt_recording *r, struct rt_recording_sink *sink)
+{
+	_cleanup_(rt_perf_reader_destroyp) struct rt_perf_reader *reader = NULL;
+	struct wire_view *v;
+	struct rt_error *err;
+	const char *damage;
+
+	RT_TRY(rt_perf_reader_create(r->bytes, r->name, &reader));
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return rt_error_nomem();
+	v->recording = r;
+	v->sink = sink;
+	v->big_endian = rt_perf_reader_header(reader)->big_endian;
+	err = drain_wire(v, reader);
+	/* where the file ends too early, that is why a batch does not fit together */
+	damage = rt_perf_reader_damage(reader);
+	if (!damage && v->disordered)
+		damage = "the order of some events cannot be read";
+	rt_batch_deinit(&v->batch);
+	free(v);
+	RT_TRY(err);
+	return report_cut(r, damage, sink);
 }
 
 static struct rt_error *give_side(void *arg, const struct rt_wire_head *record)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Second reading of the spool: each record becomes what perf.data has for it.
- * Nothing is reordered; perf sorts by time itself.
+ * Nothing is reordered but gets and puts among themselves (batch.h); perf sorts by time itself.
  */
 #include "recording/to_perf.h"
 
@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "capture/spool.h"
 #include "elf/image.h"
+#include "recording/batch.h"
 #include "recording/bpf_calls.h"
 #include "recording/inventory.h"
 #include "recording/kernel_names.h"
@@ -37,9 +38,10 @@ struct conversion {
 	struct rt_map stack_by_id; /* (pid, id) -> index of stacks + 1 */
 	RT_VEC(struct frames) stacks;
 	RT_VEC(struct module) modules;
-	struct rt_map named; /* pid -> 1: its COMM was written */
-	uint64_t now_ns;     /* of the latest record that had a time */
-	unsigned first_ours; /* index of our first event in the file */
+	struct rt_batch batch; /* gets and puts that are not written yet */
+	struct rt_map named;   /* pid -> 1: its COMM was written */
+	uint64_t now_ns;       /* of the latest record that had a time */
+	unsigned first_ours;   /* index of our first event in the file */
 	uint8_t meta[RT_REFTRACE_META_HEAD + RT_REFTRACE_META_MAX];
 };
 
@@ -55,7 +57,8 @@ static struct rt_perf_record blank(const struct rt_wire_head *head, uint32_t typ
 	};
 }
 
-static struct rt_error *op_sample(struct conversion *c, const struct rt_wire_event *event)
+static struct rt_error *op_sample(struct conversion *c, const struct rt_wire_event *event,
+				  struct rt_reftrace_place place)
 {
 	struct rt_perf_record r = blank(&event->head, RT_PERF_SAMPLE);
 	const uint64_t *slot = rt_map_get(&c->stack_by_id, rt_key_make(event->head.pid, event->stack));
@@ -69,7 +72,7 @@ static struct rt_error *op_sample(struct conversion *c, const struct rt_wire_eve
 		return rt_error_new(RT_E_FORMAT, "an event names point %u, which the recording does not have",
 				    event->point);
 	list = rt_reftrace_events_list(c->inventory.ours, &count);
-	rt_reftrace_op_raw((uint16_t)list[index].attr.config, event, raw);
+	rt_reftrace_op_raw((uint16_t)list[index].attr.config, event, place, raw);
 	r.event = c->first_ours + index;
 	r.id.cpu = event->head.seq >> RT_SEQ_BITS;
 	r.sample.period = 1;
@@ -80,6 +83,27 @@ static struct rt_error *op_sample(struct conversion *c, const struct rt_wire_eve
 		r.sample.chain_count = frames->count;
 	}
 	return rt_perf_writer_record(c->writer, &r);
+}
+
+static struct rt_error *write_batch(struct conversion *c)
+{
+	struct rt_batch *b = &c->batch;
+
+	if (!b->events.len)
+		return NULL;
+	rt_batch_to_file(b);
+	for (size_t i = 0; i < b->events.len; i++)
+		RT_TRY(op_sample(c, &b->events.data[b->order[i]], (struct rt_reftrace_place){ b->number, b->turn[i] }));
+	rt_batch_clear(b);
+	b->number++;
+	return NULL;
+}
+
+static struct rt_error *keep_op(struct conversion *c, const struct rt_wire_event *event)
+{
+	if (!rt_vec_push(&c->batch.events, *event))
+		return rt_error_nomem();
+	return rt_batch_full(&c->batch) ? write_batch(c) : NULL;
 }
 
 static struct rt_error *keep_stack(struct conversion *c, const struct rt_wire_stack *stack)
@@ -279,9 +303,12 @@ static struct rt_error *convert(struct conversion *c, const struct rt_wire_head 
 	uint32_t type;
 
 	c->now_ns = head->time_ns > c->now_ns ? head->time_ns : c->now_ns;
+	/* the stream keeps its order: only perf's own records, which are read by time, may pass by */
+	if (head->kind != RT_WIRE_EVENT && head->kind != RT_WIRE_ATTR && head->kind != RT_WIRE_PERF)
+		RT_TRY(write_batch(c));
 	switch (head->kind) {
 	case RT_WIRE_EVENT:
-		return op_sample(c, r);
+		return keep_op(c, r);
 	case RT_WIRE_ATTR:
 		return NULL;
 	case RT_WIRE_PERF:
@@ -470,6 +497,7 @@ static struct rt_error *finish(struct conversion *c, struct rt_bytes spool, cons
 	RT_TRY(kernel_names(c));
 	RT_TRY(write_command(c, reader));
 	RT_TRY(each(reader, c, convert));
+	RT_TRY(write_batch(c));
 	RT_TRY(write_status(c, reader, &result->program_status, &result->has_status));
 	return rt_perf_writer_end(c->writer);
 }
@@ -482,6 +510,7 @@ static void deinit(struct conversion *c)
 	rt_vec_deinit(&c->stacks);
 	rt_map_deinit(&c->stack_by_id);
 	rt_map_deinit(&c->named);
+	rt_batch_deinit(&c->batch);
 	rt_perf_writer_destroy(c->writer);
 	rt_inventory_deinit(&c->inventory);
 	free(c);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A spool as perf.data: gets and puts become samples of reftrace:<type>_<op>
- * with their callchain, everything else that the analysis needs becomes
- * reftrace:meta_<kind>, so that the way back loses nothing; modules and
- * mappings are MMAP2 records with build-ids; perf's own records stay as they are.
+ * A spool as perf.data: gets and puts become samples of reftrace:<type>_<op> with their callchain, grouped by thread
+ * and call site (batch.h); everything else that the analysis needs becomes reftrace:meta_<kind>, so that the way back
+ * loses nothing; modules and mappings are MMAP2 records with build-ids; perf's own records stay as they are.
  */
 #pragma once
 
 #include "base/sink.h"
 #include "bpfimage/bpfimage.h"
 #include "perfdata/writer.h"
+
+/* Like samples stand together (batch.h): level 3 takes half as long again and is no smaller. */
+#define RT_TO_PERF_ZSTD_LEVEL 1
 
 struct rt_to_perf_options {
 	const char *version;      /* of reftrace */

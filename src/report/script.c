@@ -140,7 +140,8 @@ static void head(struct rt_script *s, const struct rt_perf_event *event, const s
 }
 
 /* Raw bytes of our own events, as their print format says in perf. false: not one of them */
-static bool ours(struct rt_script *s, const struct rt_perf_event *event, struct rt_bytes raw, struct rt_sink *sink)
+static bool ours(struct rt_script *s, const struct rt_perf_event *event, const struct rt_perf_record *r,
+		 struct rt_sink *sink)
 {
 	static const char *const flags[] = { "count-read", "count-exact", "hidden",      "at-return",
 					     "inline",     "no-object",   "count-fault", "inherited" };
@@ -150,12 +151,12 @@ static bool ours(struct rt_script *s, const struct rt_perf_event *event, struct 
 
 	switch (event->name ? rt_reftrace_name(event->name, NULL, NULL, NULL) : RT_REFTRACE_NONE) {
 	case RT_REFTRACE_META:
-		if (!rt_reftrace_meta_read(raw, s->options.big_endian, &text, &data))
+		if (!rt_reftrace_meta_read(r->sample.raw, s->options.big_endian, &text, &data))
 			return false;
 		rt_sink_printf(sink, "%s [%zu bytes]", rt_clean(&s->arena, text), data.size);
 		return true;
 	case RT_REFTRACE_OP:
-		if (!rt_reftrace_op_read(raw, s->options.big_endian, &e))
+		if (!rt_reftrace_op_read(r, s->options.big_endian, &e, NULL))
 			return false;
 		rt_sink_printf(sink, "object=0x%" PRIx64 " count=%d delta=%d point=%u flags=", e.object, (int)e.count,
 			       e.delta, e.point);
@@ -183,7 +184,7 @@ static void sample(struct rt_script *s, const struct rt_perf_event *event, const
 	if (event->attr.type == PERF_TYPE_TRACEPOINT) {
 		rt_sink_printf(sink, "%s: ", rt_clean(&s->arena, event->name ?: "event"));
 		format = s->tracing ? rt_tracing_event(s->tracing, event->attr.config) : NULL;
-		done = ours(s, event, r->sample.raw, sink);
+		done = ours(s, event, r, sink);
 		if (!done && format)
 			rt_trace_print(s->tracing, format, r->sample.raw, sink);
 		else if (!done && r->sample.raw.size)

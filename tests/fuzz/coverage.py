@@ -21,7 +21,7 @@ TARGETS = {
     'bpfimage': ('bpfimage', 'btf decode encode extra find function image info'),
     'bpfinsn': ('insn', 'bpf bpf_helper_names'),
     'archive': ('archive', 'reader path'),
-    'recording': ('recording', 'code host inventory kernel_names perf_view recording to_perf translate'),
+    'recording': ('recording', 'batch code host inventory kernel_names perf_view recording to_perf translate'),
 }
 
 

@@ -526,9 +526,15 @@ def recording():
     def meta(content, text=b'x\0'):
         return b'\0' * 8 + struct.pack('<II', len(text) << 16 | 16 + len(content), len(content) << 16 | 16) + content + text
 
-    def sample(ident, content):
-        return p.record(9, p.pack('QQI', ident, 5, len(content)) + content)
-    data = sample(8, meta(record(TYPE, struct.pack('<IiiIII', 1, 1, 16, 4, 64, 4) + b'obj\0'))) + sample(7, b'\0' * 8 + event(GET, 1, 5))
+    def sample(ident, content, time=5):
+        return p.record(9, p.pack('QQI', ident, time, len(content)) + content)
+
+    def op(batch, turn, seq):
+        return struct.pack('<IIIIIhhHHB3xQQQII', 0, 100, 1, 0, batch, turn, 1, 1, 0, GET, 0, 0, 0x1000, 1, seq)
+    data = sample(8, meta(record(TYPE, struct.pack('<IiiIII', 1, 1, 16, 4, 64, 4) + b'obj\0'))) + sample(7, op(0, 0, 1))
+    # the next batch stands as it was, and one does not fit together
+    data += sample(7, op(1, 1, 3), 7) + sample(7, op(1, -1, 2), 8) + sample(7, op(2, 5, 4), 9) + sample(7, op(2, 0, 5), 9)
+    data += sample(7, op(3, 0, 6)[:-1]) + sample(7, op(3, 0, 6).replace(bytes([GET]) + b'\0\0\0', b'\377\0\0\0'))
     data += sample(9, meta(b'prog\0-x\0')) + sample(10, meta(struct.pack('<i', 256))) + sample(7, b'short') + sample(8, meta(b'bad'))
     data += sample(8, b'none') + sample(10, meta(b'x')) + sample(11, b'')
     seed('recording', 'own.data', p.file([(raw, [7 + i]) for i in range(len(names))], data, [(12, desc)]))

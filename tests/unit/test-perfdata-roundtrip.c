@@ -60,24 +60,28 @@ static bool nth(unsigned i, uint8_t raw[RT_REFTRACE_OP_RAW], struct rt_perf_reco
 	default:
 		if (i == SAMPLES)
 			return false;
-		rt_reftrace_op_raw(0xf000, &event, raw);
+		rt_reftrace_op_raw(0xf000, &event, (struct rt_reftrace_place){ i, (int16_t)-i }, raw);
 		r = sample(1, i, rt_bytes_make(raw, RT_REFTRACE_OP_RAW));
 	}
 	*ret = r;
 	return true;
 }
 
-static void same_sample(const struct rt_perf_sample *a, const struct rt_perf_sample *b)
+static void same_sample(const struct rt_perf_record *x, const struct rt_perf_record *y)
 {
-	struct rt_wire_event x, y;
+	const struct rt_perf_sample *a = &x->sample, *b = &y->sample;
+	struct rt_reftrace_place x_place, y_place;
+	struct rt_wire_event x_event, y_event;
 
 	assert_int_equal(a->ip, b->ip);
 	assert_int_equal(a->period, b->period);
 	assert_int_equal(a->chain_count, b->chain_count);
 	assert_memory_equal(a->chain, b->chain, a->chain_count * 8);
-	assert_true(rt_reftrace_op_read(a->raw, false, &x));
-	assert_true(rt_reftrace_op_read(b->raw, false, &y));
-	assert_memory_equal(&x, &y, sizeof(x));
+	assert_true(rt_reftrace_op_read(x, false, &x_event, &x_place));
+	assert_true(rt_reftrace_op_read(y, false, &y_event, &y_place));
+	assert_memory_equal(&x_event, &y_event, sizeof(x_event));
+	assert_int_equal(x_place.batch, y_place.batch);
+	assert_int_equal(x_place.turn, y_place.turn);
 }
 
 static void same_record(const struct rt_perf_record *a, const struct rt_perf_record *b)
@@ -124,7 +128,7 @@ static void same_record(const struct rt_perf_record *a, const struct rt_perf_rec
 		assert_int_equal(a->lost.count, b->lost.count);
 		break;
 	default:
-		same_sample(&a->sample, &b->sample);
+		same_sample(a, b);
 	}
 }
 

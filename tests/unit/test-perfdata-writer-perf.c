@@ -176,7 +176,7 @@ static void put_samples(struct rt_perf_writer *w, const struct program *p, unsig
 	for (unsigned i = 0; i < GETS; i++) {
 		struct rt_wire_event event = operation(i);
 
-		rt_reftrace_op_raw(get_id, &event, raw);
+		rt_reftrace_op_raw(get_id, &event, (struct rt_reftrace_place){ 0 }, raw);
 		r = recorded_at(RT_PERF_SAMPLE, get, event.head.time_ns, PID, TID);
 		r.sample = (struct rt_perf_sample){
 			.ip = chain[1], .period = 1, .chain = chain, .chain_count = 3, .raw = { raw, sizeof(raw) }

@@ -381,27 +381,60 @@ TEST(operations_come_back)
 					     .stack = 13,
 					     .delta = -2,
 					     .flags = 0x8001 };
-	static const uint8_t sizes[] = { 2, 1, 1, 4, 2, 1, 1, 4, 8, 4, 4, 8, 8, 8, 4, 4, 4, 2, 2 };
+	static const uint8_t sizes[] = { 2, 1, 1, 4, 4, 4, 4, 2, 2, 2, 2, 1, 1, 1, 1, 8, 8, 8, 4, 4 };
+	const struct rt_reftrace_place place = { .batch = 0x01020304, .turn = -5 };
 	uint8_t raw[RT_REFTRACE_OP_RAW], swapped[RT_REFTRACE_OP_RAW];
+	struct rt_perf_record sample = { .id = { .time_ns = event.head.time_ns, .pid = 77, .tid = 78 },
+					 .sample = { .raw = { raw, sizeof(raw) } } };
+	struct rt_reftrace_place place_back;
 	struct rt_wire_event back;
 	size_t at = 0;
 
-	rt_reftrace_op_raw(0xf001, &event, raw);
+	rt_reftrace_op_raw(0xf001, &event, place, raw);
 	assert_int_equal(raw[0] | raw[1] << 8, 0xf001);
 	assert_int_equal(raw[4], 78);
-	assert_true(rt_reftrace_op_read(rt_bytes_make(raw, sizeof(raw)), false, &back));
+	assert_true(rt_reftrace_op_read(&sample, false, &back, &place_back));
 	assert_memory_equal(&event, &back, sizeof(event));
+	assert_int_equal(place_back.batch, place.batch);
+	assert_int_equal(place_back.turn, place.turn);
 	for (size_t i = 0; i < sizeof(sizes); at += sizes[i++])
 		for (size_t j = 0; j < sizes[i]; j++)
 			swapped[at + j] = raw[at + sizes[i] - 1 - j];
 	assert_int_equal(at, sizeof(raw));
 	memset(&back, 0, sizeof(back));
-	assert_true(rt_reftrace_op_read(rt_bytes_make(swapped, sizeof(raw)), true, &back));
+	sample.sample.raw.data = swapped;
+	assert_true(rt_reftrace_op_read(&sample, true, &back, NULL));
 	assert_memory_equal(&event, &back, sizeof(event));
-	for (size_t i = 0; i < sizeof(raw); i++)
-		assert_false(rt_reftrace_op_read(rt_bytes_make(raw, i), false, &back));
-	raw[8] = 63;
-	assert_false(rt_reftrace_op_read(rt_bytes_make(raw, sizeof(raw)), false, &back));
+	sample.sample.raw.data = raw;
+	for (size_t i = 0; i < sizeof(raw); i++) {
+		sample.sample.raw.size = i;
+		assert_false(rt_reftrace_op_read(&sample, false, &back, NULL));
+	}
+}
+
+/* What no writer of ours can have written. */
+TEST(operations_of_strangers)
+{
+	const struct rt_wire_event event = { .head = { .op = RT_OP_GET, .pid = 77, .tid = 78 } };
+	uint8_t raw[RT_REFTRACE_OP_RAW];
+	struct rt_perf_record sample = { .id = { .pid = RT_PID_MASK }, .sample = { .raw = { raw, sizeof(raw) } } };
+	const size_t op = RT_PERF_RAW_COMMON + __builtin_offsetof(struct rt_reftrace_op, op);
+	const size_t generation = RT_PERF_RAW_COMMON + __builtin_offsetof(struct rt_reftrace_op, generation);
+	struct rt_wire_event back;
+
+	rt_reftrace_op_raw(1, &event, (struct rt_reftrace_place){ 0 }, raw);
+	assert_true(rt_reftrace_op_read(&sample, false, &back, NULL));
+	sample.id.pid++;
+	assert_false(rt_reftrace_op_read(&sample, false, &back, NULL));
+	sample.id.pid = 1;
+	raw[op] = RT_OP_NR;
+	assert_false(rt_reftrace_op_read(&sample, false, &back, NULL));
+	raw[op] = RT_OP_NONE;
+	assert_false(rt_reftrace_op_read(&sample, false, &back, NULL));
+	raw[op] = RT_OP_PUT;
+	assert_true(rt_reftrace_op_read(&sample, false, &back, NULL));
+	raw[generation + 1] = 4;
+	assert_false(rt_reftrace_op_read(&sample, false, &back, NULL));
 }
 
 TEST(meta_comes_back)
