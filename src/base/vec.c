@@ -39,3 +39,18 @@ void *rt_vec_add_(void *data, size_t *len, size_t *cap, size_t size)
 	(*len)++;
 	return base;
 }
+
+bool rt_vec_extend_(void *data, size_t *len, size_t *cap, size_t n, size_t size)
+{
+	char *base;
+
+	if (n <= *len)
+		return true;
+	/* by doubling: a caller may extend by one each time */
+	if (n > *cap && !rt_vec_reserve_(data, cap, n / 2 < *cap ? *cap * 2 : n, size))
+		return false;
+	memcpy(&base, data, sizeof(base));
+	memset(base + *len * size, 0, (n - *len) * size);
+	*len = n;
+	return true;
+}
