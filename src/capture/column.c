@@ -7,6 +7,8 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/poison.h"
+
 enum {
 	LEVEL = 1,
 	LEB_MAX = 10,
@@ -206,10 +208,12 @@ struct rt_error *rt_spool_unpack(struct rt_spool_unpacker *unpacker, struct rt_b
 		}
 		if (!make_room(unpacker, i, bytes))
 			return rt_error_nomem();
+		rt_unpoison(unpacker->columns[i].data, bytes + 1);
 		RT_TRY(unpack_column(unpacker, stored, unpacker->columns[i].data, bytes, ret_fault));
 		if (*ret_fault)
 			return NULL;
 		unpacker->columns[i].data[bytes] = 0;
+		rt_poison(unpacker->columns[i].data + bytes + 1, unpacker->columns[i].cap - bytes);
 		columns[i] = rt_bytes_make(unpacker->columns[i].data, bytes);
 	}
 	if (rt_cursor_left(&c))
