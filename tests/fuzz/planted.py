@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 
+import replay
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FLAGS = ['-std=gnu11', '-O1', '-g', '-D_GNU_SOURCE', '-D_FILE_OFFSET_BITS=64', '-I.', '-Isrc', '-w',
@@ -85,9 +87,8 @@ class Tree:
 
     def replay(self):
         """-> what a sanitizer said; None: nothing is wrong"""
-        done = subprocess.run([str(self.folder / 'replay'), '-e', str(HERE / 'corpus' / self.name)], capture_output=True,
-                              text=True, errors='replace', env=ENV, check=False, timeout=300)
-        return None if not done.returncode else done.stderr or f'status {done.returncode}'
+        done = replay.run(self.folder / 'replay', self.name, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENV, timeout=300)
+        return None if not done.returncode else done.stderr.decode(errors='replace') or f'status {done.returncode}'
 
     def plant(self):
         """-> the files that the patch changes"""

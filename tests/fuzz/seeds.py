@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Writes the seeds made-* of tests/fuzz/corpus: each format once with everything that it can hold, and its faults.
+"""Makes the seeds made-* of tests/fuzz/corpus: each format once with everything that it can hold, and its faults.
 
-    make-seeds.py [FOLDER]      default: tests/fuzz/corpus beside this script; the same bytes at every run
+    seeds.py [FOLDER]      default: tests/fuzz/corpus beside this script; the same bytes at every run
 
-The layouts are those of wire/event.h, doc/spool.md, linux/perf_event.h, linux/btf.h and src/archive/archive.h.
+The layouts are those of wire/event.h, doc/spool.md, linux/perf_event.h, linux/btf.h and src/archive/archive.h. Every
+number goes through fields.pack(), so that replay.py can change each.
 """
 import hashlib
 import io
@@ -14,14 +15,13 @@ import subprocess
 import sys
 import tarfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-OUT = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / 'corpus'
+from fields import join, pack
+
+made = {}  # (target, name) -> bytes
 
 
 def seed(target, name, data):
-    folder = OUT / target
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ('made-' + name)).write_bytes(data)
+    made[target, 'made-' + name] = data
 
 
 def pad(data, to=8):
@@ -34,7 +34,7 @@ def script(*files):
     """files: (type, path, contents); type 0 is a plain file, see types[] of fuzz-archive.c"""
     out = b'\1'
     for kind, path, content in files:
-        out += struct.pack('<BB', kind, len(path)) + path.encode() + struct.pack('<H', len(content)) + content
+        out += pack('<BB', kind, len(path)) + path.encode() + pack('<H', len(content)) + content
     return out
 
 
@@ -64,7 +64,7 @@ def archive():
     seed('archive', 'again', script(rec, rec, elf, manifest()))
     seed('archive', 'no-manifest', script(rec, elf))
     seed('archive', 'two-manifests', script(rec, elf, manifest(), manifest()))
-    seed('archive', 'many', script(*[(0, f'f{i}', b'') for i in range(10)]))
+    seed('archive', 'many', script(*[(0, f'f{i}', b'') for i in range(40)]))
     for name, path in (('up', '../x'), ('root', '/x'), ('dot', './x'), ('double', 'a//b'), ('control', 'a\nb')):
         seed('archive', 'path-' + name, script((0, path, b''), manifest()))
     for kind in range(4, 12):
@@ -104,47 +104,47 @@ PID = 1 << 22 | 100
 
 def record(kind, body, op=0, time=0, seq=0, tid=100, pid=PID):
     body = pad(body)
-    return struct.pack('<HBBIQII', 24 + len(body), kind, op, seq, time, pid, tid) + body
+    return pack('<HBBIQII', 24 + len(body), kind, op, seq, time, pid, tid) + body
 
 
 def event(op, obj, time, count=1, point=1, stack=1, delta=1, flags=1, seq=0, aux=0, sp=0x7fff0000, tid=100):
-    return record(EVENT, struct.pack('<QQQIIIhH', obj, aux, sp, count, point, stack, delta, flags), op, time, seq, tid)
+    return record(EVENT, pack('<QQQIIIhH', obj, aux, sp, count, point, stack, delta, flags), op, time, seq, tid)
 
 
 def blob(what, ident, data, parts=1):
     out, step = b'', -(-len(data) // parts) or 1
     for at in range(0, len(data) or 1, step):
         part = data[at:at + step]
-        out += record(BLOB, struct.pack('<IIIIII', what, ident, len(data), at, len(part), 0) + part)
+        out += record(BLOB, pack('<IIIIII', what, ident, len(data), at, len(part), 0) + part)
     return out
 
 
 def perf(body, attr=1, time=0):
-    return record(PERF, struct.pack('<II', attr, 0) + body, time=time)
+    return record(PERF, pack('<II', attr, 0) + body, time=time)
 
 
 def stream():
     """One of each kind of our own."""
     name = b'obj\0'
-    out = record(TYPE, struct.pack('<IiiIII', 1, 1, 16, 4, 64, 4) + name)
-    out += record(MODULE, struct.pack('<IBBH20sI', 1, 20, 0, 1, b'\xab' * 20, 0) + b'/usr/bin/prog\0')
-    out += record(MODULE, struct.pack('<IBBH20sI', 2, 20, 1, 0, b'\xcd' * 20, 0) + b'libx.so\0')
+    out = record(TYPE, pack('<IiiIII', 1, 1, 16, 4, 64, 4) + name)
+    out += record(MODULE, pack('<IBBH20sI', 1, 20, 0, 1, b'\xab' * 20, 0) + b'/usr/bin/prog\0')
+    out += record(MODULE, pack('<IBBH20sI', 2, 20, 1, 0, b'\xcd' * 20, 0) + b'libx.so\0')
     for i, (op, text) in enumerate(((GET, b'obj_get\0'), (PUT, b'obj_put\0'), (NEW, b'obj_new\0'))):
-        out += record(POINT, struct.pack('<IIIiQQII', i + 1, 1, 1, 1, 0x1000, 0x1000, 0, 0) + text, op)
-    out += record(MAP, struct.pack('<QQQII', 0x400000, 0x401000, 0, 1, 0), time=1)
-    out += record(MAP, struct.pack('<QQQII', 0x500000, 0x501000, 0, 2, 0), time=1)
-    out += record(STACK, struct.pack('<IHH', 1, 2, 0) + struct.pack('<QII', 0x400100, 16, 0) * 2)
+        out += record(POINT, pack('<IIIiQQII', i + 1, 1, 1, 1, 0x1000, 0x1000, 0, 0) + text, op)
+    out += record(MAP, pack('<QQQII', 0x400000, 0x401000, 0, 1, 0), time=1)
+    out += record(MAP, pack('<QQQII', 0x500000, 0x501000, 0, 2, 0), time=1)
+    out += record(STACK, pack('<IHH', 1, 2, 0) + pack('<QII', 0x400100, 16, 0) * 2)
     for i, (op, point) in enumerate(((NEW, 3), (GET, 1), (PUT, 2), (PUT, 2), (FREE, 2))):
         out += event(op, 0x10000, 1000 + 50 * i, point=point, count=i, delta=(0, 1, 1, -1, -1, 0)[op], seq=i + 1)
     out += event(GET, 0x20000, 2000, stack=0, seq=1 << 20 | 1, tid=101, flags=9, aux=8)
-    out += record(FORK, struct.pack('<Ii', 1 << 22 | 200, 0), time=3000)
-    out += record(EXEC, struct.pack('<Ii', 0, 0), time=3001, pid=2 << 22 | 200)
-    out += record(THREAD, struct.pack('<Ii', 101, 0), time=3002) + record(THREAD, struct.pack('<Ii', 101, 1), time=3003)
-    out += record(LOSS, struct.pack('<IIQ', 1, 0, 7) + b'\0') + record(HITS, struct.pack('<IIQ', 0, 1, 3) + b'\0')
-    out += record(MARK, struct.pack('<Ii', 0, 2)) + record(HELD, struct.pack('<QQQII', 0x20000, 0x30000, 0, 3, 1))
-    out += record(COUNT, struct.pack('<QQQII', 0x20000, 0, 0, 4, 1)) + record(77, b'unknown')
-    out += record(UNMAP, struct.pack('<QQQII', 0x500000, 0x501000, 0, 0, 0), time=4000)
-    return out + record(EXIT, struct.pack('<Ii', 0, 256), time=5000)
+    out += record(FORK, pack('<Ii', 1 << 22 | 200, 0), time=3000)
+    out += record(EXEC, pack('<Ii', 0, 0), time=3001, pid=2 << 22 | 200)
+    out += record(THREAD, pack('<Ii', 101, 0), time=3002) + record(THREAD, pack('<Ii', 101, 1), time=3003)
+    out += record(LOSS, pack('<IIQ', 1, 0, 7) + b'\0') + record(HITS, pack('<IIQ', 0, 1, 3) + b'\0')
+    out += record(MARK, pack('<Ii', 0, 2)) + record(HELD, pack('<QQQII', 0x20000, 0x30000, 0, 3, 1))
+    out += record(COUNT, pack('<QQQII', 0x20000, 0, 0, 4, 1)) + record(77, b'unknown')
+    out += record(UNMAP, pack('<QQQII', 0x500000, 0x501000, 0, 0, 0), time=4000)
+    return out + record(EXIT, pack('<Ii', 0, 256), time=5000)
 
 
 # ---- perf.data
@@ -162,11 +162,11 @@ class Perf:
         self.out = b''
 
     def pack(self, fmt, *values):
-        return struct.pack(self.order + fmt, *values)
+        return pack(self.order + fmt, *values)
 
     def attr(self, sample_type, ids=True, read_format=0, branch=0, regs=0, size=128, config=0):
         bits = 1 << 18 if ids else 0  # sample_id_all
-        flags = struct.pack('<Q', bits)
+        flags = pack('<Q', bits)
         if self.order == '>':
             flags = bytes(int(f'{b:08b}'[::-1], 2) for b in flags)
         return pad(self.pack('IIQQQQ', 2, size, config, 1, sample_type, read_format) + flags +
@@ -187,7 +187,7 @@ class Perf:
         table = ids = b''
         for a, numbers in attrs:
             table += a + self.pack('QQ', at + len(ids), 8 * len(numbers))
-            ids += b''.join(self.pack('Q', n) for n in numbers)
+            ids += join(self.pack('Q', n) for n in numbers)
         start = at + len(ids)
         bits = [0] * 4
         for number, _ in features:
@@ -199,7 +199,7 @@ class Perf:
         for _, content in features:
             out += self.pack('QQ', where, len(content))
             where += len(content)
-        return out + b''.join(content for _, content in features)
+        return out + join(content for _, content in features)
 
 
 def kernel_records(p, tail):
@@ -315,17 +315,17 @@ def perfdata():
 def bpfinsn():
     """Every code once, with small and odd operands; calls, constants and atomics in all their forms."""
     def insn(code, dst=1, src=2, off=3, imm=4):
-        return struct.pack('<BBhi', code, src << 4 | dst, off, imm)
-    seed('bpfinsn', 'all', b''.join(insn(code) for code in range(256)))
-    seed('bpfinsn', 'negative', b''.join(insn(code, 10, 0, -1, -5) for code in range(256)))
-    seed('bpfinsn', 'special', b''.join(
+        return pack('<BBhi', code, src << 4 | dst, off, imm)
+    seed('bpfinsn', 'all', join(insn(code) for code in range(256)))
+    seed('bpfinsn', 'negative', join(insn(code, 10, 0, -1, -5) for code in range(256)))
+    seed('bpfinsn', 'special', join(
         [insn(0x18, src=s) + insn(0, imm=-3) for s in range(8)] +
         [insn(0x85, src=s, off=o, imm=i) for s in range(3) for o in (0, 5) for i in (-1, 0, 1, 12, 5000)] +
         [insn(c, imm=i) for c in (0xc3, 0xdb) for i in (0, 1, 0x40, 0x41, 0x50, 0x51, 0xa0, 0xa1, 0xe1, 0xf1, 0x100, 0x110, 0x77)] +
         [insn(c, off=o) for c in (0xbf, 0xbc, 0x3f, 0x9f, 0x37, 0x97) for o in (0, 1, 8, 16, 32, -1)] +
         [insn(0xe5, src=s) for s in range(2)] + [insn(0x18)]))
-    seed('bpfinsn', 'helpers', b''.join(insn(0x85, 0, 0, 0, i) for i in range(190, 260)))
-    seed('bpfinsn', 'big', b''.join(struct.pack('>BBhi', c, 0x12, 3, 4) for c in range(256)))
+    seed('bpfinsn', 'helpers', join(insn(0x85, 0, 0, 0, i) for i in range(190, 260)))
+    seed('bpfinsn', 'big', join(pack('>BBhi', c, 0x12, 3, 4) for c in range(256)))
 
 
 def btf_of(p):
@@ -360,7 +360,7 @@ def entry_of(p):
     parts = {}
     data = b''
     insns = [(0x85, 0x10, 1, 1), (0x85, 0, 0, 0x40), (0x95, 0, 0, 0), (0x85, 0, 0, 0x40)]
-    xlated = b''.join(p.pack('BBhi', c, (r >> 4 | r << 4 & 255) if p.order == '>' else r, o, i) for c, r, o, i in insns)
+    xlated = join(p.pack('BBhi', c, (r >> 4 | r << 4 & 255) if p.order == '>' else r, o, i) for c, r, o, i in insns)
     for name, content in (('jit', bytes(range(16))), ('xlated', xlated), ('maps', p.pack('II', 5, 6)),
                           ('ksyms', p.pack('QQ', 0xffffffffc0001000, 0xffffffffc0002000)), ('lens', p.pack('II', 10, 6)),
                           ('funcs', p.pack('IIII', 0, 2, 2, 3)),
@@ -376,11 +376,11 @@ def entry_of(p):
 
 
 def extra_of(ident=42, tag=b'\1\2\3\4\5\6\7\x08'):
-    out = struct.pack('<III8s', 0x58425452, 1, ident, tag)
-    for item, payload in ((1, struct.pack('<I', 7) + b'prog'), (2, struct.pack('<QQ', 1, 2)), (3, struct.pack('<I', 5) + b'counts'),
-                          (4, b'link 12'), (5, b'lost'), (6, struct.pack('<Q', 0x1000)), (7, struct.pack('<Q', 0x1040) + b'bpf_x'),
-                          (7, struct.pack('<Q', 0x1000) + b'bpf_y'), (8, b'later'), (3, b'')):
-        out += struct.pack('<II', item, len(payload)) + payload
+    out = pack('<III8s', 0x58425452, 1, ident, tag)
+    for item, payload in ((1, pack('<I', 7) + b'prog'), (2, pack('<QQ', 1, 2)), (3, pack('<I', 5) + b'counts'),
+                          (4, b'link 12'), (5, b'lost'), (6, pack('<Q', 0x1000)), (7, pack('<Q', 0x1040) + b'bpf_x'),
+                          (7, pack('<Q', 0x1000) + b'bpf_y'), (8, b'later'), (3, b'')):
+        out += pack('<II', item, len(payload)) + payload
     return out
 
 
@@ -390,7 +390,7 @@ def bpfimage():
         entry, btf = entry_of(p), btf_of(p)
 
         def put(name, this, other):
-            seed('bpfimage', f'{name}-{word}', struct.pack('<BH', big, len(this)) + this + other)
+            seed('bpfimage', f'{name}-{word}', pack('<BH', big, len(this)) + this + other)
         put('whole', entry, btf)
         put('extra', entry, extra_of())
         put('bare', p.pack('IIQ', 16, 0, 0) + b'\0' * 16, b'')
@@ -400,10 +400,10 @@ def bpfimage():
                         ('btf-magic', b'\xeb\x9e' + btf[2:]), ('btf-version', btf[:2] + b'\2' + btf[3:]), ('btf-short', btf[:20]),
                         ('btf-head', btf[:4] + b'\xff' * 4 + btf[8:]), ('btf-far', btf[:8] + b'\xff' * 4 + btf[12:]),
                         ('btf-no-nul', btf[:-1] + b'x'), ('btf-kind', btf[:24 + 7] + b'\x1f' + btf[32:])):
-        seed('bpfimage', name, struct.pack('<BH', 0, len(entry)) + entry + other)
+        seed('bpfimage', name, pack('<BH', 0, len(entry)) + entry + other)
     for name, at, value in (('data-limit', 4, 1 << 30), ('info-len', 0, 1 << 20), ('jit-far', 16 + 24, 1 << 20),
                             ('elements', 16 + 140, 4), ('functions', 16 + 104, 1 << 24), ('code', 16 + 16, 8)):
-        seed('bpfimage', name, struct.pack('<BH', 0, len(entry)) + entry[:at] + struct.pack('<I', value) + entry[at + 4:] + btf)
+        seed('bpfimage', name, pack('<BH', 0, len(entry)) + entry[:at] + pack('<I', value) + entry[at + 4:] + btf)
 
 
 # ---- spool and recording
@@ -411,30 +411,30 @@ def bpfimage():
 def spool():
     seed('spool', 'records', b'\3' + stream() + b'\0')
     seed('spool', 'records-chunks', b'\3' + stream() + b'\1')
-    seed('spool', 'foreign-header', b'RTSPOOL2' + struct.pack('>IHBBIIQQII', 0x01020304, 2, 8, 0, 48, 0, 0, 0, 0, 0))
+    seed('spool', 'foreign-header', b'RTSPOOL2' + pack('>IHBBIIQQII', 0x01020304, 2, 8, 0, 48, 0, 0, 0, 0, 0))
     for name, values in (('pointer', (0x01020304, 2, 4, 0, 48, 0, 0, 0, 0, 0)), ('version', (0x01020304, 9, 8, 0, 48, 0, 0, 0, 0, 0)),
                          ('size', (0x01020304, 2, 8, 0, 47, 0, 0, 0, 0, 0)), ('beyond', (0x01020304, 2, 8, 0, 96, 0, 0, 0, 0, 0)),
                          ('words', (0x01020304, 2, 8, 0, 56, 0, 0, 0, 9, 8)), ('words-cut', (0x01020304, 2, 8, 0, 56, 0, 0, 0, 2, 8)),
                          ('words-good', (0x01020304, 2, 8, 0, 56, 0, 0, 0, 2, 8))):
         text = b'a\0b\0' if name == 'words-good' else b'aaaaaaaa'
-        seed('spool', 'header-' + name, b'RTSPOOL2' + struct.pack('<IHBBIIQQII', *values) + text.ljust(8, b'\0'))
+        seed('spool', 'header-' + name, b'RTSPOOL2' + pack('<IHBBIIQQII', *values) + text.ljust(8, b'\0'))
     for i, text in enumerate((b'', b'PERFILE2', b'\x7fELF', b'\x1f\x8b', b'\x28\xb5\x2f\xfd', b'\xfd7zXZ', b'heaptrack', b'RTSP',
                               b'RTSPOOL1', b'{"a":1}', b'other\1')):
         seed('spool', f'not-{i}', text)
     # checksums of 0: fuzz-spool.c puts them right
-    head = b'RTSPOOL2' + struct.pack('<IHBBIIQQII', 0x01020304, 2, 8, 0, 48, 0, 0, 0, 0, 0)
+    head = b'RTSPOOL2' + pack('<IHBBIIQQII', 0x01020304, 2, 8, 0, 48, 0, 0, 0, 0, 0)
 
     def chunk(number, payload=b'', flags=0, records=0, status=0, size=None):
-        return b'RTCK' + struct.pack('<IIIIIQQiI', flags, number, len(payload) if size is None else size, records, 0, 0, 0, status,
+        return b'RTCK' + pack('<IIIIIQQiI', flags, number, len(payload) if size is None else size, records, 0, 0, 0, status,
                                      0) + payload
-    verbatim = record(TYPE, struct.pack('<IiiIII', 1, 1, 16, 4, 64, 4) + b'obj\0')
+    verbatim = record(TYPE, pack('<IiiIII', 1, 1, 16, 4, 64, 4) + b'obj\0')
 
     def payload(**columns):
         """columns: number -> (bytes, stored)"""
         extents, body = b'', b''
         for i in range(16):
             size, stored = columns.get(f'c{i}', (0, b''))
-            extents += struct.pack('<II', size, len(stored))
+            extents += pack('<II', size, len(stored))
             body += stored
         return extents + body
     # lane 0, producer 0, thread 0, pid, tid; point, stack, delta, flags, op
@@ -466,17 +466,17 @@ def spool():
         steps += [(5, 0x1000 + i % 13, 4), (2, 1000 + 2 * i, 8), (9, i % 5, 0), (4, i % 3, 0), (8, i, 0), (7, 0x7fff - i % 7, 16), (10, i % 4, 0)]
         steps += [(1, 0x1000 * (i % 2), 20), (6, i % 2, 33), (2, 0xffff, 30)] if i % 6 == 5 else []
         steps += [(12, 8 + i % 2, 0), (0, 1 + i % 9, 0), (11, 0xffff, 0)] if i % 8 == 7 else []
-    seed('spool', 'script', b'\2' + b''.join(struct.pack('<BHB', *s) for s in steps))
+    seed('spool', 'script', b'\2' + join(pack('<BHB', *s) for s in steps))
 
 
 def our_tracing():
     """TRACING_DATA with one event of a system."""
     text = b'name: x\nID: 77\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\nprint fmt: ""\n'
-    out = b'\x17\x08\x44tracing0.6\0\0\x08' + struct.pack('<I', 4096)
+    out = b'\x17\x08\x44tracing0.6\0\0\x08' + pack('<I', 4096)
     for name in (b'header_page', b'header_event'):
-        out += name + b'\0' + struct.pack('<Q', 0)
-    out += struct.pack('<II', 0, 1) + b'probe\0' + struct.pack('<IQ', 1, len(text)) + text
-    return out + struct.pack('<IIQ', 0, 0, 0)
+        out += name + b'\0' + pack('<Q', 0)
+    out += pack('<II', 0, 1) + b'probe\0' + pack('<IQ', 1, len(text)) + text
+    return out + pack('<IIQ', 0, 0, 0)
 
 
 def recording():
@@ -485,8 +485,8 @@ def recording():
     # the entry names BTF 9
     tail = p.pack('IIQQ', 100, 100, 20, 7)
     attr = p.attr(IP | TID | TIME | CHAIN | ID)
-    side = record(ATTR, struct.pack('<IIII', 1, 128, 2, 8) + attr + struct.pack('<QQ', 7, 8) + b'cycles\0\0')
-    side += record(ATTR, struct.pack('<IIII', 1, 128, 1, 8) + attr + struct.pack('<Q', 9) + b'cycles\0\0')
+    side = record(ATTR, pack('<IIII', 1, 128, 2, 8) + attr + pack('<QQ', 7, 8) + b'cycles\0\0')
+    side += record(ATTR, pack('<IIII', 1, 128, 1, 8) + attr + pack('<Q', 9) + b'cycles\0\0')
     for line in kernel_records(p, tail), :
         at = 0
         while at < len(line):
@@ -509,9 +509,9 @@ def recording():
         seed('recording', f'perf-{flags}', bytes([flags]) + side + blobs)
     torn = blob(2, 9, btf, 3)
     seed('recording', 'torn', b'\1' + ours + torn[:len(torn) // 2] + blobs)
-    for name, text in (('no-point', event(GET, 1, 1, point=99)), ('type', record(TYPE, struct.pack('<IiiIII', 1 << 20, 1, 1, 4, 8, 0) + b'x\0')),
-                       ('point', record(POINT, struct.pack('<IIIiQQII', 1 << 24, 1, 1, 1, 0, 0, 0, 0) + b'x\0')), ('early', perf(p.record(68, b''))),
-                       ('attr', record(ATTR, struct.pack('<IIII', 0, 0, 0, 8) + b'x\0')), ('tracing', blob(3, 0, b'no tracing data'))):
+    for name, text in (('no-point', event(GET, 1, 1, point=99)), ('type', record(TYPE, pack('<IiiIII', 1 << 20, 1, 1, 4, 8, 0) + b'x\0')),
+                       ('point', record(POINT, pack('<IIIiQQII', 1 << 24, 1, 1, 1, 0, 0, 0, 0) + b'x\0')), ('early', perf(p.record(68, b''))),
+                       ('attr', record(ATTR, pack('<IIII', 0, 0, 0, 8) + b'x\0')), ('tracing', blob(3, 0, b'no tracing data'))):
         for flags in (0, 1):
             seed('recording', f'bad-{name}-{flags}', bytes([flags]) + ours + text)
     # perf.data as perf writes it, with a program
@@ -521,18 +521,36 @@ def recording():
     # and with events of ours, whose raw parts are right or not
     raw = p.attr(TIME | RAW | IDENT)
     names = [b'reftrace:obj_get', b'reftrace:meta_type', b'reftrace:meta_command', b'reftrace:meta_status', b'reftrace:obj_none']
-    desc = p.pack('II', len(names), 128) + b''.join(raw + p.pack('I', 1) + p.string(n) + p.pack('Q', 7 + i) for i, n in enumerate(names))
+    desc = p.pack('II', len(names), 128) + join(raw + p.pack('I', 1) + p.string(n) + p.pack('Q', 7 + i) for i, n in enumerate(names))
 
     def meta(content, text=b'x\0'):
-        return b'\0' * 8 + struct.pack('<II', len(text) << 16 | 16 + len(content), len(content) << 16 | 16) + content + text
+        return b'\0' * 8 + pack('<II', len(text) << 16 | 16 + len(content), len(content) << 16 | 16) + content + text
 
     def sample(ident, content):
         return p.record(9, p.pack('QQI', ident, 5, len(content)) + content)
-    data = sample(8, meta(record(TYPE, struct.pack('<IiiIII', 1, 1, 16, 4, 64, 4) + b'obj\0'))) + sample(7, b'\0' * 8 + event(GET, 1, 5))
-    data += sample(9, meta(b'prog\0-x\0')) + sample(10, meta(struct.pack('<i', 256))) + sample(7, b'short') + sample(8, meta(b'bad'))
+    data = sample(8, meta(record(TYPE, pack('<IiiIII', 1, 1, 16, 4, 64, 4) + b'obj\0'))) + sample(7, b'\0' * 8 + event(GET, 1, 5))
+    data += sample(9, meta(b'prog\0-x\0')) + sample(10, meta(pack('<i', 256))) + sample(7, b'short') + sample(8, meta(b'bad'))
     data += sample(8, b'none') + sample(10, meta(b'x')) + sample(11, b'')
     seed('recording', 'own.data', p.file([(raw, [7 + i]) for i in range(len(names))], data, [(12, desc)]))
 
 
-for make in (archive, perfdata, bpfinsn, bpfimage, spool, recording):
-    make()
+MAKERS = {'archive': archive, 'perfdata': perfdata, 'bpfinsn': bpfinsn, 'bpfimage': bpfimage, 'spool': spool, 'recording': recording}
+
+
+def make(target):
+    """-> {name: bytes with their fields}"""
+    if target in MAKERS and not any(of == target for of, _ in made):
+        MAKERS[target]()
+    return {name: data for (of, name), data in made.items() if of == target}
+
+
+def main():
+    out = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent / 'corpus'
+    for target in MAKERS:
+        (out / target).mkdir(parents=True, exist_ok=True)
+        for name, data in make(target).items():
+            (out / target / name).write_bytes(data)
+
+
+if __name__ == '__main__':
+    main()
