@@ -82,12 +82,18 @@ def values_for(value, width, offset, size):
     return sorted({v for v in odd if 0 <= v < top} - {value})
 
 
+class End(bytes):
+    """The input ends behind these."""
+
+
 def text_edits(data, start, end):
     """-> (offset, [bytes]) for what stands between two fields"""
     part = bytes(data[start:end])
     if not part.strip(b'\0'):
         return
-    yield start, [b'\0'] + ([part.replace(b'\0', b'x')] if b'\0' in part else [])
+    full = part.replace(b'\0', b'x')
+    yield start, [b'\0', End(full)] + ([full] if b'\0' in part else [])
+    yield start + len(part.rstrip(b'\0')) - 1, [bytes((c,)) for c in b'\\%" =:;,([']
     for found in re.finditer(rb'(?<=[^\0])\0', part):
         yield start + found.start(), [b'x']
     for found in re.finditer(rb'[0-9]+', part):
@@ -98,14 +104,25 @@ def text_edits(data, start, end):
         yield start + found.start(), [b'x', b'\0']
 
 
+def moved(data, one, other):
+    """Two neighbours whose sum stays: what one has more, the other has less."""
+    for (at, width, order), step in ((one, 8), (one, -8), (one, 1), (one, -1)):
+        word = 'little' if order == '<' else 'big'
+        a, b = (int.from_bytes(data[f[0]:f[0] + width], word) for f in (one, other))
+        if min(a + step, b - step) >= 0 and max(a + step, b - step) < 1 << 8 * width:
+            yield (a + step).to_bytes(width, word) + (b - step).to_bytes(width, word)
+
+
 def mutants(data):
-    """-> (offset, [bytes]): each of these stands there instead; b'': the input ends there"""
-    size, last = len(data), 0
-    for at, width, order in sorted(getattr(data, 'fields', ())):
+    """-> (offset, [bytes]): each of these stands there instead"""
+    size, last, fields = len(data), 0, sorted(getattr(data, 'fields', ()))
+    for i, (at, width, order) in enumerate(fields):
         yield from text_edits(data, last, at)
         last = at + width
         word = 'little' if order == '<' else 'big'
         value = int.from_bytes(data[at:last], word)
-        yield at, [b''] + [v.to_bytes(width, word) for v in values_for(value, width, at, size)]
-        yield at + width - 1, [b'']
+        yield at, [End()] + [v.to_bytes(width, word) for v in values_for(value, width, at, size)]
+        yield at + width - 1, [End()]
+        if width >= 4 and fields[i + 1:i + 2] == [(last, width, order)]:
+            yield at, list(moved(data, fields[i], fields[i + 1]))
     yield from text_edits(data, last, size)

@@ -6,7 +6,7 @@
  * of the seeds whose fields it knows, from standard input.
  *
  * There, per seed: u32 size, u32 edits, its bytes; per edit u32 offset, u32 size, its bytes. They take the place of the
- * seed's; an edit without bytes cuts it off. All in the machine's own order.
+ * seed's; where the highest bit of size is set, the input ends behind them. All in the machine's own order.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { FILE_MAX = 1024 * 1024, CUTS = 64, CHANGES = 512, INPUTS = 16000 };
+enum { FILE_MAX = 1024 * 1024, CUTS = 64, CHANGES = 512, INPUTS = 8000 };
 
 static unsigned long runs;
 static bool exactly;
@@ -147,8 +147,9 @@ static void take(void *to, size_t size)
 
 static void read_mutants(void)
 {
+	const uint32_t end_bit = UINT32_C(1) << 31;
 	static uint8_t seed[FILE_MAX], changed[FILE_MAX];
-	uint32_t head[2], edit[2];
+	uint32_t head[2], edit[2], ends;
 
 	while (fread(head, 1, sizeof(head), stdin) == sizeof(head)) {
 		if (head[0] > FILE_MAX)
@@ -157,10 +158,12 @@ static void read_mutants(void)
 		memcpy(changed, seed, head[0]);
 		for (uint32_t i = 0; i < head[1]; i++) {
 			take(edit, sizeof(edit));
+			ends = edit[1] & end_bit;
+			edit[1] &= ~end_bit;
 			if (edit[0] > head[0] || edit[1] > head[0] - edit[0])
 				abort();
 			take(changed + edit[0], edit[1]);
-			feed(changed, edit[1] ? head[0] : edit[0]);
+			feed(changed, ends ? edit[0] + edit[1] : head[0]);
 			memcpy(changed + edit[0], seed + edit[0], edit[1]);
 		}
 	}

@@ -21,7 +21,7 @@ CORPUS = pathlib.Path(__file__).resolve().parent / 'corpus'
 # a seed that is a list of equal parts is changed part by part: bytes
 PIECE = {'bpfinsn': 16}
 # where an input takes a millisecond: so many edits, evenly from all
-LIMIT = {'recording': 30000}
+LIMIT = {'recording': 15000}
 AROUND, PLACES = 12, 2
 
 
@@ -41,11 +41,15 @@ def edits(target):
         for piece in pieces(target, data):
             out.append((piece, []))
             for at, texts in fields.mutants(piece):
-                key = bytes(piece[max(at - AROUND, 0):at + AROUND]), len(texts[-1])
+                key = bytes(piece[max(at - AROUND, 0):at + AROUND]), len(texts), len(texts[-1]) if texts else 0
                 seen[key] += 1
                 if seen[key] <= PLACES:
                     out[-1][1].extend((at, text) for text in texts)
     return out
+
+
+def pack(at, text):
+    return struct.pack('=II', at, len(text) | isinstance(text, fields.End) << 31) + text
 
 
 def mutants(target):
@@ -57,9 +61,9 @@ def mutants(target):
         number += len(some)
         some = some[first::every or 1]
         out.append(struct.pack('=II', len(piece), len(some)) + bytes(piece))
-        out += [struct.pack('=II', at, len(text)) + text for at, text in some]
+        out += [pack(at, text) for at, text in some]
     for _, data in sorted(many.make(target).items()):
-        out.append(struct.pack('=II', len(data), 1) + bytes(data) + struct.pack('=II', len(data), 0))
+        out.append(struct.pack('=II', len(data), 1) + bytes(data) + pack(len(data), b''))
     return b''.join(out)
 
 
