@@ -100,6 +100,8 @@ def text_edits(data, start, end):
         digits = found.group()
         yield start + found.start(), [b'9' * len(digits), b'0' * len(digits), b'-' + digits[1:],
                                       b'%0*d' % (len(digits), (int(digits) + 1) % 10 ** len(digits))]
+    for found in re.finditer(rb'[0-9A-Za-z_]{4,}', part):
+        yield start + (found.start() + found.end()) // 2, [b' ', b'\n', b'\0']
     for found in re.finditer(rb'[ \t\n:;=,/\[\]()]', part):
         yield start + found.start(), [b'x', b'\0']
 

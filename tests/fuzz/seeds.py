@@ -444,7 +444,8 @@ def spool():
     packed = subprocess.run(['zstd', '-q', '-c', '--no-check'], input=verbatim * 4, capture_output=True, check=True).stdout
     good = payload(c0=(1, b'\0'), c15=(len(verbatim), verbatim))
     end = chunk(2, flags=1, status=256)
-    for name, text in (('good', chunk(1, good, records=1) + end), ('foreign-end', chunk(1, good, records=1) + end + b'x'),
+    several = payload(c0=(4, b'\0'), c15=(4 * len(verbatim), verbatim * 4))
+    for name, text in (('good', chunk(1, good, records=1) + end), ('several', chunk(1, several, records=4) + end), ('foreign-end', chunk(1, good, records=1) + end + b'x'),
                        ('zstd', chunk(1, payload(c0=(4, b'\0'), c15=(4 * len(verbatim), packed)), records=4) + end),
                        ('zstd-bad', chunk(1, payload(c0=(4, b'\0'), c15=(400, packed[:-4])), records=4)),
                        ('number', chunk(3, good, records=1)), ('length', chunk(1, b'', size=1 << 30)), ('magic', b'RTCX' + end[4:]),
