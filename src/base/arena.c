@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/poison.h"
+
 /* An arena that has become large goes on in huge pages, where the kernel has some: its users jump about in it. */
 enum { BLOCK_BYTES = 64 * 1024, HUGE_BYTES = 2 * 1024 * 1024, LARGE_BYTES = 1024 * 1024 };
 
@@ -32,20 +34,22 @@ static struct rt_arena_block *block_new(const struct rt_arena *arena, size_t siz
 		want = size > BLOCK_BYTES ? size : BLOCK_BYTES;
 		b = calloc(1, sizeof(*b) + want);
 	}
-	if (b)
+	if (b) {
 		b->size = want;
+		rt_poison(b->data, want);
+	}
 	return b;
 }
 
 void *rt_arena_alloc(struct rt_arena *arena, size_t size)
 {
-	const size_t align = alignof(max_align_t);
+	const size_t align = alignof(max_align_t), asked = size;
 	struct rt_arena_block *b = arena->blocks;
 	void *p;
 
-	if (size > SIZE_MAX - align - sizeof(*b))
+	if (size > SIZE_MAX - 2 * align - sizeof(*b))
 		return NULL;
-	size = (size + align - 1) & ~(align - 1);
+	size = (size + RT_POISON_GAP + align - 1) & ~(align - 1);
 	if (!b || b->size - b->used < size) {
 		b = block_new(arena, size);
 		if (!b)
@@ -54,6 +58,7 @@ void *rt_arena_alloc(struct rt_arena *arena, size_t size)
 		arena->blocks = b;
 	}
 	p = b->data + b->used;
+	rt_unpoison(p, asked);
 	b->used += size;
 	arena->bytes += size;
 	return p;

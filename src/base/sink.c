@@ -85,9 +85,17 @@ void rt_sink_puts(struct rt_sink *sink, const char *text)
 void rt_sink_printf(struct rt_sink *sink, const char *format, ...)
 {
 	_cleanup_free_ char *text = NULL;
+	char some[256]; /* most texts are short: they need no memory */
 	va_list args;
 	int n;
 
+	va_start(args, format);
+	n = vsnprintf(some, sizeof(some), format, args);
+	va_end(args);
+	if (n >= 0 && n < (int)sizeof(some)) {
+		rt_sink_write(sink, some, (size_t)n);
+		return;
+	}
 	va_start(args, format);
 	n = vasprintf(&text, format, args);
 	va_end(args);

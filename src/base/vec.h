@@ -36,9 +36,13 @@
 /* Makes room for n elements in all; false without memory. len stays. */
 #define rt_vec_reserve(v, n) rt_vec_reserve_(&(v)->data, &(v)->cap, (n), sizeof(*(v)->data))
 
+/* Adds zeroed elements until there are n; false without memory. */
+#define rt_vec_extend(v, n) rt_vec_extend_(&(v)->data, &(v)->len, &(v)->cap, (n), sizeof(*(v)->data))
+
 #define rt_vec_clear(v) ((void)((v)->len = 0))
 
 #define rt_vec_deinit(v) (free((v)->data), (v)->data = NULL, (v)->len = (v)->cap = 0)
 
 void *rt_vec_add_(void *data, size_t *len, size_t *cap, size_t size);
 bool rt_vec_reserve_(void *data, size_t *cap, size_t n, size_t size);
+bool rt_vec_extend_(void *data, size_t *len, size_t *cap, size_t n, size_t size);

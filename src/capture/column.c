@@ -7,6 +7,8 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "base/poison.h"
+
 enum {
 	LEVEL = 1,
 	LEB_MAX = 10,
@@ -118,7 +120,7 @@ struct rt_error *rt_spool_pack(struct rt_spool_packer *packer, const struct rt_s
 }
 
 struct rt_spool_unpacker {
-	ZSTD_DCtx *zstd;
+	ZSTD_DCtx *zstd; /* NULL until a column has a frame */
 	struct {
 		uint8_t *data;
 		size_t cap;
@@ -130,9 +132,6 @@ struct rt_error *rt_spool_unpacker_create(struct rt_spool_unpacker **ret)
 	_cleanup_(rt_spool_unpacker_destroyp) struct rt_spool_unpacker *u = calloc(1, sizeof(*u));
 
 	if (!u)
-		return rt_error_nomem();
-	u->zstd = ZSTD_createDCtx();
-	if (!u->zstd)
 		return rt_error_nomem();
 	*ret = rt_take(u);
 	return NULL;
@@ -162,20 +161,29 @@ static bool make_room(struct rt_spool_unpacker *u, int column, size_t bytes)
 	return true;
 }
 
-static bool unpack_column(struct rt_spool_unpacker *u, struct rt_bytes stored, uint8_t *to, size_t bytes)
+static struct rt_error *unpack_column(struct rt_spool_unpacker *u, struct rt_bytes stored, uint8_t *to, size_t bytes,
+				      const char **ret_fault)
 {
 	if (stored.size == bytes) {
 		if (bytes)
 			memcpy(to, stored.data, bytes);
-		return true;
+		return NULL;
 	}
+	*ret_fault = "a column cannot be unpacked";
 	if (stored.size > bytes)
-		return false;
+		return NULL;
 	if (stored.size == 1) {
 		memset(to, stored.data[0], bytes);
-		return true;
+		*ret_fault = NULL;
+		return NULL;
 	}
-	return ZSTD_decompressDCtx(u->zstd, to, bytes, stored.data, stored.size) == bytes;
+	if (!u->zstd)
+		u->zstd = ZSTD_createDCtx();
+	if (!u->zstd)
+		return rt_error_nomem();
+	if (ZSTD_decompressDCtx(u->zstd, to, bytes, stored.data, stored.size) == bytes)
+		*ret_fault = NULL;
+	return NULL;
 }
 
 struct rt_error *rt_spool_unpack(struct rt_spool_unpacker *unpacker, struct rt_bytes payload, struct rt_bytes *columns,
@@ -200,11 +208,12 @@ struct rt_error *rt_spool_unpack(struct rt_spool_unpacker *unpacker, struct rt_b
 		}
 		if (!make_room(unpacker, i, bytes))
 			return rt_error_nomem();
-		if (!unpack_column(unpacker, stored, unpacker->columns[i].data, bytes)) {
-			*ret_fault = "a column cannot be unpacked";
+		rt_unpoison(unpacker->columns[i].data, bytes + 1);
+		RT_TRY(unpack_column(unpacker, stored, unpacker->columns[i].data, bytes, ret_fault));
+		if (*ret_fault)
 			return NULL;
-		}
 		unpacker->columns[i].data[bytes] = 0;
+		rt_poison(unpacker->columns[i].data + bytes + 1, unpacker->columns[i].cap - bytes);
 		columns[i] = rt_bytes_make(unpacker->columns[i].data, bytes);
 	}
 	if (rt_cursor_left(&c))

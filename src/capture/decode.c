@@ -340,6 +340,9 @@ struct rt_error *rt_spool_decoder_begin(struct rt_spool_decoder *decoder, struct
 		*ret_fault = count_columns(decoder, records);
 	if (*ret_fault)
 		return NULL;
+	/* the records were counted: they are no more than a chunk has */
+	if (!rt_spool_model_make_room(&decoder->model, records))
+		return rt_error_nomem();
 	rt_spool_model_reset(&decoder->model);
 	decoder->records = records;
 	return NULL;
@@ -361,5 +364,6 @@ void rt_spool_decoder_destroy(struct rt_spool_decoder *decoder)
 	if (!decoder)
 		return;
 	rt_spool_unpacker_destroy(decoder->unpacker);
+	rt_spool_model_deinit(&decoder->model);
 	free(decoder);
 }

@@ -298,6 +298,8 @@ struct rt_error *rt_spool_encoder_create(struct rt_spool_encoder **ret)
 		if (!w->columns[i].data)
 			return rt_error_nomem();
 	}
+	if (!rt_spool_model_make_room(&w->model, RT_SPOOL_RECORDS_MAX))
+		return rt_error_nomem();
 	RT_TRY(rt_spool_packer_create(&w->packer));
 	*ret = rt_take(w);
 	return NULL;
@@ -310,5 +312,6 @@ void rt_spool_encoder_destroy(struct rt_spool_encoder *encoder)
 	for (int i = 0; i < RT_SPOOL_COLUMNS; i++)
 		free(encoder->columns[i].data);
 	rt_spool_packer_destroy(encoder->packer);
+	rt_spool_model_deinit(&encoder->model);
 	free(encoder);
 }

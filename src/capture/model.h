@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "capture/layout.h"
 #include "wire/event.h"
 
@@ -57,17 +58,27 @@ struct rt_spool_object {
 	uint32_t count; /* after its last event */
 };
 
+/* All zeroes is a model without room. */
 struct rt_spool_model {
 	uint64_t time_ns;                        /* of the last event of any lane */
 	uint64_t address;                        /* of the last new object */
 	uint32_t lanes, threads, sites, objects; /* numbers given so far */
-	struct rt_spool_lane lane[RT_SPOOL_LANES_MAX + 1];
-	struct rt_spool_thread thread[RT_SPOOL_RECORDS_MAX + 1];
-	struct rt_spool_site site[RT_SPOOL_RECORDS_MAX + 1];
-	struct rt_spool_object object[RT_SPOOL_RECORDS_MAX + 1];
+	uint32_t room;                           /* events that fit: each can name one new of each kind */
+	struct rt_spool_lane *lane;              /* tables of room + 1, but not more lanes than there are */
+	struct rt_spool_thread *thread;
+	struct rt_spool_site *site;
+	struct rt_spool_object *object;
 };
 
-/* Forgets everything. m was zeroed when it was made. */
+/*
+ * Makes tables for a chunk of that many events (at most RT_SPOOL_RECORDS_MAX); forgets everything where that takes new
+ * ones. A small recording is opened often, and tables for the largest chunk are 4 MB. false: out of memory.
+ */
+RT_CHECK bool rt_spool_model_make_room(struct rt_spool_model *m, uint32_t events);
+
+void rt_spool_model_deinit(struct rt_spool_model *m);
+
+/* Forgets everything. There is room. */
 static inline void rt_spool_model_reset(struct rt_spool_model *m)
 {
 	m->time_ns = m->address = 0;
@@ -80,7 +91,7 @@ static inline void rt_spool_model_reset(struct rt_spool_model *m)
 /* The next number of each; false: there are no more. */
 static inline struct rt_spool_lane *rt_spool_add_lane(struct rt_spool_model *m, uint32_t producer)
 {
-	if (m->lanes == RT_SPOOL_LANES_MAX)
+	if (m->lanes == RT_SPOOL_LANES_MAX || m->lanes == m->room)
 		return NULL;
 	m->lane[++m->lanes] = (struct rt_spool_lane){ .time_ns = m->time_ns, .seq = producer << RT_SEQ_BITS };
 	return &m->lane[m->lanes];
@@ -88,7 +99,7 @@ static inline struct rt_spool_lane *rt_spool_add_lane(struct rt_spool_model *m, 
 
 static inline struct rt_spool_thread *rt_spool_add_thread(struct rt_spool_model *m, uint32_t pid, uint32_t tid)
 {
-	if (m->threads == RT_SPOOL_RECORDS_MAX)
+	if (m->threads == m->room)
 		return NULL;
 	m->thread[++m->threads] = (struct rt_spool_thread){ .pid = pid, .tid = tid };
 	return &m->thread[m->threads];
@@ -96,7 +107,7 @@ static inline struct rt_spool_thread *rt_spool_add_thread(struct rt_spool_model 
 
 static inline struct rt_spool_site *rt_spool_add_site(struct rt_spool_model *m, struct rt_spool_site what)
 {
-	if (m->sites == RT_SPOOL_RECORDS_MAX)
+	if (m->sites == m->room)
 		return NULL;
 	if (what.flags & (RT_EV_COUNT_READ | RT_EV_COUNT_EXACT))
 		what.counted = UINT32_MAX;
@@ -110,7 +121,7 @@ static inline struct rt_spool_site *rt_spool_add_site(struct rt_spool_model *m, 
 
 static inline struct rt_spool_object *rt_spool_add_object(struct rt_spool_model *m, uint64_t address)
 {
-	if (m->objects == RT_SPOOL_RECORDS_MAX)
+	if (m->objects == m->room)
 		return NULL;
 	m->object[++m->objects] = (struct rt_spool_object){ .address = address };
 	m->address = address;

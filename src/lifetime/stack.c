@@ -131,7 +131,7 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 /* numbers the frames, outermost first, so that stacks are compared by numbers */
 static bool name_nodes(struct rt_lifetime *lt, struct lt_stack *s)
 {
-	const struct lt_machine *m = &lt->machines.data[s->first];
+	const struct lt_machine *m = s->nr ? &lt->machines.data[s->first] : NULL; /* there may be none of any stack */
 	struct lt_node node = { 0 };
 
 	for (uint32_t i = 0; i < s->nr; i++) {

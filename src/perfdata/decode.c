@@ -78,6 +78,9 @@ struct rt_error *rt_perf_decoder_create(const struct rt_perf_event *events, size
 		return rt_error_nomem();
 	d->big_endian = big_endian;
 	d->uniform = true;
+	d->words = malloc(RT_PERF_RECORD_WORDS * sizeof(*d->words));
+	if (!d->words)
+		return rt_error_nomem();
 	RT_TRY(rt_perf_decoder_events(d, events, count));
 	*ret = rt_take(d);
 	return NULL;
@@ -90,6 +93,7 @@ void rt_perf_decoder_destroy(struct rt_perf_decoder *d)
 	rt_map_deinit(&d->by_id);
 	rt_vec_deinit(&d->places);
 	rt_vec_deinit(&d->place_of);
+	free(d->words);
 	free(d);
 }
 

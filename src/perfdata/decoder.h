@@ -26,7 +26,7 @@ struct rt_perf_decoder {
 	unsigned last_event;
 	bool has_last;
 	size_t words_used;
-	uint64_t words[RT_PERF_RECORD_WORDS]; /* arrays of the current record, in our byte order */
+	uint64_t *words; /* RT_PERF_RECORD_WORDS for the arrays of the current record, in our byte order */
 };
 
 /* Event index of id; false: no event has it. */

@@ -7,7 +7,6 @@
 #include "wire/event.h"
 
 enum {
-	POINTS_MAX = 1 << 20,
 	TYPES_MAX = 1 << 16,
 	ATTRS_MAX = 1 << 10,
 	BLOB_MAX = 1 << 28,
@@ -44,10 +43,8 @@ static struct rt_error *take_type(struct rt_inventory *s, const struct rt_wire_t
 {
 	if (type->id >= TYPES_MAX)
 		return rt_error_new(RT_E_LIMIT, "type %u: more than %d types", type->id, TYPES_MAX);
-	while (s->types.len <= type->id) {
-		if (!rt_vec_add(&s->types))
-			return rt_error_nomem();
-	}
+	if (!rt_vec_extend(&s->types, type->id + 1))
+		return rt_error_nomem();
 	free(s->types.data[type->id]);
 	s->types.data[type->id] = strdup(type->name);
 	return s->types.data[type->id] ? NULL : rt_error_nomem();
@@ -66,31 +63,46 @@ static struct rt_error *op_event(struct rt_inventory *s, struct rt_inventory_poi
 	return NULL;
 }
 
+static struct rt_inventory_point *find_point(const struct rt_inventory *s, uint32_t id)
+{
+	const uint64_t *slot = rt_map_get(&s->point_by_id, rt_key_make(id, 0));
+
+	return slot ? &s->points.data[*slot - 1] : NULL;
+}
+
 static struct rt_error *take_point(struct rt_inventory *s, const struct rt_wire_point *point)
 {
-	if (point->id >= POINTS_MAX)
-		return rt_error_new(RT_E_LIMIT, "point %u: more than %d points", point->id, POINTS_MAX);
-	while (s->points.len <= point->id) {
+	uint64_t *slot = rt_map_put(&s->point_by_id, rt_key_make(point->id, 0), NULL);
+
+	if (!slot)
+		return rt_error_nomem();
+	if (!*slot) {
+		/* without memory nobody asks for it: the conversion ends */
 		if (!rt_vec_add(&s->points))
 			return rt_error_nomem();
+		*slot = s->points.len;
 	}
-	s->points.data[point->id].type = point->type;
-	return op_event(s, &s->points.data[point->id], point->head.op);
+	s->points.data[*slot - 1].type = point->type;
+	return op_event(s, &s->points.data[*slot - 1], point->head.op);
 }
 
 /* A point may see other operations than its own (a slot that is swapped). */
 static struct rt_error *take_event(struct rt_inventory *s, const struct rt_wire_event *event)
 {
+	struct rt_inventory_point *point = find_point(s, event->point);
+
 	s->events++;
 	s->has_wire = true;
-	return event->point < s->points.len ? op_event(s, &s->points.data[event->point], event->head.op) : NULL;
+	return point ? op_event(s, point, event->head.op) : NULL;
 }
 
 bool rt_inventory_op_event(const struct rt_inventory *s, uint32_t point, uint8_t op, unsigned *ret)
 {
-	if (point >= s->points.len || op >= RT_OP_NR || !s->points.data[point].event[op])
+	const struct rt_inventory_point *p = find_point(s, point);
+
+	if (!p || op >= RT_OP_NR || !p->event[op])
 		return false;
-	*ret = s->points.data[point].event[op] - 1;
+	*ret = p->event[op] - 1;
 	return true;
 }
 
@@ -103,10 +115,8 @@ static struct rt_error *take_attr(struct rt_inventory *s, const struct rt_wire_a
 
 	if (!attr->id || attr->id > ATTRS_MAX)
 		return rt_error_new(RT_E_LIMIT, "event %u: more than %d events", attr->id, ATTRS_MAX);
-	while (s->attrs.len < attr->id) {
-		if (!rt_vec_add(&s->attrs))
-			return rt_error_nomem();
-	}
+	if (!rt_vec_extend(&s->attrs, attr->id))
+		return rt_error_nomem();
 	event = &s->attrs.data[attr->id - 1];
 	if (!event->name) {
 		size_t size = attr->attr_bytes < sizeof(event->attr) ? attr->attr_bytes : sizeof(event->attr);
@@ -347,6 +357,7 @@ void rt_inventory_deinit(struct rt_inventory *s)
 	rt_vec_deinit(&s->attrs);
 	rt_vec_deinit(&s->types);
 	rt_vec_deinit(&s->points);
+	rt_map_deinit(&s->point_by_id);
 	rt_reftrace_events_destroy(s->ours);
 	rt_perf_decoder_destroy(s->decoder);
 	free_header(&s->header);

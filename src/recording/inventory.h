@@ -22,11 +22,12 @@ struct rt_inventory_point {
 struct rt_inventory {
 	RT_VEC(struct rt_perf_event) attrs; /* perf's own, by ATTR id - 1; names and ids owned */
 	struct rt_reftrace_events *ours;
-	RT_VEC(char *) types;                     /* names by type id */
-	RT_VEC(struct rt_inventory_point) points; /* by point id */
-	unsigned meta[256];                       /* wire kind -> index in ours + 1; 0 = none seen */
-	unsigned command, status;                 /* as meta: what the spool's own header and end say */
-	struct rt_perf_header header;             /* what is in it is owned */
+	RT_VEC(char *) types; /* names by type id */
+	RT_VEC(struct rt_inventory_point) points;
+	struct rt_map point_by_id;    /* id -> index + 1: a hostile id must not cost a table of its size */
+	unsigned meta[256];           /* wire kind -> index in ours + 1; 0 = none seen */
+	unsigned command, status;     /* as meta: what the spool's own header and end say */
+	struct rt_perf_header header; /* what is in it is owned */
 	struct rt_blob_join join;
 	struct rt_map bpf_by_id, btf_by_id; /* id -> index + 1: a later copy replaces an earlier one */
 	struct rt_map paths;                /* hash of path -> 1: build-ids that header has */

@@ -37,6 +37,7 @@ struct conversion {
 	struct rt_perf_writer *writer;
 	struct rt_map stack_by_id; /* (pid, id) -> index of stacks + 1 */
 	RT_VEC(struct frames) stacks;
+	struct rt_map module_by_id; /* id -> index of modules + 1 */
 	RT_VEC(struct module) modules;
 	struct rt_batch batch; /* gets and puts that are not written yet */
 	struct rt_map named;   /* pid -> 1: its COMM was written */
@@ -174,15 +175,17 @@ static struct rt_error *meta_record(struct conversion *c, const struct rt_wire_h
 
 static struct rt_error *keep_module(struct conversion *c, const struct rt_wire_module *wire)
 {
+	uint64_t *slot = rt_map_put(&c->module_by_id, rt_key_make(wire->id, 0), NULL);
 	struct module *m;
 
-	while (c->modules.len <= wire->id && wire->id < 1u << 20) {
+	if (!slot)
+		return rt_error_nomem();
+	if (!*slot) {
 		if (!rt_vec_add(&c->modules))
 			return rt_error_nomem();
+		*slot = c->modules.len;
 	}
-	if (wire->id >= c->modules.len)
-		return NULL;
-	m = &c->modules.data[wire->id];
+	m = &c->modules.data[*slot - 1];
 	free(m->path);
 	*m = (struct module){ .path = strdup(wire->path), .main = wire->flags & RT_MODULE_MAIN };
 	if (!wire->content_hash && wire->build_id_size <= sizeof(m->build_id)) {
@@ -216,7 +219,8 @@ static struct rt_error *comm(struct conversion *c, const struct rt_wire_head *he
 
 static struct rt_error *mapped(struct conversion *c, const struct rt_wire_map *map)
 {
-	const struct module *m = map->module < c->modules.len ? &c->modules.data[map->module] : NULL;
+	const uint64_t *slot = rt_map_get(&c->module_by_id, rt_key_make(map->module, 0));
+	const struct module *m = slot ? &c->modules.data[*slot - 1] : NULL;
 	struct rt_perf_record r = blank(&map->head, RT_PERF_MMAP2);
 
 	if (!m || !m->path)
@@ -507,6 +511,7 @@ static void deinit(struct conversion *c)
 	for (size_t i = 0; i < c->modules.len; i++)
 		free(c->modules.data[i].path);
 	rt_vec_deinit(&c->modules);
+	rt_map_deinit(&c->module_by_id);
 	rt_vec_deinit(&c->stacks);
 	rt_map_deinit(&c->stack_by_id);
 	rt_map_deinit(&c->named);

@@ -5,7 +5,7 @@
  *
  *     u8 0x01 | files: u8 type, u8 path bytes, path, u16 bytes, contents
  *
- * In the contents of the file MANIFEST the bytes 0x02 and a digit n stand for the hash of file n as hex.
+ * In the contents of the file MANIFEST the bytes 0x02 and '0' + n stand for the hash of file n as hex.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { FILES_MAX = 10, BLOCK = 512 };
+enum { FILES_MAX = 40, BLOCK = 512 };
 
 struct file {
 	uint8_t type;
@@ -41,7 +41,7 @@ static struct rt_error *take(void *arg, const struct rt_archive_item *item, stru
 
 static void read_all(struct rt_bytes bytes)
 {
-	static const struct rt_archive_limits limits = { .bytes = 1 << 20, .files = 8 };
+	static const struct rt_archive_limits limits = { .bytes = 1 << 20, .files = 32 };
 	_cleanup_(rt_archive_closep) struct rt_archive *archive = NULL;
 	_cleanup_error_ struct rt_error *err = rt_archive_open(bytes, "fuzz", &limits, &archive), *again = NULL;
 	const struct rt_archive_item *items;

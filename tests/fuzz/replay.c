@@ -2,7 +2,11 @@
 /*
  * Stands in for libFuzzer where there is none: feeds a fuzz target every file of the folders named on the command line,
  * then the same bytes cut and changed in ways that are the same at every run. The target aborts, or a sanitizer does,
- * when something is wrong. -e: exactly the files, without changes; -s: few changes, for targets that are slow.
+ * when something is wrong. -e: exactly the files, without changes; -m: then the inputs that tests/fuzz/replay.py makes
+ * of the seeds whose fields it knows, from standard input.
+ *
+ * There, per seed: u32 size, u32 edits, its bytes; per edit u32 offset, u32 size, its bytes. They take the place of the
+ * seed's; where the highest bit of size is set, the input ends behind them. All in the machine's own order.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,11 +20,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { FILE_MAX = 1024 * 1024, CUTS = 64, FLIPS = 256, FILES = 24 };
+enum { FILE_MAX = 1024 * 1024, CUTS = 64, CHANGES = 512, INPUTS = 8000 };
 
 static unsigned long runs;
 static bool exactly;
-static unsigned slow = 1, share = 1; /* a corpus of many files has fewer variants of each: a test takes seconds */
+static unsigned cuts = CUTS, changes = CHANGES; /* of each file */
 
 /* A copy of exactly that size: reading beyond it is seen by ASan. */
 static void feed(const uint8_t *data, size_t size)
@@ -35,26 +39,63 @@ static void feed(const uint8_t *data, size_t size)
 	runs++;
 }
 
+static uint32_t draw(void)
+{
+	static uint64_t random = 0x9e3779b97f4a7c15;
+
+	random = random * 6364136223846793005 + 1442695040888963407;
+	return (uint32_t)(random >> 33);
+}
+
+/* A number of 1, 2, 4 or 8 bytes becomes one at which parsers go wrong; nobody knows here what it means. */
+static void change_number(uint8_t *at, unsigned width, size_t left, size_t size)
+{
+	uint64_t old = 0, top = width == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * width) - 1;
+	const uint64_t values[] = { 0,           1,    top,      top - 1,  top / 2,      top / 2 + 1,     top / 8 + 1,
+				    top / 4 + 1, size, size - 1, size + 1, left - width, left - width + 1 };
+	unsigned which = draw() % (sizeof(values) / sizeof(*values) + 3);
+
+	memcpy(&old, at, width);
+	switch (which) {
+	case 0:
+		old++;
+		break;
+	case 1:
+		old--;
+		break;
+	case 2:
+		old *= 2;
+		break;
+	default:
+		old = values[which - 3];
+	}
+	memcpy(at, &old, width);
+}
+
 static void variants(uint8_t *data, size_t size)
 {
-	uint64_t random = 0x9e3779b97f4a7c15;
+	uint8_t *old = malloc(size + 1);
 
+	if (!old)
+		abort();
 	feed(data, size);
-	if (exactly)
-		return;
-	for (size_t i = 0; i < CUTS / share && i < size; i++)
-		feed(data, size <= CUTS / share ? i : size * i * share / CUTS);
-	for (unsigned i = 0; i < FLIPS / share && size; i++) {
-		size_t at;
-		uint8_t old;
+	memcpy(old, data, size);
+	for (size_t i = 0; i < cuts && i < size; i++)
+		feed(data, size <= cuts ? i : size * i / cuts);
+	for (unsigned i = 0; i < changes && size; i++) {
+		size_t at = draw() % size;
+		unsigned width = 1u << draw() % 4;
 
-		random = random * 6364136223846793005 + 1442695040888963407;
-		at = (size_t)(random >> 33) % size;
-		old = data[at];
-		data[at] = i % 2 ? (uint8_t)(random >> 24) : (uint8_t)(old ^ 1 << (random >> 24) % 8);
+		if (i % 4 == 0)
+			data[at] ^= (uint8_t)(1 << draw() % 8);
+		else if (i % 4 == 1)
+			data[at] = (uint8_t)draw();
+		else if ((at -= at % (width < 4 ? width : 4)) + width <= size)
+			change_number(data + at, width, size - at, size);
 		feed(data, size);
-		data[at] = old;
+		memcpy(data, old, size);
 	}
+	free(old);
 }
 
 static int replay_file(const char *path)
@@ -75,21 +116,57 @@ static int replay_file(const char *path)
 		free(data);
 		return 0;
 	}
-	variants(data, size);
+	if (exactly)
+		feed(data, size);
+	else
+		variants(data, size);
 	free(data);
 	return 1;
 }
 
+/* A corpus of many files has fewer variants of each: a test takes seconds. */
 static void set_share(DIR *dir)
 {
-	unsigned count = 0;
+	unsigned count = 0, share;
 
 	while (readdir(dir))
 		count++;
 	rewinddir(dir);
-	share = count > FILES ? count / FILES : 1;
-	share *= slow;
-	share = share > CUTS ? CUTS : share;
+	share = count ? INPUTS / count : INPUTS;
+	cuts = share / 8 < CUTS ? share / 8 : CUTS;
+	changes = share - share / 8 < CHANGES ? share - share / 8 : CHANGES;
+}
+
+static void take(void *to, size_t size)
+{
+	if (fread(to, 1, size, stdin) != size) {
+		fprintf(stderr, "replay: the mutants are cut\n");
+		exit(1);
+	}
+}
+
+static void read_mutants(void)
+{
+	const uint32_t end_bit = UINT32_C(1) << 31;
+	static uint8_t seed[FILE_MAX], changed[FILE_MAX];
+	uint32_t head[2], edit[2], ends;
+
+	while (fread(head, 1, sizeof(head), stdin) == sizeof(head)) {
+		if (head[0] > FILE_MAX)
+			abort();
+		take(seed, head[0]);
+		memcpy(changed, seed, head[0]);
+		for (uint32_t i = 0; i < head[1]; i++) {
+			take(edit, sizeof(edit));
+			ends = edit[1] & end_bit;
+			edit[1] &= ~end_bit;
+			if (edit[0] > head[0] || edit[1] > head[0] - edit[0])
+				abort();
+			take(changed + edit[0], edit[1]);
+			feed(changed, ends ? edit[0] + edit[1] : head[0]);
+			memcpy(changed + edit[0], seed + edit[0], edit[1]);
+		}
+	}
 }
 
 int main(int argc, char **argv)
@@ -106,8 +183,8 @@ int main(int argc, char **argv)
 			exactly = true;
 			continue;
 		}
-		if (!strcmp(argv[i], "-s")) {
-			slow = 16;
+		if (!strcmp(argv[i], "-m")) {
+			read_mutants();
 			continue;
 		}
 		dir = opendir(argv[i]);

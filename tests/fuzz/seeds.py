@@ -1,0 +1,563 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Makes the seeds made-* of tests/fuzz/corpus: each format once with everything that it can hold, and its faults.
+
+    seeds.py [FOLDER]      default: tests/fuzz/corpus beside this script; the same bytes at every run
+
+The layouts are those of wire/event.h, doc/spool.md, linux/perf_event.h, linux/btf.h and src/archive/archive.h. Every
+number goes through fields.pack(), so that replay.py can change each.
+"""
+import hashlib
+import io
+import pathlib
+import struct
+import subprocess
+import sys
+import tarfile
+
+from fields import join, pack
+
+made = {}  # (target, name) -> bytes
+
+
+def seed(target, name, data):
+    made[target, 'made-' + name] = data
+
+
+def pad(data, to=8):
+    return data + b'\0' * (-len(data) % to)
+
+
+# ---- archive
+
+def script(*files):
+    """files: (type, path, contents); type 0 is a plain file, see types[] of fuzz-archive.c"""
+    out = b'\1'
+    for kind, path, content in files:
+        out += pack('<BB', kind, len(path)) + path.encode() + pack('<H', len(content)) + content
+    return out
+
+
+def archive():
+    ident = 'ab' * 20
+    lines = [b'reftrace-archive 1', b'item \x020 4 - /tmp/rec', b'path rec', b'item \x021 3 ' + ident.encode() +
+             b' /usr/lib/a b.so', b'path objects/' + ident.encode() + b'/elf', b'missing - /x.c', b'why it is gone',
+             b'missing ' + ident.encode() + b' [vdso]', b'why no file', b'']
+    rec, elf = (0, 'rec', b'data'), (0, f'objects/{ident}/elf', b'ELF')
+
+    def manifest(text=b'\n'.join(lines)):
+        return (0, 'MANIFEST', text)
+
+    def changed(old, new):
+        return script(rec, elf, manifest(b'\n'.join(lines).replace(old, new)))
+    seed('archive', 'whole', script(rec, elf, manifest()))
+    seed('archive', 'first', script(manifest(), rec, elf))
+    for name, old, new in (('version', b'archive 1', b'archive 2'), ('size', b' 4 ', b' 5 '), ('hash', b'\x020', b'00'),
+                           ('id', b' ab', b' xy'), ('twice', b'path rec\n', b'path rec\npath rec\n'),
+                           ('unknown', b'missing - ', b'lost - '), ('why', b'why no file', b'why'),
+                           ('no-path', b'path rec\n', b''), ('where', b'path rec', b'path ../rec'),
+                           ('fewer', b'item \x020 4 - /tmp/rec', b'item \x020 4'), ('extra', b'why no file', b'why a\nwhy b'),
+                           ('digits', b'\x020', b'g' * 64), ('number', b' 4 ', b' four '), ('odd', b'missing -', b'missing a')):
+        seed('archive', name, changed(old, new))
+    seed('archive', 'absent', script(rec, manifest()))
+    seed('archive', 'foreign', script(rec, elf, (0, 'other', b''), manifest()))
+    seed('archive', 'again', script(rec, rec, elf, manifest()))
+    seed('archive', 'no-manifest', script(rec, elf))
+    seed('archive', 'two-manifests', script(rec, elf, manifest(), manifest()))
+    seed('archive', 'many', script(*[(0, f'f{i}', b'') for i in range(40)]))
+    for name, path in (('up', '../x'), ('root', '/x'), ('dot', './x'), ('double', 'a//b'), ('control', 'a\nb')):
+        seed('archive', 'path-' + name, script((0, path, b''), manifest()))
+    for kind in range(4, 12):
+        seed('archive', f'type-{kind}', script((kind, 'x', b'16 path=longer\n'), rec, elf, manifest()))
+
+    def tar_of(data):
+        text = b'\n'.join(lines).replace(b' 4 ', b' %d ' % len(data))
+        for i, content in enumerate((data, b'ELF')):
+            text = text.replace(b'\x02%d' % i, hashlib.sha256(content).hexdigest().encode())
+        tar = io.BytesIO()
+        with tarfile.open(fileobj=tar, mode='w', format=tarfile.PAX_FORMAT) as t:
+            for path, content in (('rec', data), (f'objects/{ident}/elf', b'ELF'), ('MANIFEST', text)):
+                info = tarfile.TarInfo(path)
+                info.size = len(content)
+                t.addfile(info, io.BytesIO(content))
+        return tar.getvalue()
+
+    def zstd(data):
+        return subprocess.run(['zstd', '-q', '-c'], input=data, capture_output=True, check=True).stdout
+    plain = tar_of(b'data')[:512 * 8]
+    packed = zstd(plain)
+    seed('archive', 'large', zstd(tar_of(b'\0' * 100000)))
+    seed('archive', 'tar', plain)
+    seed('archive', 'zstd', packed)
+    seed('archive', 'tar-cut', plain[:1600])
+    seed('archive', 'zstd-cut', packed[:-30])
+    seed('archive', 'foreign-tar', plain[:512 * 2] + b'x' * 512)
+
+
+# ---- the wire
+
+EVENT, STACK, TYPE, POINT, MODULE, MAP, UNMAP, FORK, EXEC, EXIT, THREAD, LOSS, MARK, HELD, COUNT, HITS, ATTR, PERF, \
+    BLOB = range(1, 20)
+NEW, GET, PUT, FREE = range(1, 5)
+PID = 1 << 22 | 100
+
+
+def record(kind, body, op=0, time=0, seq=0, tid=100, pid=PID):
+    body = pad(body)
+    return pack('<HBBIQII', 24 + len(body), kind, op, seq, time, pid, tid) + body
+
+
+def event(op, obj, time, count=1, point=1, stack=1, delta=1, flags=1, seq=0, aux=0, sp=0x7fff0000, tid=100):
+    return record(EVENT, pack('<QQQIIIhH', obj, aux, sp, count, point, stack, delta, flags), op, time, seq, tid)
+
+
+def blob(what, ident, data, parts=1):
+    out, step = b'', -(-len(data) // parts) or 1
+    for at in range(0, len(data) or 1, step):
+        part = data[at:at + step]
+        out += record(BLOB, pack('<IIIIII', what, ident, len(data), at, len(part), 0) + part)
+    return out
+
+
+def perf(body, attr=1, time=0):
+    return record(PERF, pack('<II', attr, 0) + body, time=time)
+
+
+def stream():
+    """One of each kind of our own."""
+    name = b'obj\0'
+    out = record(TYPE, pack('<IiiIII', 1, 1, 16, 4, 64, 4) + name)
+    out += record(MODULE, pack('<IBBH20sI', 1, 20, 0, 1, b'\xab' * 20, 0) + b'/usr/bin/prog\0')
+    out += record(MODULE, pack('<IBBH20sI', 2, 20, 1, 0, b'\xcd' * 20, 0) + b'libx.so\0')
+    for i, (op, text) in enumerate(((GET, b'obj_get\0'), (PUT, b'obj_put\0'), (NEW, b'obj_new\0'))):
+        out += record(POINT, pack('<IIIiQQII', i + 1, 1, 1, 1, 0x1000, 0x1000, 0, 0) + text, op)
+    out += record(MAP, pack('<QQQII', 0x400000, 0x401000, 0, 1, 0), time=1)
+    out += record(MAP, pack('<QQQII', 0x500000, 0x501000, 0, 2, 0), time=1)
+    out += record(STACK, pack('<IHH', 1, 2, 0) + pack('<QII', 0x400100, 16, 0) * 2)
+    for i, (op, point) in enumerate(((NEW, 3), (GET, 1), (PUT, 2), (PUT, 2), (FREE, 2))):
+        out += event(op, 0x10000, 1000 + 50 * i, point=point, count=i, delta=(0, 1, 1, -1, -1, 0)[op], seq=i + 1)
+    out += event(GET, 0x20000, 2000, stack=0, seq=1 << 20 | 1, tid=101, flags=9, aux=8)
+    out += record(FORK, pack('<Ii', 1 << 22 | 200, 0), time=3000)
+    out += record(EXEC, pack('<Ii', 0, 0), time=3001, pid=2 << 22 | 200)
+    out += record(THREAD, pack('<Ii', 101, 0), time=3002) + record(THREAD, pack('<Ii', 101, 1), time=3003)
+    out += record(LOSS, pack('<IIQ', 1, 0, 7) + b'\0') + record(HITS, pack('<IIQ', 0, 1, 3) + b'\0')
+    out += record(MARK, pack('<Ii', 0, 2)) + record(HELD, pack('<QQQII', 0x20000, 0x30000, 0, 3, 1))
+    out += record(COUNT, pack('<QQQII', 0x20000, 0, 0, 4, 1)) + record(77, b'unknown')
+    out += record(UNMAP, pack('<QQQII', 0x500000, 0x501000, 0, 0, 0), time=4000)
+    return out + record(EXIT, pack('<Ii', 0, 256), time=5000)
+
+
+# ---- perf.data
+
+# sample_type bits
+IP, TID, TIME, ADDR, READ, CHAIN, ID, CPU, PERIOD, STREAM, RAW, BRANCH, REGS, USTACK, WEIGHT, SRC, IDENT, TRANS, \
+    REGS_INTR, PHYS, AUXD, CGROUP, DPAGE, CPAGE, WSTRUCT = (1 << i for i in range(25))
+
+
+class Perf:
+    """A file in one byte order; what cannot be told by struct's formats is added as bytes."""
+
+    def __init__(self, big=False):
+        self.order = '>' if big else '<'
+        self.out = b''
+
+    def pack(self, fmt, *values):
+        return pack(self.order + fmt, *values)
+
+    def attr(self, sample_type, ids=True, read_format=0, branch=0, regs=0, size=128, config=0):
+        bits = 1 << 18 if ids else 0  # sample_id_all
+        flags = pack('<Q', bits)
+        if self.order == '>':
+            flags = bytes(int(f'{b:08b}'[::-1], 2) for b in flags)
+        return pad(self.pack('IIQQQQ', 2, size, config, 1, sample_type, read_format) + flags +
+                   self.pack('IIQQQQIiQIHHIIQ', 0, 0, 0, 0, branch, regs, 512, -1, regs, 0, 0, 0, 0, 0, 0), 128)[:size]
+
+    def record(self, kind, body, misc=2):
+        body = pad(body)
+        return self.pack('IHH', kind, misc, 8 + len(body)) + body
+
+    def string(self, text):
+        text = pad(text + b'\0', 64)
+        return self.pack('I', len(text)) + text
+
+    def file(self, attrs, data, features=(), data_size=None):
+        """attrs: (attr, ids); features: (number, bytes)"""
+        size = len(attrs[0][0]) if attrs else 128
+        at = 104 + len(attrs) * (size + 16)
+        table = ids = b''
+        for a, numbers in attrs:
+            table += a + self.pack('QQ', at + len(ids), 8 * len(numbers))
+            ids += join(self.pack('Q', n) for n in numbers)
+        start = at + len(ids)
+        bits = [0] * 4
+        for number, _ in features:
+            bits[number // 64] |= 1 << number % 64
+        head = self.pack('Q', 0x32454c4946524550) + self.pack('QQQQQQQQ', 104, size + 16, 104, len(table), start,
+                                                              len(data) if data_size is None else data_size, 0, 0)
+        out = head + self.pack('QQQQ', *bits) + table + ids + data
+        where = len(out) + 16 * len(features)
+        for _, content in features:
+            out += self.pack('QQ', where, len(content))
+            where += len(content)
+        return out + join(content for _, content in features)
+
+
+def kernel_records(p, tail):
+    """One of each kind of the kernel's; tail: what sample_id_all puts behind it."""
+    out = b''
+    for kind, body, misc in (
+            (1, p.pack('IIQQQ', 100, 100, 0x400000, 4096, 0) + b'/bin/a\0\0', 2),
+            (10, p.pack('IIQQQIIQQII', 100, 100, 0x400000, 4096, 0, 1, 2, 3, 4, 5, 2) + b'/bin/b\0\0', 2),
+            (10, p.pack('IIQQQB3x20sII', 100, 100, 0x500000, 4096, 0, 20, b'\xab' * 20, 5, 2) + b'/bin/c\0\0', 2 | 1 << 14),
+            (10, p.pack('IIQQQIIQQII', 0xffffffff, 0, 0xffffffff81000000, 4096, 0, 0, 0, 0, 0, 0, 0) + b'[k]\0', 1),
+            (1, p.pack('IIQQQ', 100, 100, 0x600000, 4096, 0) + b'//anon\0\0', 2),
+            (3, p.pack('II', 100, 100) + b'prog\0\0\0\0', 2 | 1 << 13), (3, p.pack('II', 100, 101) + b'thr\0', 2),
+            (7, p.pack('IIIIQ', 200, 100, 200, 100, 7), 2), (7, p.pack('IIIIQ', 100, 100, 101, 100, 7), 2),
+            (4, p.pack('IIIIQ', 100, 100, 100, 100, 9), 2), (2, p.pack('QQ', 7, 3), 2), (13, p.pack('Q', 2), 2),
+            (17, p.pack('QIHH', 0xffffffffc0001000, 16, 1, 0) + b'bpf_prog_0102030405060708_main_prog\0', 1),
+            (17, p.pack('QIHH', 0xffffffff81000100, 64, 2, 0) + b'near\0', 1),
+            (17, p.pack('QIHH', 0xffffffffc0001000, 16, 1, 1) + b'bpf_prog_0102030405060708_main_prog\0', 1),
+            (18, p.pack('HHI8s', 1, 0, 42, b'\1\2\3\4\5\6\7\x08'), 1),
+            (20, p.pack('QHH', 0xffffffff81000100, 2, 2) + b'\x90\x90\xcc\xcc', 1),
+            (5, p.pack('QQQ', 1, 2, 3), 1), (14, b'', 1), (16, p.pack('II', 100, 100), 1), (19, p.pack('Q', 1) + b'/\0', 1)):
+        out += p.record(kind, pad(body) + tail, misc)
+    return out
+
+
+def full_sample(p, ident):
+    """All fields; the raw part has 4 bytes of size and 12 of data."""
+    body = p.pack('QQIIQQQQII', ident, 0xffffffff81000110, 100, 100, 50, 0x1234, ident, 1, 0, 0)
+    body += p.pack('Q', 10) + p.pack('QQQQQ', 1, 9, 9, 5, 6) + p.pack('Q', 0)
+    body += p.pack('QQQQ', 3, 0xfffffffffffffe00, 0x400100, 0xffffffff81000104) + p.pack('I12s', 12, b'raw bytes..')
+    body += p.pack('QQ', 1, 0) + p.pack('QQQ', 1, 2, 0) + p.pack('Q', 0) + p.pack('QQQ', 2, 7, 8)
+    body += p.pack('Q8sQ', 8, b'stack...', 8) + p.pack('QQQ', 1 << 32 | 9, 2, 3) + p.pack('QQQ', 2, 7, 8)
+    return body + p.pack('QQQQ', 0x1000, 1, 4096, 4096) + p.pack('Q8s', 8, b'aux.....')
+
+
+ALL = (1 << 25) - 1 & ~WEIGHT
+
+
+def features(p, entry=b'', btf=b'', tracing=b'tracing'):
+    build_ids = p.record(0, p.pack('I20sB3x', 100, b'\xab' * 20, 20) + b'/bin/a\0\0', 2 | 1 << 15)
+    build_ids += p.record(0, p.pack('I20sB3x', 0xffffffff, b'\xcd' * 20, 0) + b'[kernel.kallsyms]\0', 1)
+    desc = p.pack('II', 1, 128) + p.attr(ALL) + p.pack('I', 1) + p.string(b'probe:x') + p.pack('Q', 7)
+    yield 1, tracing
+    yield 2, build_ids
+    for n, text in ((3, b'host'), (4, b'6.1'), (5, b'6.1'), (6, b'x86_64')):
+        yield n, p.string(text)
+    yield 7, p.pack('II', 4, 2)
+    yield 8, p.string(b'cpu')
+    yield 9, p.string(b'id')
+    yield 10, p.pack('Q', 1 << 20)
+    yield 11, p.pack('I', 2) + p.string(b'/usr/bin/perf') + p.string(b'record')
+    yield 12, desc
+    yield 21, p.pack('QQ', 1, 99)
+    yield 23, p.pack('Q', 1)
+    yield 25, p.pack('I', 1 if entry else 0) + entry
+    yield 26, p.pack('I', 1 if btf else 0) + (p.pack('II', 9, len(btf)) + btf if btf else b'')
+    yield 27, p.pack('IIIII', 1, 1, 1, 1, 4096)
+    yield 29, p.pack('IIQQ', 1, 1, 1000, 10)
+
+
+def perfdata():
+    for big in (False, True):
+        p, word = Perf(big), 'big' if big else 'little'
+        tail = p.pack('IIQQQIIQ', 100, 100, 20, 7, 1, 0, 0, 7)
+        # read format: times, id, group, lost; branches with index and counters
+        full = p.attr(ALL, read_format=0x1f & ~8, branch=1 << 17 | 1 << 19, regs=3)
+        read = full_sample(p, 7)
+        data = p.record(9, read) + kernel_records(p, tail)
+        seed('perfdata', 'features-' + word, p.file([(full, [7])], data, list(features(p))))
+        for bits, fmt, counters in ((0x1f, 'QQQQQQQQQ', (2, 5, 6, 1, 7, 0, 2, 8, 0)), (0, 'Q', (1,)), (7, 'QQQQ', (1, 2, 3, 7))):
+            some = p.attr(READ | TID, read_format=bits)
+            sample = p.record(9, p.pack('II', 100, 100) + p.pack(fmt, *counters))
+            seed('perfdata', f'read-{bits}-{word}', p.file([(some, [7])], sample))
+        two = [(p.attr(TIME | IDENT), [7]), (p.attr(TIME | ID | IP), [8, 9])]
+        data = p.record(9, p.pack('QQ', 7, 40)) + p.record(68, b'') + p.record(9, p.pack('QQQ', 1, 30, 9)) + p.record(68, b'')
+        seed('perfdata', 'two-' + word, p.file(two, data + p.record(9, p.pack('QQ', 77, 40))))
+        simple = p.attr(TIME | TID)
+        seed('perfdata', 'unfinished-' + word, p.file([(simple, [])], kernel_records(p, p.pack('IIQ', 1, 1, 5)), data_size=0))
+        table = p.file([(simple, [])], b'', list(features(p)))
+        seed('perfdata', 'table-cut-' + word, table[:300])
+        seed('perfdata', 'old-attr-' + word, p.file([(p.attr(IP, size=64), [])], p.record(9, p.pack('Q', 5))))
+        pipe = p.pack('QQ', 0x32454c4946524550, 16) + p.record(64, p.attr(TIME | TID | IDENT) + p.pack('Q', 7))
+        pipe += p.record(78, p.pack('QQ', 2, 7) + b'named\0') + p.record(78, p.pack('QQ', 0, 7))
+        for number, content in features(p):
+            pipe += p.record(80, p.pack('Q', number) + content)
+        pipe += p.record(66, p.pack('I', 8)) + b'tracing ' + p.record(67, p.pack('I20sI', 1, b'i' * 20, 0) + b'/b\0')
+        pipe += p.record(71, p.pack('QQQIIII', 8, 0, 0, 0, 0, 0, 0)) + b'auxtrace' + p.record(68, b'')
+        seed('perfdata', 'pipe-' + word, pipe + p.record(9, p.pack('QIIQ', 7, 1, 1, 9)) + p.record(90, b''))
+    p = Perf()
+    # 2^61 words are no bytes when the multiplication overflows
+    for count in (2 ** 61, 2 ** 61 + 1, 2 ** 32, 4):
+        sample = p.record(9, p.pack('QQQQ', count, 1, 2, 3))
+        seed('perfdata', f'chain-{count}', p.file([(p.attr(CHAIN), [7])], sample))
+    for name, text in (('empty', b''), ('old', b'PERFFILE'), ('short', b'PERF'), ('spool', b'RTSPOOL2'), ('elf', b'\x7fELF'),
+                       ('gzip', b'\x1f\x8b'), ('zstd', b'\x28\xb5\x2f\xfd'), ('text', b'# x'), ('other', b'other'),
+                       ('head', b'PERFILE2' + p.pack('Q', 20)), ('head-cut', b'PERFILE2' + p.pack('Q', 104))):
+        seed('perfdata', 'not-' + name, text)
+    good = p.file([(p.attr(TIME), [7])], b'')
+    for name, at, value in (('attr-size', 16, 8), ('data-size', 48, 2 ** 64 - 1), ('data-far', 40, 2 ** 40), ('attrs-far', 24, 2 ** 20),
+                            ('folder', 72, 1 << 24), ('ids-far', 104 + 128, 2 ** 30), ('attr-claims', 104, 2 ** 40 + 2)):
+        seed('perfdata', 'bad-' + name, good[:at] + p.pack('Q', value) + good[at + 8:])
+    # zstd in both forms, over two pieces
+    records = kernel_records(p, p.pack('Q', 5))
+    packed = subprocess.run(['zstd', '-q', '-c', '--no-check'], input=records, capture_output=True, check=True).stdout
+    half = len(packed) // 2
+    data = p.record(83, p.pack('Q', half) + packed[:half]) + p.record(83, p.pack('Q', len(packed) - half) + packed[half:])
+    seed('perfdata', 'zstd', p.file([(p.attr(TIME), [7])], data + p.record(68, b'')))
+    seed('perfdata', 'zstd-cut', p.file([(p.attr(TIME), [7])], data[:-40]))
+    seed('perfdata', 'zstd-bad', p.file([(p.attr(TIME), [7])], p.record(83, p.pack('Q', 14) + b'no zstd at all')))
+
+
+# ---- BPF
+
+def bpfinsn():
+    """Every code once, with small and odd operands; calls, constants and atomics in all their forms."""
+    def insn(code, dst=1, src=2, off=3, imm=4):
+        return pack('<BBhi', code, src << 4 | dst, off, imm)
+    seed('bpfinsn', 'all', join(insn(code) for code in range(256)))
+    seed('bpfinsn', 'negative', join(insn(code, 10, 0, -1, -5) for code in range(256)))
+    seed('bpfinsn', 'special', join(
+        [insn(0x18, src=s) + insn(0, imm=-3) for s in range(8)] +
+        [insn(0x85, src=s, off=o, imm=i) for s in range(3) for o in (0, 5) for i in (-1, 0, 1, 12, 5000)] +
+        [insn(c, imm=i) for c in (0xc3, 0xdb) for i in (0, 1, 0x40, 0x41, 0x50, 0x51, 0xa0, 0xa1, 0xe1, 0xf1, 0x100, 0x110, 0x77)] +
+        [insn(c, off=o) for c in (0xbf, 0xbc, 0x3f, 0x9f, 0x37, 0x97) for o in (0, 1, 8, 16, 32, -1)] +
+        [insn(0xe5, src=s) for s in range(2)] + [insn(0x18)]))
+    seed('bpfinsn', 'helpers', join(insn(0x85, 0, 0, 0, i) for i in range(190, 260)))
+    seed('bpfinsn', 'big', join(pack('>BBhi', c, 0x12, 3, 4) for c in range(256)))
+
+
+def btf_of(p):
+    """A type of each kind; strings: 1 main_prog, 11 helper, 18 a.c, 22 text, 27 f"""
+    strings = b'\0main_prog\0helper\0a.c\0x=1\0x\0'
+    types = b''
+
+    def put(kind, name=0, vlen=0, size=0, flag=0, tail=()):
+        nonlocal types
+        types += p.pack('III', name, flag << 31 | kind << 24 | vlen, size) + p.pack(f'{len(tail)}I', *tail)
+    put(13, size=4, vlen=1, tail=(26, 4))
+    put(12, 1, 1, 1)
+    put(12, 11, 0, 1)
+    put(1, 26, 0, 4, tail=(32,))
+    put(2, size=4)
+    put(3, tail=(4, 4, 10))
+    put(4, 26, 2, 8, tail=(1, 4, 0, 11, 4, 32))
+    put(5, 26, 1, 8, 1, tail=(1, 4, 3 << 24 | 5))
+    put(6, 26, 2, 4, 1, tail=(1, 5, 11, 0xffffffff))
+    put(6, 26, 1, 4, 0, tail=(1, 0xffffffff))
+    for kind in (7, 8, 9, 10, 11, 16, 18):
+        put(kind, 26, 0, 4)
+    put(14, 26, 0, 4, tail=(1,))
+    put(15, 26, 1, 4, tail=(18, 0, 4))
+    put(17, 26, 0, 4, tail=(0xffffffff,))
+    put(19, 26, 1, 8, tail=(1, 5, 6))
+    return p.pack('HBBIIIII', 0xeb9f, 1, 0, 24, 0, len(types), len(types), len(strings)) + types + strings
+
+
+def entry_of(p):
+    """Two functions with a line each, four instructions, two maps; see struct bpf_prog_info for the order."""
+    parts = {}
+    data = b''
+    insns = [(0x85, 0x10, 1, 1), (0x85, 0, 0, 0x40), (0x95, 0, 0, 0), (0x85, 0, 0, 0x40)]
+    xlated = join(p.pack('BBhi', c, (r >> 4 | r << 4 & 255) if p.order == '>' else r, o, i) for c, r, o, i in insns)
+    for name, content in (('jit', bytes(range(16))), ('xlated', xlated), ('maps', p.pack('II', 5, 6)),
+                          ('ksyms', p.pack('QQ', 0xffffffffc0001000, 0xffffffffc0002000)), ('lens', p.pack('II', 10, 6)),
+                          ('funcs', p.pack('IIII', 0, 2, 2, 3)),
+                          ('lines', p.pack('8I', 2, 18, 22, 9 << 10 | 1, 0, 18, 22, 3 << 10 | 7)),
+                          ('jlines', p.pack('QQ', 0xffffffffc0002000, 0xffffffffc0001000)), ('tags', b'\1' * 8 + b'\2' * 8)):
+        parts[name] = len(data)
+        data += pad(content)
+    info = p.pack('II8sIIQQQIIQ16sIIQQIIQQIIQIIQQIIIIQQQQIIIx', 1, 42, b'\1\2\3\4\5\6\7\x08', 16, 32, parts['jit'], parts['xlated'],
+                  9, 0, 2, parts['maps'], b'main_prog', 0, 1, 0, 0, 2, 2, parts['ksyms'], parts['lens'], 9, 8, parts['funcs'], 2, 2,
+                  parts['lines'], parts['jlines'], 2, 16, 8, 2, parts['tags'], 0, 0, 0, 4, 0, 0)
+    info = pad(info)[:232].ljust(232, b'\0')
+    return p.pack('IIQ', len(info), len(data), 0x1ff) + info + data
+
+
+def extra_of(ident=42, tag=b'\1\2\3\4\5\6\7\x08'):
+    out = pack('<III8s', 0x58425452, 1, ident, tag)
+    for item, payload in ((1, pack('<I', 7) + b'prog'), (2, pack('<QQ', 1, 2)), (3, pack('<I', 5) + b'counts'),
+                          (4, b'link 12'), (5, b'lost'), (6, pack('<Q', 0x1000)), (7, pack('<Q', 0x1040) + b'bpf_x'),
+                          (7, pack('<Q', 0x1000) + b'bpf_y'), (8, b'later'), (3, b'')):
+        out += pack('<II', item, len(payload)) + payload
+    return out
+
+
+def bpfimage():
+    for big in (False, True):
+        p, word = Perf(big), 'big' if big else 'little'
+        entry, btf = entry_of(p), btf_of(p)
+
+        def put(name, this, other):
+            seed('bpfimage', f'{name}-{word}', pack('<BH', big, len(this)) + this + other)
+        put('whole', entry, btf)
+        put('extra', entry, extra_of())
+        put('bare', p.pack('IIQ', 16, 0, 0) + b'\0' * 16, b'')
+        put('no-funcs', p.pack('IIQ', 232, len(entry) - 248, 0x1ff & ~(1 << 5)) + entry[16:], b'')
+    entry, btf = entry_of(Perf()), btf_of(Perf())
+    for name, other in (('other-program', extra_of(43)), ('cut', extra_of()[:-3]), ('version', b'RTBX\2\0\0\0'), ('head', extra_of()[:10]),
+                        ('btf-magic', b'\xeb\x9e' + btf[2:]), ('btf-version', btf[:2] + b'\2' + btf[3:]), ('btf-short', btf[:20]),
+                        ('btf-head', btf[:4] + b'\xff' * 4 + btf[8:]), ('btf-far', btf[:8] + b'\xff' * 4 + btf[12:]),
+                        ('btf-no-nul', btf[:-1] + b'x'), ('btf-kind', btf[:24 + 7] + b'\x1f' + btf[32:])):
+        seed('bpfimage', name, pack('<BH', 0, len(entry)) + entry + other)
+    for name, at, value in (('data-limit', 4, 1 << 30), ('info-len', 0, 1 << 20), ('jit-far', 16 + 24, 1 << 20),
+                            ('elements', 16 + 140, 4), ('functions', 16 + 104, 1 << 24), ('code', 16 + 16, 8)):
+        seed('bpfimage', name, pack('<BH', 0, len(entry)) + entry[:at] + pack('<I', value) + entry[at + 4:] + btf)
+
+
+# ---- spool and recording
+
+def spool():
+    seed('spool', 'records', b'\3' + stream() + b'\0')
+    seed('spool', 'records-chunks', b'\3' + stream() + b'\1')
+    seed('spool', 'foreign-header', b'RTSPOOL2' + pack('>IHBBIIQQII', 0x01020304, 2, 8, 0, 48, 0, 0, 0, 0, 0))
+    for name, values in (('pointer', (0x01020304, 2, 4, 0, 48, 0, 0, 0, 0, 0)), ('version', (0x01020304, 9, 8, 0, 48, 0, 0, 0, 0, 0)),
+                         ('size', (0x01020304, 2, 8, 0, 47, 0, 0, 0, 0, 0)), ('beyond', (0x01020304, 2, 8, 0, 96, 0, 0, 0, 0, 0)),
+                         ('words', (0x01020304, 2, 8, 0, 56, 0, 0, 0, 9, 8)), ('words-cut', (0x01020304, 2, 8, 0, 56, 0, 0, 0, 2, 8)),
+                         ('words-good', (0x01020304, 2, 8, 0, 56, 0, 0, 0, 2, 8))):
+        text = b'a\0b\0' if name == 'words-good' else b'aaaaaaaa'
+        seed('spool', 'header-' + name, b'RTSPOOL2' + pack('<IHBBIIQQII', *values) + text.ljust(8, b'\0'))
+    for i, text in enumerate((b'', b'PERFILE2', b'\x7fELF', b'\x1f\x8b', b'\x28\xb5\x2f\xfd', b'\xfd7zXZ', b'heaptrack', b'RTSP',
+                              b'RTSPOOL1', b'{"a":1}', b'other\1')):
+        seed('spool', f'not-{i}', text)
+    # checksums of 0: fuzz-spool.c puts them right
+    head = b'RTSPOOL2' + pack('<IHBBIIQQII', 0x01020304, 2, 8, 0, 48, 0, 0, 0, 0, 0)
+
+    def chunk(number, payload=b'', flags=0, records=0, status=0, size=None):
+        return b'RTCK' + pack('<IIIIIQQiI', flags, number, len(payload) if size is None else size, records, 0, 0, 0, status,
+                                     0) + payload
+    verbatim = record(TYPE, pack('<IiiIII', 1, 1, 16, 4, 64, 4) + b'obj\0')
+
+    def payload(**columns):
+        """columns: number -> (bytes, stored)"""
+        extents, body = b'', b''
+        for i in range(16):
+            size, stored = columns.get(f'c{i}', (0, b''))
+            extents += pack('<II', size, len(stored))
+            body += stored
+        return extents + body
+    # lane 0, producer 0, thread 0, pid, tid; point, stack, delta, flags, op
+    rare = bytes((0, 0, 0, 100, 100, 1, 0, 1, 0, 2))
+    dense = {'c0': (4, b'\xfe\1\1\1'), 'c1': (4, b'\xff\1\1\1'), 'c2': (4, b'\xff\0\0\0'), 'c3': (4, b'\x0f\0\0\0'),
+             'c4': (4, b'\0'), 'c9': (1, b'\x20'), 'c14': (len(rare), rare)}
+    packed = subprocess.run(['zstd', '-q', '-c', '--no-check'], input=verbatim * 4, capture_output=True, check=True).stdout
+    good = payload(c0=(1, b'\0'), c15=(len(verbatim), verbatim))
+    end = chunk(2, flags=1, status=256)
+    several = payload(c0=(4, b'\0'), c15=(4 * len(verbatim), verbatim * 4))
+    for name, text in (('good', chunk(1, good, records=1) + end), ('several', chunk(1, several, records=4) + end), ('foreign-end', chunk(1, good, records=1) + end + b'x'),
+                       ('zstd', chunk(1, payload(c0=(4, b'\0'), c15=(4 * len(verbatim), packed)), records=4) + end),
+                       ('zstd-bad', chunk(1, payload(c0=(4, b'\0'), c15=(400, packed[:-4])), records=4)),
+                       ('number', chunk(3, good, records=1)), ('length', chunk(1, b'', size=1 << 30)), ('magic', b'RTCX' + end[4:]),
+                       ('end-payload', chunk(1, b'x', flags=1)), ('cut', chunk(1, good, records=1)[:-5]), ('short', end[:20]),
+                       ('directory', chunk(1, b'x' * 20, records=1)), ('column', chunk(1, payload(c0=(1 << 20, b'')), records=1)),
+                       ('left', chunk(1, good + b'x', records=1)), ('missing', chunk(1, good, records=2)),
+                       ('stored', chunk(1, payload(c0=(1, b'\0\0')), records=1)), ('bad-record', chunk(1, payload(c0=(1, b'\0'), c15=(8, b'x' * 8)),
+                                                                                                   records=1)),
+                       ('behind', chunk(1, payload(c15=(8, b'x' * 8)))), ('events', chunk(1, payload(c0=(1, b'\1')), records=1)),
+                       ('time-short', chunk(1, payload(**dense, c5=(0, b'')), records=4)),
+                       ('time-whole', chunk(1, payload(**dense, c5=(4, b'\0')), records=4)),
+                       ('object-far', chunk(1, payload(**dense | {'c3': (4, b'\x0e\0\0\0')}, c5=(4, b'\0'), c7=(1, b'\xff'),
+                                                       c8=(1, b'\xff')), records=4)),
+                       ('objects', chunk(1, payload(c0=(1, b'\0'), c7=(1, b'\0')), records=1))):
+        seed('spool', 'file-' + name, head + text)
+    # fields of fuzz-spool.c's next_event(): 0 op, 2 time, 4 tid, 5 object, 6 aux, 7 sp, 8 count, 9 point, 10 stack, 11 delta, 12 flags
+    steps = [(0, 2, 0), (2, 1000, 8), (5, 0x1000, 4), (7, 0x7fff, 16), (12, 2, 0), (11, 1, 0), (8, 1, 0)]
+    for i in range(40):
+        steps += [(5, 0x1000 + i % 13, 4), (2, 1000 + 2 * i, 8), (9, i % 5, 0), (4, i % 3, 0), (8, i, 0), (7, 0x7fff - i % 7, 16), (10, i % 4, 0)]
+        steps += [(1, 0x1000 * (i % 2), 20), (6, i % 2, 33), (2, 0xffff, 30)] if i % 6 == 5 else []
+        steps += [(12, 8 + i % 2, 0), (0, 1 + i % 9, 0), (11, 0xffff, 0)] if i % 8 == 7 else []
+    seed('spool', 'script', b'\2' + join(pack('<BHB', *s) for s in steps))
+
+
+def our_tracing():
+    """TRACING_DATA with one event of a system."""
+    text = b'name: x\nID: 77\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\nprint fmt: ""\n'
+    out = b'\x17\x08\x44tracing0.6\0\0\x08' + pack('<I', 4096)
+    for name in (b'header_page', b'header_event'):
+        out += name + b'\0' + pack('<Q', 0)
+    out += pack('<II', 0, 1) + b'probe\0' + pack('<IQ', 1, len(text)) + text
+    return out + pack('<IIQ', 0, 0, 0)
+
+
+def recording():
+    p = Perf()
+    entry, btf = entry_of(p), btf_of(p)
+    # the entry names BTF 9
+    tail = p.pack('IIQQ', 100, 100, 20, 7)
+    attr = p.attr(IP | TID | TIME | CHAIN | ID)
+    side = record(ATTR, pack('<IIII', 1, 128, 2, 8) + attr + pack('<QQ', 7, 8) + b'cycles\0\0')
+    side += record(ATTR, pack('<IIII', 1, 128, 1, 8) + attr + pack('<Q', 9) + b'cycles\0\0')
+    for line in kernel_records(p, tail), :
+        at = 0
+        while at < len(line):
+            size = struct.unpack_from('<H', line, at + 6)[0]
+            side += perf(line[at:at + size])
+            at += size
+    side += perf(p.record(9, p.pack('QIIQQQQQQ', 0xffffffff81000110, 100, 100, 30, 7, 3, 0xffffffffffffff80, 0xffffffffc0001004, 0x400100)), 1, 30)
+    side += perf(p.record(68, b''))
+    blobs = blob(1, 42, entry, 2) + blob(2, 9, btf) + blob(7, 42, extra_of()) + blob(6, 43, b'why') + blob(4, 0, b'x')
+    blobs += blob(5, 0, b'hostname h\nosrelease 6.1\nversion 6\narch x86_64\ncpudesc c\ncpuid i\ncmdline a\\nb\\\\\ncmdline c\nnrcpus_online 2\n'
+                     b'nrcpus_available 4\ntotal_mem_kib 5\nclockid 1\nwall_ns 6\nmonotonic_ns 7\nother 8\nbad x\nnone\n')
+    blobs += blob(1, 44, b'damaged') + blob(1, 42, entry) + blob(5, 0, b'hostname h2\n')
+    ours = stream()
+    # 1: converted by itself, 2: compressed, 4: as a pipe
+    for flags in (0, 1, 3, 5):
+        tracing = blob(3, 0, our_tracing()) if flags & 1 else b''
+        seed('recording', f'all-{flags}', bytes([flags]) + ours + side + blobs + tracing)
+    for flags in (0, 1, 5):
+        seed('recording', f'ours-{flags}', bytes([flags]) + ours)
+        seed('recording', f'perf-{flags}', bytes([flags]) + side + blobs)
+    torn = blob(2, 9, btf, 3)
+    seed('recording', 'torn', b'\1' + ours + torn[:len(torn) // 2] + blobs)
+    for name, text in (('no-point', event(GET, 1, 1, point=99)), ('type', record(TYPE, pack('<IiiIII', 1 << 20, 1, 1, 4, 8, 0) + b'x\0')),
+                       ('point', record(POINT, pack('<IIIiQQII', 1 << 24, 1, 1, 1, 0, 0, 0, 0) + b'x\0')), ('early', perf(p.record(68, b''))),
+                       ('attr', record(ATTR, pack('<IIII', 0, 0, 0, 8) + b'x\0')), ('tracing', blob(3, 0, b'no tracing data'))):
+        for flags in (0, 1):
+            seed('recording', f'bad-{name}-{flags}', bytes([flags]) + ours + text)
+    # perf.data as perf writes it, with a program
+    full = p.attr(IP | TID | TIME | CHAIN | ID)
+    data = kernel_records(p, tail) + p.record(9, p.pack('QIIQQQQQ', 0x400100, 100, 100, 30, 7, 2, 0xfffffffffffffe00, 0x400100))
+    seed('recording', 'perf.data', p.file([(full, [7])], data, list(features(p, entry, btf))))
+    # and with events of ours, whose raw parts are right or not
+    raw = p.attr(TIME | RAW | IDENT)
+    names = [b'reftrace:obj_get', b'reftrace:meta_type', b'reftrace:meta_command', b'reftrace:meta_status', b'reftrace:obj_none']
+    desc = p.pack('II', len(names), 128) + join(raw + p.pack('I', 1) + p.string(n) + p.pack('Q', 7 + i) for i, n in enumerate(names))
+
+    def meta(content, text=b'x\0'):
+        return b'\0' * 8 + pack('<II', len(text) << 16 | 16 + len(content), len(content) << 16 | 16) + content + text
+
+    def sample(ident, content, time=5):
+        return p.record(9, p.pack('QQI', ident, time, len(content)) + content)
+
+    def op(batch, turn, seq):
+        return pack('<IIIIIhhHHB3xQQQII', 0, 100, 1, 0, batch, turn, 1, 1, 0, GET, 0, 0, 0x1000, 1, seq)
+    data = sample(8, meta(record(TYPE, pack('<IiiIII', 1, 1, 16, 4, 64, 4) + b'obj\0'))) + sample(7, op(0, 0, 1))
+    # the next batch stands as it was, and one does not fit together
+    data += sample(7, op(1, 1, 3), 7) + sample(7, op(1, -1, 2), 8) + sample(7, op(2, 5, 4), 9) + sample(7, op(2, 0, 5), 9)
+    data += sample(7, bytes(op(3, 0, 6))[:-1]) + sample(7, bytes(op(3, 0, 6)).replace(bytes([GET]) + b'\0\0\0', b'\377\0\0\0'))
+    data += sample(9, meta(b'prog\0-x\0')) + sample(10, meta(pack('<i', 256))) + sample(7, b'short') + sample(8, meta(b'bad'))
+    data += sample(8, b'none') + sample(10, meta(b'x')) + sample(11, b'')
+    seed('recording', 'own.data', p.file([(raw, [7 + i]) for i in range(len(names))], data, [(12, desc)]))
+
+
+MAKERS = {'archive': archive, 'perfdata': perfdata, 'bpfinsn': bpfinsn, 'bpfimage': bpfimage, 'spool': spool, 'recording': recording}
+
+
+def make(target):
+    """-> {name: bytes with their fields}"""
+    if target in MAKERS and not any(of == target for of, _ in made):
+        MAKERS[target]()
+    return {name: data for (of, name), data in made.items() if of == target}
+
+
+def main():
+    out = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent / 'corpus'
+    for target in MAKERS:
+        (out / target).mkdir(parents=True, exist_ok=True)
+        for name, data in make(target).items():
+            (out / target / name).write_bytes(data)
+
+
+if __name__ == '__main__':
+    main()
