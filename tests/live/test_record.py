@@ -418,7 +418,7 @@ class Steering(Record):
         pid = int(re.search(r'pid (\d+)', out).group(1))
         files = sorted(folder.iterdir())
         for file in files:
-            self.assertRegex(file.name, r'^x\.\d{16}$')
+            self.assertRegex(file.name, r'^x\.\d{16}(-\d+)?$')
             spool = Spool(file)
             # each file says for itself who ran where
             self.assertEqual(spool.attrs[1].name, 'cpu-clock')
