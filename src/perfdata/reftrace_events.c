@@ -31,12 +31,12 @@ static const struct rt_perf_field_spec op_fields[] = {
 	FIELD(object, "u64"), FIELD(count, "u32"),      FIELD(seq, "u32"),
 };
 
+/* perf report takes samples of one text together: only what tells objects apart is in it */
 static const char op_print[] =
-	"\"object=0x%llx count=%d delta=%hd point=%u flags=%s sp=0x%llx aux=0x%llx seq=0x%x\", REC->object, "
-	"REC->count, "
-	"REC->delta, REC->point, __print_flags(REC->flags, \"|\", { 0x1, \"count-read\" }, { 0x2, \"count-exact\" }, "
+	"\"object=0x%llx count=%d delta=%hd flags=%s aux=0x%llx\", REC->object, REC->count, "
+	"REC->delta, __print_flags(REC->flags, \"|\", { 0x1, \"count-read\" }, { 0x2, \"count-exact\" }, "
 	"{ 0x4, \"hidden\" }, { 0x8, \"at-return\" }, { 0x10, \"inline\" }, { 0x20, \"no-object\" }, "
-	"{ 0x40, \"count-fault\" }, { 0x80, \"inherited\" }), REC->sp, REC->aux, REC->seq";
+	"{ 0x40, \"count-fault\" }, { 0x80, \"inherited\" }), REC->aux";
 
 static const struct rt_perf_field_spec meta_fields[] = {
 	{ .name = "text", .type = "char", .offset = 8, .size = 4, .is_signed = true, .data_loc = true },

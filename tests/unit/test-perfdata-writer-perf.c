@@ -275,7 +275,7 @@ static void check_script(const char *perf, const char *input)
 	recorded_says(out, "reftrace:meta_type: type 1 obj [4 bytes]");
 	recorded_says(out,
 		      "worker 4243 [001] 1.000002: reftrace:struct_obj_get: object=0x7f0000001040 count=1 delta=-1 "
-		      "point=3 flags=count-exact|hidden sp=0x7ffffffde000 aux=0x7 seq=0x100001\n");
+		      "flags=count-exact|hidden aux=0x7\n");
 	assert_int_equal(recorded_count(out, " work"), GETS);
 	assert_int_equal(recorded_count(out, " outer"), GETS + TICKS - TICKS / 3);
 	free(out);
