@@ -14,8 +14,7 @@ static void overview(void)
 {
 	puts("usage: reftrace [run] [--] PROG [ARGS...]  |  reftrace COMMAND ...\n"
 	     "\n"
-	     "Traces get and put of reference-counted objects in unmodified programs and\n"
-	     "names the function that forgot a put, or put too often.\n"
+	     "Names the function that forgot a put, or put too often, in unmodified programs.\n"
 	     "\n"
 	     "Commands:");
 	for (const struct rt_command *c = rt_commands(); c->name; c++)

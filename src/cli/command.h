@@ -43,6 +43,7 @@ int cmd_archive(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_object(int argc, char **argv);
 int cmd_tree(int argc, char **argv);
+int cmd_cache(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
 int cmd_bpf(int argc, char **argv);
@@ -52,4 +53,4 @@ int cmd_version(int argc, char **argv);
 
 extern const struct argp rt_run_argp, rt_record_argp, rt_report_argp, rt_annotate_argp, rt_archive_argp, rt_script_argp,
 	rt_export_argp, rt_scan_argp, rt_doctor_argp, rt_help_argp, rt_version_argp;
-extern const struct argp rt_bpf_argp, rt_object_argp, rt_probe_argp, rt_tree_argp;
+extern const struct argp rt_bpf_argp, rt_cache_argp, rt_object_argp, rt_probe_argp, rt_tree_argp;

@@ -21,6 +21,8 @@ static const struct rt_command table[] = {
 	  "a recording with all it needs, for another machine", &rt_archive_argp },
 	{ "scan", cmd_scan, "FILE... | -p PID", "list the get/put families that would be traced", &rt_scan_argp },
 	{ "probe", cmd_probe, "markers FILE...", "list the SDT markers of programs and libraries", &rt_probe_argp },
+	{ "cache", cmd_cache, "list | show ID | add FILE... | verify | rm ID... | gc", "look after the build-id cache",
+	  &rt_cache_argp },
 	{ "bpf", cmd_bpf, "[list] | [--] PROG [ARGS...] | -a", "list BPF programs, who loaded them and what leaked",
 	  &rt_bpf_argp },
 	{ "doctor", cmd_doctor, "", "try what works on this machine, and say what would help", &rt_doctor_argp },
@@ -31,7 +33,7 @@ static const struct rt_command table[] = {
 
 /* Words of later versions: a script that uses one shall get a clear answer, not a traced program of that name. */
 static const char *const reserved[] = {
-	"diff", "cache", "top", "check", "suppress", "html", "tui", "completion", NULL,
+	"diff", "top", "check", "suppress", "html", "tui", "completion", NULL,
 };
 
 const struct rt_command *rt_commands(void)

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* cache: what the build-id cache holds, and putting in and taking out. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fs.h"
+#include "cache/cache.h"
+#include "cli/command.h"
+#include "cli/failure.h"
+#include "cli/options.h"
+#include "probe/definition.h"
+#include "report/words.h"
+
+enum { OPT_OLDER = 0x1000, OPT_MAX_SIZE, OPT_DIR, PREFIX_MIN = 4 };
+
+struct cache_options {
+	struct rt_options common; /* first: argp hands it on */
+	const char *root;
+	uint64_t older_ns;
+};
+
+static const struct argp_option own[] = {
+	{ "buildid-dir", OPT_DIR, "DIR", 0, "the cache is DIR (default $PERF_BUILDID_DIR, else ~/.debug)", 1 },
+	{ "older", OPT_OLDER, "TIME", 0, "rm: what was not used for TIME: 24h, 30m", 1 },
+	{ "max-size", OPT_MAX_SIZE, "SIZE", 0, "gc: the least recently used go until the rest has SIZE: 5G, 500M", 1 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct cache_options *options = state->input;
+
+	switch (key) {
+	case OPT_DIR:
+		options->root = arg;
+		return 0;
+	case OPT_OLDER:
+		return rt_option_fault(&options->common, rt_parse_duration(arg, &options->older_ns));
+	case OPT_MAX_SIZE:
+		return rt_option_fault(&options->common, rt_parse_size(arg, &options->common.max_size));
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp cache_argp = { own, parse };
+static const struct argp_child children[] = { { &cache_argp }, { &rt_common_argp }, { 0 } };
+const struct argp rt_cache_argp = { NULL, rt_parse_operands,
+				    "list\nshow ID|FILE\nadd FILE...\nverify\nrm ID|FILE...\ngc --max-size SIZE",
+				    "Looks after the build-id cache that perf uses as well.", children };
+
+struct job {
+	const struct cache_options *options;
+	struct rt_cache *cache;
+	struct rt_cache_item *items;
+	size_t count;
+	struct rt_arena arena;
+	int status;
+};
+
+static const char *hex(struct job *j, const struct rt_cache_item *item)
+{
+	char *text = rt_arena_alloc(&j->arena, 2 * RT_CACHE_ID_MAX + 1);
+
+	return text ? rt_build_id_text(item->id, item->id_size, text) : "";
+}
+
+static const char *parts(struct job *j, const struct rt_cache_item *item)
+{
+	const char *text = "";
+
+	for (int part = 0; part <= RT_CACHE_KALLSYMS; part++)
+		if (item->has[part])
+			text = rt_format(&j->arena, "%s%s%s", text, *text ? "," : "",
+					 rt_cache_part_name((enum rt_cache_part)part));
+	return text;
+}
+
+static void list_item(struct job *j, const struct rt_cache_item *item)
+{
+	printf("%-40s %10s  %s  (%s)\n", hex(j, item), rt_bytes_text(&j->arena, item->bytes),
+	       item->path ? rt_clean(&j->arena, item->path) : "?", parts(j, item));
+}
+
+static struct rt_error *list(struct job *j)
+{
+	for (size_t i = 0; i < j->count; i++)
+		list_item(j, &j->items[i]);
+	return NULL;
+}
+
+/* The item of a build-id, of its beginning, or of a file's own. */
+static struct rt_error *find(struct job *j, const char *name, const struct rt_cache_item **ret)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+	const struct rt_cache_item *found = NULL;
+	char id[2 * RT_BUILD_ID_MAX + 1];
+
+	if (strchr(name, '/')) {
+		RT_TRY(rt_image_open(name, &image));
+		name = rt_build_id_text(image->build_id, image->build_id_size, id);
+	}
+	for (size_t i = 0; i < j->count && strlen(name) >= PREFIX_MIN; i++) {
+		if (strncmp(hex(j, &j->items[i]), name, strlen(name)) != 0)
+			continue;
+		if (found)
+			return rt_error_new(RT_E_USAGE, "several build-ids begin with %s", name);
+		found = &j->items[i];
+	}
+	if (!found)
+		return rt_error_fix(
+			rt_error_new(RT_E_NOT_FOUND, "%s has no build-id %s", rt_cache_root(j->cache), name),
+			"list: reftrace cache list");
+	*ret = found;
+	return NULL;
+}
+
+static struct rt_error *show(struct job *j, const char *name)
+{
+	const struct rt_cache_item *item;
+	const char *why;
+	struct rt_probes probes;
+
+	RT_TRY(find(j, name, &item));
+	list_item(j, item);
+	why = rt_cache_check(j->cache, item);
+	if (why) {
+		printf("  cannot be used: %s\n", why);
+		j->status = RT_EXIT_TRUST;
+	}
+	RT_TRY(rt_cache_read_probes(j->cache, item->id, item->id_size, &probes));
+	for (size_t i = 0; i < probes.entries.len; i++) {
+		const struct rt_probes_entry *e = &probes.entries.data[i];
+
+		printf("  %c%s\n", e->sdt ? '%' : '#', rt_clean(&j->arena, e->spec));
+		for (size_t n = 0; n < e->lines.len; n++)
+			printf("      %s\n", rt_clean(&j->arena, e->lines.data[n]));
+	}
+	if (probes.dropped)
+		printf("  %zu lines are no entries: perf refuses such a file; the next change leaves them out\n",
+		       probes.dropped);
+	rt_probes_deinit(&probes);
+	return NULL;
+}
+
+struct markers {
+	const struct rt_image *image;
+	const struct rt_symtab *symtab;
+	const char *path;
+	const struct rt_sdt_marker *list;
+	size_t count, dropped;
+};
+
+/* All lines of one marker's name: it may have been compiled in at several places. */
+static struct rt_error *add_marker(struct rt_probes *probes, struct markers *m, size_t first)
+{
+	const struct rt_sdt_marker *marker = &m->list[first];
+	RT_VEC(char *) lines = { 0 };
+	struct rt_error *err = NULL;
+	char spec[512];
+
+	snprintf(spec, sizeof(spec), "sdt_%s:%s=%s", marker->provider, marker->name, marker->name);
+	for (size_t i = 0; i < m->count && !err; i++) {
+		struct rt_sink text;
+		unsigned dropped = 0;
+		char *line;
+
+		if (strcmp(m->list[i].provider, marker->provider) != 0 || strcmp(m->list[i].name, marker->name) != 0)
+			continue;
+		if (i < first) /* its first one brought them all */
+			goto out;
+		rt_sink_init_memory(&text);
+		err = rt_marker_definition(m->image, m->symtab, &m->list[i], m->path, &text, &dropped);
+		if (!err)
+			err = rt_sink_end(&text);
+		line = err ? NULL : strdup(text.buffer);
+		if (line && !rt_vec_push(&lines, line)) {
+			free(line);
+			err = rt_error_nomem();
+		}
+		rt_sink_deinit(&text);
+		m->dropped += dropped;
+		/* what is not in the file is no probe, and no reason to have none */
+		(void)rt_error_catch(&err, RT_E_UNARMED);
+	}
+	if (!err && lines.len)
+		err = rt_probes_set(probes, true, spec, (const char *const *)lines.data, lines.len);
+out:
+	for (size_t i = 0; i < lines.len; i++)
+		free(lines.data[i]);
+	rt_vec_deinit(&lines);
+	return err;
+}
+
+static struct rt_error *add_markers(struct rt_probes *probes, void *arg)
+{
+	struct markers *m = arg;
+
+	for (size_t i = 0; i < m->count; i++)
+		RT_TRY(add_marker(probes, m, i));
+	return NULL;
+}
+
+static struct rt_error *add_probes(struct job *j, const struct rt_image *image, const char *path)
+{
+	_cleanup_(rt_symtab_destroyp) struct rt_symtab *symtab = NULL;
+	_cleanup_free_ struct rt_sdt_marker *list = NULL;
+	struct markers m = { .image = image, .path = path };
+
+	RT_TRY(rt_symtab_create(image, &symtab));
+	m.symtab = symtab;
+	RT_TRY(rt_sdt_read(image, &list, &m.count));
+	m.list = list;
+	if (!m.count)
+		return NULL;
+	RT_TRY(rt_cache_change_probes(j->cache, image->build_id, image->build_id_size, path, add_markers, &m));
+	if (m.dropped)
+		printf("  %zu argument%s of its markers left out: tracefs has no words for them\n", m.dropped,
+		       rt_plural(m.dropped));
+	return NULL;
+}
+
+static struct rt_error *add(struct job *j, const char *name)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+	_cleanup_free_ char *path = realpath(name, NULL);
+	_cleanup_close_ int fd = -1;
+	bool made = false;
+
+	RT_TRY(rt_fs_open_file(AT_FDCWD, name, false, &fd));
+	RT_TRY(rt_image_open_fd(fd, name, &image));
+	if (!path)
+		return rt_error_nomem();
+	RT_TRY(rt_cache_put_fd(j->cache, image->build_id, image->build_id_size, path, RT_CACHE_ELF, fd, &made));
+	printf("%s %s%s\n", made ? "added" : "was there", rt_clean(&j->arena, path),
+	       image->build_id_is_hash ? "  (no build-id: by the hash of its content)" : "");
+	RT_TRY(rt_image_find_debug(image, AT_FDCWD));
+	if (image->debug)
+		RT_TRY(rt_cache_put(j->cache, image->build_id, image->build_id_size, path, RT_CACHE_DEBUG,
+				    image->debug->bytes, NULL));
+	return add_probes(j, image, path);
+}
+
+static struct rt_error *verify(struct job *j)
+{
+	size_t bad = 0;
+
+	for (size_t i = 0; i < j->count; i++) {
+		const char *why = rt_cache_check(j->cache, &j->items[i]);
+
+		if (!why)
+			continue;
+		printf("%s  %s: %s\n", hex(j, &j->items[i]),
+		       j->items[i].path ? rt_clean(&j->arena, j->items[i].path) : "?", why);
+		bad++;
+	}
+	printf("%zu of %zu build-ids can be used\n", j->count - bad, j->count);
+	j->status = bad ? RT_EXIT_TRUST : RT_EXIT_OK;
+	return NULL;
+}
+
+static struct rt_error *take_out(struct job *j, const struct rt_cache_item *item)
+{
+	RT_TRY(rt_cache_remove(j->cache, item->id, item->id_size));
+	printf("removed %s  %s\n", hex(j, item), item->path ? rt_clean(&j->arena, item->path) : "?");
+	return NULL;
+}
+
+static struct rt_error *remove_older(struct job *j)
+{
+	int64_t before = (int64_t)time(NULL) - (int64_t)(j->options->older_ns / 1000000000);
+
+	for (size_t i = 0; i < j->count; i++)
+		if (j->items[i].used_s < before)
+			RT_TRY(take_out(j, &j->items[i]));
+	return NULL;
+}
+
+static int by_use(const void *a, const void *b)
+{
+	const struct rt_cache_item *x = a, *y = b;
+
+	return (x->used_s > y->used_s) - (x->used_s < y->used_s);
+}
+
+static struct rt_error *collect(struct job *j)
+{
+	uint64_t sum = 0;
+
+	if (!j->options->common.max_size)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "cache gc: how much may stay?"),
+				    "reftrace cache gc --max-size 5G");
+	for (size_t i = 0; i < j->count; i++)
+		sum += j->items[i].bytes;
+	if (j->count)
+		qsort(j->items, j->count, sizeof(j->items[0]), by_use);
+	for (size_t i = 0; i < j->count && sum > j->options->common.max_size; i++) {
+		RT_TRY(take_out(j, &j->items[i]));
+		sum -= j->items[i].bytes;
+	}
+	printf("%s left\n", rt_bytes_text(&j->arena, sum));
+	return NULL;
+}
+
+static struct rt_error *each(struct job *j, struct rt_error *(*act)(struct job *j, const char *name))
+{
+	for (size_t i = 1; i < j->options->common.operands.len; i++)
+		RT_TRY(act(j, j->options->common.operands.data[i]));
+	return NULL;
+}
+
+static struct rt_error *take_out_named(struct job *j, const char *name)
+{
+	const struct rt_cache_item *item;
+
+	RT_TRY(find(j, name, &item));
+	return take_out(j, item);
+}
+
+static struct rt_error *act(struct job *j)
+{
+	size_t names = j->options->common.operands.len;
+	const char *verb = names ? j->options->common.operands.data[0] : "";
+
+	if (!strcmp(verb, "list") && names == 1)
+		return list(j);
+	if (!strcmp(verb, "verify") && names == 1)
+		return verify(j);
+	if (!strcmp(verb, "gc") && names == 1)
+		return collect(j);
+	if (!strcmp(verb, "show") && names > 1)
+		return each(j, show);
+	if (!strcmp(verb, "add") && names > 1)
+		return each(j, add);
+	if (!strcmp(verb, "rm") && names > 1 && !j->options->older_ns)
+		return each(j, take_out_named);
+	if (!strcmp(verb, "rm") && names == 1 && j->options->older_ns)
+		return remove_older(j);
+	return rt_error_fix(
+		rt_error_new(RT_E_USAGE, "cache: list, show, add, verify, rm or gc is needed, with what it takes"),
+		"reftrace help cache");
+}
+
+static struct rt_error *with_cache(const struct cache_options *options, int *ret_status)
+{
+	_cleanup_(rt_cache_closep) struct rt_cache *cache = NULL;
+	struct job j = { .options = options };
+	const char *verb = options->common.operands.len ? options->common.operands.data[0] : "";
+	struct rt_error *err;
+
+	RT_TRY(rt_cache_open(options->root, !strcmp(verb, "add"), &cache));
+	j.cache = cache;
+	RT_TRY(rt_cache_list(cache, &j.items, &j.count));
+	err = act(&j);
+	*ret_status = j.status;
+	rt_cache_items_free(j.items, j.count);
+	rt_arena_deinit(&j.arena);
+	return err;
+}
+
+int cmd_cache(int argc, char **argv)
+{
+	struct cache_options options = { .root = NULL };
+	struct rt_error *err = rt_options_parse(&rt_cache_argp, argc, argv, &options.common);
+	int status = RT_EXIT_OK;
+
+	if (!err && options.common.help)
+		rt_options_help(&rt_cache_argp, "cache", stdout);
+	else if (!err)
+		err = with_cache(&options, &status);
+	if (err)
+		status = rt_failure(err);
+	rt_options_deinit(&options.common);
+	return status;
+}

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The build-id cache beside perf's own commands on the same folder."""
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+import live
+
+PYTHON = '/usr/bin/python3.11'
+
+
+def entries(path):
+    """{header: [line]} of a probes file"""
+    found, last = {}, None
+    for line in pathlib.Path(path).read_text(encoding='utf-8').splitlines():
+        if line[:1] in '%#':
+            last = line
+            found[last] = []
+        else:
+            found[last].append(line)
+    return found
+
+
+class Cache(live.LiveTest):
+    def setUp(self):
+        live.need_binary()
+        self.root = live.temp_path('cache')
+        self.program = live.program('missing-put', 'gcc', ('-g', '-O1'))
+
+    def call(self, *words, status=0):
+        run = live.call('cache', '--buildid-dir', self.root, *words)
+        self.assertEqual(run.status, status, str(run))
+        return run.stdout
+
+    def perf(self, *words):
+        return subprocess.run(['perf', '--buildid-dir', str(self.root), *map(str, words)], capture_output=True, text=True,
+                              check=True).stdout
+
+    def build_id(self, path):
+        text = subprocess.run(['readelf', '-n', str(path)], capture_output=True, text=True, check=True).stdout
+        return text.split('Build ID: ')[1].split()[0]
+
+    def test_perf_finds_what_we_add(self):
+        self.call('add', self.program)
+        ident = self.build_id(self.program)
+        self.assertIn(ident, self.perf('buildid-cache', '-l'))
+        self.assertIn(ident, self.call('list'))
+        self.perf('buildid-cache', '-r', self.program)
+        self.assertNotIn(ident, self.call('list'))
+
+    def test_we_find_what_perf_adds(self):
+        self.perf('buildid-cache', '-a', self.program)
+        ident = self.build_id(self.program)
+        self.assertIn('1 of 1', self.call('verify'))
+        self.assertIn(str(self.program), self.call('show', ident[:6]))
+        self.call('rm', self.program)
+        self.assertEqual(self.perf('buildid-cache', '-l'), '')
+        self.assertEqual([p for p in self.root.rglob('*') if not p.is_dir()], [])
+
+    @unittest.skipUnless(os.access(PYTHON, os.X_OK), f'{PYTHON} is not installed')
+    def test_markers_as_perf_writes_them(self):
+        ident = self.build_id(PYTHON)
+        self.perf('buildid-cache', '-a', PYTHON)
+        place = next(self.root.rglob(ident)) / 'probes'
+        want = entries(place)
+        self.assertEqual(len(want), 8)
+        shutil.rmtree(self.root)
+        self.call('add', PYTHON)
+        self.assertEqual(entries(next(self.root.rglob(ident)) / 'probes'), want)
+        self.assertIn('sdt_python:gc__start', self.perf('list', 'sdt'))
+
+    def test_operands(self):
+        """Each marker's line is one that the kernel takes; what has no words there is said."""
+        program = live.program('operands', 'gcc', ('-O2',))
+        self.assertIn('2 arguments of its markers left out', self.call('add', program))
+        lines = sum(entries(next(self.root.rglob(self.build_id(program))) / 'probes').values(), [])
+        self.assertEqual(len(lines), 15)
+        live.need_engine()
+        for line in lines:
+            with open('/sys/kernel/tracing/uprobe_events', 'r+', encoding='utf-8') as f:
+                f.write(line.replace('p:sdt_op/', f'p:operands{os.getpid()}/') + '\n')
+            with open('/sys/kernel/tracing/uprobe_events', 'r+', encoding='utf-8') as f:
+                f.write(f'-:operands{os.getpid()}/{line.split()[0].split("/")[1]}\n')
+
+    def test_user_probes_stay(self):
+        self.call('add', PYTHON if os.access(PYTHON, os.X_OK) else self.program)
+        self.perf('probe', '-q', '--cache', '-x', self.program, f'kept{os.getpid()}:here=main')
+        subprocess.run(['perf', 'probe', '-q', '-d', f'kept{os.getpid()}:here'], check=True)
+        self.call('add', self.program)
+        self.assertIn(f'#kept{os.getpid()}:here=main', self.call('show', self.program))
+
+    def test_short_and_no_build_id(self):
+        """8 bytes, as lld makes them by default, and none at all: listed, used, removed."""
+        short, none = live.temp_path('short'), live.temp_path('none')
+        for path, option in ((short, '-Wl,--build-id=0x0102030405060708'), (none, '-Wl,--build-id=none')):
+            subprocess.run(['gcc', '-x', 'c', '-', '-o', str(path), option], input='int main(void) { return 0; }', text=True,
+                           check=True)
+        self.call('add', short)
+        self.assertIn('by the hash of its content', self.call('add', none))
+        self.assertIn('0102030405060708 ', self.call('list'))
+        self.assertIn('2 of 2', self.call('verify'))
+        self.call('rm', '01020304')
+        self.call('rm', none)
+        self.assertEqual(self.call('list'), '')
+
+    def test_a_file_that_was_changed(self):
+        """perf links files: what is written over later is not taken for what ran."""
+        copy = live.temp_path('changing')
+        shutil.copy(self.program, copy)
+        self.perf('buildid-cache', '-a', copy)
+        other = live.program('error-path', 'gcc', ('-g', '-O1'))
+        with open(copy, 'r+b') as f:
+            f.write(pathlib.Path(other).read_bytes())
+        elf = next(self.root.rglob('elf'))
+        if not os.path.samefile(elf, copy):  # this perf copies
+            shutil.copy(other, elf)
+        self.assertIn('another build-id', self.call('verify', status=24))
+
+    def test_gc_takes_the_oldest(self):
+        others = [live.program(name, 'gcc', ('-g', '-O1')) for name in ('error-path', 'extra-put')]
+        for age, path in ((300, self.program), (200, others[0]), (100, others[1])):
+            self.call('add', path)
+            elf = next(self.root.rglob(self.build_id(path))) / 'elf'
+            then = elf.stat().st_mtime - age * 86400
+            os.utime(elf, (then, then))
+        size = (next(self.root.rglob(self.build_id(others[1]))) / 'elf').stat().st_size
+        self.call('rm', '--older', f'{250 * 24}h')
+        self.assertNotIn(self.build_id(self.program), self.call('list'))
+        self.call('gc', '--max-size', str(size))
+        left = self.call('list').splitlines()
+        self.assertEqual(len(left), 1)
+        self.assertIn(self.build_id(others[1]), left[0])
+
+    def test_faults(self):
+        self.assertIn('no build-id', live.call('cache', '--buildid-dir', self.root, 'show', 'abcd').stderr)
+        for words in (['gc'], ['rm'], ['add'], ['rm', '--older', '1h', 'abcd'], ['nothing']):
+            self.assertEqual(live.call('cache', '--buildid-dir', self.root, *words).status, 2, words)
+
+
+if __name__ == '__main__':
+    unittest.main()
