@@ -37,6 +37,7 @@ static void type_deinit(struct lt_type *t)
 {
 	rt_map_deinit(&t->api);
 	rt_map_deinit(&t->exact);
+	rt_vec_deinit(&t->pairs);
 	rt_map_deinit(&t->stat_of);
 	rt_vec_deinit(&t->stats);
 	rt_intern_deinit(&t->shape_ids);

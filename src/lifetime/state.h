@@ -228,6 +228,8 @@ struct lt_stat {
 	uint64_t opened, closed, objects;
 	uint64_t newest_ns; /* when the last reference that got closed was taken */
 	uint64_t last_inc;  /* for counting objects once */
+	uint32_t mate;      /* the put site that closed a reference of this one last */
+	uint32_t pair;      /* and index + 1 in type.pairs of the two, 0 = there is none */
 };
 
 /* Where the numbers of a site are: index in stats + 1, 0 = not known. */
@@ -270,9 +272,10 @@ struct lt_type {
 	struct lt_counting counting;
 	bool unarmed; /* some function of the type is not probed: only the counter tells what it did */
 	bool has_new, has_free;
-	bool shared;           /* some object was worked on by more than one thread */
-	struct rt_map exact;   /* (get site, put site) -> closed in one activation, dead objects */
-	struct rt_map stat_of; /* site -> index of stats */
+	bool shared;            /* some object was worked on by more than one thread */
+	struct rt_map exact;    /* (get site, put site) -> index of pairs */
+	RT_VEC(uint64_t) pairs; /* closed in one activation, dead objects */
+	struct rt_map stat_of;  /* site -> index of stats */
 	RT_VEC(struct lt_stat) stats;
 	struct lt_stat_known stats_known[LT_STATS_KNOWN];
 	uint64_t healthy; /* dead objects that the model was learnt from */
