@@ -22,31 +22,51 @@ struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t 
 	return p ? (struct lt_inc *)(uintptr_t)*p : NULL;
 }
 
-void lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e)
+static uint32_t type_of(const struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
-	uint32_t type = e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
-
-	if (type)
-		rt_map_prefetch(&lt->by_object, inc_key(e->head.pid, type - 1, e->object));
+	return e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
 }
 
-const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e)
+uint64_t lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
-	uint32_t type = e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
-	const struct lt_inc *inc = type ? lt_inc_find(lt, e->head.pid, type - 1, e->object) : NULL;
+	uint32_t type = type_of(lt, e);
 
-	for (size_t i = 0; inc && i < offsetof(struct lt_inc, older); i += 64)
-		__builtin_prefetch((const char *)inc + i, 1);
+	return type ? rt_map_prefetch(&lt->by_object, inc_key(e->head.pid, type - 1, e->object)) : 0;
+}
+
+static void fetch(const void *at, size_t size)
+{
+	const char *end = (const char *)at + size;
+
+	for (const char *line = at; line < end; line += LT_LINE)
+		__builtin_prefetch(line, 1);
+	/* what does not begin with a line may end in one more */
+	if (size % LT_LINE)
+		__builtin_prefetch(end - 1, 1);
+}
+
+const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint64_t hash)
+{
+	uint32_t type = type_of(lt, e);
+	uint64_t *at = type && hash ? rt_map_get_hashed(&lt->by_object, inc_key(e->head.pid, type - 1, e->object), hash)
+				    : NULL;
+	const struct lt_inc *inc = at ? (const struct lt_inc *)(uintptr_t)*at : NULL;
+
+	if (inc)
+		fetch(inc, offsetof(struct lt_inc, older));
 	return inc;
 }
 
 void lt_inc_fetch_ledger(const struct lt_inc *inc)
 {
-	if (!inc->nr)
+	if (inc->life == LT_LIVE) {
+		if (inc->nr < inc->cap)
+			fetch(&inc->ledger[inc->nr], sizeof(*inc->ledger));
 		return;
-	__builtin_prefetch(&inc->ledger[inc->nr - 1], 1);
-	if (inc->nr < inc->cap)
-		__builtin_prefetch((char *)&inc->ledger[inc->nr + 1] - 1, 1);
+	}
+	/* the next life at its address begins, and this one is paired */
+	fetch(&inc->older, sizeof(*inc) - offsetof(struct lt_inc, older));
+	fetch(inc->ledger, inc->nr * sizeof(*inc->ledger));
 }
 
 /* the life that an event is about; the hint is one that was looked up a few events before */
@@ -254,12 +274,12 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 		lt_life_incomplete(lt, inc);
 		return;
 	}
-	inc->shared |= inc->last_tid && inc->last_tid != seen->ev.tid;
+	inc->shared |= (inc->last_tid != 0) & (inc->last_tid != seen->ev.tid);
 	lt_inc_type(lt, inc)->shared |= inc->shared;
 	inc->last_tid = seen->ev.tid;
 	inc->last_ns = seen->ev.time_ns;
 	inc->balance += seen->ev.delta;
-	if (seen->ev.delta >= 0 || !inc->known || inc->balance > 0)
+	if (inc->balance > 0 || seen->ev.delta >= 0 || !inc->known)
 		return;
 	inc->soft = !audited;
 	lt_inc_type(lt, inc)->put_deaths++;
