@@ -99,12 +99,33 @@ static void list_remove(struct lt_inc **newest, struct lt_inc *inc)
 		inc->older->newer = inc->newer;
 }
 
+/* events that the ledgers of a dead object have room for */
+static size_t grave_events(const struct lt_inc *inc)
+{
+	return inc->cap + (inc->before ? inc->before->cap : 0u);
+}
+
+static void grave_add(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	list_add(&lt->grave_new, inc);
+	if (!lt->grave_old)
+		lt->grave_old = inc;
+	lt->graves++;
+	lt->grave_events += grave_events(inc);
+}
+
 static void grave_remove(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	if (lt->grave_old == inc)
 		lt->grave_old = inc->newer;
 	list_remove(&lt->grave_new, inc);
 	lt->graves--;
+	lt->grave_events -= grave_events(inc);
+}
+
+static bool graves_exceed(const struct rt_lifetime *lt, unsigned times)
+{
+	return lt->graves > times * LT_GRAVES || lt->grave_events > times * (size_t)LT_GRAVE_EVENTS;
 }
 
 static void recycle(struct rt_lifetime *lt, struct lt_inc *inc)
@@ -152,10 +173,10 @@ static void trim_graves(struct rt_lifetime *lt)
 	struct lt_inc *inc = lt->grave_old;
 
 	/* what was used after its death is evidence and stays */
-	for (unsigned tries = 0; lt->graves > LT_GRAVES && inc && tries < 64; tries++) {
+	for (unsigned tries = 0; graves_exceed(lt, 1) && inc && tries < 64; tries++) {
 		struct lt_inc *newer = inc->newer;
 
-		if (!inc->post || lt->graves > 2 * LT_GRAVES) {
+		if (!inc->post || graves_exceed(lt, 2)) {
 			if (lt_inc_find(lt, inc->pid, inc->type, inc->object) == inc)
 				rt_map_remove(&lt->by_object, inc_key(inc->pid, inc->type, inc->object), NULL);
 			bury(lt, inc);
@@ -179,10 +200,7 @@ void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, u
 			type->first_death_ns = time_ns;
 	}
 	list_remove(&lt->live, inc);
-	list_add(&lt->grave_new, inc);
-	if (!lt->grave_old)
-		lt->grave_old = inc;
-	lt->graves++;
+	grave_add(lt, inc);
 	trim_graves(lt);
 }
 

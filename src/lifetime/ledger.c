@@ -128,6 +128,8 @@ static bool make_room(struct rt_lifetime *lt, struct lt_inc *inc)
 		memcpy(bigger, inc->ledger, inc->nr * sizeof(*bigger));
 		block_free(lt, inc->ledger, inc->cap);
 	}
+	if (inc->life != LT_LIVE)
+		lt->grave_events += cap - inc->cap;
 	inc->ledger = bigger;
 	inc->cap = (uint16_t)cap;
 	return true;

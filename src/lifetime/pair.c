@@ -82,7 +82,18 @@ enum { NONE = LT_UNITS_MAX };
 struct openers {
 	uint16_t newest; /* NONE: there is none */
 	uint16_t older[LT_UNITS_MAX];
+	uint32_t act[LT_UNITS_MAX], up[LT_UNITS_MAX]; /* of their events, which lie far apart */
 };
+
+static void openers_add(struct openers *o, const struct lt_inc *inc, const struct lt_units *u, unsigned unit)
+{
+	const struct lt_event *e = event_of(inc, &u->u[unit]);
+
+	o->older[unit] = o->newest;
+	o->act[unit] = e ? e->act : 0;
+	o->up[unit] = e ? e->up : 0;
+	o->newest = (uint16_t)unit;
+}
 
 /* the link that leads to the opener that closer c ends for sure, NULL: none */
 static uint16_t *certain_opener(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *u,
@@ -96,8 +107,11 @@ static uint16_t *certain_opener(const struct rt_lifetime *lt, const struct lt_in
 	/* by its activation alone no closer is surer than 2 */
 	most = !ec ? 0 : ec->slot || (ec->flags & LT_EV_TRANSFER) ? 3 : ec->act && function ? 2 : 0;
 	for (; *link != NONE && best_sure < most; link = &openers->older[*link]) {
-		int sure = certain(lt, inc, &u->u[*link], ec, function);
+		int sure;
 
+		if (most == 2 && openers->act[*link] != ec->act && openers->up[*link] != ec->act)
+			continue;
+		sure = certain(lt, inc, &u->u[*link], ec, function);
 		if (sure > best_sure) {
 			best_sure = sure;
 			best = link;
@@ -177,8 +191,7 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
 		uint16_t *link;
 
 		if (ret->u[c].opens) {
-			openers.older[c] = openers.newest;
-			openers.newest = (uint16_t)c;
+			openers_add(&openers, inc, ret, c);
 			continue;
 		}
 		link = certain_opener(lt, inc, ret, &openers, &ret->u[c]);

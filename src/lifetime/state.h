@@ -28,6 +28,7 @@ enum {
 	LT_RECENT = 8,             /* events of a life that are looked back through; a power of two */
 	LT_NODES = 8,              /* nodes of two stacks that are compared at once */
 	LT_GRAVES = 1 << 14,       /* dead objects whose ledger is kept */
+	LT_GRAVE_EVENTS = 1 << 21, /* and for how many events these have room: 96 MiB */
 	LT_SHAPES = 4096,          /* distinct shapes of one type */
 	LT_UNITS = 24,             /* open references or puts of one shape that are matched */
 	LT_WINDOW = 1 << 12,       /* records that wait for earlier ones */
@@ -400,6 +401,7 @@ struct rt_lifetime {
 	const struct lt_inc *hint; /* of the event whose turn it is */
 	struct lt_inc *live, *grave_new, *grave_old, *spare;
 	uint32_t graves;
+	size_t grave_events;   /* that their ledgers have room for */
 	void *spare_ledger[8]; /* by size class */
 
 	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
