@@ -137,7 +137,8 @@ static void see_frames(struct rt_lifetime *lt, struct lt_thread *t, const struct
 
 /*
  * How many frames the two have in common, whose outermost frames stand at one place. A node stands for all outside of
- * it, too, so equal ones are counted: where they end nobody can predict.
+ * it, too, so equal ones are counted: where they end nobody can predict. What fills up the last LT_NODES is equal to
+ * none.
  */
 static uint32_t common(const struct rt_lifetime *lt, const struct lt_stack *was, const struct lt_stack *s)
 {
@@ -148,7 +149,7 @@ static uint32_t common(const struct rt_lifetime *lt, const struct lt_stack *was,
 		for (uint32_t k = 0; k < LT_NODES; k++)
 			same += a[k] == b[k];
 	}
-	return same < most ? same : most;
+	return same;
 }
 
 /* t was last seen with a plain stack, and is again: the frames that have the same nodes are the same */
