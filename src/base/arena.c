@@ -2,6 +2,7 @@
 #include "base/arena.h"
 
 #include <stdalign.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,58 +11,54 @@
 #include "base/poison.h"
 
 /* An arena that has become large goes on in huge pages, where the kernel has some: its users jump about in it. */
-enum { BLOCK_BYTES = 64 * 1024, HUGE_BYTES = 2 * 1024 * 1024, LARGE_BYTES = 1024 * 1024 };
+enum { LINE_BYTES = 64, BLOCK_BYTES = 64 * 1024, HUGE_BYTES = 2 * 1024 * 1024, LARGE_BYTES = 1024 * 1024 };
 
 struct rt_arena_block {
 	struct rt_arena_block *next;
 	size_t used, size;
-	alignas(max_align_t) char data[];
+	alignas(LINE_BYTES) char data[];
 };
 
 static struct rt_arena_block *block_new(const struct rt_arena *arena, size_t size)
 {
-	struct rt_arena_block *b = NULL;
-	size_t want = 0;
+	bool large = arena->bytes >= LARGE_BYTES && size <= HUGE_BYTES - sizeof(struct rt_arena_block);
+	size_t bytes = sizeof(struct rt_arena_block) + (size > BLOCK_BYTES ? size : BLOCK_BYTES);
+	struct rt_arena_block *b;
 
-	if (arena->bytes >= LARGE_BYTES && size <= HUGE_BYTES - sizeof(*b)) {
-		b = aligned_alloc(HUGE_BYTES, HUGE_BYTES);
-		want = HUGE_BYTES - sizeof(*b);
-	}
-	if (b) {
-		(void)madvise(b, HUGE_BYTES, MADV_HUGEPAGE);
-		memset(b, 0, HUGE_BYTES);
-	} else {
-		want = size > BLOCK_BYTES ? size : BLOCK_BYTES;
-		b = calloc(1, sizeof(*b) + want);
-	}
-	if (b) {
-		b->size = want;
-		rt_poison(b->data, want);
-	}
+	bytes = large ? HUGE_BYTES : (bytes + LINE_BYTES - 1) & ~(size_t)(LINE_BYTES - 1);
+	b = aligned_alloc(large ? HUGE_BYTES : LINE_BYTES, bytes);
+	if (!b)
+		return NULL;
+	if (large)
+		(void)madvise(b, bytes, MADV_HUGEPAGE);
+	memset(b, 0, bytes);
+	b->size = bytes - sizeof(*b);
+	rt_poison(b->data, b->size);
 	return b;
 }
 
 void *rt_arena_alloc(struct rt_arena *arena, size_t size)
 {
-	const size_t align = alignof(max_align_t), asked = size;
+	const size_t align = size % LINE_BYTES ? alignof(max_align_t) : LINE_BYTES, asked = size;
 	struct rt_arena_block *b = arena->blocks;
-	void *p;
+	size_t at;
 
-	if (size > SIZE_MAX - 2 * align - sizeof(*b))
+	if (size > SIZE_MAX - 4 * LINE_BYTES - sizeof(*b))
 		return NULL;
-	size = (size + RT_POISON_GAP + align - 1) & ~(align - 1);
-	if (!b || b->size - b->used < size) {
+	size = (size + RT_POISON_GAP + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+	at = b ? (b->used + align - 1) & ~(align - 1) : 0;
+	if (!b || b->size < at || b->size - at < size) {
 		b = block_new(arena, size);
 		if (!b)
 			return NULL;
 		b->next = arena->blocks;
 		arena->blocks = b;
+		at = 0;
 	}
-	p = b->data + b->used;
-	rt_unpoison(p, asked);
-	b->used += size;
+	rt_unpoison(b->data + at, asked);
+	b->used = at + size;
 	arena->bytes += size;
-	return p;
+	return b->data + at;
 }
 
 char *rt_arena_strndup(struct rt_arena *arena, const char *text, size_t len)

@@ -15,7 +15,10 @@ struct rt_arena {
 	size_t bytes;                  /* handed out so far */
 };
 
-/* Zeroed, aligned for any type, valid until deinit. NULL: out of memory. */
+/*
+ * Zeroed, aligned for any type, valid until deinit. NULL: out of memory. A size that is a multiple of 64 begins with a
+ * cache line.
+ */
 void *rt_arena_alloc(struct rt_arena *arena, size_t size);
 
 /* Copy of the first len bytes of text, NUL-terminated. NULL: out of memory. */

@@ -17,8 +17,9 @@ static bool unheard(struct rt_lifetime *lt, struct lt_inc *inc, const struct rt_
 
 	if (!lt_inc_type(lt, inc)->shared)
 		return false;
-	if (!inc->doubt_ns)
+	if (!inc->doubted)
 		inc->doubt_ns = e->head.time_ns;
+	inc->doubted = true;
 	return e->head.time_ns - inc->doubt_ns <= LT_FLIGHT_NS &&
 	       (off < 0 ? -off : off) <= lt_thread_silent(lt, inc, e, inc->doubt_ns, AT_ONCE);
 }
@@ -74,7 +75,7 @@ bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_s
 		return true;
 	}
 	if (count == inc->balance) {
-		inc->doubt_ns = 0;
+		inc->doubted = false;
 		type->max_count = count > type->max_count ? count : type->max_count;
 		return true;
 	}
@@ -86,7 +87,7 @@ bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_s
 			inc->final_ns = e->head.time_ns;
 		return false;
 	}
-	inc->doubt_ns = 0;
+	inc->doubted = false;
 	inc->gap += count - inc->balance;
 	inc->balance = count;
 	lt_life_incomplete(lt, inc);

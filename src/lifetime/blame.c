@@ -193,15 +193,15 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 static unsigned climb(const struct lt_model *m, uint32_t site)
 {
 	const struct lt_site *s = lt_site(m->lt, site);
-	const struct rt_map_slot *slot;
+	const struct lt_cell *c;
 	bool closes[LT_PATH] = { false };
 	unsigned level = 0;
-	size_t pos = 0;
+	uint32_t pos = 0;
 
-	while (s->nr > 1 && (slot = rt_map_next(&m->index, &pos))) {
-		uint32_t function = lt_site_function(m->lt, (uint32_t)slot->key.b);
+	while (s->nr > 1 && (c = lt_model_next(m, site, &pos))) {
+		uint32_t function = lt_site_function(m->lt, c->site);
 
-		for (unsigned i = 0; slot->key.a == site && function && i < s->nr; i++)
+		for (unsigned i = 0; function && i < s->nr; i++)
 			closes[i] |= lt_src(m->lt, s->src[i])->function == function;
 	}
 	while (level + 1 < s->nr && !closes[level])

@@ -19,7 +19,10 @@
 #include "lifetime/answer.h"
 #include "lifetime/life.h"
 
-enum { MANY = 16 }; /* steps before a stream that runs is judged */
+enum {
+	MANY = 16, /* steps before a stream that runs is judged */
+	FITS = 8,  /* steps by which a life is judged */
+};
 
 static struct lt_counting *counting_of(struct rt_lifetime *lt, const struct lt_inc *inc)
 {
@@ -66,14 +69,16 @@ static uint64_t against(const struct lt_counting *c)
 	return c->differ + c->raced / 4;
 }
 
-static void step(struct rt_lifetime *lt, struct lt_inc *inc, bool agrees, bool race)
+/* the counter did what the operation before seen should have done to it, or not */
+static void step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen, bool agrees)
 {
+	bool race = inc->last_tid != seen->ev.tid && (int64_t)(seen->ev.time_ns - inc->last_ns) <= LT_RACE_NS;
 	struct lt_counting *c = counting_of(lt, inc);
 
 	c->agree += agrees;
 	c->differ += !agrees && !race;
 	c->raced += !agrees && race;
-	if (!race && inc->fits > -8 && inc->fits < 8)
+	if (!race && inc->fits > -FITS && inc->fits < FITS)
 		inc->fits = (int16_t)(inc->fits + (agrees ? 1 : -1));
 	if (!c->off && !agrees && against(c) >= MANY && against(c) > 2 * c->agree)
 		disbelieve(lt, inc->type);
@@ -110,9 +115,13 @@ void lt_counter_step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt
 		inc->counts = false;
 		return;
 	}
-	if (inc->counts && inc->moved)
-		step(lt, inc, seen->raw == inc->due,
-		     inc->last_tid != ev->tid && (int64_t)(ev->time_ns - inc->last_ns) <= LT_RACE_NS);
+	if (inc->counts && inc->moved) {
+		/* as nearly always: what is left to be said of it */
+		if (seen->raw == inc->due && inc->fits == FITS && !counting_of(lt, inc)->off)
+			counting_of(lt, inc)->agree++;
+		else
+			step(lt, inc, seen, seen->raw == inc->due);
+	}
 	if (inc->nr == 1 && inc->has_new && inc->born == INT32_MIN)
 		lt_counter_birth(lt, inc, seen);
 	inc->counts = true;

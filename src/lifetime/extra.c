@@ -125,15 +125,13 @@ static bool own_put_before(const struct lt_answer *a, const struct lt_inc *inc, 
 static bool closes_well(const struct lt_model *m, uint32_t g, uint32_t p)
 {
 	uint32_t function = lt_site_function(m->lt, p);
-	const struct rt_map_slot *s;
-	size_t pos = 0;
+	const struct lt_cell *c;
+	uint32_t pos = 0;
 
 	if (lt_model_pair(m, g, p) >= 1)
 		return true;
-	while (function && (s = rt_map_next(&m->index, &pos))) {
-		uint32_t other = (uint32_t)s->key.b;
-
-		if (s->key.a == g && lt_site_function(m->lt, other) == function && lt_model_pair(m, g, other) >= 1)
+	while (function && (c = lt_model_next(m, g, &pos))) {
+		if (lt_site_function(m->lt, c->site) == function && m->n.data[c->n] >= 1)
 			return true;
 	}
 	return false;

@@ -22,31 +22,51 @@ struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t 
 	return p ? (struct lt_inc *)(uintptr_t)*p : NULL;
 }
 
-void lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e)
+static uint32_t type_of(const struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
-	uint32_t type = e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
-
-	if (type)
-		rt_map_prefetch(&lt->by_object, inc_key(e->head.pid, type - 1, e->object));
+	return e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
 }
 
-const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e)
+uint64_t lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
-	uint32_t type = e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
-	const struct lt_inc *inc = type ? lt_inc_find(lt, e->head.pid, type - 1, e->object) : NULL;
+	uint32_t type = type_of(lt, e);
 
-	for (size_t i = 0; inc && i < offsetof(struct lt_inc, older); i += 64)
-		__builtin_prefetch((const char *)inc + i, 1);
+	return type ? rt_map_prefetch(&lt->by_object, inc_key(e->head.pid, type - 1, e->object)) : 0;
+}
+
+static void fetch(const void *at, size_t size)
+{
+	const char *end = (const char *)at + size;
+
+	for (const char *line = at; line < end; line += LT_LINE)
+		__builtin_prefetch(line, 1);
+	/* what does not begin with a line may end in one more */
+	if (size % LT_LINE)
+		__builtin_prefetch(end - 1, 1);
+}
+
+const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint64_t hash)
+{
+	uint32_t type = type_of(lt, e);
+	uint64_t *at = type && hash ? rt_map_get_hashed(&lt->by_object, inc_key(e->head.pid, type - 1, e->object), hash)
+				    : NULL;
+	const struct lt_inc *inc = at ? (const struct lt_inc *)(uintptr_t)*at : NULL;
+
+	if (inc)
+		fetch(inc, offsetof(struct lt_inc, older));
 	return inc;
 }
 
 void lt_inc_fetch_ledger(const struct lt_inc *inc)
 {
-	if (!inc->nr)
+	if (inc->life == LT_LIVE) {
+		if (inc->nr < inc->cap)
+			fetch(&inc->ledger[inc->nr], sizeof(*inc->ledger));
 		return;
-	__builtin_prefetch(&inc->ledger[inc->nr - 1], 1);
-	if (inc->nr < inc->cap)
-		__builtin_prefetch((char *)&inc->ledger[inc->nr + 1] - 1, 1);
+	}
+	/* the next life at its address begins, and this one is paired */
+	fetch(&inc->older, sizeof(*inc) - offsetof(struct lt_inc, older));
+	fetch(inc->ledger, inc->nr * sizeof(*inc->ledger));
 }
 
 /* the life that an event is about; the hint is one that was looked up a few events before */
@@ -79,12 +99,33 @@ static void list_remove(struct lt_inc **newest, struct lt_inc *inc)
 		inc->older->newer = inc->newer;
 }
 
+/* events that the ledgers of a dead object have room for */
+static size_t grave_events(const struct lt_inc *inc)
+{
+	return inc->cap + (inc->before ? inc->before->cap : 0u);
+}
+
+static void grave_add(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	list_add(&lt->grave_new, inc);
+	if (!lt->grave_old)
+		lt->grave_old = inc;
+	lt->graves++;
+	lt->grave_events += grave_events(inc);
+}
+
 static void grave_remove(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	if (lt->grave_old == inc)
 		lt->grave_old = inc->newer;
 	list_remove(&lt->grave_new, inc);
 	lt->graves--;
+	lt->grave_events -= grave_events(inc);
+}
+
+static bool graves_exceed(const struct rt_lifetime *lt, unsigned times)
+{
+	return lt->graves > times * LT_GRAVES || lt->grave_events > times * (size_t)LT_GRAVE_EVENTS;
 }
 
 static void recycle(struct rt_lifetime *lt, struct lt_inc *inc)
@@ -132,10 +173,10 @@ static void trim_graves(struct rt_lifetime *lt)
 	struct lt_inc *inc = lt->grave_old;
 
 	/* what was used after its death is evidence and stays */
-	for (unsigned tries = 0; lt->graves > LT_GRAVES && inc && tries < 64; tries++) {
+	for (unsigned tries = 0; graves_exceed(lt, 1) && inc && tries < 64; tries++) {
 		struct lt_inc *newer = inc->newer;
 
-		if (!inc->post || lt->graves > 2 * LT_GRAVES) {
+		if (!inc->post || graves_exceed(lt, 2)) {
 			if (lt_inc_find(lt, inc->pid, inc->type, inc->object) == inc)
 				rt_map_remove(&lt->by_object, inc_key(inc->pid, inc->type, inc->object), NULL);
 			bury(lt, inc);
@@ -159,10 +200,7 @@ void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, u
 			type->first_death_ns = time_ns;
 	}
 	list_remove(&lt->live, inc);
-	list_add(&lt->grave_new, inc);
-	if (!lt->grave_old)
-		lt->grave_old = inc;
-	lt->graves++;
+	grave_add(lt, inc);
 	trim_graves(lt);
 }
 
@@ -254,12 +292,12 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 		lt_life_incomplete(lt, inc);
 		return;
 	}
-	inc->shared |= inc->last_tid && inc->last_tid != seen->ev.tid;
+	inc->shared |= (inc->last_tid != 0) & (inc->last_tid != seen->ev.tid);
 	lt_inc_type(lt, inc)->shared |= inc->shared;
 	inc->last_tid = seen->ev.tid;
 	inc->last_ns = seen->ev.time_ns;
 	inc->balance += seen->ev.delta;
-	if (seen->ev.delta >= 0 || !inc->known || inc->balance > 0)
+	if (inc->balance > 0 || seen->ev.delta >= 0 || !inc->known)
 		return;
 	inc->soft = !audited;
 	lt_inc_type(lt, inc)->put_deaths++;

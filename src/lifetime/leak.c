@@ -244,9 +244,10 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type == type && inc->forced && !inc->post)
 			ok = collect_one(a, &s, inc, m);
 	}
-	a->nomem |= !ok;
 	solve(&s, m);
 	fates(a, m, &s);
+	ok = ok && lt_model_settle(m);
+	a->nomem |= !ok;
 	for (size_t i = s.all.len; ok && i-- > 0;)
 		judge(a, m, &s.all.data[i], &s);
 	rt_vec_deinit(&s.all);

@@ -79,7 +79,7 @@ static uint32_t fold_pairs(struct rt_lifetime *lt, struct lt_inc *inc)
 		inc->ledger[out++] = inc->ledger[i];
 	}
 	keep = inc->nr - out;
-	inc->nr = out;
+	inc->nr = (uint16_t)out;
 	return keep;
 }
 
@@ -90,7 +90,7 @@ static void fold(struct rt_lifetime *lt, struct lt_inc *inc)
 
 		memmove(inc->ledger + from, inc->ledger + from + drop,
 			(inc->nr - from - drop) * sizeof(struct lt_event));
-		inc->nr -= drop;
+		inc->nr = (uint16_t)(inc->nr - drop);
 		inc->folded += drop;
 		inc->ledger[from].flags |= LT_EV_GAP;
 	}
@@ -98,8 +98,8 @@ static void fold(struct rt_lifetime *lt, struct lt_inc *inc)
 
 static void note(struct lt_inc *inc, uint32_t i, const struct lt_event *ev)
 {
-	inc->recent[i % LT_RECENT] = ev->tid;
-	inc->recent_op[i % LT_RECENT] = ev->op;
+	inc->recent.tid[i % LT_RECENT] = ev->tid;
+	inc->recent.op[i % LT_RECENT] = ev->op;
 }
 
 /* the ledger has moved on: who did the last operations */
@@ -111,7 +111,7 @@ static void remember(struct lt_inc *inc)
 
 static bool make_room(struct rt_lifetime *lt, struct lt_inc *inc)
 {
-	uint32_t cap = inc->cap ? inc->cap * 2 : 8;
+	uint32_t cap = inc->cap ? inc->cap * 2u : 8;
 	struct lt_event *bigger;
 
 	if (inc->nr < inc->cap)
@@ -128,8 +128,10 @@ static bool make_room(struct rt_lifetime *lt, struct lt_inc *inc)
 		memcpy(bigger, inc->ledger, inc->nr * sizeof(*bigger));
 		block_free(lt, inc->ledger, inc->cap);
 	}
+	if (inc->life != LT_LIVE)
+		lt->grave_events += cap - inc->cap;
 	inc->ledger = bigger;
-	inc->cap = cap;
+	inc->cap = (uint16_t)cap;
 	return true;
 }
 

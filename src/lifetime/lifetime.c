@@ -37,6 +37,7 @@ static void type_deinit(struct lt_type *t)
 {
 	rt_map_deinit(&t->api);
 	rt_map_deinit(&t->exact);
+	rt_vec_deinit(&t->pairs);
 	rt_map_deinit(&t->stat_of);
 	rt_vec_deinit(&t->stats);
 	rt_intern_deinit(&t->shape_ids);
@@ -78,7 +79,7 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_map_deinit(&lt->by_object);
 	rt_map_deinit(&lt->slots);
 	lt_watch_deinit(lt);
-	free(lt->ring);
+	lt_order_free(lt);
 	rt_arena_deinit(&lt->answer);
 	rt_arena_deinit(&lt->arena);
 	free(lt);
@@ -165,8 +166,7 @@ struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire
 	check_seq(lt, r->seq);
 	if (r->time_ns && (!lt->first_ns || r->time_ns < lt->first_ns))
 		lt->first_ns = r->time_ns;
-	if (r->time_ns > lt->last_ns)
-		lt->last_ns = r->time_ns;
+	lt->last_ns = r->time_ns > lt->last_ns ? r->time_ns : lt->last_ns;
 	switch (r->kind) {
 	case RT_WIRE_TYPE:
 		ok = lt_type_record(lt, (const struct rt_wire_type *)(const void *)r);

@@ -10,6 +10,7 @@
 #include "lifetime/model.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lifetime/assign.h"
@@ -122,10 +123,26 @@ static double prior(const struct rt_lifetime *lt, uint32_t g, uint32_t p)
 	return best;
 }
 
+static double known_prior(const struct lt_model *m, uint32_t g, uint32_t p)
+{
+	bool made;
+	uint64_t *bits = rt_map_put(m->priors, rt_key_make(g, p), &made);
+	double ret;
+
+	if (!bits)
+		return prior(m->lt, g, p);
+	if (made) {
+		ret = prior(m->lt, g, p);
+		memcpy(bits, &ret, sizeof(ret));
+	}
+	memcpy(&ret, bits, sizeof(ret));
+	return ret;
+}
+
 static double pair_cost(const struct lt_model *m, const struct lt_mark *marks, unsigned o, unsigned c)
 {
 	uint32_t g = marks[o].site, p = marks[c].site;
-	double share = (value(m, g, p) + SMOOTH * prior(m->lt, g, p)) / (value(m, g, ANY) + SMOOTH);
+	double share = (value(m, g, p) + SMOOTH * known_prior(m, g, p)) / (value(m, g, ANY) + SMOOTH);
 	double cost = -log(share) + 0.1 * log1p(c - o);
 
 	return cost + (marks[o].thread != marks[c].thread ? 0.3 : 0);
@@ -164,7 +181,7 @@ static double extra_cost(const struct lt_model *m, const struct lt_mark *marks, 
 void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsigned n, int forbid, bool extra,
 		    const bool *post, struct lt_match *ret)
 {
-	double cost[LT_ASSIGN_MAX * LT_ASSIGN_MAX] = { 0 };
+	double cost[LT_ASSIGN_MAX * LT_ASSIGN_MAX];
 	unsigned opens[LT_UNITS], closes[LT_UNITS], no = 0, nc = 0, size;
 	int column[LT_ASSIGN_MAX];
 
@@ -176,6 +193,7 @@ void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsig
 		ret->mate[i] = -1;
 	}
 	size = no + nc;
+	cost[0] = 0; /* of no marks at all */
 	for (unsigned r = 0; r < size; r++) {
 		for (unsigned c = 0; c < size; c++) {
 			double v = 0;
@@ -210,12 +228,12 @@ static void model_exact(struct lt_model *m)
 	size_t pos = 0;
 
 	while ((s = rt_map_next(&m->type->exact, &pos)))
-		lt_model_learn(m, (uint32_t)s->key.a, (uint32_t)s->key.b, (double)s->value);
+		lt_model_learn(m, (uint32_t)s->key.a, (uint32_t)s->key.b, (double)m->type->pairs.data[s->value]);
 }
 
-static bool model_round(struct lt_model *m, unsigned round)
+static void model_round(struct lt_model *m)
 {
-	struct lt_model next = { .lt = m->lt, .type = m->type };
+	struct lt_model next = { .lt = m->lt, .type = m->type, .priors = m->priors };
 
 	model_exact(&next);
 	for (size_t i = 0; i < m->type->shapes.len; i++) {
@@ -235,53 +253,101 @@ static bool model_round(struct lt_model *m, unsigned round)
 				bump(&next, marks[o].site, CROSSED, (double)s->count);
 		}
 	}
+	m->priors = NULL; /* next has them */
 	lt_model_deinit(m);
 	*m = next;
-	return true;
+}
+
+bool lt_model_settle(struct lt_model *m)
+{
+	const struct rt_map_slot *s;
+	struct rt_map last = { 0 };
+	bool ok = true;
+	size_t pos = 0;
+
+	rt_map_deinit(&m->first);
+	rt_vec_clear(&m->cells);
+	while (ok && (s = rt_map_next(&m->index, &pos))) {
+		uint64_t *first = rt_map_put(&m->first, rt_key_make(s->key.a, 0), NULL);
+		uint64_t *end = rt_map_put(&last, rt_key_make(s->key.a, 0), NULL);
+		struct lt_cell *c = first && end ? rt_vec_add(&m->cells) : NULL;
+
+		ok = c != NULL;
+		if (!ok)
+			break;
+		*c = (struct lt_cell){ (uint32_t)s->key.b, (uint32_t)s->value, 0 };
+		if (*end)
+			m->cells.data[*end - 1].next = (uint32_t)m->cells.len;
+		else
+			*first = m->cells.len;
+		*end = m->cells.len;
+	}
+	rt_map_deinit(&last);
+	return ok;
+}
+
+const struct lt_cell *lt_model_next(const struct lt_model *m, uint32_t g, uint32_t *pos)
+{
+	const struct lt_cell *c;
+
+	if (!*pos) {
+		const uint64_t *first = rt_map_get(&m->first, rt_key_make(g, 0));
+
+		*pos = first ? (uint32_t)*first : UINT32_MAX;
+	}
+	if (*pos == UINT32_MAX)
+		return NULL;
+	c = &m->cells.data[*pos - 1];
+	*pos = c->next ? c->next : UINT32_MAX;
+	return c;
 }
 
 bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, const struct lt_type *type)
 {
-	*m = (struct lt_model){ .lt = lt, .type = type };
+	*m = (struct lt_model){ .lt = lt, .type = type, .priors = calloc(1, sizeof(*m->priors)) };
+	if (!m->priors)
+		return false;
 	model_exact(m);
-	for (unsigned round = 0; round < ROUNDS; round++) {
-		if (!model_round(m, round))
-			return false;
-	}
-	return true;
+	for (unsigned round = 0; round < ROUNDS; round++)
+		model_round(m);
+	return lt_model_settle(m);
 }
 
 void lt_model_deinit(struct lt_model *m)
 {
 	rt_map_deinit(&m->index);
 	rt_vec_deinit(&m->n);
+	rt_vec_deinit(&m->cells);
+	rt_map_deinit(&m->first);
+	if (m->priors)
+		rt_map_deinit(m->priors);
+	free(m->priors);
+	m->priors = NULL;
 }
 
 double lt_model_own(const struct lt_model *m, uint32_t g)
 {
-	const struct rt_map_slot *s;
 	double own = 0, all = value(m, g, ANY);
-	size_t pos = 0;
+	const struct lt_cell *c;
+	uint32_t pos = 0;
 
-	while (all > 0 && (s = rt_map_next(&m->index, &pos))) {
-		if (s->key.a == g && is_site(s->key.b) &&
-		    lt_site_passes(m->lt, g, lt_site_function(m->lt, (uint32_t)s->key.b)))
-			own += m->n.data[s->value];
+	while (all > 0 && (c = lt_model_next(m, g, &pos))) {
+		if (is_site(c->site) && lt_site_passes(m->lt, g, lt_site_function(m->lt, c->site)))
+			own += m->n.data[c->n];
 	}
 	return all > 0 ? own / all : 0;
 }
 
 uint32_t lt_model_usual(const struct lt_model *m, uint32_t g, double *ret_share)
 {
-	const struct rt_map_slot *s;
 	double best = 0, all = value(m, g, ANY);
-	uint32_t site = 0;
-	size_t pos = 0;
+	const struct lt_cell *c;
+	uint32_t site = 0, pos = 0;
 
-	while ((s = rt_map_next(&m->index, &pos))) {
-		if (s->key.a == g && is_site(s->key.b) && m->n.data[s->value] > best) {
-			best = m->n.data[s->value];
-			site = (uint32_t)s->key.b;
+	while ((c = lt_model_next(m, g, &pos))) {
+		if (is_site(c->site) && m->n.data[c->n] > best) {
+			best = m->n.data[c->n];
+			site = c->site;
 		}
 	}
 	*ret_share = all > 0 ? best / all : 0;

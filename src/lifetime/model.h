@@ -7,11 +7,22 @@
 
 #include "lifetime/state.h"
 
+/* One cell of a site g. */
+struct lt_cell {
+	uint32_t site; /* p */
+	uint32_t n;    /* index */
+	uint32_t next; /* index + 1 of the next cell of g, 0 = none */
+};
+
 struct lt_model {
 	const struct rt_lifetime *lt;
 	const struct lt_type *type;
 	struct rt_map index; /* (g, p) -> cell; (g, 0) -> all closings of g; (0, p) -> all by p; (g, LEFT) */
 	RT_VEC(double) n;
+	struct rt_map *priors; /* (g, p) -> what names say, as the bits of a double: asked for often, and slow */
+	/* the same cells by g, once they are all there */
+	RT_VEC(struct lt_cell) cells;
+	struct rt_map first; /* g -> index + 1 in cells */
 };
 
 /* A matching: partner of each mark, -1 = none. */
@@ -23,6 +34,10 @@ struct lt_match {
 /* Learns from the shapes of type. false: out of memory. */
 bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, const struct lt_type *type);
 void lt_model_deinit(struct lt_model *m);
+/* All cells are made: from here on they are found by site, too, until others are. false: out of memory. */
+bool lt_model_settle(struct lt_model *m);
+/* the next cell of g (settled); *pos is 0 at first. NULL: there are no more */
+const struct lt_cell *lt_model_next(const struct lt_model *m, uint32_t g, uint32_t *pos);
 double lt_model_pair(const struct lt_model *m, uint32_t g, uint32_t p);
 double lt_model_closed(const struct lt_model *m, uint32_t g);  /* closings of references taken at g */
 double lt_model_crossed(const struct lt_model *m, uint32_t g); /* of these, how many in another thread */

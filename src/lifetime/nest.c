@@ -82,33 +82,44 @@ static bool same_kind(const struct lt_event *old, const struct lt_event *ev)
 	       !(old->flags & LT_EV_HIDDEN) && !(ev->flags & LT_EV_HIDDEN);
 }
 
+/*
+ * The index in the ledger of the last event that this thread did, of those that are looked back through; -1: none.
+ * All of them are compared: where a loop would end nobody can predict.
+ */
+static int last_of(const struct lt_inc *inc, uint32_t tid)
+{
+	uint32_t same = 0, oldest = inc->nr % LT_RECENT, by_age;
+
+#pragma GCC unroll 8
+	for (unsigned i = 0; i < LT_RECENT; i++)
+		same |= (uint32_t)(inc->recent.tid[i] == tid) << i;
+	/* the newest is the highest bit */
+	by_age = (same | same << LT_RECENT) >> oldest & ((1u << LT_RECENT) - 1);
+	return by_age ? inc->nr - LT_RECENT + 31 - __builtin_clz(by_age) : -1;
+}
+
 bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)
 {
-	uint32_t looked = 0;
+	int last = last_of(inc, ev->tid);
+	struct lt_event *old;
+	uint8_t op;
 
-	for (uint32_t i = inc->nr; i-- > 0 && looked < LT_RECENT; looked++) {
-		struct lt_event *old;
-		uint8_t op;
-
-		/* the ledger is long and mostly not in the cache */
-		if (inc->recent[i % LT_RECENT] != ev->tid)
-			continue;
-		op = inc->recent_op[i % LT_RECENT];
-		if (op != ev->op && op != RT_OP_SINK)
-			return false;
-		old = &inc->ledger[i];
-		if (!same_kind(old, ev))
-			return false;
-		/* the wrapper came first: the count must not have moved between the two */
-		if ((lt_nested(lt, ev, old) || lt_tail_called(lt, ev, old)) && !(old->flags & LT_EV_RETURN))
-			return old->count == ev->count || old->count == INT32_MIN || ev->count == INT32_MIN;
-		/* the wrapper is seen when it returns */
-		if ((ev->flags & LT_EV_RETURN) && (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev))) {
-			lt_observe_moved(lt, inc, old, ev);
-			replace_site(lt, inc, old, ev);
-			return true;
-		}
+	if (last < 0)
 		return false;
+	op = inc->recent.op[last % LT_RECENT];
+	if (op != ev->op && op != RT_OP_SINK)
+		return false;
+	old = &inc->ledger[last];
+	if (!same_kind(old, ev))
+		return false;
+	/* the wrapper came first: the count must not have moved between the two */
+	if ((lt_nested(lt, ev, old) || lt_tail_called(lt, ev, old)) && !(old->flags & LT_EV_RETURN))
+		return old->count == ev->count || old->count == INT32_MIN || ev->count == INT32_MIN;
+	/* the wrapper is seen when it returns */
+	if ((ev->flags & LT_EV_RETURN) && (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev))) {
+		lt_observe_moved(lt, inc, old, ev);
+		replace_site(lt, inc, old, ev);
+		return true;
 	}
 	return false;
 }

@@ -6,124 +6,184 @@
  * Within one object exact counts are better than clocks (linear.c): an operation
  * that waits may be taken out of the window before its turn.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "lifetime/state.h"
 
 enum {
 	LOOK = 512, /* waiting records that are looked through for one object */
+	AHEAD_RECORD = 40,
 	AHEAD_FIRST = 24,
 	AHEAD_LIFE = 16,
 	AHEAD_LEDGER = 8,
 };
 
-static struct lt_slot *ring_at(const struct rt_lifetime *lt, uint32_t i)
+/* A record that waits. It stays where it is until it was told. */
+union lt_waiting {
+	_Alignas(LT_LINE) struct rt_wire_head head;
+	struct rt_wire_event event;
+	struct rt_wire_task task;
+	struct rt_wire_held held;
+};
+
+_Static_assert(sizeof(union lt_waiting) == LT_LINE, "a record that waits is one cache line");
+
+/* Its turn: this is what is kept in order. */
+struct turn {
+	uint64_t time_ns;
+	uint64_t hash;             /* of the object, 0 = not known yet */
+	const struct lt_inc *hint; /* its life, as it was a few records before; NULL = not known */
+	uint32_t place;            /* in waiting[] */
+};
+
+struct lt_window {
+	union lt_waiting waiting[LT_WINDOW];
+	struct turn turns[LT_WINDOW]; /* a ring, sorted by time */
+	uint32_t first, nr;
+	uint16_t free[LT_WINDOW]; /* places, LT_WINDOW - nr of them */
+};
+
+static struct turn *turn_at(struct lt_window *w, uint32_t i)
 {
-	return &lt->ring[(lt->ring_first + i) & (LT_WINDOW - 1)];
+	return &w->turns[(w->first + i) & (LT_WINDOW - 1)];
+}
+
+static const union lt_waiting *waiting_at(const struct lt_window *w, uint32_t i)
+{
+	return &w->waiting[w->turns[(w->first + i) & (LT_WINDOW - 1)].place];
 }
 
 /*
  * Objects lie all over the memory, and an event needs three places that follow
- * from each other. They are fetched some records ahead, one after the other.
+ * from each other. They are fetched some records ahead, one after the other; and
+ * before that the record, which has waited for long.
  */
-static void fetch(struct rt_lifetime *lt)
+static void fetch(const struct rt_lifetime *lt, struct lt_window *w)
 {
-	struct lt_slot *s;
+	const union lt_waiting *r;
+	struct turn *t;
 
-	if (lt->ring_nr <= AHEAD_FIRST)
+	if (w->nr <= AHEAD_RECORD)
 		return;
-	s = ring_at(lt, AHEAD_FIRST);
-	if (s->head.kind == RT_WIRE_EVENT)
-		lt_inc_fetch_first(lt, &s->event);
-	s = ring_at(lt, AHEAD_LIFE);
-	s->hint = s->head.kind == RT_WIRE_EVENT ? lt_inc_fetch(lt, &s->event) : NULL;
-	s = ring_at(lt, AHEAD_LEDGER);
-	if (s->hint)
-		lt_inc_fetch_ledger(s->hint);
+	__builtin_prefetch(waiting_at(w, AHEAD_RECORD));
+	r = waiting_at(w, AHEAD_FIRST);
+	turn_at(w, AHEAD_FIRST)->hash = r->head.kind == RT_WIRE_EVENT ? lt_inc_fetch_first(lt, &r->event) : 0;
+	t = turn_at(w, AHEAD_LIFE);
+	t->hint = t->hash ? lt_inc_fetch(lt, &w->waiting[t->place].event, t->hash) : NULL;
+	t = turn_at(w, AHEAD_LEDGER);
+	if (t->hint)
+		lt_inc_fetch_ledger(t->hint);
 }
 
 static void pop(struct rt_lifetime *lt)
 {
-	/* nothing is put into the window while a record is told: its slot stays as it is */
-	struct lt_slot *s = ring_at(lt, 0);
+	struct lt_window *w = lt->window;
+	struct turn t = *turn_at(w, 0);
+	const union lt_waiting *r = &w->waiting[t.place];
 
-	lt->ring_first = (lt->ring_first + 1) & (LT_WINDOW - 1);
-	lt->ring_nr--;
-	fetch(lt);
-	lt->hint = s->hint;
-	if (s->head.kind)
-		lt_dispatch(lt, &s->head);
+	w->first = (w->first + 1) & (LT_WINDOW - 1);
+	w->nr--;
+	/* nothing is put into the window while a record is told: it stays as it is */
+	w->free[LT_WINDOW - 1 - w->nr] = (uint16_t)t.place;
+	fetch(lt, w);
+	lt->hint = t.hint;
+	if (r->head.kind)
+		lt_dispatch(lt, &r->head);
+}
+
+static struct lt_window *window_new(void)
+{
+	struct lt_window *w = aligned_alloc(LT_LINE, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->first = w->nr = 0;
+	for (uint32_t i = 0; i < LT_WINDOW; i++)
+		w->free[i] = (uint16_t)i;
+	return w;
+}
+
+void lt_order_free(struct rt_lifetime *lt)
+{
+	free(lt->window);
 }
 
 bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
 {
-	uint64_t time = r->time_ns;
 	bool event = r->kind == RT_WIRE_EVENT;
-	uint32_t i;
+	uint64_t time = r->time_ns;
+	struct lt_window *w = lt->window;
+	uint32_t i, place;
 
-	if (!lt->ring) {
-		lt->ring = calloc(LT_WINDOW, sizeof(*lt->ring));
-		if (!lt->ring)
+	if (!w) {
+		w = lt->window = window_new();
+		if (!w)
 			return false;
 	}
 	/* a process ends, and its census is taken, after everything that was seen of it */
 	if (!event &&
 	    (r->kind == RT_WIRE_EXIT || r->kind == RT_WIRE_HELD || r->kind == RT_WIRE_COUNT || r->kind == RT_WIRE_MARK))
 		time = time > lt->newest_ns ? time : lt->newest_ns;
-	if (lt->ring_nr == LT_WINDOW)
+	if (w->nr == LT_WINDOW)
 		pop(lt);
-	for (i = lt->ring_nr; i && ring_at(lt, i - 1)->time_ns > time; i--)
-		*ring_at(lt, i) = *ring_at(lt, i - 1);
-	ring_at(lt, i)->time_ns = time;
-	ring_at(lt, i)->hint = NULL;
+	place = w->free[LT_WINDOW - 1 - w->nr];
+	for (i = w->nr; i && turn_at(w, i - 1)->time_ns > time; i--)
+		*turn_at(w, i) = *turn_at(w, i - 1);
+	*turn_at(w, i) = (struct turn){ .time_ns = time, .place = place };
 	/* the size is known for nearly all of them: no loop */
 	if (event)
-		memcpy(&ring_at(lt, i)->event, r, sizeof(struct rt_wire_event));
+		memcpy(&w->waiting[place], r, sizeof(struct rt_wire_event));
 	else
-		memcpy(&ring_at(lt, i)->event, r,
-		       r->size < sizeof(struct rt_wire_event) ? r->size : sizeof(struct rt_wire_event));
-	lt->ring_nr++;
+		memcpy(&w->waiting[place], r, r->size < sizeof(w->waiting[0]) ? r->size : sizeof(w->waiting[0]));
+	w->nr++;
 	/* what the session says is ahead of the events, which wait in the engine for a while */
 	if (event && time > lt->newest_ns)
 		lt->newest_ns = time;
-	while (lt->ring_nr && (int64_t)(lt->newest_ns - ring_at(lt, 0)->time_ns) > LT_WINDOW_NS)
+	while (w->nr && (int64_t)(lt->newest_ns - turn_at(w, 0)->time_ns) > LT_WINDOW_NS)
 		pop(lt);
 	return true;
 }
 
 void lt_order_flush(struct rt_lifetime *lt)
 {
-	while (lt->ring_nr)
+	while (lt->window && lt->window->nr)
 		pop(lt);
 }
 
-static bool concerns(const struct lt_slot *s, const struct rt_wire_event *e)
+static uint32_t look(const struct lt_window *w)
 {
-	return s->head.kind == RT_WIRE_EVENT && s->event.object == e->object && s->head.pid == e->head.pid &&
-	       s->time_ns - e->head.time_ns <= LT_RACE_NS;
+	return w->nr < LOOK ? w->nr : LOOK;
 }
 
 unsigned lt_order_pending(const struct rt_lifetime *lt, const struct rt_wire_event *e, const struct rt_wire_event **ret,
 			  unsigned max)
 {
+	struct lt_window *w = lt->window;
 	unsigned n = 0;
 
-	for (uint32_t i = 0; i < lt->ring_nr && i < LOOK && n < max; i++) {
-		struct lt_slot *s = ring_at(lt, i);
+	for (uint32_t i = 0; i < look(w) && n < max; i++) {
+		uint64_t time = turn_at(w, i)->time_ns;
+		const union lt_waiting *r = waiting_at(w, i);
 
-		if (s->time_ns - e->head.time_ns > LT_RACE_NS && s->time_ns > e->head.time_ns)
+		if (time - e->head.time_ns > LT_RACE_NS && time > e->head.time_ns)
 			break;
-		if (concerns(s, e))
-			ret[n++] = &s->event;
+		if (r->head.kind == RT_WIRE_EVENT && r->event.object == e->object && r->head.pid == e->head.pid &&
+		    time - e->head.time_ns <= LT_RACE_NS)
+			ret[n++] = &r->event;
 	}
 	return n;
 }
 
 void lt_order_done(struct rt_lifetime *lt, const struct rt_wire_event *pending)
 {
-	for (uint32_t i = 0; i < lt->ring_nr; i++) {
-		if (&ring_at(lt, i)->event == pending) {
-			ring_at(lt, i)->head.kind = 0; /* its slot stays until its turn */
+	struct lt_window *w = lt->window;
+
+	for (uint32_t i = 0; i < w->nr; i++) {
+		union lt_waiting *r = &w->waiting[turn_at(w, i)->place];
+
+		if (&r->event == pending) {
+			r->head.kind = 0; /* its place stays until its turn */
 			return;
 		}
 	}
@@ -142,24 +202,25 @@ static int16_t delta_of(struct rt_lifetime *lt, const struct rt_wire_event *e)
  */
 void lt_order_ahead(struct rt_lifetime *lt, const struct rt_wire_event *e, int64_t *ret_less, int64_t *ret_more)
 {
+	struct lt_window *w = lt->window;
 	uint32_t tids[16];
 	unsigned seen = 0;
 
 	*ret_less = *ret_more = 0;
-	for (uint32_t i = 0; i < lt->ring_nr && i < LOOK; i++) {
-		const struct lt_slot *s = ring_at(lt, i);
-		bool near = (int64_t)(s->time_ns - e->head.time_ns) <= LT_RACE_NS, first = true;
+	for (uint32_t i = 0; i < look(w); i++) {
+		const union lt_waiting *r = waiting_at(w, i);
+		bool near = (int64_t)(turn_at(w, i)->time_ns - e->head.time_ns) <= LT_RACE_NS, first = true;
 		int16_t delta;
 
-		if (s->head.kind != RT_WIRE_EVENT || s->head.pid != e->head.pid || s->head.tid == e->head.tid)
+		if (r->head.kind != RT_WIRE_EVENT || r->head.pid != e->head.pid || r->head.tid == e->head.tid)
 			continue;
 		for (unsigned k = 0; k < seen && first; k++)
-			first = tids[k] != s->head.tid;
+			first = tids[k] != r->head.tid;
 		if (first && seen < sizeof(tids) / sizeof(tids[0]))
-			tids[seen++] = s->head.tid;
-		if ((!first && !near) || s->event.object != e->object)
+			tids[seen++] = r->head.tid;
+		if ((!first && !near) || r->event.object != e->object)
 			continue;
-		delta = delta_of(lt, &s->event);
+		delta = delta_of(lt, &r->event);
 		*ret_more += delta > 0 ? delta : 0;
 		*ret_less -= delta < 0 ? delta : 0;
 	}

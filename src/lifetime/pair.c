@@ -76,10 +76,12 @@ static int certain(const struct rt_lifetime *lt, const struct lt_inc *inc, const
 	return function && lt_site_passes(lt, o->site, function) ? 2 : 0;
 }
 
-/* the open references, oldest first */
+enum { NONE = LT_UNITS_MAX };
+
+/* The open references, newest first, linked through their units: mostly the newest is the one that ends. */
 struct openers {
-	unsigned nr;
-	uint16_t unit[LT_UNITS_MAX];
+	uint16_t newest; /* NONE: there is none */
+	uint16_t older[LT_UNITS_MAX];
 	uint32_t act[LT_UNITS_MAX], up[LT_UNITS_MAX]; /* of their events, which lie far apart */
 };
 
@@ -87,43 +89,32 @@ static void openers_add(struct openers *o, const struct lt_inc *inc, const struc
 {
 	const struct lt_event *e = event_of(inc, &u->u[unit]);
 
-	o->unit[o->nr] = (uint16_t)unit;
-	o->act[o->nr] = e ? e->act : 0;
-	o->up[o->nr++] = e ? e->up : 0;
+	o->older[unit] = o->newest;
+	o->act[unit] = e ? e->act : 0;
+	o->up[unit] = e ? e->up : 0;
+	o->newest = (uint16_t)unit;
 }
 
-static void openers_remove(struct openers *o, unsigned at)
-{
-	unsigned after = --o->nr - at;
-
-	memmove(&o->unit[at], &o->unit[at + 1], after * sizeof(o->unit[0]));
-	memmove(&o->act[at], &o->act[at + 1], after * sizeof(o->act[0]));
-	memmove(&o->up[at], &o->up[at + 1], after * sizeof(o->up[0]));
-}
-
-/* index in openers of the one that closer c ends for sure; nr: none */
-static unsigned certain_opener(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *u,
-			       const struct openers *openers, const struct lt_unit *c)
+/* the link that leads to the opener that closer c ends for sure, NULL: none */
+static uint16_t *certain_opener(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *u,
+				struct openers *openers, const struct lt_unit *c)
 {
 	const struct lt_event *ec = event_of(inc, c);
 	uint32_t function = lt_site_function(lt, c->site);
-	unsigned best = openers->nr;
+	uint16_t *best = NULL, *link = &openers->newest;
 	int best_sure = 0, most;
 
-	if (!ec)
-		return best;
 	/* by its activation alone no closer is surer than 2 */
-	most = ec->slot || (ec->flags & LT_EV_TRANSFER) ? 3 : ec->act && function ? 2 : 0;
-	for (unsigned i = openers->nr; i-- > 0 && best_sure < most;) {
+	most = !ec ? 0 : ec->slot || (ec->flags & LT_EV_TRANSFER) ? 3 : ec->act && function ? 2 : 0;
+	for (; *link != NONE && best_sure < most; link = &openers->older[*link]) {
 		int sure;
 
-		if (most == 2 && openers->act[i] != ec->act && openers->up[i] != ec->act)
+		if (most == 2 && openers->act[*link] != ec->act && openers->up[*link] != ec->act)
 			continue;
-		sure = certain(lt, inc, &u->u[openers->unit[i]], ec, function);
-
+		sure = certain(lt, inc, &u->u[*link], ec, function);
 		if (sure > best_sure) {
 			best_sure = sure;
-			best = i;
+			best = link;
 		}
 	}
 	return best;
@@ -155,12 +146,12 @@ static int likely(const struct rt_lifetime *lt, const struct lt_inc *inc, const 
 	return frame && frame == frame_of(lt, eo) ? 2 : 1;
 }
 
-/* marries what is likely at least so much */
-static void pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *u, int least)
+/* marries what is likely at least so much; returns how many units */
+static unsigned pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *u, int least)
 {
 	uint16_t open[LT_UNITS_MAX];
 	uint32_t tid[LT_UNITS_MAX];
-	unsigned nr = 0;
+	unsigned nr = 0, married = 0;
 
 	for (unsigned c = 0; c < u->nr; c++) {
 		const struct lt_event *e = event_of(inc, &u->u[c]);
@@ -178,48 +169,41 @@ static void pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc *in
 			if (tid[i] != e->tid || likely(lt, inc, &u->u[open[i]], &u->u[c], function) < least)
 				continue;
 			marry(u, open[i], c);
+			married += 2;
 			nr--;
 			memmove(&open[i], &open[i + 1], (nr - i) * sizeof(open[0]));
 			memmove(&tid[i], &tid[i + 1], (nr - i) * sizeof(tid[0]));
 			break;
 		}
 	}
-}
-
-/* a deep recursion leaves more than can be matched: what is likely is taken as certain */
-static void pair_likely(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *u)
-{
-	for (int least = 2; least; least--) {
-		unsigned left = 0;
-
-		for (unsigned i = 0; i < u->nr; i++)
-			left += u->u[i].mate < 0;
-		if (left <= LT_UNITS)
-			return;
-		pair_as_likely(lt, inc, u, least);
-	}
+	return married;
 }
 
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
 {
 	struct openers openers;
+	unsigned left;
 
-	openers.nr = 0;
+	openers.newest = NONE;
 	expand(lt, inc, ret);
+	left = ret->nr;
 	for (unsigned c = 0; c < ret->nr; c++) {
-		unsigned at;
+		uint16_t *link;
 
 		if (ret->u[c].opens) {
 			openers_add(&openers, inc, ret, c);
 			continue;
 		}
-		at = certain_opener(lt, inc, ret, &openers, &ret->u[c]);
-		if (at == openers.nr)
+		link = certain_opener(lt, inc, ret, &openers, &ret->u[c]);
+		if (!link)
 			continue;
-		marry(ret, openers.unit[at], c);
-		openers_remove(&openers, at);
+		marry(ret, *link, c);
+		*link = openers.older[*link];
+		left -= 2;
 	}
-	pair_likely(lt, inc, ret);
+	/* a deep recursion leaves more than can be matched: what is likely is taken as certain */
+	for (int least = 2; least && left > LT_UNITS; least--)
+		left -= pair_as_likely(lt, inc, ret, least);
 }
 
 static uint8_t number_of(uint32_t *seen, unsigned *nr, uint32_t what)

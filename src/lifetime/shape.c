@@ -32,11 +32,33 @@ static struct lt_stat *stat_of(struct lt_type *type, uint32_t site)
 	return s;
 }
 
+/* the reference that s took was closed at site mate: mostly the one that closed the last one of s, too */
+static void count_pair(struct lt_type *type, struct lt_stat *s, uint32_t mate)
+{
+	uint64_t *index;
+	bool made;
+
+	if (!s->pair || s->mate != mate) {
+		index = rt_map_put(&type->exact, rt_key_make(s->site, mate), &made);
+		if (!index)
+			return;
+		if (made) {
+			*index = type->pairs.len;
+			if (!rt_vec_push(&type->pairs, 0)) {
+				rt_map_remove(&type->exact, rt_key_make(s->site, mate), NULL);
+				return;
+			}
+		}
+		s->mate = mate;
+		s->pair = (uint32_t)*index + 1;
+	}
+	type->pairs.data[s->pair - 1]++;
+}
+
 static void count_unit(struct lt_type *type, const struct lt_inc *inc, const struct lt_units *units, unsigned i)
 {
 	const struct lt_unit *u = &units->u[i];
 	struct lt_stat *s = stat_of(type, u->site);
-	uint64_t *pair;
 
 	if (!s || u->ev == LT_NO_EVENT)
 		return;
@@ -51,11 +73,8 @@ static void count_unit(struct lt_type *type, const struct lt_inc *inc, const str
 	s->opened++;
 	if (inc->ledger[u->ev].time_ns > s->newest_ns)
 		s->newest_ns = inc->ledger[u->ev].time_ns;
-	if (u->mate >= 0) {
-		pair = rt_map_put(&type->exact, rt_key_make(u->site, units->u[u->mate].site), NULL);
-		if (pair)
-			(*pair)++;
-	}
+	if (u->mate >= 0)
+		count_pair(type, s, units->u[u->mate].site);
 }
 
 static void intern(struct lt_type *type, const struct lt_mark *marks, unsigned n)

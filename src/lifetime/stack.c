@@ -150,6 +150,11 @@ static bool name_nodes(struct rt_lifetime *lt, struct lt_stack *s)
 		if (!node.outer || !rt_vec_push(&lt->nodes, node.outer))
 			return false;
 	}
+	/* numbers that no node and no other stack has */
+	while ((lt->nodes.len - s->nodes) % LT_NODES) {
+		if (!rt_vec_push(&lt->nodes, UINT32_MAX - (uint32_t)(s - lt->stacks.data)))
+			return false;
+	}
 	s->plain = true;
 	return true;
 }

@@ -22,10 +22,13 @@
 #include "lifetime/lifetime.h"
 
 enum {
+	LT_LINE = 64,              /* bytes of a cache line */
 	LT_PATH = 4,               /* frames of a site that hands its reference up */
 	LT_LEDGER = 512,           /* events kept of one life before it is folded */
 	LT_RECENT = 8,             /* events of a life that are looked back through; a power of two */
+	LT_NODES = 8,              /* nodes of two stacks that are compared at once */
 	LT_GRAVES = 1 << 14,       /* dead objects whose ledger is kept */
+	LT_GRAVE_EVENTS = 1 << 21, /* and for how many events these have room: 96 MiB */
 	LT_SHAPES = 4096,          /* distinct shapes of one type */
 	LT_UNITS = 24,             /* open references or puts of one shape that are matched */
 	LT_WINDOW = 1 << 12,       /* records that wait for earlier ones */
@@ -54,7 +57,7 @@ struct lt_machine {
 struct lt_stack {
 	uint32_t pid;
 	uint32_t first, nr; /* lt_state.machines */
-	uint32_t nodes;     /* lt_state.nodes, outermost first; only where plain */
+	uint32_t nodes;     /* lt_state.nodes, outermost first, in whole LT_NODES; only where plain */
 	uint32_t outer_cfa; /* of the outermost frame, minus sp */
 	bool cut;           /* does not reach the outermost frame */
 	bool named;
@@ -137,61 +140,76 @@ struct lt_watch_count {
 
 enum lt_life { LT_LIVE, LT_DEAD, LT_LOST };
 
-/* One life of one object. What each event needs comes first: few cache lines. */
+/* Who did the last operations of a life: ledger[i] at i % LT_RECENT. The ledger itself is mostly not in the cache. */
+struct lt_recent {
+	uint32_t tid[LT_RECENT];
+	uint8_t op[LT_RECENT];
+};
+
+/* One life of one object. What each event needs are the first two cache lines; the rest is for births, ends and doubt.
+ */
 struct lt_inc {
-	uint64_t object;
-	struct lt_watched *watched; /* NULL = it is not */
-	uint32_t pid, type;         /* index of the type */
-	int64_t balance;            /* references now, as far as known */
+	_Alignas(LT_LINE) uint64_t object;
+	uint32_t pid, type; /* index of the type */
+	int64_t balance;    /* references now, as far as known */
 	/* counter.c: what was read, believed or not */
 	int64_t due;   /* what the next one should be */
 	int32_t born;  /* at birth, INT32_MIN = not read */
 	int16_t moved; /* since the last one that was read */
 	int16_t fits;  /* steps that agreed less those that did not */
 	uint32_t last_tid;
-	uint32_t nr, cap;
+	uint16_t nr, cap; /* events in the ledger */
 	struct lt_event *ledger;
-	uint32_t recent[LT_RECENT]; /* who did ledger[i], for the last ones, at i % LT_RECENT */
-	uint8_t recent_op[LT_RECENT];
+	struct lt_watched *watched; /* NULL = it is not */
+
+	struct lt_recent recent;
 	uint64_t last_ns;
-	uint64_t doubt_ns; /* since then the counter is not what we counted, and silent threads may be why; 0 = it is */
-	uint64_t final_ns; /* a put read the last reference then, before another thread's put was told; 0 = none did */
-	enum lt_life life;
-	bool counts;     /* due is known */
-	bool current;    /* by_object finds it */
-	bool known;      /* balance is known */
-	bool assumed;    /* but only by the custom that counts start at 1 */
-	bool counted;    /* a counter was read */
-	bool has_new;    /* its birth was seen */
-	bool inherited;  /* born before a fork */
-	bool attached;   /* its birth was not seen, perhaps because it was before the attach */
-	bool incomplete; /* operations were not seen */
-	bool shared;     /* by more than one thread */
-	bool soft;       /* dead by the balance only */
-	bool unborn;     /* incomplete only because it began without a new, where one was seen before */
-	uint8_t within;  /* gets inside the activation of the last put that were not put again */
-	bool freed;
-	bool forced; /* freed with open references */
-	bool floating;
-	bool post;                    /* used after its death */
-	bool over;                    /* born with 0, and put after its death */
-	bool guessed;                 /* operations after its death were taken for a part of its last put */
-	bool shaky;                   /* a life before it at its address lacks its birth, its end or operations */
-	bool shaped;                  /* counted in the model */
+	uint8_t life;     /* enum lt_life */
+	bool counts;      /* due is known */
+	bool current;     /* by_object finds it */
+	bool known;       /* balance is known */
+	bool assumed;     /* but only by the custom that counts start at 1 */
+	bool counted;     /* a counter was read */
+	bool doubted;     /* since doubt_ns the counter is not what we counted, and silent threads may be why */
+	bool has_new;     /* its birth was seen */
+	bool incomplete;  /* operations were not seen */
+	bool shared;      /* by more than one thread */
+	bool soft;        /* dead by the balance only */
+	bool floating;    /* its first reference was not sunk */
+	bool post;        /* used after its death */
+	bool census;      /* a census told of it: epoch, held, nobody */
+	bool nobody;      /* and found no pointer */
+	bool final_known; /* final was read */
+
 	struct lt_inc *older, *newer; /* in the graveyard, or in the list of the living */
 	struct lt_inc *before;        /* the dead object at this address before it, with its ledger; owned */
 	uint64_t serial;
 	uint64_t birth_ns, end_ns;
-	int64_t gap;     /* what the counter knew and we did not */
-	int32_t base;    /* references at first sight */
-	int32_t start;   /* references that new gave */
-	uint32_t folded; /* events that the ledger lost */
+	uint64_t doubt_ns;
+	uint64_t final_ns; /* a put read the last reference then, before another thread's put was told; 0 = none did */
+	int64_t gap;       /* what the counter knew and we did not */
+	int32_t base;      /* references at first sight */
+	int32_t start;     /* references that new gave */
+	uint32_t folded;   /* events that the ledger lost */
+	bool inherited;    /* born before a fork */
+	bool attached;     /* its birth was not seen, perhaps because it was before the attach */
+	bool unborn;       /* incomplete only because it began without a new, where one was seen before */
+	bool freed;
+	bool forced;    /* freed with open references */
+	bool over;      /* born with 0, and put after its death */
+	bool guessed;   /* operations after its death were taken for a part of its last put */
+	bool shaky;     /* a life before it at its address lacks its birth, its end or operations */
+	bool shaped;    /* counted in the model */
+	uint8_t within; /* gets inside the activation of the last put that were not put again */
 	/* census */
+	bool rooted, child;
 	uint32_t held[5]; /* pointers per enum rt_holder */
-	uint32_t epoch;   /* of the process' census that the following tell of */
-	bool census, nobody, final_known, rooted, child;
-	int64_t final;
+	uint32_t epoch;   /* of the process' census that the above tell of */
+	int64_t final;    /* the counter at the end */
 };
+
+_Static_assert(sizeof(struct lt_inc) == 4 * LT_LINE, "a life is four cache lines");
+_Static_assert(offsetof(struct lt_inc, older) == 2 * LT_LINE, "and its events need two of them");
 
 /* A dead object with what was closed for sure taken out. */
 struct lt_shape {
@@ -228,6 +246,8 @@ struct lt_stat {
 	uint64_t opened, closed, objects;
 	uint64_t newest_ns; /* when the last reference that got closed was taken */
 	uint64_t last_inc;  /* for counting objects once */
+	uint32_t mate;      /* the put site that closed a reference of this one last */
+	uint32_t pair;      /* and index + 1 in type.pairs of the two, 0 = there is none */
 };
 
 /* Where the numbers of a site are: index in stats + 1, 0 = not known. */
@@ -270,9 +290,10 @@ struct lt_type {
 	struct lt_counting counting;
 	bool unarmed; /* some function of the type is not probed: only the counter tells what it did */
 	bool has_new, has_free;
-	bool shared;           /* some object was worked on by more than one thread */
-	struct rt_map exact;   /* (get site, put site) -> closed in one activation, dead objects */
-	struct rt_map stat_of; /* site -> index of stats */
+	bool shared;            /* some object was worked on by more than one thread */
+	struct rt_map exact;    /* (get site, put site) -> index of pairs */
+	RT_VEC(uint64_t) pairs; /* closed in one activation, dead objects */
+	struct rt_map stat_of;  /* site -> index of stats */
 	RT_VEC(struct lt_stat) stats;
 	struct lt_stat_known stats_known[LT_STATS_KNOWN];
 	uint64_t healthy; /* dead objects that the model was learnt from */
@@ -311,18 +332,6 @@ struct lt_thread {
 	struct lt_thread *newer, *older; /* by their last events */
 	uint32_t act[RT_STACK_MAX];      /* activations of the frames, outermost first */
 	struct lt_frame frames[RT_STACK_MAX];
-};
-
-/* A record that waits for its turn. */
-struct lt_slot {
-	uint64_t time_ns;
-	const struct lt_inc *hint; /* the object's life, as it was a few records before; NULL = not known */
-	union {
-		struct rt_wire_head head;
-		struct rt_wire_event event;
-		struct rt_wire_task task;
-		struct rt_wire_held held;
-	};
 };
 
 /* A program: the other modules are the namer's business. */
@@ -384,8 +393,7 @@ struct rt_lifetime {
 	struct lt_thread *newest_thread;
 	uint32_t next_act;
 
-	struct lt_slot *ring; /* LT_WINDOW, sorted by time */
-	uint32_t ring_first, ring_nr;
+	struct lt_window *window; /* made with the first record that has to wait */
 	uint64_t newest_ns, first_ns, last_ns;
 
 	struct rt_map by_object;   /* (object, pid and type) -> struct lt_inc */
@@ -393,6 +401,7 @@ struct rt_lifetime {
 	const struct lt_inc *hint; /* of the event whose turn it is */
 	struct lt_inc *live, *grave_new, *grave_old, *spare;
 	uint32_t graves;
+	size_t grave_events;   /* that their ledgers have room for */
 	void *spare_ledger[8]; /* by size class */
 
 	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
@@ -455,6 +464,7 @@ int32_t lt_type_start(const struct lt_type *type);
 /* order.c */
 bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r);
 void lt_order_flush(struct rt_lifetime *lt);
+void lt_order_free(struct rt_lifetime *lt);
 /* waiting events of the same address and almost the same time as e; valid until the window moves */
 unsigned lt_order_pending(const struct rt_lifetime *lt, const struct rt_wire_event *e, const struct rt_wire_event **ret,
 			  unsigned max);
@@ -473,8 +483,8 @@ void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r);
 /* incarnation.c */
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
 /* a record has its turn soon: fetches what it needs, first what tells where the rest is */
-void lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e);
-const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e);
+uint64_t lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e); /* hash, 0 = not known */
+const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint64_t hash);
 void lt_inc_fetch_ledger(const struct lt_inc *inc);
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
 void lt_incarnations_free(struct rt_lifetime *lt);

@@ -135,26 +135,29 @@ static void see_frames(struct rt_lifetime *lt, struct lt_thread *t, const struct
 	t->nr = at;
 }
 
+/*
+ * How many frames the two have in common, whose outermost frames stand at one place. A node stands for all outside of
+ * it, too, so equal ones are counted: where they end nobody can predict. What fills up the last LT_NODES is equal to
+ * none.
+ */
+static uint32_t common(const struct rt_lifetime *lt, const struct lt_stack *was, const struct lt_stack *s)
+{
+	const uint32_t *a = &lt->nodes.data[was->nodes], *b = &lt->nodes.data[s->nodes];
+	uint32_t most = was->nr < s->nr ? was->nr : s->nr, same = 0;
+
+	for (uint32_t i = 0; i < most; i += LT_NODES, a += LT_NODES, b += LT_NODES) {
+		for (uint32_t k = 0; k < LT_NODES; k++)
+			same += a[k] == b[k];
+	}
+	return same;
+}
+
 /* t was last seen with a plain stack, and is again: the frames that have the same nodes are the same */
 static void see_nodes(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_stack *was, uint64_t was_sp,
 		      const struct lt_stack *s)
 {
-	const uint32_t *a = &lt->nodes.data[was->nodes], *b = &lt->nodes.data[s->nodes];
-	uint32_t at = 0, most = was->nr < s->nr ? was->nr : s->nr, act = lt->next_act;
+	uint32_t at = was_sp + was->outer_cfa == t->sp + s->outer_cfa ? common(lt, was, s) : 0, act = lt->next_act;
 
-	/* a node stands for all outside of it, too: look for the last that both have */
-	if (was_sp + was->outer_cfa == t->sp + s->outer_cfa) {
-		if (a[most - 1] == b[most - 1])
-			at = most;
-		for (uint32_t end = most; at + 1 < end;) {
-			uint32_t mid = (at + end) / 2;
-
-			if (a[mid - 1] == b[mid - 1])
-				at = mid;
-			else
-				end = mid;
-		}
-	}
 	if (t->proven > at)
 		t->proven = at;
 	if (t->proven == at)

@@ -50,10 +50,12 @@ static void judge(struct lt_answer *a)
 
 		if (!wanted(lt, &lt->types.data[i]))
 			continue;
-		if (!lt_model_init(&model, lt, &lt->types.data[i]))
+		if (lt_model_init(&model, lt, &lt->types.data[i])) {
+			lt_extras(a, i, &model);
+			lt_leaks(a, i, &model);
+		} else {
 			a->nomem = true;
-		lt_extras(a, i, &model);
-		lt_leaks(a, i, &model);
+		}
 		lt_model_deinit(&model);
 	}
 	lt_settle(a);

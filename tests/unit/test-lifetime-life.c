@@ -376,6 +376,50 @@ TEST(long_life_is_folded)
 	free(events);
 }
 
+/* so many long lives after each other, all of them dead; then the one at number `late` is put: lives that were seen */
+static uint64_t long_lives(uint64_t objects, uint64_t late)
+{
+	char *turns = story_loop("get obj 0x10 main;f@a.c:2\nput obj 0x10 main;f@a.c:4\n", 0, 140), *events;
+	const struct rt_wire_head *record;
+	struct rt_wire_event life[300], e;
+	struct story s = { 0 };
+	uint64_t ret;
+	size_t n = 0;
+
+	events = story_join(strdup("type obj start=1\nnew obj 0x10 main@a.c:1\n"), turns, "put obj 0x10 main@a.c:9\n");
+	assert_ok(rt_text_create(events, strlen(events), "story", &s.text));
+	assert_ok(rt_lifetime_create(NULL, rt_text_namer(s.text), &s.lifetime));
+	do {
+		assert_ok(rt_text_source(s.text)->next(rt_text_source(s.text), &record));
+		if (record && record->kind == RT_WIRE_EVENT)
+			life[n++] = *rt_record_event(record);
+		else if (record)
+			assert_ok(rt_lifetime_record(s.lifetime, record));
+	} while (record);
+	for (uint64_t i = 0; i <= objects; i++) {
+		for (size_t k = i == objects ? n - 1 : 0; k < n; k++) {
+			e = life[k];
+			e.object += (i == objects ? late : i) * 0x40;
+			e.head.time_ns += i * 1000000;
+			e.head.seq = 0;
+			assert_ok(rt_lifetime_record(s.lifetime, &e.head));
+		}
+	}
+	assert_ok(rt_lifetime_verdict(s.lifetime, &s.verdict));
+	ret = s.verdict->types[0].incarnations;
+	story_end(&s);
+	free(events);
+	return ret;
+}
+
+TEST(dead_objects_are_forgotten_by_the_size_of_their_ledgers)
+{
+	assert_int_equal(long_lives(100, 0), 100);
+	assert_int_equal(long_lives(4300, 4299), 4300);
+	/* 4096 of them fill the graveyard: what is put is taken for the next life there */
+	assert_int_equal(long_lives(4300, 0), 4301);
+}
+
 static bool count_live(const struct rt_live *live, void *arg)
 {
 	assert_int_equal(live->object, 0x20);

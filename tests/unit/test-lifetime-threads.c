@@ -208,4 +208,69 @@ TEST(the_last_put_is_told_first)
 	}
 }
 
+struct acts {
+	struct rt_life_observer observer;
+	uint32_t act[16];
+	unsigned n;
+};
+
+static void step(struct rt_life_observer *self, const struct rt_life_step *step)
+{
+	struct acts *a = (struct acts *)(void *)self;
+
+	assert_in_range(a->n, 0, 15);
+	a->act[a->n++] = step->act;
+}
+
+static void moved(struct rt_life_observer *self, const struct rt_life_step *from, const struct rt_life_step *to)
+{
+	fail_msg("nothing is nested here");
+}
+
+static void end(struct rt_life_observer *self, uint32_t type, uint64_t serial, uint64_t time_ns, bool died)
+{
+}
+
+#define DEEP(line) "main@a.c:1;a@a.c:11;b@a.c:12;c@a.c:13;d@a.c:14;e@a.c:15;i@a.c:16;j@a.c:17;k@a.c:" line ";"
+
+/* a run of a function lasts until something else stands in its place, or was called from elsewhere */
+TEST(activations_of_deep_stacks)
+{
+	static const char events[] =
+		"type obj start=1\nnew obj 0x10 main@a.c:1\n"
+		"get obj 0x10 " DEEP(
+			"18") "f@a.c:20\n"
+			      "get obj 0x10 " DEEP(
+				      "18") "f@a.c:22;g@a.c:30\n"
+					    "put obj 0x10 " DEEP(
+						    "18") "f@a.c:23\n"
+							  "get obj 0x10 " DEEP(
+								  "18") "h@a.c:40\n"
+									"put obj 0x10 " DEEP(
+										"18") "f@a.c:23\n"
+										      "put obj 0x10 " DEEP(
+											      "19") "f@a.c:23\n";
+	struct acts acts = { .observer = { step, moved, end } };
+	const struct rt_wire_head *record;
+	const uint32_t *act = acts.act;
+	struct story s = { 0 };
+
+	assert_ok(rt_text_create(events, strlen(events), "story", &s.text));
+	assert_ok(rt_lifetime_create(NULL, rt_text_namer(s.text), &s.lifetime));
+	rt_lifetime_observe(s.lifetime, &acts.observer);
+	do {
+		assert_ok(rt_text_source(s.text)->next(rt_text_source(s.text), &record));
+		if (record)
+			assert_ok(rt_lifetime_record(s.lifetime, record));
+	} while (record);
+	assert_ok(rt_lifetime_verdict(s.lifetime, &s.verdict));
+	assert_int_equal(acts.n, 7);
+	for (unsigned i = 0; i < 7; i++) {
+		assert_int_not_equal(act[i], 0);
+		for (unsigned k = 0; k < i; k++)
+			assert_int_equal(act[i] == act[k], k == 1 && i == 3);
+	}
+	story_end(&s);
+}
+
 TEST_MAIN();
