@@ -157,6 +157,7 @@ static const char *find_operand(const struct rt_plan_build *b, const struct want
 	const char *args = w->marker->args;
 	unsigned n = 0;
 
+	*ret = (struct rt_operand){ .kind = RT_OPERAND_UNKNOWN };
 	while (n < f->arg && rt_operand_next(&args, b->module->image->machine, ret))
 		n++;
 	if (n < f->arg)
