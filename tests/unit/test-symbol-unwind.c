@@ -409,4 +409,181 @@ TEST(bytes_that_are_no_stack)
 	assert_true(ends[RT_DWARF_NO_ROW] && ends[RT_DWARF_NO_MEMORY]);
 }
 
+/* A row by hand. Frame 0 lies in the function of this name; the stack is words from STACK on. */
+struct row {
+	const char *name, *rows;
+	enum rt_dwarf_step end;
+	size_t frames;
+};
+
+#define STACK 0x10000ull
+#define BASE 0x500000000000ull
+enum { WORDS = 8 };
+
+/* of an expression: DW_CFA_def_cfa_expression, its length, its bytes */
+#define CFA(bytes) ".cfi_escape 0x0f, " bytes
+
+/* Word n of the stack is the address of end + n, so the caller of end is nobody; but for word 4, which is STACK. */
+static const struct row rows[] = {
+	{ "plain", "", RT_DWARF_OUTERMOST, 2 },
+	{ "deeper", ".cfi_def_cfa_offset 24", RT_DWARF_OUTERMOST, 2 },
+	{ "undefined", ".cfi_undefined rip", RT_DWARF_OUTERMOST, 1 },
+	/* the CFA stays, or goes back: the caller would be found for ever */
+	{ "stays", ".cfi_def_cfa_offset 0\n.cfi_offset rip, 0", RT_DWARF_NO_ROW, 1 },
+	{ "back", ".cfi_def_cfa_offset -16\n.cfi_offset rip, 16", RT_DWARF_NO_ROW, 1 },
+	{ "beyond", ".cfi_def_cfa_offset 1024", RT_DWARF_NO_MEMORY, 1 },
+	{ "unknown", ".cfi_def_cfa 40, 8", RT_DWARF_NO_ROW, 1 },
+	/* rsp + 8 + (rip & 15 >= 11) * 8: the rows of a PLT; rip is its start */
+	{ "plt", CFA("11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22"), RT_DWARF_OUTERMOST, 2 },
+	/* the word at rsp + 32, plus 8 */
+	{ "loads", CFA("5, 0x77, 32, 0x06, 0x23, 16"), RT_DWARF_OUTERMOST, 2 },
+	{ "loads_nothing", CFA("5, 0x30, 0x06, 0x23, 16, 0x96"), RT_DWARF_NO_MEMORY, 1 },
+	/* nothing on the stack of the expression; too much; branches; nothing at all */
+	{ "empty", CFA("1, 0x22"), RT_DWARF_NO_ROW, 1 },
+	{ "drops", CFA("3, 0x77, 8, 0x13"), RT_DWARF_NO_ROW, 1 },
+	{ "itself", CFA("1, 0x9c"), RT_DWARF_NO_ROW, 1 },
+	{ "grows",
+	  CFA("36, 0x77, 8, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, "
+	      "0x12, "
+	      "0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, 0x12, "
+	      "0x12"),
+	  RT_DWARF_NO_ROW, 1 },
+	{ "fits", CFA("5, 0x77, 8, 0x12, 0x12, 0x13"), RT_DWARF_OUTERMOST, 2 },
+	{ "branches", CFA("5, 0x77, 8, 0x2f, 0, 0"), RT_DWARF_NO_ROW, 1 },
+	{ "nothing", CFA("1, 0x96"), RT_DWARF_NO_ROW, 1 },
+	/* the return address is a value; is in a register; is 0 */
+	{ "value", ".cfi_escape 0x16, 16, 3, 0x77, 0, 0x06", RT_DWARF_OUTERMOST, 2 },
+	{ "zero", ".cfi_escape 0x16, 16, 1, 0x30", RT_DWARF_OUTERMOST, 1 },
+	{ "register", ".cfi_register rip, rbx", RT_DWARF_OUTERMOST, 2 },
+};
+
+/* A library of the rows, as module 1 at BASE. */
+static void rows_open(struct rig *rig)
+{
+	_cleanup_free_ char *text = NULL, *path = built_path("rows.so");
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	fprintf(file, ".text\n");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		fprintf(file, ".balign 64\n.globl %s\n%s:\n.cfi_startproc\n%s\n.skip 32, 0x90\n.cfi_endproc\n",
+			rows[i].name, rows[i].name, rows[i].rows);
+	fprintf(file, ".balign 64\n.globl end\nend:\n.cfi_startproc\n.cfi_undefined rip\n.skip 32, 0x90\n.cfi_endproc\n"
+		      ".balign 64\n.globl bare\nbare: .skip 32, 0x90\n"
+		      ".balign 64\n.globl trampoline\n.cfi_startproc\n.cfi_signal_frame\n.cfi_def_cfa_offset 0\n"
+		      ".cfi_offset rip, 8\n.skip 32, 0x90\ntrampoline: .skip 32, 0x90\n.cfi_endproc\n");
+	fclose(file);
+	free(built_write("rows.s", text));
+	assert_true(built_run("gcc -shared -nostdlib -Wl,--build-id rows.s -o rows.so"));
+	rig_create(rig);
+	(void)add_module(rig, path);
+	for (size_t i = 0; i < rig->images[0]->segment_count; i++) {
+		const struct rt_segment *s = &rig->images[0]->segments[i];
+
+		add_mapping(rig, 1, BASE + s->start.v, BASE + s->end.v, s->offset.v);
+	}
+}
+
+static uint64_t address_of(const char *name)
+{
+	_cleanup_free_ char *text = built_output("nm rows.so | awk '$3 == \"%s\" { print $1 }'", name);
+
+	assert_true(*text);
+	return BASE + strtoull(text, NULL, 16);
+}
+
+static struct rt_chain_stack stack_of(uint64_t pc, const uint64_t words[WORDS])
+{
+	struct rt_chain_stack stack = { .regs = { .known = (1u << RT_DWARF_REGS) - 1 },
+					.address = STACK,
+					.bytes = rt_bytes_make(words, WORDS * sizeof(*words)) };
+
+	stack.regs.value[RT_DWARF_RA] = pc;
+	stack.regs.value[RT_DWARF_RSP] = STACK;
+	stack.regs.value[3] = words[0]; /* rbx */
+	return stack;
+}
+
+TEST(rows_by_hand)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+	uint64_t words[WORDS], got[MAX], last;
+	struct rt_chain_stack stack;
+	enum rt_dwarf_step end;
+	size_t n;
+
+	rows_open(&rig);
+	last = address_of("end");
+	for (size_t i = 0; i < WORDS; i++)
+		words[i] = i == 4 ? STACK : last + 1 + i;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		stack = stack_of(address_of(rows[i].name), words);
+		n = unwind(&rig, &stack, got, &end);
+		if (n != rows[i].frames || end != rows[i].end)
+			fail_msg("%s: %zu frames, end %d", rows[i].name, n, end);
+		if (n == 2)
+			assert_in_range(got[1], last + 1, last + WORDS);
+	}
+	/* where each found its caller */
+	stack = stack_of(address_of("deeper"), words);
+	(void)unwind(&rig, &stack, got, &end);
+	assert_int_equal(got[1], words[2]);
+	stack = stack_of(address_of("plt"), words);
+	(void)unwind(&rig, &stack, got, &end);
+	assert_int_equal(got[1], words[0]);
+	stack = stack_of(address_of("plt") + 11, words);
+	(void)unwind(&rig, &stack, got, &end);
+	assert_int_equal(got[1], words[1]);
+	stack = stack_of(address_of("loads"), words);
+	(void)unwind(&rig, &stack, got, &end);
+	assert_int_equal(got[1], words[1]);
+	/* code that has no rows, no module, and none of the registers */
+	stack = stack_of(address_of("bare"), words);
+	assert_int_equal(unwind(&rig, &stack, got, &end), 1);
+	assert_int_equal(end, RT_DWARF_NO_ROW);
+	stack = stack_of(0x1000, words);
+	assert_int_equal(unwind(&rig, &stack, got, &end), 1);
+	assert_int_equal(end, RT_DWARF_NO_ROW);
+	stack = stack_of(address_of("plain"), words);
+	stack.regs.known = 0;
+	assert_int_equal(unwind(&rig, &stack, got, &end), 1);
+	assert_int_equal(end, RT_DWARF_NO_ROW);
+}
+
+/* A stack pointer of any alignment; and callers that lead to themselves. */
+TEST(loops_and_odd_places)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+	uint64_t words[WORDS], got[MAX], pc;
+	struct rt_chain_stack stack;
+	enum rt_dwarf_step end;
+
+	rows_open(&rig);
+	pc = address_of("plain");
+	for (size_t i = 0; i < WORDS; i++)
+		words[i] = pc + 1;
+	/* one function calls itself as often as the copy lasts */
+	stack = stack_of(pc, words);
+	assert_int_equal(unwind(&rig, &stack, got, &end), WORDS + 1);
+	assert_int_equal(end, RT_DWARF_NO_MEMORY);
+	for (unsigned odd = 1; odd < 8; odd++) {
+		stack = stack_of(pc, words);
+		stack.address += odd;
+		stack.regs.value[RT_DWARF_RSP] += odd;
+		assert_int_equal(unwind(&rig, &stack, got, &end), WORDS + 1);
+		assert_int_equal(end, RT_DWARF_NO_MEMORY);
+	}
+	/* where addresses begin anew: 0 is not further out */
+	stack = stack_of(pc, words);
+	stack.address = 0 - sizeof(words);
+	stack.regs.value[RT_DWARF_RSP] = stack.address;
+	assert_int_equal(unwind(&rig, &stack, got, &end), WORDS);
+	assert_int_equal(end, RT_DWARF_NO_ROW);
+	/* a signal may lead to another stack, so to the same one: no more than are wanted */
+	words[1] = address_of("trampoline");
+	stack = stack_of(words[1], words);
+	assert_int_equal(unwind(&rig, &stack, got, &end), MAX);
+	assert_int_equal(end, RT_DWARF_STEPPED);
+}
+
 TEST_MAIN();
