@@ -469,6 +469,9 @@ static void rows_open(struct rig *rig)
 		fprintf(file, ".balign 64\n.globl %s\n%s:\n.cfi_startproc\n%s\n.skip 32, 0x90\n.cfi_endproc\n",
 			rows[i].name, rows[i].name, rows[i].rows);
 	fprintf(file, ".balign 64\n.globl end\nend:\n.cfi_startproc\n.cfi_undefined rip\n.skip 32, 0x90\n.cfi_endproc\n"
+		      ".balign 64\n.globl leaves\nleaves:\n.cfi_startproc\n.cfi_def_cfa_offset 16\n.skip 64, "
+		      "0x90\n.cfi_endproc\n"
+		      ".globl behind\nbehind:\n.cfi_startproc\n.cfi_undefined rip\n.skip 32, 0x90\n.cfi_endproc\n"
 		      ".balign 64\n.globl bare\nbare: .skip 32, 0x90\n"
 		      ".balign 64\n.globl trampoline\n.cfi_startproc\n.cfi_signal_frame\n.cfi_def_cfa_offset 0\n"
 		      ".cfi_offset rip, 8\n.skip 32, 0x90\ntrampoline: .skip 32, 0x90\n.cfi_endproc\n");
@@ -537,6 +540,13 @@ TEST(rows_by_hand)
 	stack = stack_of(address_of("loads"), words);
 	(void)unwind(&rig, &stack, got, &end);
 	assert_int_equal(got[1], words[1]);
+	/* a call that is the last of its function: its rows count, not those of what stands behind */
+	words[0] = address_of("behind");
+	stack = stack_of(address_of("plain"), words);
+	assert_int_equal(unwind(&rig, &stack, got, &end), 3);
+	assert_int_equal(got[1], words[0]);
+	assert_int_equal(got[2], words[2]);
+	words[0] = last + 1;
 	/* code that has no rows, no module, and none of the registers */
 	stack = stack_of(address_of("bare"), words);
 	assert_int_equal(unwind(&rig, &stack, got, &end), 1);
