@@ -124,14 +124,16 @@ struct rt_error *rt_probes_set(struct rt_probes *p, bool sdt, const char *spec, 
 
 bool rt_probes_remove(struct rt_probes *p, bool sdt, const char *spec)
 {
-	size_t i = entry_index(p, sdt, spec);
+	size_t i, before = p->entries.len;
 
-	if (i == p->entries.len)
-		return false;
-	entry_deinit(&p->entries.data[i]);
-	memmove(&p->entries.data[i], &p->entries.data[i + 1], (p->entries.len - i - 1) * sizeof(p->entries.data[0]));
-	p->entries.len--;
-	return true;
+	/* a file may hold a name twice: none may come to light when the first one goes */
+	while ((i = entry_index(p, sdt, spec)) < p->entries.len) {
+		entry_deinit(&p->entries.data[i]);
+		memmove(&p->entries.data[i], &p->entries.data[i + 1],
+			(p->entries.len - i - 1) * sizeof(p->entries.data[0]));
+		p->entries.len--;
+	}
+	return p->entries.len < before;
 }
 
 void rt_probes_write(const struct rt_probes *p, struct rt_sink *sink)

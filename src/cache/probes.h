@@ -40,13 +40,13 @@ void rt_probes_deinit(struct rt_probes *probes);
 const struct rt_probes_entry *rt_probes_find(const struct rt_probes *probes, bool sdt, const char *spec);
 
 /*
- * Puts an entry behind the others, in the place of one of the same name. Lines are copied. RT_E_LIMIT for a text that
+ * Puts an entry behind the others, in the place of all of the same name. Lines are copied. RT_E_LIMIT for a text that
  * perf could not read back: too long, or with a newline in it; then nothing has changed.
  */
 RT_CHECK struct rt_error *rt_probes_set(struct rt_probes *probes, bool sdt, const char *spec, const char *const *lines,
 					size_t count);
 
-/* false: there was none. */
+/* Takes all of that name away. false: there was none. */
 bool rt_probes_remove(struct rt_probes *probes, bool sdt, const char *spec);
 
 void rt_probes_write(const struct rt_probes *probes, struct rt_sink *sink);

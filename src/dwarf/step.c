@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STACK = 32, OPS_MAX = 256 };
+enum { STACK = 32, OPS_MAX = 256, RAX = 0, RBX = 3 };
 
 struct machine {
 	const struct rt_dwarf_regs *regs;
@@ -206,8 +206,9 @@ static bool restore(struct machine *m, Dwarf_Frame *frame, int number, uint64_t 
 		return false;
 	if (!count) {
 		/* libdw: no ops but a pointer to the buffer is "undefined", NULL is "the same" */
-		*ret_undefined = ops != NULL;
-		return !ops && reg(m, (uint64_t)number, ret);
+		*ret_undefined = ops != NULL && number != RBX;
+		/* its table of what a callee keeps where a row says nothing names rax (0) for rbx */
+		return !*ret_undefined && number != RAX && reg(m, (uint64_t)number, ret);
 	}
 	if (!evaluate(m, ops, count, ret))
 		return false;

@@ -247,8 +247,9 @@ static bool take_size(struct piece *p, struct rt_operand *o)
 	if (!take_number(&size, &n))
 		return false;
 	o->is_signed = n < 0;
-	n = n < 0 ? -n : n;
 	o->is_float = take(&size, 'f');
+	/* the smallest number has no counterpart above 0 */
+	n = n < -SIZE_MAX_BYTES ? 0 : n < 0 ? -n : n;
 	if (size.at != size.end || n < 1 || n > SIZE_MAX_BYTES || (n & (n - 1))) {
 		o->why = "its size is none of 1, 2, 4 and 8";
 		return false;

@@ -165,6 +165,9 @@ static struct rt_error *keep_thread(struct rt_part_writer *w, const struct rt_wi
 {
 	struct process *p;
 
+	/* the end of a thread may come behind that of its process, which stays ended */
+	if (task->value && !rt_map_get(&w->process_by_pid, rt_key_make(task->head.pid, 0)))
+		return NULL;
 	RT_TRY(process_of(w, task->head.pid, &p));
 	for (size_t i = 0; i < p->threads.len; i++) {
 		if (p->threads.data[i] != task->other)
@@ -397,17 +400,24 @@ static struct rt_error *check_seam(struct rt_part_join *join, const struct rt_wi
 	return NULL;
 }
 
+/* What a damaged file lacks is nothing that is said again. */
+static bool is_cut(const struct rt_wire_head *record)
+{
+	return record->kind == RT_WIRE_LOSS &&
+	       ((const struct rt_wire_loss *)(const void *)record)->cause == RT_LOSS_CUT;
+}
+
 struct rt_error *rt_part_join_record(struct rt_part_join *join, const struct rt_wire_head *record, bool *ret)
 {
 	const struct rt_wire_part *part = (const struct rt_wire_part *)(const void *)record;
 	bool first = !join->records++;
 
-	*ret = !join->dropping;
-	if (record->kind != RT_WIRE_PART) {
-		if (first && join->last)
-			return rt_error_new(RT_E_FORMAT, "it does not go on with the file before it");
+	*ret = !join->dropping || is_cut(record);
+	/* a later file says first which one it is */
+	if (first && join->last && (record->kind != RT_WIRE_PART || part->where != RT_PART_BEGIN))
+		return rt_error_new(RT_E_FORMAT, "it does not go on with the file before it");
+	if (record->kind != RT_WIRE_PART)
 		return NULL;
-	}
 	RT_TRY(check_seam(join, part));
 	if (part->where == RT_PART_BEGIN) {
 		/* the first file that is read may well be a later part: then it speaks for itself */

@@ -53,18 +53,18 @@ size_t rt_chain_unwind(struct rt_chain *chain, uint32_t pid, uint64_t time_ns, c
 		uint64_t pc = regs.value[RT_DWARF_RA], sp = regs.value[RT_DWARF_RSP];
 		struct rt_dwarf *dwarf;
 		struct rt_elfaddr at;
-		bool signal;
+		bool signal = false;
 
 		ret[n++] = pc + interrupted;
 		/* a call may be the last instruction of its function */
 		dwarf = rows_of(chain, pid, time_ns, pc - called, &at);
 		*ret_end = dwarf ? rt_dwarf_step(dwarf, at, &copied.memory, &regs, &signal) : RT_DWARF_NO_ROW;
-		if (*ret_end != RT_DWARF_STEPPED)
-			break;
 		/* readers look before a caller's address, for its call; a trampoline is entered at its first
 		 * instruction */
 		if (signal && called)
 			ret[n - 1] = pc + 1;
+		if (*ret_end != RT_DWARF_STEPPED)
+			break;
 		called = !signal;
 		interrupted = signal;
 		if (!regs.value[RT_DWARF_RA]) {

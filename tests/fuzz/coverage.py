@@ -21,6 +21,9 @@ TARGETS = {
     'bpfimage': ('bpfimage', 'btf decode encode extra find function image info'),
     'bpfinsn': ('insn', 'bpf bpf_helper_names'),
     'archive': ('archive', 'reader path'),
+    'elf': ('elf', 'build_id image note sdt section symtab'),
+    'operand': ('probe', 'operand'),
+    'probes': ('cache', 'probes'),
     'recording': ('recording', 'batch code host inventory kernel_names perf_view recording to_perf translate'),
 }
 

@@ -541,7 +541,76 @@ def recording():
     seed('recording', 'own.data', p.file([(raw, [7 + i]) for i in range(len(names))], data, [(12, desc)]))
 
 
-MAKERS = {'archive': archive, 'perfdata': perfdata, 'bpfinsn': bpfinsn, 'bpfimage': bpfimage, 'spool': spool, 'recording': recording}
+# ---- SDT markers
+
+def operand():
+    x86 = ('8@%rdi -4@%eax 1@%sil 2@%r10w', '-4@$5 8@$0xffffffffffffffff 8@$table+16', '8@-16(%rbp) 8@(%r12) 8@8(%rdx,%rcx,8)',
+           '8@(%rdx,%rcx) 8@64(,%rax,4)', '4@counter(%rip) 8@8+table-4(%rip) 8@counter 8@0x601040', '8f@%xmm0 8f@8(%rsp)', '%rax $5',
+           '8@%ah', '8@%fs:0x28', '3@%rax 16@%rax', '8@(%rdx,%rcx,3)', '8@(%rdx', '8@', '8@table(%rax)', '8@()', '8@%r7 8@%r16d 8@%r8x',
+           '8@(,,)', '8@%', '8@$', '8@(%rax)x', '8@(%rip)', '8@a+b', '8@(%zax)', '8@(%rax,%zax)')
+    a64 = ('8@x0 -4@w19 8@sp 8@x30 8@x31', '-4@5 8@#-5', '8@[sp, 16] 8@[x19] 8@[x29, #-8]', '8@[x1, x2]', '8@[x1', '8@[y]', '8@[x1, y]', '8@y')
+    for i, text in enumerate(x86 + a64):
+        seed('operand', str(i), text.encode())
+    for name, text in (('smallest', '-9223372036854775808@%rax'), ('largest', '8@$9223372036854775807+9223372036854775807'),
+                       ('beyond', '99999999999999999999@%rax'), ('hex', '-0x8000000000000000@%rax 8@$-0x8000000000000000')):
+        seed('operand', name, text.encode())
+
+
+def probes():
+    """A spec, its lines and the file, see fuzz-probes.c"""
+    file = (b'%sdt_semp:hit=hit\np:sdt_semp/hit /tmp/a:0x10a9(0x3020) arg1=%bx:s32\n#g:e=f arg\np:g/e /tmp/a:0x1210 arg=%di:u64\n'
+            b'p:g/e /tmp/a:0x1110\np:g/e /tmp/a:0x1110\n')
+    for name, spec, lines, text in (
+            ('new', b'g:n=n', b'p:g/n /a:0x1', file), ('place', b'g:e=f arg', b'p:b\1p:a\1p:b\1p:c', file), ('no-spec', b'', b'p:x', file),
+            ('newline', b'g:n\n', b'', file), ('header-line', b'g:n', b'p:x\1%y', file), ('newline-line', b'g:n', b'p:\nx', file),
+            ('empty-line', b'g:n', b'p:x\1', file), ('early', b'g:n', b'', b'p:x\n\n' + file), ('blank', b'g:n', b'', file + b'\n\n%\n#\n'),
+            ('zero', b'g:n', b'', b'#a\0b\n' + file), ('no-end', b'g:n', b'', file[:-1]), ('twice', b'g:e=f arg', b'', file + file),
+            ('long', b'g' * 4092, b'p:x', b'%' + b'x' * 4092 + b'\n' + file), ('just', b'g' * 4091, b'p' * 4092, b'%' + b'x' * 4091 + b'\n' + file)):
+        for sdt in (0, 1):
+            data = spec + b'\0' + lines + b'\0' + text
+            seed('probes', f'{name}-{sdt}', data + b'\n' * ((len(data) ^ sdt) & 1))
+
+
+def sdt_elf(big, wide, note, base=True, refcnt=b''):
+    """An ELF file of sections only: .note.stapsdt, .stapsdt.base, .note.refcnt"""
+    order, word = '>' if big else '<', 'Q' if wide else 'I'
+    names = b'\0.shstrtab\0.note.stapsdt\0.stapsdt.base\0.note.refcnt\0'
+    parts = [(b'.shstrtab', 3, 0, names), (b'.note.stapsdt', 7, 0, note)]
+    parts += [(b'.stapsdt.base', 1, 0x3000, b'\0')] if base else []
+    parts += [(b'.note.refcnt', 7, 0, refcnt)] if refcnt else []
+    head, section = (64, 64) if wide else (52, 40)
+    table, body = b'\0' * section, b''
+    for name, kind, addr, data in parts:
+        at = head + len(body)
+        table += pack(order + 'II' + word * 4 + 'II' + word * 2, names.index(name), kind, 0, addr, at, len(data), 0, 0, 4, 0)
+        body += pad(data)
+    ident = b'\x7fELF' + bytes((2 if wide else 1, 2 if big else 1, 1)) + b'\0' * 9
+    return ident + pack(order + 'HHI' + word * 3 + 'IHHHHHH', 3, 62 if wide else 3, 1, 0, 0, head + len(body), 0, head, 0, 0, section,
+                        len(parts) + 1, 1) + body + table
+
+
+def elf():
+    for big, wide in ((False, True), (True, True), (False, False)):
+        order, word = '>' if big else '<', 'Q' if wide else 'I'
+
+        def note(owner, kind, desc):
+            return pad(pack(order + 'III', len(owner), len(desc), kind) + pad(owner, 4) + pad(desc, 4), 4)
+
+        def marker(location, text, base=0x2000, semaphore=0x4000, owner=b'stapsdt\0', kind=3):
+            return note(owner, kind, pack(order + word * 3, location, base, semaphore) + text)
+        first, second = marker(0x1000, b'app\0get\x008@%rdi\0'), marker(0x1010, b'app\0put\0\0', semaphore=0)
+        of = note(b'refcnt\0', 1, pack(order + word * 2, 0x1000, 0x2000) + b'struct obj\0')
+        of += note(b'refcnt\0', 1, pack(order + word * 2, 0x9999, 0x2000) + b'none\0')
+        what = f'sdt-{"big" if big else "little"}-{64 if wide else 32}'
+        seed('elf', what, sdt_elf(big, wide, first + second, True, of))
+        seed('elf', what + '-no-base', sdt_elf(big, wide, first + marker(0x1010, b'a\0b\0c\0', owner=b'other\0\0\0') + second, False, of))
+        seed('elf', what + '-cut', sdt_elf(big, wide, first + second[:-6], True, of))
+        seed('elf', what + '-no-end', sdt_elf(big, wide, first + marker(0x1010, b'app\0put'), True, of))
+        seed('elf', what + '-type', sdt_elf(big, wide, first, True, note(b'refcnt\0', 1, pack(order + word * 2, 0x1000, 0x2000) + b'obj')))
+
+
+MAKERS = {'archive': archive, 'perfdata': perfdata, 'bpfinsn': bpfinsn, 'bpfimage': bpfimage, 'spool': spool, 'recording': recording,
+          'operand': operand, 'probes': probes, 'elf': elf}
 
 
 def make(target):

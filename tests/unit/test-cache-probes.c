@@ -89,6 +89,26 @@ TEST(set_and_remove)
 	rt_probes_deinit(&p);
 }
 
+/* A name that stands twice: what was set is what is found, and nothing of it comes back. */
+TEST(names_twice)
+{
+	static const char *const lines[] = { "p:g/e /x:0x20" };
+	const char *text = "#g:e=f\np:g/e /x:0x1\n" SDT "#g:e=f\np:g/e /x:0x2\n";
+	const struct rt_probes_entry *found;
+	struct rt_probes p;
+
+	assert_ok(rt_probes_parse(bytes(text), &p));
+	assert_ok(rt_probes_set(&p, false, "g:e=f", lines, 1));
+	found = rt_probes_find(&p, false, "g:e=f");
+	assert_string_equal(found->lines.data[0], lines[0]);
+	assert_int_equal(p.entries.len, 2);
+	rt_probes_deinit(&p);
+	assert_ok(rt_probes_parse(bytes(text), &p));
+	assert_true(rt_probes_remove(&p, false, "g:e=f"));
+	assert_null(rt_probes_find(&p, false, "g:e=f"));
+	rt_probes_deinit(&p);
+}
+
 static struct rt_error *add_one(struct rt_probes *p, void *arg)
 {
 	char spec[32], line[64];

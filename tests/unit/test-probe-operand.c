@@ -104,11 +104,22 @@ TEST(aarch64)
 /* What cannot be read says why, and the next one is taken all the same. */
 TEST(not_understood)
 {
-	static const char *const texts[] = { "8@%ah",      "8f@%xmm0", "8@%fs:0x28",
-					     "3@%rax",     "16@%rax",  "8@(%rdx,%rcx,3)",
-					     "8@(%rdx",    "8@",       "8@table(%rax)",
-					     "8@%",        "8@$",      "8@8(%rdx,%rcx,8)x",
-					     "-8@%rflags", "8@()",     "99999999999999999999@%rax" };
+	static const char *const texts[] = { "8@%ah",
+					     "8f@%xmm0",
+					     "8@%fs:0x28",
+					     "3@%rax",
+					     "16@%rax",
+					     "8@(%rdx,%rcx,3)",
+					     "8@(%rdx",
+					     "8@",
+					     "8@table(%rax)",
+					     "8@%",
+					     "8@$",
+					     "8@8(%rdx,%rcx,8)x",
+					     "-8@%rflags",
+					     "8@()",
+					     "99999999999999999999@%rax",
+					     "-9223372036854775808@%rax" };
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		char text[64];
