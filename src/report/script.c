@@ -158,15 +158,14 @@ static bool ours(struct rt_script *s, const struct rt_perf_event *event, const s
 	case RT_REFTRACE_OP:
 		if (!rt_reftrace_op_read(r, s->options.big_endian, &e, NULL))
 			return false;
-		rt_sink_printf(sink, "object=0x%" PRIx64 " count=%d delta=%d point=%u flags=", e.object, (int)e.count,
-			       e.delta, e.point);
+		rt_sink_printf(sink, "object=0x%" PRIx64 " count=%d delta=%d flags=", e.object, (int)e.count, e.delta);
 		for (unsigned i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
 			if (e.flags & (1u << i)) {
 				rt_sink_printf(sink, "%s%s", bar, flags[i]);
 				bar = "|";
 			}
 		}
-		rt_sink_printf(sink, " sp=0x%" PRIx64 " aux=0x%" PRIx64 " seq=0x%x", e.sp, e.aux, e.head.seq);
+		rt_sink_printf(sink, " aux=0x%" PRIx64, e.aux);
 		return true;
 	default:
 		return false;

@@ -312,6 +312,13 @@ def need_engine():
         raise unittest.SkipTest(_engine)
 
 
+def need_mount_namespace():
+    """Not in a chroot whose root is no mount."""
+    done = subprocess.run(['unshare', '-m', 'true'], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise unittest.SkipTest(f'no mount namespace of our own here: {done.stderr.strip()}')
+
+
 def need_binary():
     if not os.access(REFTRACE, os.X_OK):
         raise unittest.SkipTest(f'{REFTRACE} is not built')

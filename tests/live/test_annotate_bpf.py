@@ -154,6 +154,7 @@ class Calls(live.LiveTest):
 
     def test_elsewhere(self):
         """The names are in the recording: without this kernel's /proc/kallsyms they are the same."""
+        live.need_mount_namespace()
         with_names = self.calls()
         hidden = live.temp_path('hidden.py')
         hidden.write_text('')

@@ -158,6 +158,7 @@ class Samples(Capture):
         self.assert_hot('gone_hot')
 
     def test_mount_namespace(self):
+        live.need_mount_namespace()
         program, inside = self.program(), self.folder / 'inside'
         inside.mkdir()
         script = f'mount -t tmpfs none {inside} && cp {program} {inside}/hidden && exec {inside}/hidden hot 0.3'
