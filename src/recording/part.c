@@ -288,14 +288,15 @@ static struct rt_error *names_text(const char *const *names, size_t count, char 
 {
 	size_t first = count, bytes = 0;
 	_cleanup_free_ char *text = NULL;
-	char *more;
+	char left_out[32] = "", *more;
 
 	while (first && bytes + strlen(base_name(names[first - 1])) + 2 < NAMES_MAX)
 		bytes += strlen(base_name(names[--first])) + 2;
-	if (asprintf(&text, first ? "%zu more" : "", first) < 0) {
-		text = NULL;
+	if (first)
+		snprintf(left_out, sizeof(left_out), "%zu more", first);
+	text = strdup(left_out);
+	if (!text)
 		return rt_error_nomem();
-	}
 	for (size_t i = first; i < count; i++) {
 		if (asprintf(&more, "%s%s%s", text, *text ? ", " : "", base_name(names[i])) < 0)
 			return rt_error_nomem();

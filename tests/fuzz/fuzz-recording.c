@@ -77,26 +77,23 @@ static void ask(const struct rt_recording *recording)
 		seen += strlen(lost[i]);
 }
 
-static struct rt_error *name_code(struct rt_recording *recording)
-{
-	_cleanup_(rt_chain_destroyp) struct rt_chain *chain = NULL;
-	_cleanup_(rt_maps_destroyp) struct rt_maps *maps = NULL;
-
-	RT_TRY(rt_maps_create(&maps));
-	RT_TRY(rt_chain_create(maps, NULL, &chain));
-	return rt_recording_code(recording, chain);
-}
-
 static void read_all(struct rt_bytes bytes)
 {
+	_cleanup_(rt_maps_destroyp) struct rt_maps *maps = NULL;
+	/* the draining unwinds copied stacks with it; without maps it opens no file */
+	_cleanup_(rt_chain_destroyp) struct rt_chain *chain = NULL;
 	_cleanup_(rt_recording_closep) struct rt_recording *recording = NULL;
 	_cleanup_error_ struct rt_error *err = rt_recording_open(bytes, "fuzz", &recording);
 	int status;
 
+	if (!err)
+		err = rt_maps_create(&maps);
+	if (!err)
+		err = rt_chain_create(maps, NULL, &chain);
 	if (err)
 		return;
 	ask(recording);
-	rt_error_free(name_code(recording));
+	rt_error_free(rt_recording_code(recording, chain));
 	for (int again = 0; again < 2; again++) {
 		struct takers t = { .sink = { .wire = take_wire, .perf = take_perf, .all = again },
 				    .side = { take_side } };
@@ -105,7 +102,7 @@ static void read_all(struct rt_bytes bytes)
 
 		rt_error_free(rt_recording_drain(recording, &t.sink));
 		ask(recording);
-		seen += rt_recording_status(recording, &status);
+		seen += rt_recording_status(recording, &status) + rt_recording_unwound(recording).samples;
 	}
 }
 
@@ -114,6 +111,7 @@ static struct rt_error *convert(struct rt_bytes spool, uint8_t flags)
 {
 	static const char kallsyms[] =
 		"ffffffff81000000 T _text\nffffffff81000100 t near [mod]\n0 T hidden\n"
+		"ffffffff81000080 T __bpf_call_base\n"
 		"ffffffff81000100 T again\nffffffff81200000 d data\nffffffff81300000 t p\t[bpf]\n";
 	const struct rt_to_perf_options options = { .version = "1",
 						    .zstd_level = flags & 2 ? 1 : 0,

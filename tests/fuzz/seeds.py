@@ -508,6 +508,10 @@ def recording():
     for flags in (0, 1, 5):
         seed('recording', f'ours-{flags}', bytes([flags]) + ours)
         seed('recording', f'perf-{flags}', bytes([flags]) + side + blobs)
+    # whole programs only: of one that is cut no perf.data is made, and what their code calls is not looked for
+    whole = blob(1, 42, entry, 2) + blob(2, 9, btf) + blob(7, 42, extra_of()) + blob(6, 43, b'why')
+    for flags in (1, 3, 5):
+        seed('recording', f'programs-{flags}', bytes([flags]) + ours + side + whole)
     torn = blob(2, 9, btf, 3)
     seed('recording', 'torn', b'\1' + ours + torn[:len(torn) // 2] + blobs)
     for name, text in (('no-point', event(GET, 1, 1, point=99)), ('type', record(TYPE, pack('<IiiIII', 1 << 20, 1, 1, 4, 8, 0) + b'x\0')),
@@ -519,6 +523,20 @@ def recording():
     full = p.attr(IP | TID | TIME | CHAIN | ID)
     data = kernel_records(p, tail) + p.record(9, p.pack('QIIQQQQQ', 0x400100, 100, 100, 30, 7, 2, 0xfffffffffffffe00, 0x400100))
     seed('recording', 'perf.data', p.file([(full, [7])], data, list(features(p, entry, btf))))
+    # copied stacks: ax, sp and ip; no registers; of 32 bits; no copy; no sp; without ip
+    for mask, abi in ((0x181, 2), (0x181, 0), (0x181, 1), (0x1ff, 2), (0x101, 2), (0x81, 2)):
+        attr = p.attr(IP | TID | TIME | CHAIN | REGS | USTACK, regs=mask)
+        regs = join(p.pack('Q', n) for n in (1, 0x7fff0000, 0x400100, 4, 5, 6, 7, 8, 9)[:mask.bit_count()]) if abi else b''
+        frames = p.pack('QQQQ', 3, 0xffffffffffffff80, 0xffffffff81000110, 0xfffffffffffffe00)
+        head, stack = p.pack('QIIQ', 0x400100, 100, 100, 30) + frames + p.pack('Q', abi) + regs, b'\x10\0\x40\0\0\0\0\0' * 2
+        copies = p.record(9, head + p.pack('Q16sQ', 16, stack, 16)) + p.record(9, head + p.pack('Q16sQ', 16, stack, 8))
+        copies += p.record(9, head + p.pack('Q', 0))
+        seed('recording', f'stacks-{mask:x}-{abi}.data', p.file([(attr, [])], kernel_records(p, p.pack('IIQ', 100, 100, 20)) + copies))
+        if abi == 2:
+            one = copies[:struct.unpack_from('<H', copies, 6)[0]]
+            stacks = record(ATTR, pack('<IIII', 1, 128, 1, 8) + attr + pack('<Q', 7) + b'cycles\0\0') + perf(one, 1, 30)
+            for flags in (0, 1):
+                seed('recording', f'stacks-{mask:x}-{flags}', bytes([flags]) + stacks)
     # and with events of ours, whose raw parts are right or not
     raw = p.attr(TIME | RAW | IDENT)
     names = [b'reftrace:obj_get', b'reftrace:meta_type', b'reftrace:meta_command', b'reftrace:meta_status', b'reftrace:obj_none']

@@ -197,7 +197,8 @@ TEST(daemon_is_followed_to_its_end)
 	assert_int_equal(access(rig_path(&rig, "mark"), F_OK), 0);
 	assert_int_equal(rig_count(&rig, RT_WIRE_FORK, 0), 2);
 	assert_int_equal(rig_count(&rig, RT_WIRE_EXIT, 0), 3);
-	assert_int_equal(WEXITSTATUS(task(RT_WIRE_EXIT, 0, 2)->value), 11);
+	/* whichever of the three the machine lets end last */
+	assert_int_equal(WEXITSTATUS(task(RT_WIRE_EXIT, task(RT_WIRE_FORK, 0, 1)->other, 0)->value), 11);
 	end();
 }
 
