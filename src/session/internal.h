@@ -320,6 +320,7 @@ struct rt_session {
 	bool root_started; /* exec succeeded */
 	bool root_running; /* past its first stop: code of the program may have run */
 	bool root_ended, root_known;
+	uint64_t looked_for_gone_ns;
 	int root_status;
 	int exec_pipe;     /* the launched child writes the errno of a failed exec; -1 */
 	sigset_t old_mask; /* the program starts with what we were started with */

@@ -425,6 +425,34 @@ static struct rt_error *adopt(struct rt_session *s, struct rt_thread *t)
 	return rt_tracee_replay(s, t);
 }
 
+static bool is_tracee(uint32_t tid)
+{
+	siginfo_t info;
+
+	return !waitid(P_PID, tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) || errno != ECHILD;
+}
+
+/*
+ * Nothing more will be told of a thread that is no tracee any more: a child that was adopted and ended, and of
+ * which its parent told afterwards.
+ */
+static struct rt_error *end_gone(struct rt_session *s)
+{
+	struct rt_map_slot *slot;
+	size_t pos = 0;
+
+	while ((slot = rt_map_next(&s->threads, &pos)) != NULL) {
+		struct rt_thread *t = (struct rt_thread *)(uintptr_t)slot->value;
+
+		if (!t->process || is_tracee(t->tid))
+			continue;
+		rt_log_debug("session", "%u is gone without a word", t->tid);
+		RT_TRY(on_end(s, t, 0));
+		pos = 0;
+	}
+	return NULL;
+}
+
 struct rt_error *rt_tracee_overdue(struct rt_session *s)
 {
 	uint64_t now = rt_now_ns();
@@ -438,6 +466,10 @@ struct rt_error *rt_tracee_overdue(struct rt_session *s)
 			RT_TRY(adopt(s, t));
 			pos = 0;
 		}
+	}
+	if (now - s->looked_for_gone_ns > ORPHAN_NS) {
+		s->looked_for_gone_ns = now;
+		RT_TRY(end_gone(s));
 	}
 	return rt_process_each(s, check_dying);
 }
