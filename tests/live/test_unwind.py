@@ -95,9 +95,10 @@ class Unwind(unittest.TestCase):
         self.compare(ours(path), perfs(path))
 
     def compare(self, mine, theirs):
-        # perf looks before the trampoline of a signal, as if it had been called
-        theirs = [['__restore_rt' if f == '[unknown]' and 'handler' in s[:i] else f for i, f in enumerate(s)]
-                  for s in theirs]
+        # perf looks before the trampoline of a signal, as if it had been called; and its name is in libc6-dbg alone
+        def plain(stacks):
+            return [['[unknown]' if f == '__restore_rt' else f for f in s] for s in stacks]
+        mine, theirs = plain(mine), plain(theirs)
         self.assertEqual(len(mine), len(theirs))
         self.assertGreater(len(mine), 40)
         same = sum(a == b for a, b in zip(mine, theirs))
