@@ -46,7 +46,7 @@ static void look_xdp(const struct net *net, int index)
 }
 
 /* The attribute of this type in [at, at + size); NULL: none. */
-static const struct rtattr *attribute(const struct rtattr *at, size_t size, unsigned short type)
+static struct rtattr *attribute(struct rtattr *at, size_t size, unsigned short type)
 {
 	int left = (int)size;
 
@@ -57,7 +57,7 @@ static const struct rtattr *attribute(const struct rtattr *at, size_t size, unsi
 	return NULL;
 }
 
-static bool u32_of(const struct rtattr *a, uint32_t *ret)
+static bool u32_of(struct rtattr *a, uint32_t *ret)
 {
 	if (!a || RTA_PAYLOAD(a) < sizeof(*ret))
 		return false;
@@ -65,17 +65,17 @@ static bool u32_of(const struct rtattr *a, uint32_t *ret)
 	return true;
 }
 
-static void filter(const struct net *net, const struct nlmsghdr *h, const char *where)
+static void filter(const struct net *net, struct nlmsghdr *h, const char *where)
 {
 	const struct tcmsg *tc = NLMSG_DATA(h);
-	const struct rtattr *all, *kind, *options;
+	struct rtattr *all, *kind, *options;
 	char how[128];
 	uint32_t prog;
 	size_t size;
 
 	if (h->nlmsg_type != RTM_NEWTFILTER || h->nlmsg_len < NLMSG_LENGTH(sizeof(*tc)))
 		return;
-	all = (const struct rtattr *)(const void *)((const char *)tc + NLMSG_ALIGN(sizeof(*tc)));
+	all = (struct rtattr *)(void *)((char *)NLMSG_DATA(h) + NLMSG_ALIGN(sizeof(*tc)));
 	size = h->nlmsg_len - NLMSG_LENGTH(sizeof(*tc));
 	kind = attribute(all, size, TCA_KIND);
 	options = attribute(all, size, TCA_OPTIONS);
@@ -89,12 +89,12 @@ static void filter(const struct net *net, const struct nlmsghdr *h, const char *
 }
 
 /* false: the last message of the dump. */
-static bool messages(const struct net *net, const char *buffer, size_t size, const char *where)
+static bool messages(const struct net *net, char *buffer, size_t size, const char *where)
 {
-	const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)buffer;
+	struct nlmsghdr *h = (struct nlmsghdr *)(void *)buffer;
 	int left = (int)size;
 
-	for (; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+	for (; left > 0 && NLMSG_OK(h, (unsigned)left); h = NLMSG_NEXT(h, left)) {
 		if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR)
 			return false;
 		filter(net, h, where);
