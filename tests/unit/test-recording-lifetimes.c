@@ -34,13 +34,13 @@ static void give(struct stream *s, const struct rt_wire_head *record)
 
 static void give_stack(struct stream *s, uint32_t pid, uint32_t id)
 {
-	struct {
+	union {
 		struct rt_wire_stack stack;
-		struct rt_wire_frame frame[DEPTH];
+		uint8_t bytes[sizeof(struct rt_wire_stack) + DEPTH * sizeof(struct rt_wire_frame)];
 	} r = { .stack = { .head = { .size = sizeof(r), .kind = RT_WIRE_STACK, .pid = pid }, .id = id, .nr = DEPTH } };
 
 	for (unsigned i = 0; i < DEPTH; i++)
-		r.frame[i].pc = 0x401000 + id * 0x100 + i;
+		r.stack.frame[i].pc = 0x401000 + id * 0x100 + i;
 	give(s, &r.stack.head);
 }
 
