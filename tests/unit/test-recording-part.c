@@ -70,12 +70,14 @@ static void give_map(struct records *r, uint32_t pid, uint64_t time_ms)
 /* Its frame lies in the module, at a place of its own. */
 static void give_stack(struct records *r, uint32_t pid, uint32_t id, uint64_t time_ms)
 {
-	struct {
+	union {
 		struct rt_wire_stack stack;
-		struct rt_wire_frame frame;
-	} s = { { .head = { .size = sizeof(s), .kind = RT_WIRE_STACK, .pid = pid, .seq = 3 }, .id = id, .nr = 1 },
-		{ .pc = CODE + 16 * id } };
+		uint8_t bytes[sizeof(struct rt_wire_stack) + sizeof(struct rt_wire_frame)];
+	} s = { .stack = { .head = { .size = sizeof(s), .kind = RT_WIRE_STACK, .pid = pid, .seq = 3 },
+			   .id = id,
+			   .nr = 1 } };
 
+	s.stack.frame[0].pc = CODE + 16 * id;
 	give(r, &s.stack.head, time_ms);
 }
 
