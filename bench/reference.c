@@ -22,7 +22,7 @@ static struct obj *pool[OBJECTS];
 static unsigned long operations;
 static unsigned threads;
 
-#define NOINLINE __attribute__((noinline, noclone))
+#define NOINLINE __attribute__((noinline))
 
 NOINLINE static struct obj *obj_new(void)
 {
