@@ -81,6 +81,12 @@ static struct rt_error *read_all(struct rt_bytes kallsyms, struct table *t)
 	return NULL;
 }
 
+/* Of several names at one address the first stands for it, as in the kernel's own traces. */
+static bool is_alias(const struct table *t, size_t i)
+{
+	return i && t->symbols.data[i - 1].start == t->symbols.data[i].start;
+}
+
 static void mark(struct table *t, uint64_t ip)
 {
 	size_t low = 0, high = t->symbols.len;
@@ -93,8 +99,7 @@ static void mark(struct table *t, uint64_t ip)
 		else
 			high = mid;
 	}
-	/* of several names at one address, the first */
-	while (low > 1 && t->symbols.data[low - 2].start == t->symbols.data[low - 1].start)
+	while (low > 1 && is_alias(t, low - 1))
 		low--;
 	if (low)
 		t->symbols.data[low - 1].needed = true;
@@ -133,7 +138,7 @@ struct rt_error *rt_kernel_names(struct rt_bytes kallsyms, const struct rt_map *
 	for (size_t i = 0; names && i < t.symbols.len; i++) {
 		uint64_t size = end_of(&t, i) - t.symbols.data[i].start;
 
-		if (addresses && !t.symbols.data[i].needed)
+		if (addresses ? !t.symbols.data[i].needed : is_alias(&t, i))
 			continue;
 		/* what lies beyond 1 MiB is a hole between modules */
 		names[n] = (struct rt_kernel_name){ .start = t.symbols.data[i].start,
