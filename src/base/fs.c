@@ -146,3 +146,10 @@ bool rt_parse_u64(const char *text, size_t len, unsigned base, uint64_t *ret)
 	*ret = v;
 	return true;
 }
+
+const char *rt_basename(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}

@@ -172,11 +172,10 @@ static struct rt_error *add_source(struct needs *n, size_t index, const char *sy
 static struct rt_error *add_all(struct needs *n, const struct rt_input *input, const char *symfs,
 				struct rt_archive_writer *w, struct rt_bundle_counts *counts)
 {
-	const char *slash = strrchr(input->path, '/');
 	const struct rt_map_slot *slot;
 	size_t pos = 0;
 
-	RT_TRY(rt_archive_add(w, slash ? slash + 1 : input->path, NULL, input->path, input->bytes));
+	RT_TRY(rt_archive_add(w, rt_basename(input->path), NULL, input->path, input->bytes));
 	counts->files++;
 	while ((slot = rt_map_next(&n->modules, &pos)))
 		RT_TRY(add_module(n, (uint32_t)slot->key.a, w, counts));

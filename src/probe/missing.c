@@ -2,6 +2,7 @@
 /* What to say when functions that the user named are nowhere. */
 #include <string.h>
 
+#include "base/fs.h"
 #include "base/sink.h"
 #include "elf/sdt.h"
 #include "probe/build.h"
@@ -10,13 +11,6 @@
 #include "probe/spec_type.h"
 
 enum { NAME_MAX_BYTES = 256 };
-
-static const char *basename_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* Presets and scans name what may be there; the user names what must be. */
 static bool is_told(const struct rt_spec_type *type)
@@ -99,7 +93,7 @@ static void write_name(struct rt_sink *text, struct candidates *c, const char *n
 
 		if (!f || !f->file || !f->line)
 			continue;
-		rt_sink_printf(text, " (%s:%u%s)", basename_of(f->file), f->line,
+		rt_sink_printf(text, " (%s:%u%s)", rt_basename(f->file), f->line,
 			       !f->has_body && f->has_inlined ? ", only inlined" : "");
 		return;
 	}
@@ -128,7 +122,7 @@ static struct rt_error *stripped_error(const struct rt_plan_module *module, cons
 	return rt_error_fix(err,
 			    "install its debug symbols (the -dbgsym or -debuginfo package of this build-id)\n"
 			    "or name the code by its ELF address: -P 'get=0xADDRESS@%s:1 put=0xADDRESS@%s:1'",
-			    basename_of(module->name), basename_of(module->name));
+			    rt_basename(module->name), rt_basename(module->name));
 }
 
 /* "did you mean: a, b?"; nothing where no name is near. */
@@ -177,7 +171,7 @@ static struct rt_error *wrong_file_error(const struct rt_spec_function *f, struc
 		if (!rt_survey_symbol(&c->surveys[m], f->name, NULL) || rt_plan_dso_fits(f->dso, modules[m].name))
 			continue;
 		err = rt_error_new(RT_E_NO_FUNCTION, "no function '%s' in a file called %s", f->name, f->dso);
-		return rt_error_fix(err, "%s has it: %s@%s", modules[m].name, f->name, basename_of(modules[m].name));
+		return rt_error_fix(err, "%s has it: %s@%s", modules[m].name, f->name, rt_basename(modules[m].name));
 	}
 	return NULL;
 }
@@ -326,7 +320,7 @@ struct rt_error *rt_scan_unknown(const struct rt_plan_module *modules, size_t co
 	_cleanup_(rt_spec_deinit) struct rt_spec found = { 0 };
 	struct rt_near near = { .wanted = type };
 	struct rt_error *err;
-	const char *name = count ? basename_of(modules[0].name) : "the program";
+	const char *name = count ? rt_basename(modules[0].name) : "the program";
 
 	for (size_t i = 0; i < count; i++) {
 		err = rt_scan_module(&modules[i], &all, &found);

@@ -7,16 +7,9 @@
 #include "probe/spec_type.h"
 #include "probe/tail.h"
 
-static const char *basename_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 bool rt_plan_dso_fits(const char *dso, const char *path)
 {
-	const char *base = basename_of(path);
+	const char *base = rt_basename(path);
 	size_t len;
 
 	if (!dso || rt_glob_match(dso, base))

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/fs.h"
 #include "probe/making.h"
 #include "probe/scan_build.h"
 
@@ -308,7 +309,7 @@ static bool is_runtime(const char *path)
 {
 	static const char *const names[] = { "libc.so",  "libc-",    "libpthread", "ld-linux", "libstdc++",
 					     "libgcc_s", "libdl.so", "librt.so",   "libm.so",  "linux-vdso" };
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = rt_basename(path);
 
 	if (strncmp(base, "[vdso]", 6) == 0)
 		return true;

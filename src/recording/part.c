@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "base/map.h"
 #include "base/vec.h"
 
@@ -276,13 +277,6 @@ struct rt_error *rt_part_writer_end(struct rt_part_writer *w, uint64_t now_ns, s
 	return NULL;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* The newest names count most: they are what is to be read with this file at least. All lie in one folder. */
 static struct rt_error *names_text(const char *const *names, size_t count, char **ret)
 {
@@ -290,15 +284,15 @@ static struct rt_error *names_text(const char *const *names, size_t count, char 
 	_cleanup_free_ char *text = NULL;
 	char left_out[32] = "", *more;
 
-	while (first && bytes + strlen(base_name(names[first - 1])) + 2 < NAMES_MAX)
-		bytes += strlen(base_name(names[--first])) + 2;
+	while (first && bytes + strlen(rt_basename(names[first - 1])) + 2 < NAMES_MAX)
+		bytes += strlen(rt_basename(names[--first])) + 2;
 	if (first)
 		snprintf(left_out, sizeof(left_out), "%zu more", first);
 	text = strdup(left_out);
 	if (!text)
 		return rt_error_nomem();
 	for (size_t i = first; i < count; i++) {
-		if (asprintf(&more, "%s%s%s", text, *text ? ", " : "", base_name(names[i])) < 0)
+		if (asprintf(&more, "%s%s%s", text, *text ? ", " : "", rt_basename(names[i])) < 0)
 			return rt_error_nomem();
 		free(text);
 		text = more;

@@ -199,7 +199,6 @@ static struct rt_error *comm(struct conversion *c, const struct rt_wire_head *he
 {
 	struct rt_perf_record r = blank(head, RT_PERF_COMM);
 	uint64_t *slot = rt_map_put(&c->named, rt_key_make(head->pid, 0), NULL);
-	const char *slash = strrchr(path, '/');
 	char name[16];
 
 	if (!slot)
@@ -207,7 +206,7 @@ static struct rt_error *comm(struct conversion *c, const struct rt_wire_head *he
 	if (*slot)
 		return NULL;
 	*slot = 1;
-	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
+	snprintf(name, sizeof(name), "%s", rt_basename(path));
 	r.misc |= RT_PERF_MISC_COMM_EXEC;
 	r.event = c->first_ours;
 	r.id.tid = RT_PID_OF(head->pid);

@@ -150,13 +150,6 @@ const char *rt_clean_code(struct rt_arena *arena, const char *text)
 	return rt_clean(arena, wide);
 }
 
-const char *rt_basename(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 const char *rt_format(struct rt_arena *arena, const char *format, ...)
 {
 	va_list args;

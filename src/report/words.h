@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/fs.h"
 #include "lifetime/lifetime.h"
 
 /* "leak", "extra-put", "use-after-put", "racy-update". Static string. */
@@ -44,9 +45,6 @@ const char *rt_clean_code(struct rt_arena *arena, const char *text);
 /* What is missing of callers out of copied stacks, one sentence each, the last one with its fix; how many. */
 enum { RT_UNWOUND_NOTES = 4 };
 size_t rt_unwound_notes(struct rt_arena *arena, const struct rt_unwound *stacks, const char *ret[RT_UNWOUND_NOTES]);
-
-/* Last part of a path. */
-const char *rt_basename(const char *path);
 
 /* "1.9 KiB", "640 B". */
 const char *rt_bytes_text(struct rt_arena *arena, uint64_t bytes);

@@ -314,9 +314,7 @@ struct rt_error *rt_module_dwarf(struct rt_module *m, struct rt_dwarf **ret)
 
 const char *rt_module_basename(const struct rt_module *m)
 {
-	const char *slash = strrchr(m->path, '/');
-
-	return slash ? slash + 1 : m->path;
+	return rt_basename(m->path);
 }
 
 void rt_modules_deinit(struct rt_session *s)

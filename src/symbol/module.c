@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "symbol/parts.h"
 
 #define RT_NOTES_MAX 1000
@@ -19,10 +20,9 @@ char *rt_chain_path(const struct rt_chain *chain, const char *path)
 
 static void note(struct rt_chain *chain, const struct rt_chain_module *module, const char *what)
 {
-	const char *slash = strrchr(module->path, '/');
 	char *text;
 
-	if (chain->notes.len >= RT_NOTES_MAX || asprintf(&text, "%s: %s", slash ? slash + 1 : module->path, what) < 0)
+	if (chain->notes.len >= RT_NOTES_MAX || asprintf(&text, "%s: %s", rt_basename(module->path), what) < 0)
 		return;
 	if (!rt_vec_push(&chain->notes, text))
 		free(text);
