@@ -106,8 +106,16 @@ static struct rt_error *seize(struct rt_session *s, struct rt_process *p)
 		if (!rt_proc_tasks(p->tgid, &tids, &count))
 			return gone(p->tgid);
 		for (size_t i = 0; i < count; i++) {
-			if (rt_session_thread(s, tids[i]))
+			struct rt_thread *known = rt_session_thread(s, tids[i]);
+
+			if (known && rt_tracee_is_ours(known->tid))
 				continue;
+			/*
+			 * A thread that was not seized yet called exec: it has the leader's id now, and the leader that
+			 * was seized is gone without a word.
+			 */
+			if (known)
+				rt_thread_remove(s, known);
 			if (ptrace(PTRACE_SEIZE, tids[i], 0, rt_session_ptrace_flags(s)) < 0) {
 				uint64_t tracer = 0;
 

@@ -276,6 +276,8 @@ RT_CHECK struct rt_error *rt_tracee_reap(struct rt_session *s);
 /* Looks after what waits for too long (every 100 ms). */
 RT_CHECK struct rt_error *rt_tracee_overdue(struct rt_session *s);
 void rt_thread_continue(struct rt_thread *t, int signal);
+/* true: wait() has, or will have, something to tell of it. Once its end was told it is nobody's. */
+bool rt_tracee_is_ours(uint32_t tid);
 /* A signal stop that the engine asked for (the dynamic linker's hook). */
 bool rt_tracee_is_engine_stop(uint32_t tid, int status);
 
@@ -320,7 +322,6 @@ struct rt_session {
 	bool root_started; /* exec succeeded */
 	bool root_running; /* past its first stop: code of the program may have run */
 	bool root_ended, root_known;
-	uint64_t looked_for_gone_ns;
 	int root_status;
 	int exec_pipe;     /* the launched child writes the errno of a failed exec; -1 */
 	sigset_t old_mask; /* the program starts with what we were started with */

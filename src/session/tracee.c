@@ -69,6 +69,13 @@ static struct rt_error *on_signal(struct rt_session *s, struct rt_thread *t, int
 
 /* ---- new threads and processes ---- */
 
+bool rt_tracee_is_ours(uint32_t tid)
+{
+	siginfo_t info;
+
+	return !waitid(P_PID, tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) || errno != ECHILD;
+}
+
 static bool is_thread_of(uint32_t tgid, uint32_t tid)
 {
 	char path[64];
@@ -141,6 +148,12 @@ static struct rt_error *on_child(struct rt_session *s, struct rt_thread *t, int 
 	if (ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &message) < 0)
 		return NULL; /* killed */
 	tid = (uint32_t)message;
+	if (!rt_tracee_is_ours(tid)) {
+		/* adopted, and ended since: all of it was told, and no end would come for a second entry */
+		rt_log_debug("session", "%u is told of after its end", tid);
+		rt_thread_continue(t, 0);
+		return NULL;
+	}
 	if (event == PTRACE_EVENT_CLONE && is_thread_of(t->process->tgid, tid)) {
 		struct rt_thread *made = rt_thread_add(s, t->process, tid);
 
@@ -409,6 +422,10 @@ static struct rt_error *adopt(struct rt_session *s, struct rt_thread *t)
 	if (!rt_proc_status(t->tid, "Tgid", 10, &tgid))
 		return NULL;
 	p = rt_session_process(s, (uint32_t)tgid);
+	if (!p && s->options.no_follow) {
+		t->let_go = true; /* a process made by plain clone(), as in on_child() */
+		return rt_tracee_replay(s, t);
+	}
 	if (!p) {
 		p = rt_process_add(s, (uint32_t)tgid);
 		if (!p)
@@ -425,34 +442,6 @@ static struct rt_error *adopt(struct rt_session *s, struct rt_thread *t)
 	return rt_tracee_replay(s, t);
 }
 
-static bool is_tracee(uint32_t tid)
-{
-	siginfo_t info;
-
-	return !waitid(P_PID, tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) || errno != ECHILD;
-}
-
-/*
- * Nothing more will be told of a thread that is no tracee any more: a child that was adopted and ended, and of
- * which its parent told afterwards.
- */
-static struct rt_error *end_gone(struct rt_session *s)
-{
-	struct rt_map_slot *slot;
-	size_t pos = 0;
-
-	while ((slot = rt_map_next(&s->threads, &pos)) != NULL) {
-		struct rt_thread *t = (struct rt_thread *)(uintptr_t)slot->value;
-
-		if (!t->process || is_tracee(t->tid))
-			continue;
-		rt_log_debug("session", "%u is gone without a word", t->tid);
-		RT_TRY(on_end(s, t, 0));
-		pos = 0;
-	}
-	return NULL;
-}
-
 struct rt_error *rt_tracee_overdue(struct rt_session *s)
 {
 	uint64_t now = rt_now_ns();
@@ -466,10 +455,6 @@ struct rt_error *rt_tracee_overdue(struct rt_session *s)
 			RT_TRY(adopt(s, t));
 			pos = 0;
 		}
-	}
-	if (now - s->looked_for_gone_ns > ORPHAN_NS) {
-		s->looked_for_gone_ns = now;
-		RT_TRY(end_gone(s));
 	}
 	return rt_process_each(s, check_dying);
 }
