@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,6 +35,25 @@ char *rt_cache_link(const uint8_t *id, size_t size)
 	}
 	hex[2 * size] = 0;
 	return asprintf(&text, ".build-id/%.2s/%s", hex, hex + 2) < 0 ? NULL : text;
+}
+
+char *rt_cache_below(const char *path, const char *link)
+{
+	const char *hex = link + strlen(".build-id/");
+	char *text;
+
+	return asprintf(&text, "%s/%.2s%s", path, hex, hex + 3) < 0 ? NULL : text;
+}
+
+bool rt_cache_is_id(const struct rt_image *image, const uint8_t *id, size_t id_size)
+{
+	return image->build_id_size == id_size && !memcmp(image->build_id, id, id_size);
+}
+
+struct rt_error *rt_cache_lock(const struct rt_cache *cache, int *ret)
+{
+	*ret = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return *ret < 0 || flock(*ret, LOCK_EX) ? rt_cache_unwritable(cache, "") : NULL;
 }
 
 int rt_cache_openat(int dirfd, const char *path, int flags)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -155,7 +154,7 @@ static bool part_holds(const struct rt_cache *cache, const struct rt_cache_item 
 		rt_error_free(err);
 		return false;
 	}
-	return image->build_id_size == item->id_size && !memcmp(image->build_id, item->id, item->id_size);
+	return rt_cache_is_id(image, item->id, item->id_size);
 }
 
 const char *rt_cache_check(const struct rt_cache *cache, const struct rt_cache_item *item)
@@ -202,16 +201,13 @@ struct rt_error *rt_cache_remove(struct rt_cache *cache, const uint8_t *id, size
 
 	if (!link || cache->fd < 0 || fstatat(cache->fd, link, &st, AT_SYMLINK_NOFOLLOW))
 		return rt_error_new(RT_E_NOT_FOUND, "%s has no such build-id", cache->root);
-	lock = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (lock < 0 || flock(lock, LOCK_EX))
-		return rt_cache_unwritable(cache, "");
+	RT_TRY(rt_cache_lock(cache, &lock));
 	folder = rt_cache_openat(cache->fd, link, O_PATH | O_DIRECTORY);
 	if (folder >= 0) {
 		RT_TRY(rt_cache_origin(cache, id, id_size, &path));
-		if (asprintf(&below, "%s/%.2s%s", path, link + 10, link + 13) < 0) {
-			below = NULL;
+		below = rt_cache_below(path, link);
+		if (!below)
 			return rt_error_nomem();
-		}
 		if (!empty_folder(folder, DEPTH_MAX))
 			return rt_cache_unwritable(cache, below);
 		rt_cache_drop_folder(cache, below);

@@ -3,14 +3,23 @@
 #pragma once
 
 #include "cache/cache.h"
+#include "elf/image.h"
 
 struct rt_cache {
 	char *root;
 	int fd; /* O_PATH of the root, -1 = missing: an empty cache */
 };
 
-/* ".build-id/ab/cdef..." for an id; caller frees. NULL: out of memory. */
+/* ".build-id/ab/cdef..." for an id; caller frees. NULL: out of memory, or an id that no cache takes. */
 char *rt_cache_link(const uint8_t *id, size_t size);
+/* "<path>/abcdef...", the folder of the id whose link this is; caller frees. NULL: out of memory. */
+char *rt_cache_below(const char *path, const char *link);
+
+/* true: the image's build-id is this one. */
+bool rt_cache_is_id(const struct rt_image *image, const uint8_t *id, size_t id_size);
+
+/* Waits until nobody else changes the cache; the lock is held until *ret, the caller's fd, is closed. */
+RT_CHECK struct rt_error *rt_cache_lock(const struct rt_cache *cache, int *ret);
 
 /* Opens path below dirfd and nowhere else; as openat(2). */
 int rt_cache_openat(int dirfd, const char *path, int flags);

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,7 +86,7 @@ static bool holds(int fd, const struct name *name)
 	}
 	if (name->part == RT_CACHE_DEBUG && image->build_id_is_hash)
 		return true;
-	return image->build_id_size == name->id_size && !memcmp(image->build_id, name->id, name->id_size);
+	return rt_cache_is_id(image, name->id, name->id_size);
 }
 
 static bool is_checked(const struct source *source, enum rt_cache_part part)
@@ -135,18 +134,17 @@ static int linked_folder(const struct rt_cache *cache, const char *link)
 
 static struct rt_error *make_link(const struct rt_cache *cache, const char *link, const char *path)
 {
-	_cleanup_free_ char *target = NULL, *above = strdup(link);
+	_cleanup_free_ char *target = NULL, *above = strdup(link), *below = rt_cache_below(path, link);
 	_cleanup_close_ int folder = -1;
-	const char *hex = link + strlen(".build-id/");
 
-	if (!above || asprintf(&target, "../..%s%s/%.2s%s", path[0] == '/' ? "" : "/", path, hex, hex + 3) < 0)
+	if (!above || !below || asprintf(&target, "../..%s%s", path[0] == '/' ? "" : "/", below) < 0)
 		return rt_error_nomem();
 	*strrchr(above, '/') = 0;
 	folder = make_folder(cache->fd, above);
 	if (folder < 0)
 		return rt_cache_unwritable(cache, above);
 	/* somebody was faster: the first path owns the id */
-	if (symlinkat(target, folder, hex + 3) && errno != EEXIST)
+	if (symlinkat(target, folder, strrchr(link, '/') + 1) && errno != EEXIST)
 		return rt_cache_unwritable(cache, link);
 	return NULL;
 }
@@ -181,8 +179,6 @@ void rt_cache_drop_folder(const struct rt_cache *cache, const char *below)
 
 static struct rt_error *enter(struct rt_cache *cache, const uint8_t *id, size_t id_size, struct rt_cache_entry *e)
 {
-	const char *hex;
-
 	e->link = rt_cache_link(id, id_size);
 	if (!e->link)
 		return id_size && id_size <= RT_CACHE_ID_MAX ? rt_error_nomem()
@@ -191,17 +187,13 @@ static struct rt_error *enter(struct rt_cache *cache, const uint8_t *id, size_t 
 		return rt_error_new(RT_E_FORMAT, "%s is no path that a cache can hold", e->path);
 	if (cache->fd < 0)
 		return rt_error_new(RT_E_UNWRITABLE, "the build-id cache %s is not there", cache->root);
-	e->lock = openat(cache->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (e->lock < 0 || flock(e->lock, LOCK_EX))
-		return rt_cache_unwritable(cache, "");
+	RT_TRY(rt_cache_lock(cache, &e->lock));
 	e->folder = linked_folder(cache, e->link);
 	if (e->folder >= 0)
 		return NULL;
-	hex = e->link + strlen(".build-id/");
-	if (asprintf(&e->below, "%s/%.2s%s", e->path, hex, hex + 3) < 0) {
-		e->below = NULL;
+	e->below = rt_cache_below(e->path, e->link);
+	if (!e->below)
 		return rt_error_nomem();
-	}
 	e->folder = make_folder(cache->fd, e->below);
 	return e->folder < 0 ? rt_cache_unwritable(cache, e->below) : NULL;
 }
