@@ -27,7 +27,7 @@ char *rt_cache_link(const uint8_t *id, size_t size)
 	static const char digit[] = "0123456789abcdef";
 	char hex[2 * RT_CACHE_ID_MAX + 1], *text;
 
-	if (!size || size > RT_CACHE_ID_MAX)
+	if (!rt_cache_takes(size))
 		return NULL;
 	for (size_t i = 0; i < size; i++) {
 		hex[2 * i] = digit[id[i] >> 4];
@@ -123,7 +123,7 @@ struct rt_error *rt_cache_get(const struct rt_cache *cache, const uint8_t *id, s
 	struct stat st;
 
 	if (!link || asprintf(&path, "%s/%s", link, rt_cache_part_name(part)) < 0)
-		return id_size && id_size <= RT_CACHE_ID_MAX ? rt_error_nomem() : absent(cache, "", "a build-id");
+		return rt_cache_takes(id_size) ? rt_error_nomem() : absent(cache, "", "a build-id");
 	if (cache->fd < 0)
 		return absent(cache, link, rt_cache_part_name(part));
 	fd = rt_cache_openat(cache->fd, path, O_RDONLY);
@@ -147,7 +147,7 @@ struct rt_error *rt_cache_origin(const struct rt_cache *cache, const uint8_t *id
 	ssize_t n;
 
 	if (!link)
-		return id_size && id_size <= RT_CACHE_ID_MAX ? rt_error_nomem() : absent(cache, "", "a build-id");
+		return rt_cache_takes(id_size) ? rt_error_nomem() : absent(cache, "", "a build-id");
 	n = cache->fd < 0 ? -1 : readlinkat(cache->fd, link, target, sizeof(target) - 1);
 	if (n <= 0)
 		return absent(cache, link, "");

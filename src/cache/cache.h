@@ -6,7 +6,7 @@
  *     R/.build-id/<hh>/<rest> -> ../..<path>/<hex>
  *     R/[kernel.kallsyms]/<hex>/kallsyms
  *
- * <hex> is the build-id, lower case, of any length from 1 byte on (perf lists only
+ * <hex> is the build-id, lower case, of 2 to 64 bytes (<hh> is its first byte, and <rest> has a name; perf lists only
  * 16 to 20). A file is copied (or cloned), never hard-linked: what lies under
  * an id never changes. It appears by rename, whole or not at all. Every name is
  * looked up below the root, whatever links lie there.
@@ -34,7 +34,8 @@ enum rt_cache_part { RT_CACHE_ELF, RT_CACHE_DEBUG, RT_CACHE_PROBES, RT_CACHE_KAL
 /* "elf", ...; static string. */
 const char *rt_cache_part_name(enum rt_cache_part part);
 
-/* Largest build-id, bytes. */
+/* Smallest and largest build-id, bytes. */
+#define RT_CACHE_ID_MIN 2
 #define RT_CACHE_ID_MAX 64
 
 /*

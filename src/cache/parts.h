@@ -10,6 +10,12 @@ struct rt_cache {
 	int fd; /* O_PATH of the root, -1 = missing: an empty cache */
 };
 
+/* A build-id of this size has a place in a cache. */
+static inline bool rt_cache_takes(size_t id_size)
+{
+	return id_size >= RT_CACHE_ID_MIN && id_size <= RT_CACHE_ID_MAX;
+}
+
 /* ".build-id/ab/cdef..." for an id; caller frees. NULL: out of memory, or an id that no cache takes. */
 char *rt_cache_link(const uint8_t *id, size_t size);
 /* "<path>/abcdef...", the folder of the id whose link this is; caller frees. NULL: out of memory. */

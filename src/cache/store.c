@@ -177,12 +177,19 @@ void rt_cache_drop_folder(const struct rt_cache *cache, const char *below)
 	}
 }
 
+static struct rt_error *no_id(const char *path, size_t id_size)
+{
+	if (!id_size)
+		return rt_error_new(RT_E_FORMAT, "%s has no build-id", path);
+	return rt_error_new(RT_E_FORMAT, "%s has a build-id of %zu bytes: a cache holds %d to %d", path, id_size,
+			    RT_CACHE_ID_MIN, RT_CACHE_ID_MAX);
+}
+
 static struct rt_error *enter(struct rt_cache *cache, const uint8_t *id, size_t id_size, struct rt_cache_entry *e)
 {
 	e->link = rt_cache_link(id, id_size);
 	if (!e->link)
-		return id_size && id_size <= RT_CACHE_ID_MAX ? rt_error_nomem()
-							     : rt_error_new(RT_E_FORMAT, "%s has no build-id", e->path);
+		return rt_cache_takes(id_size) ? rt_error_nomem() : no_id(e->path, id_size);
 	if (!plain_path(e->path))
 		return rt_error_new(RT_E_FORMAT, "%s is no path that a cache can hold", e->path);
 	if (cache->fd < 0)

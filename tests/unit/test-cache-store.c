@@ -56,6 +56,14 @@ TEST(put_and_get)
 	assert_ok(rt_cache_put(cache, id, 8, "/opt/short", RT_CACHE_ELF, text("short"), NULL));
 	expect(cache, 8, RT_CACHE_ELF, "short");
 	assert_code(rt_cache_put(cache, id, 0, "/opt/none", RT_CACHE_ELF, text("x"), NULL), RT_E_FORMAT);
+	/* the link of one byte would have no name: it is refused before anything is made */
+	assert_ok(rt_cache_put(cache, id, 2, "/opt/two", RT_CACHE_ELF, text("two"), NULL));
+	expect(cache, 2, RT_CACHE_ELF, "two");
+	assert_code(rt_cache_put(cache, id, 1, "/opt/one", RT_CACHE_ELF, text("x"), NULL), RT_E_FORMAT);
+	assert_code(rt_cache_put(cache, id, 65, "/opt/long", RT_CACHE_ELF, text("x"), NULL), RT_E_FORMAT);
+	assert_code(rt_cache_get(cache, id, 1, RT_CACHE_ELF, &fd), RT_E_NOT_FOUND);
+	assert_code(rt_cache_remove(cache, id, 1), RT_E_NOT_FOUND);
+	workdir_run(&w, "! test -e cache/opt/one && ! test -e cache/opt/long");
 	workdir_remove(&w);
 }
 
