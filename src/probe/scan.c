@@ -18,7 +18,7 @@ bool rt_scan_lookup(struct rt_scan *s, const char *name, struct rt_scan_named *r
 	const struct rt_survey_function *f = NULL;
 
 	*ret = (struct rt_scan_named){ .name = name };
-	if (rt_map_get(&s->marked, rt_key_make(rt_intern_string(&s->survey.names, name), 0)))
+	if (s->marked.len && rt_map_get(&s->marked, rt_key_make(rt_intern_string(&s->survey.names, name), 0)))
 		return false;
 	while ((symbol = rt_survey_symbol(&s->survey, name, symbol)))
 		if (symbol->clone != RT_CLONE_PART && !symbol->symbol->ifunc) {
@@ -108,14 +108,18 @@ static bool accept(struct rt_scan *s, struct rt_scan_family *f)
 	       strcmp(f->get.name + strlen(f->get.name) - strlen(f->stem->get), f->stem->get) == 0;
 }
 
-bool rt_scan_wanted(const struct rt_scan *s, const struct rt_scan_family *f)
+bool rt_scan_asked(const struct rt_scan *s, const char *type)
 {
 	const char *const *types = s->options->types;
 
-	for (; types && *types; types++)
-		if (strcmp(*types, f->stem_name) == 0 || (f->structure && strcmp(*types, f->structure) == 0))
-			return true;
-	return !s->options->types;
+	while (types && *types && strcmp(*types, type) != 0)
+		types++;
+	return !types || *types;
+}
+
+bool rt_scan_wanted(const struct rt_scan *s, const struct rt_scan_family *f)
+{
+	return rt_scan_asked(s, f->stem_name) || (f->structure && rt_scan_asked(s, f->structure));
 }
 
 /* The caller's spec counts this function already: a second type would count it twice. */

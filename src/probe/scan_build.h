@@ -52,7 +52,9 @@ struct rt_scan {
 
 /* The function of this name; false: it neither has code nor is it inlined anywhere, or it is marked. */
 bool rt_scan_lookup(struct rt_scan *s, const char *name, struct rt_scan_named *ret);
-/* -t asks for this family, or for all. */
+/* -t asks for the type of this name, or for all. */
+bool rt_scan_asked(const struct rt_scan *s, const char *type);
+/* The same for a family: by its stem or its structure. */
 bool rt_scan_wanted(const struct rt_scan *s, const struct rt_scan_family *f);
 /* spec counts the function already: a second type would count it twice. */
 bool rt_scan_is_known(const struct rt_spec *spec, const char *name);

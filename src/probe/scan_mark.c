@@ -11,15 +11,6 @@
 
 #define PROVIDER "refcnt"
 
-static bool wanted(const struct rt_scan *s, const char *type)
-{
-	const char *const *types = s->options->types;
-
-	while (types && *types && strcmp(*types, type) != 0)
-		types++;
-	return !types || *types;
-}
-
 static struct rt_spec_type *find_type(struct rt_spec *spec, const char *name)
 {
 	for (size_t i = 0; i < spec->types.len; i++)
@@ -62,7 +53,7 @@ static struct rt_error *add_mark(struct rt_scan *s, const struct rt_sdt_marker *
 	if (strcmp(m->provider, PROVIDER) != 0 || op == RT_OP_NONE)
 		return NULL;
 	RT_TRY(hide_function(s, m->location));
-	if (!wanted(s, name))
+	if (!rt_scan_asked(s, name))
 		return NULL;
 	if (!type)
 		RT_TRY(add_type(s, name, &type));
