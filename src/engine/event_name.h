@@ -2,15 +2,16 @@
 /*
  * Names of perf events, as perf's -e takes them:
  *
- *     cycles  cpu-clock  page-faults ...   what the kernel counts by itself
- *     L1-dcache-load-misses  LLC-loads ... caches
- *     rHEX                                 a raw hardware event
- *     PMU/EVENT/  PMU/TERM=N,TERM/         an event of a PMU: cpu/event=0x3c,umask=0x1/; terms are also config,
- * config1, config2, period, freq and name SYS:NAME                             a tracepoint, or a uprobe that is
- * defined in tracefs; globs u:PATH:SYMBOL  u:PATH:0xOFFSET       a uprobe (ur: at its return); offsets are file offsets
+ *     cycles  cpu-clock  page-faults ...     what the kernel counts by itself
+ *     L1-dcache-load-misses  LLC-loads ...   caches
+ *     rHEX                                   a raw hardware event
+ *     PMU/EVENT/  PMU/TERM=N,TERM/           an event of a PMU: cpu/event=0x3c,umask=0x1/
+ *     SYS:NAME                               a tracepoint, or a uprobe that is defined in tracefs; globs
+ *     u:PATH:SYMBOL  u:PATH:0xOFFSET         a uprobe (ur: at its return); offsets are file offsets
  *
  * with modifiers behind a colon (or the second slash): u (user code), k (kernel code), h (hypervisor), G, H (of guests,
- * of the host), p (precise, up to ppp), P (as precise as can be), D (always on the counter).
+ * of the host), p (precise, up to ppp), P (as precise as can be), D (always on the counter). Beside a PMU's own terms
+ * there are config, config1, config2, period, freq and name.
  */
 #pragma once
 
