@@ -27,22 +27,27 @@ def build(target, *command):
         raise unittest.SkipTest(f'{target} cannot be built: {done.stderr[-300:]}')
 
 
+def record_program(cls, source):
+    """Gives cls the object of a BPF program, a recording of it at work, and what record said of it."""
+    live.need_engine()
+    clang = live.compiler('clang')
+    if not clang:
+        raise unittest.SkipTest('clang is not installed')
+    cls.object, loader = live.temp_path('bpf.o'), live.temp_path('bpf-hot')
+    build('the BPF object', clang, '-target', 'bpf', '-mcpu=v3', '-g', '-O2', '-c', source, '-o', cls.object)
+    build('the loader', 'gcc', '-O1', '-w', '-D_GNU_SOURCE', live.PROGRAMS / 'bpf-hot.c', '-o', loader, '-lbpf')
+    cls.recording = live.temp_path('bpf.data')
+    # one step: no manual load, start or stop; the program unloads before the recording ends
+    cls.record = live.call('record', '-a', '-e', 'cpu-clock', '-F', '4000', '-o', cls.recording, '--', loader,
+                           cls.object, '100000', timeout=120)
+    if cls.record.status:
+        raise AssertionError(str(cls.record))
+
+
 class AnnotateBpf(live.LiveTest):
     @classmethod
     def setUpClass(cls):
-        live.need_engine()
-        clang = live.compiler('clang')
-        if not clang:
-            raise unittest.SkipTest('clang is not installed')
-        cls.object, cls.loader = live.temp_path('hot.o'), live.temp_path('bpf-hot')
-        build('the BPF object', clang, '-target', 'bpf', '-mcpu=v3', '-g', '-O2', '-c', SOURCE, '-o', cls.object)
-        build('the loader', 'gcc', '-O1', '-w', '-D_GNU_SOURCE', live.PROGRAMS / 'bpf-hot.c', '-o', cls.loader, '-lbpf')
-        cls.recording = live.temp_path('hot.data')
-        # one step: no manual load, start or stop; the program unloads before the recording ends
-        cls.record = live.call('record', '-a', '-e', 'cpu-clock', '-F', '4000', '-o', cls.recording, '--', cls.loader,
-                               cls.object, '100000', timeout=120)
-        if cls.record.status:
-            raise AssertionError(str(cls.record))
+        record_program(cls, SOURCE)
 
     def annotate(self, *args):
         done = live.call('annotate', '-i', self.recording, *args)
@@ -113,19 +118,7 @@ class Calls(live.LiveTest):
 
     @classmethod
     def setUpClass(cls):
-        live.need_engine()
-        clang = live.compiler('clang')
-        if not clang:
-            raise unittest.SkipTest('clang is not installed')
-        cls.object, loader = live.temp_path('calls.o'), live.temp_path('bpf-calls')
-        build('the BPF object', clang, '-target', 'bpf', '-mcpu=v3', '-g', '-O2', '-c',
-              live.PROGRAMS / 'bpf-calls.bpf.c', '-o', cls.object)
-        build('the loader', 'gcc', '-O1', '-w', '-D_GNU_SOURCE', live.PROGRAMS / 'bpf-hot.c', '-o', loader, '-lbpf')
-        cls.recording = live.temp_path('calls.data')
-        record = live.call('record', '-a', '-e', 'cpu-clock', '-F', '4000', '-o', cls.recording, '--', loader,
-                           cls.object, '100000', timeout=120)
-        if record.status:
-            raise AssertionError(str(record))
+        record_program(cls, live.PROGRAMS / 'bpf-calls.bpf.c')
 
     def calls(self, *args, recording=None):
         done = live.call('annotate', '-i', recording or self.recording, '--all', '--no-source', *args, 'helping')

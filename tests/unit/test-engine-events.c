@@ -16,30 +16,42 @@ struct tree {
 	int fd;
 };
 
-static void put(struct tree *t, const char *group, const char *name, const char *id)
+static void put_folder(const struct tree *t, const char *folder)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", t->path, folder);
+	mkdir(path, 0755);
+}
+
+static void put_file(const struct tree *t, const char *folder, const char *name, const char *text)
 {
 	char path[256];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/events/%s", t->path, group);
-	mkdir(path, 0755);
-	snprintf(path, sizeof(path), "%s/events/%s/%s", t->path, group, name);
-	mkdir(path, 0755);
-	snprintf(path, sizeof(path), "%s/events/%s/%s/id", t->path, group, name);
+	put_folder(t, folder);
+	snprintf(path, sizeof(path), "%s/%s/%s", t->path, folder, name);
 	f = fopen(path, "w");
 	assert_non_null(f);
-	fputs(id, f);
+	fputs(text, f);
 	fclose(f);
+}
+
+static void put(const struct tree *t, const char *group, const char *name, const char *id)
+{
+	char folder[128];
+
+	snprintf(folder, sizeof(folder), "events/%s", group);
+	put_folder(t, folder);
+	snprintf(folder, sizeof(folder), "events/%s/%s", group, name);
+	put_file(t, folder, "id", id);
 }
 
 static void tree_make(struct tree *t)
 {
-	char path[128];
-
 	snprintf(t->path, sizeof(t->path), "/tmp/rt-events-XXXXXX");
 	assert_non_null(mkdtemp(t->path));
-	snprintf(path, sizeof(path), "%s/events", t->path);
-	mkdir(path, 0755);
+	put_folder(t, "events");
 	put(t, "sched", "sched_switch", "317\n");
 	put(t, "sched", "sched_wakeup", "318\n");
 	put(t, "syscalls", "sys_enter_getppid", "99\n");
@@ -67,20 +79,6 @@ static void assert_says(struct rt_error *err, enum rt_code code, const char *mes
 		fail_msg("message '%s', fix '%s': wanted '%s', '%s'", err->message, err->fix ? err->fix : "", message,
 			 fix ? fix : "");
 	rt_error_free(err);
-}
-
-static void put_file(struct tree *t, const char *folder, const char *name, const char *text)
-{
-	char path[256];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", t->path, folder);
-	mkdir(path, 0755);
-	snprintf(path, sizeof(path), "%s/%s/%s", t->path, folder, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
 }
 
 /* A PMU as a CPU has it; the values are what the manual of perf-record(1) and the formats say. */
