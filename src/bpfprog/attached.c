@@ -26,13 +26,23 @@ enum {
 struct look {
 	void (*found)(void *arg, uint32_t prog, const char *target);
 	void *arg;
-	size_t cgroups;
-	struct rt_map nets; /* (device, inode) of namespaces that were looked at -> 1 */
+	/* (device, inode) of what was looked at -> 1: a control group has a path for each mount of cgroup2 */
+	struct rt_map cgroups, nets;
 	int own_net;
 	dev_t own_dev;
 	ino_t own_ino;
 	struct rt_error *err; /* we are in a namespace that is not ours */
 };
+
+/* true also where seen is full. */
+static bool seen_before(struct rt_map *seen, size_t max, const struct stat *st)
+{
+	bool made = false;
+
+	if (seen->len >= max)
+		return true;
+	return !rt_map_put(seen, rt_key_make(st->st_dev, st->st_ino), &made) || !made;
+}
 
 /* ---- control groups ---- */
 
@@ -84,13 +94,15 @@ static void look_cgroup(struct look *look, int fd, const char *path)
 
 static void look_cgroups(struct look *look, const char *path, unsigned depth)
 {
-	DIR *dir = depth < DEPTH_MAX && look->cgroups < CGROUPS_MAX ? opendir(path) : NULL;
+	DIR *dir = depth < DEPTH_MAX && look->cgroups.len < CGROUPS_MAX ? opendir(path) : NULL;
 	struct dirent *d;
+	struct stat st;
 
 	if (!dir)
 		return;
-	look->cgroups++;
-	look_cgroup(look, dirfd(dir), path);
+	/* on also below one that is known: the mount that it was met in may have ended at DEPTH_MAX */
+	if (!fstat(dirfd(dir), &st) && !seen_before(&look->cgroups, CGROUPS_MAX, &st))
+		look_cgroup(look, dirfd(dir), path);
 	while ((d = readdir(dir))) {
 		_cleanup_free_ char *below = NULL;
 
@@ -110,15 +122,6 @@ static void look_mount(void *arg, const char *path)
 }
 
 /* ---- network namespaces ---- */
-
-static bool seen_before(struct look *look, const struct stat *st)
-{
-	bool made = false;
-
-	if (look->nets.len >= NETS_MAX)
-		return true;
-	return !rt_map_put(&look->nets, rt_key_make(st->st_dev, st->st_ino), &made) || !made;
-}
 
 static void look_dissector(struct look *look, int net, const char *label)
 {
@@ -142,7 +145,7 @@ static void look_net(struct look *look, const char *path, const char *name)
 	struct stat st;
 	bool own;
 
-	if (fd < 0 || look->err || fstat(fd, &st) || seen_before(look, &st))
+	if (fd < 0 || look->err || fstat(fd, &st) || seen_before(&look->nets, NETS_MAX, &st))
 		return;
 	own = st.st_dev == look->own_dev && st.st_ino == look->own_ino;
 	if (!own)
@@ -228,5 +231,6 @@ struct rt_error *rt_bpf_attached_each(void (*found)(void *arg, uint32_t prog, co
 	struct look look = { .found = found, .arg = arg };
 
 	rt_bpf_mounts_each("cgroup2", look_mount, &look);
+	rt_map_deinit(&look.cgroups);
 	return look_nets(&look);
 }

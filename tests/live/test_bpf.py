@@ -366,6 +366,19 @@ class Attached(unittest.TestCase):
         targets, unseen, _ = self.held()[self.ids['cgroup']]
         self.assertEqual((targets, unseen), ([f'cgroup {self.group}, cgroup_inet_egress'], False))
 
+    def test_to_a_control_group_that_is_mounted_twice(self):
+        if 'cgroup' not in self.ids:
+            self.skipTest('no control groups of version 2')
+        live.need_mount_namespace()
+        second = live.temp_path('cgroup2')
+        second.mkdir()
+        command = ['unshare', '-m', 'sh', '-c', 'mount -t cgroup2 none "$1" && test -d "$1/$2" && shift 2 && exec "$@"',
+                   'sh', second, self.group.name, live.REFTRACE, 'bpf', '--json']
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        program, = (p for p in json.loads(done.stdout)['programs'] if p['id'] == self.ids['cgroup'])
+        self.assertEqual([h['target'] for h in program['holders']], [f'cgroup {self.group}, cgroup_inet_egress'])
+
 
 if __name__ == '__main__':
     unittest.main()
