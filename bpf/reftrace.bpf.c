@@ -116,30 +116,36 @@ static __always_inline void read_counter(struct hit *h)
 	h->flags |= failed ? RT_EV_COUNT_FAULT : RT_EV_COUNT_READ;
 }
 
+/* Written where it stays: nothing is copied. */
 static __always_inline void send_event(struct hit *h)
 {
 	const struct rt_probe *p = h->probe;
-	struct rt_wire_event e;
+	struct rt_wire_event *e;
 
 	if (h->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		add(h->count->faults, 1);
-	e.head.size = sizeof(e);
-	e.head.kind = RT_WIRE_EVENT;
-	e.head.op = p->op;
-	e.head.seq = next_seq(h);
-	e.head.time_ns = bpf_ktime_get_ns();
-	e.head.pid = h->wire_pid;
-	e.head.tid = h->pid_tgid;
-	e.object = h->object;
-	e.aux = h->aux;
-	e.sp = h->sp;
-	e.count = h->counter;
-	e.point = RT_COOKIE_POINT(h->cookie);
-	e.stack = h->stack;
-	e.delta = p->delta;
-	e.flags = p->flags | h->flags;
-	if (bpf_ringbuf_output(&ring, &e, sizeof(e), BPF_RB_NO_WAKEUP))
+	e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+	if (!e) {
+		next_seq(h); /* a gap tells when */
 		add(h->count->ring, 1);
+		return;
+	}
+	e->head.size = sizeof(*e);
+	e->head.kind = RT_WIRE_EVENT;
+	e->head.op = p->op;
+	e->head.seq = next_seq(h);
+	e->head.time_ns = bpf_ktime_get_ns();
+	e->head.pid = h->wire_pid;
+	e->head.tid = h->pid_tgid;
+	e->object = h->object;
+	e->aux = h->aux;
+	e->sp = h->sp;
+	e->count = h->counter;
+	e->point = RT_COOKIE_POINT(h->cookie);
+	e->stack = h->stack;
+	e->delta = p->delta;
+	e->flags = p->flags | h->flags;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
 static __always_inline int on_entry(struct pt_regs *ctx, uint64_t cookie)

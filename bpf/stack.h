@@ -11,18 +11,19 @@
 
 #define PAGE 4096
 #define REFILLS 3       /* further reads for stacks that span more than one copy */
+#define SPAN_ROOM 256   /* copied beyond what is thought to be needed */
 #define SPAN (1u << 20) /* a frame pointer farther away than this is not one */
 #define USER_BITS 47    /* of an address in user space */
 #define MIX 0x9e3779b97f4a7c15ull
 
 /*
- * Reads at most rt_stack_bytes of stack from `from` on into the copy. The
+ * Reads at most `want` bytes of stack from `from` on into the copy. The
  * memory above a thread's first frame may not be there: then up to the last page
  * boundary before it, which is remembered, because a failing read is slow.
  */
-static __always_inline bool copy_stack(struct hit *h, struct scratch *s, uint64_t from)
+static __always_inline bool copy_stack(struct hit *h, struct scratch *s, uint64_t from, uint32_t want)
 {
-	uint32_t want = rt_stack_bytes, tid = h->pid_tgid, size;
+	uint32_t tid = h->pid_tgid, size;
 	uint64_t *known = &h->cpu->tops[tid % TOPS], top = *known;
 
 	s->base = from;
@@ -48,6 +49,31 @@ static __always_inline bool copy_stack(struct hit *h, struct scratch *s, uint64_
 	s->copied = size;
 	*known = (uint64_t)tid << 36 | (from + size) >> 12;
 	return true;
+}
+
+/* How much of the stack the walk will need: the function's own frame, and the rest as those before it. */
+static __always_inline uint32_t guess_span(const struct hit *h)
+{
+	uint32_t span = h->cpu->span, own = h->probe->cfa_delta > 0 ? h->probe->cfa_delta : 0;
+
+	if (span < own)
+		span = own;
+	span += SPAN_ROOM;
+	return span < rt_stack_bytes ? span & ~7u : rt_stack_bytes;
+}
+
+/* Grows at once, because a second read costs more than copying too much; shrinks slowly. */
+static __always_inline void learn_span(struct hit *h, uint64_t used)
+{
+	uint32_t span = h->cpu->span;
+
+	if (used >= rt_stack_bytes)
+		span = rt_stack_bytes;
+	else if (used >= span)
+		span = used;
+	else
+		span -= (span - used) / 16;
+	h->cpu->span = span;
 }
 
 /* The 8 bytes at user address `at`, if the copy holds them. */
@@ -172,13 +198,17 @@ static __always_inline uint32_t frame_flags(const struct rt_probe *p, const stru
 	return p->flags & RT_EV_AT_RETURN ? 0 : w->flags;
 }
 
-/* Frames from w->pc on; fills in s->nr and s->end and returns the hash. */
+/*
+ * Frames from w->pc on; fills in s->nr and s->end and returns the hash. How much was copied at first must not show in
+ * the result: the rest of a first copy of full size is read where it is needed, and only then refills begin.
+ */
 static __always_inline uint64_t walk(struct hit *h, struct scratch *s, struct walk *w)
 {
-	uint32_t round, end = RT_STACK_DEPTH, first = w->nr & 1;
+	uint32_t round, refills = 0, want, end = RT_STACK_DEPTH, first = w->nr & 1;
+	uint64_t start = s->base;
 	bool closed = false;
 
-	for (round = 0; round <= REFILLS; round++) {
+	for (round = 0; round <= REFILLS + 1; round++) {
 		walk_copy(s, w, h->sp);
 		closed = not_code(w->pc);
 		if (closed || w->nr >= rt_frames)
@@ -186,11 +216,16 @@ static __always_inline uint64_t walk(struct hit *h, struct scratch *s, struct wa
 		end = w->bp ? RT_STACK_NO_FP : RT_STACK_ROOT;
 		if (w->bp < w->last || w->bp - w->last > SPAN || w->bp & 7)
 			break;
+		want = rt_stack_bytes;
+		if (!round && w->bp + 16 - start <= want && s->copied < want)
+			want -= w->bp - start;
+		else
+			refills++;
 		end = RT_STACK_COPY;
-		if (round == REFILLS)
+		if (refills > REFILLS)
 			break;
 		end = RT_STACK_FAULT;
-		if (!copy_stack(h, s, w->bp) || s->copied < 16) {
+		if (!copy_stack(h, s, w->bp, want) || s->copied < 16) {
 			h->cpu->tops[(uint32_t)h->pid_tgid % TOPS] = 0;
 			break;
 		}
@@ -215,11 +250,18 @@ static __always_inline uint64_t walk(struct hit *h, struct scratch *s, struct wa
 /* Sends the stack in s if it is new; its id in h->stack. false: the ring is full. */
 static __always_inline bool send_stack(struct hit *h, struct scratch *s, uint64_t hash)
 {
+	struct recent *recent = &s->recent[hash & (RECENT - 1)];
 	uint32_t *known, id, size;
 
+	if (recent->hash == hash && recent->id) {
+		h->stack = recent->id;
+		return true;
+	}
+	recent->hash = hash;
+	recent->id = 0;
 	known = bpf_map_lookup_elem(&stacks, &hash);
 	if (known) {
-		h->stack = *known;
+		h->stack = recent->id = *known;
 		return true;
 	}
 	id = add(rt_next_stack, 1);
@@ -239,7 +281,7 @@ static __always_inline bool send_stack(struct hit *h, struct scratch *s, uint64_
 	/* Only now may others name it: their events come behind it in the ring. */
 	if (bpf_map_update_elem(&stacks, &hash, &id, BPF_ANY))
 		add(h->count->resent, 1);
-	h->stack = id;
+	h->stack = recent->id = id;
 	return true;
 }
 
@@ -251,7 +293,7 @@ static __always_inline bool walk_init(struct hit *h, struct pt_regs *ctx, struct
 	bool fine;
 
 	w->bp = ctx->bp;
-	fine = copy_stack(h, s, sp) && s->copied >= 16;
+	fine = copy_stack(h, s, sp, guess_span(h)) && s->copied >= 16;
 	if (p->kind & RT_PROBE_SITE) {
 		h->sp = sp;
 		w->pc = ctx->ip;
@@ -304,6 +346,7 @@ static __always_inline bool capture(struct hit *h, struct pt_regs *ctx)
 		walk_site(h, s, &w);
 	if (fine || w.flags) {
 		hash = walk(h, s, &w);
+		learn_span(h, w.last - ctx->sp);
 	} else {
 		s->nr = 0;
 		s->end = RT_STACK_FAULT;

@@ -19,6 +19,7 @@
 
 #define SCRATCH_PER_CPU 4
 #define TOPS 64
+#define RECENT 256 /* a power of two */
 
 /* Set before loading: the verifier sees them as constants. */
 const volatile uint32_t rt_stack_bytes = 4096;
@@ -31,6 +32,13 @@ uint32_t rt_returns = 0;
 /* Ids of stacks count from 1. */
 uint32_t rt_next_stack = 1;
 
+/* A stack that was sent. */
+struct recent {
+	uint64_t hash;
+	uint32_t id; /* 0 = none */
+	uint32_t pad;
+};
+
 struct scratch {
 	uint32_t busy;
 	uint32_t copied; /* bytes of copy that are valid */
@@ -42,11 +50,13 @@ struct scratch {
 	uint16_t end;
 	struct rt_wire_frame frame[RT_STACK_MAX];
 	uint8_t copy[RT_COPY_MAX + 16];
+	/* what the map of stacks said last, by hash: nobody else is in here, so that a look costs no call */
+	struct recent recent[RECENT];
 };
 
 struct cpu {
 	uint32_t seq;
-	uint32_t pad;
+	uint32_t span;       /* bytes of stack that the walks of late needed; a guess, and anybody's */
 	uint64_t tops[TOPS]; /* tid << 36 | number of the first page above the thread's stack that cannot be read */
 };
 
