@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -255,6 +256,8 @@ static int measure(const char *way, const char *name, const char *loops)
 		return 1;
 	pid = fork();
 	if (!pid) {
+		/* it stands still until it is told to go on */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(out[1], 1);
 		execl("/proc/self/exe", "engine", "target", name, loops, (char *)NULL);
 		_exit(127);
