@@ -3,13 +3,13 @@
 
 #include "perfdata/compress.h"
 #include "perfdata/features_write.h"
+#include "perfdata/writer.h"
 
 enum {
 	STRING_ALIGN = 64,        /* perf pads strings of features so */
 	BPF_INFO_MAX = 232,       /* struct bpf_prog_info of Linux 6.1; perf refuses longer ones */
 	BPF_JITED_LEN = 16,       /* offset of jited_prog_len in it */
 	BPF_JITED_INSNS = 1,      /* bit of arrays: the JITed code is there */
-	BPF_ENTRY_HEAD = 16,      /* u32 info_len, u32 data_len, u64 arrays */
 	BUILD_ID_ENTRY_HEAD = 36, /* header, pid, id and its size */
 	COMPRESS_VERSION = 1,
 	COMPRESS_ZSTD = 1,
@@ -109,36 +109,49 @@ static struct rt_error *take_build_ids(struct rt_perf_features *features, const 
 	return NULL;
 }
 
+/* u32 info_len, u32 data_len, u64 arrays, then the bytes of both */
+struct bpf_entry {
+	uint64_t arrays;
+	struct rt_bytes info, data;
+};
+
+static bool split_bpf_entry(struct rt_bytes bytes, struct bpf_entry *ret)
+{
+	struct rt_cursor c = rt_cursor_make(bytes, false);
+	uint32_t info_len, data_len;
+
+	return rt_cursor_u32(&c, &info_len) && rt_cursor_u32(&c, &data_len) && rt_cursor_u64(&c, &ret->arrays) &&
+	       rt_cursor_bytes(&c, info_len, &ret->info) && rt_cursor_bytes(&c, data_len, &ret->data);
+}
+
+bool rt_perf_bpf_entry_is_whole(struct rt_bytes entry)
+{
+	struct bpf_entry e;
+
+	return split_bpf_entry(entry, &e);
+}
+
 /*
  * One program as old readers know it: what is longer in info than theirs is cut, and what follows the data. A
  * length of JITed code without the code is told as 0: perf script (6.1) reads the code and dies.
  */
-static struct rt_error *put_bpf_prog(struct rt_sink *sink, struct rt_bytes entry)
+static struct rt_error *put_bpf_prog(struct rt_sink *sink, struct rt_bytes bytes)
 {
-	struct rt_cursor c = rt_cursor_make(entry, false);
-	uint32_t info_len, data_len;
-	struct rt_bytes info, data;
 	uint8_t copy[BPF_INFO_MAX];
-	uint64_t arrays;
+	struct bpf_entry e;
 	uint32_t kept;
 
-	if (entry.size < BPF_ENTRY_HEAD)
+	if (!split_bpf_entry(bytes, &e))
 		return rt_error_new(RT_E_FORMAT, "the entry of a BPF program is cut");
-	memcpy(&info_len, entry.data, sizeof(info_len));
-	memcpy(&data_len, entry.data + 4, sizeof(data_len));
-	if (!rt_cursor_skip(&c, BPF_ENTRY_HEAD) || !rt_cursor_bytes(&c, info_len, &info) ||
-	    !rt_cursor_bytes(&c, data_len, &data))
-		return rt_error_new(RT_E_FORMAT, "the entry of a BPF program is cut");
-	kept = info_len < BPF_INFO_MAX ? info_len : BPF_INFO_MAX;
+	kept = e.info.size < BPF_INFO_MAX ? (uint32_t)e.info.size : BPF_INFO_MAX;
 	put_u32(sink, kept);
-	put_u32(sink, data_len);
-	memcpy(&arrays, entry.data + 8, sizeof(arrays));
-	memcpy(copy, info.data, kept);
-	if (!(arrays & BPF_JITED_INSNS) && kept >= BPF_JITED_LEN + 4)
+	put_u32(sink, (uint32_t)e.data.size);
+	memcpy(copy, e.info.data, kept);
+	if (!(e.arrays & BPF_JITED_INSNS) && kept >= BPF_JITED_LEN + 4)
 		memset(copy + BPF_JITED_LEN, 0, 4);
-	rt_sink_write(sink, &arrays, sizeof(arrays));
+	rt_sink_write(sink, &e.arrays, sizeof(e.arrays));
 	rt_sink_write(sink, copy, kept);
-	rt_sink_write(sink, data.data, data.size);
+	rt_sink_write(sink, e.data.data, e.data.size);
 	return NULL;
 }
 

@@ -54,6 +54,8 @@ RT_CHECK struct rt_error *rt_perf_writer_record(struct rt_perf_writer *writer, c
  * not know of bpf_prog_info is cut, and what follows the arrays.
  */
 RT_CHECK struct rt_error *rt_perf_writer_features(struct rt_perf_writer *writer, const struct rt_perf_header *header);
+/* Whether the entry of a BPF program has all that it says; rt_perf_writer_features() refuses one that has not. */
+bool rt_perf_bpf_entry_is_whole(struct rt_bytes entry);
 /* Ends the data, writes the features. The sink is not flushed: that is its owner's rt_sink_end(). */
 RT_CHECK struct rt_error *rt_perf_writer_end(struct rt_perf_writer *writer);
 /* The final file header, to be written at offset 0 of the file; empty in pipe mode. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "perfdata/writer.h"
 #include "wire/event.h"
 
 enum {
@@ -250,6 +251,10 @@ static struct rt_error *take_blob(struct rt_inventory *s, const struct rt_wire_b
 	switch (s->join.what) {
 	case RT_BLOB_BPF_PROG:
 		s->has_perf = true;
+		if (!rt_perf_bpf_entry_is_whole(bytes)) {
+			s->bpf_lost++;
+			return NULL;
+		}
 		return keep_blob(&s->bpf_by_id, &h->bpf_progs, &h->bpf_prog_count, s->join.id, bytes);
 	case RT_BLOB_BTF:
 		return keep_blob(&s->btf_by_id, &h->btfs, &h->btf_count, s->join.id, bytes);

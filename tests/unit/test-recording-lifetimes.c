@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Lifetimes that went through perf.data are the stream that went in, record by record, in its order. */
 #include "capture/spool.h"
+#include "event/blob.h"
 #include "event/stream.h"
 #include "perfdata/reader.h"
 #include "perfdata/reftrace_events.h"
@@ -267,6 +268,32 @@ TEST(order_is_damaged)
 		rt_recording_close(recording);
 		stream_close(&s);
 	}
+}
+
+/* What is cut of one BPF program costs that program, not the recording. */
+TEST(cut_bpf_program)
+{
+	/* info and data of 8 bytes each, of which the data ends early */
+	const uint32_t cut[] = { 8, 8, 0, 0, 0, 0, 0 }, whole[] = { 8, 8, 0, 0, 0, 0, 0, 0 };
+	uint8_t header[RT_PERF_HEADER_BYTES];
+	struct rt_to_perf_result result;
+	struct stream s;
+
+	rt_sink_init_memory(&s.spool);
+	rt_sink_init_memory(&s.file);
+	assert_ok(rt_spool_writer_create(&s.spool, NULL, &s.writer));
+	give_names(&s);
+	assert_ok(rt_blob_emit(rt_spool_writer_sink(s.writer), RT_BLOB_BPF_PROG, 1, rt_bytes_make(cut, sizeof(cut))));
+	assert_ok(
+		rt_blob_emit(rt_spool_writer_sink(s.writer), RT_BLOB_BPF_PROG, 2, rt_bytes_make(whole, sizeof(whole))));
+	assert_ok(rt_spool_writer_end(s.writer, 0));
+	rt_spool_writer_destroy(s.writer);
+	assert_ok(rt_to_perf(rt_bytes_make(s.spool.buffer, s.spool.len), "spool", &(struct rt_to_perf_options){ 0 },
+			     &s.file, header, &result));
+	assert_int_equal(result.bpf_programs, 1);
+	assert_int_equal(result.bpf_lost, 1);
+	free(result.damage);
+	stream_close(&s);
 }
 
 TEST_MAIN();
