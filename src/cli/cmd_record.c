@@ -92,7 +92,7 @@ static struct rt_error *finish(struct rt_launch *launch, struct rt_recorder *rec
 	RT_TRY(rt_recorder_hand_over(recorder));
 	RT_TRY(rt_recorder_keep(recorder));
 	RT_TRY(rt_recorder_convert(recorder));
-	*ret = own_status ? own_status : p->lost ? RT_EXIT_TRUST : RT_EXIT_OK;
+	*ret = own_status ? own_status : p->lost || recorder->bpf_lost ? RT_EXIT_TRUST : RT_EXIT_OK;
 	if (!p->events && !recorder->observe_only) {
 		*ret = own_status ? own_status : RT_EXIT_TRUST;
 		return rt_error_fix(rt_error_new(RT_E_NO_EVENT, "no get/put event was seen: %s holds none (exit 24)",
@@ -103,6 +103,9 @@ static struct rt_error *finish(struct rt_launch *launch, struct rt_recorder *rec
 	if (recorder->bpf && rt_bpf_source_note(recorder->bpf))
 		fprintf(stderr, "reftrace: BPF programs that were loaded and unloaded meanwhile may be missing: %s\n",
 			rt_bpf_source_note(recorder->bpf));
+	if (recorder->bpf_lost)
+		fprintf(stderr, "reftrace: not all of %llu BPF programs could be kept; reftrace report says what\n",
+			(unsigned long long)recorder->bpf_lost);
 	if (!options->quiet) {
 		say_ended(launch, recorder, options);
 		say_written(launch, recorder);

@@ -8,6 +8,8 @@
 #include "cli/kernel.h"
 #include "report/words.h"
 
+enum { BPF_LOST_SAID = 3 };
+
 /* Text, by its first bytes: no control characters but blanks. */
 static bool is_text(struct rt_bytes bytes)
 {
@@ -127,10 +129,26 @@ bool rt_input_status(const struct rt_input *input, int *ret)
 	return rt_recording_status(last->recording, ret);
 }
 
+static void say_bpf_lost(const struct rt_input *input)
+{
+	const char *const *texts;
+	struct rt_arena arena = { 0 };
+	size_t count = rt_recording_bpf_lost(input->recording, &texts);
+
+	for (size_t i = 0; i < count && i < BPF_LOST_SAID; i++)
+		fprintf(stderr, "reftrace: %s: not all of a BPF program was kept: %s\n", rt_clean(&arena, input->path),
+			rt_clean(&arena, texts[i]));
+	if (count > BPF_LOST_SAID)
+		fprintf(stderr, "reftrace: %s: and of %zu more BPF programs\n", rt_clean(&arena, input->path),
+			count - BPF_LOST_SAID);
+	rt_arena_deinit(&arena);
+}
+
 struct rt_error *rt_input_code(struct rt_input *input, struct rt_pipeline *pipeline)
 {
 	RT_TRY(rt_recording_prepare(input->recording));
 	RT_TRY(rt_recording_code(input->recording, pipeline->chain));
+	say_bpf_lost(input);
 	return rt_kernel_give(input->recording, pipeline);
 }
 

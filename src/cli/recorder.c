@@ -108,6 +108,7 @@ static struct rt_error *send(struct rt_recorder *r)
 
 	err = rt_convert_to(r->aside, r->pipe_fd, "standard output", true, &result, &r->perf_bytes);
 	free(result.damage);
+	r->bpf_lost += result.bpf_lost;
 	return err;
 }
 
@@ -116,13 +117,14 @@ struct rt_error *rt_recorder_convert(struct rt_recorder *r)
 	if (r->aside)
 		return send(r);
 	for (size_t i = 0; i < r->finished.len; i++) {
-		struct rt_to_perf_result result;
+		struct rt_to_perf_result result = { 0 };
 		uint64_t bytes = 0;
 		struct rt_error *err = rt_convert_in_place(r->finished.data[i], &result, &bytes);
 
 		free(result.damage);
 		RT_TRY(err);
 		r->perf_bytes += bytes;
+		r->bpf_lost += result.bpf_lost;
 	}
 	return NULL;
 }

@@ -38,6 +38,7 @@ struct rt_recorder {
 	int pipe_fd;             /* -o -: standard output as it was; -1 = a file is written */
 	char *aside;             /* -o -: where the spool lies until it goes there; owned */
 	uint64_t perf_bytes;     /* of all of them as perf.data */
+	uint64_t bpf_lost;       /* BPF programs of which something is missing in them */
 };
 
 /* Opens what options ask for; nothing runs yet. *ret is to be deinited in any case. argv: for the recording's header.

@@ -253,7 +253,7 @@ static struct rt_error *take_blob(struct rt_inventory *s, const struct rt_wire_b
 		s->has_perf = true;
 		if (!rt_perf_bpf_entry_is_whole(bytes)) {
 			s->bpf_lost++;
-			return NULL;
+			return rt_vec_push(&s->bpf_cut, s->join.id) ? NULL : rt_error_nomem();
 		}
 		return keep_blob(&s->bpf_by_id, &h->bpf_progs, &h->bpf_prog_count, s->join.id, bytes);
 	case RT_BLOB_BTF:
@@ -366,6 +366,7 @@ void rt_inventory_deinit(struct rt_inventory *s)
 	rt_reftrace_events_destroy(s->ours);
 	rt_perf_decoder_destroy(s->decoder);
 	free_header(&s->header);
+	rt_vec_deinit(&s->bpf_cut);
 	rt_blob_join_deinit(&s->join);
 	rt_map_deinit(&s->bpf_by_id);
 	rt_map_deinit(&s->btf_by_id);

@@ -34,6 +34,7 @@ struct rt_inventory {
 	struct rt_map kernel;               /* kernel addresses that samples hold -> 1 */
 	struct rt_perf_decoder *decoder;
 	bool has_wire, has_perf, torn;
+	RT_VEC(uint32_t) bpf_cut; /* ids of programs whose entry says more than it has: left out */
 	uint64_t events, samples, lost, bpf_lost;
 };
 

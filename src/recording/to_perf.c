@@ -468,6 +468,28 @@ static struct rt_error *each(struct rt_spool_reader *reader, struct conversion *
 	}
 }
 
+struct meta_sink {
+	struct rt_event_sink sink;
+	struct conversion *conversion;
+};
+
+static struct rt_error *to_meta(struct rt_event_sink *self, const struct rt_wire_head *record)
+{
+	return meta_record(((struct meta_sink *)(void *)self)->conversion, record);
+}
+
+/* Programs that were left out of the features are said to be missing; a stream has their entries as they are. */
+static struct rt_error *cut_programs(struct conversion *c)
+{
+	static const char text[] = "its entry is cut";
+	struct meta_sink meta = { .sink = { to_meta }, .conversion = c };
+
+	for (size_t i = 0; !c->options->pipe && i < c->inventory.bpf_cut.len; i++)
+		RT_TRY(rt_blob_emit(&meta.sink, RT_BLOB_BPF_LOST, c->inventory.bpf_cut.data[i],
+				    rt_bytes_make(text, strlen(text))));
+	return NULL;
+}
+
 static struct rt_error *look(struct conversion *c, const struct rt_wire_head *record)
 {
 	return rt_inventory_record(&c->inventory, record);
@@ -499,6 +521,7 @@ static struct rt_error *finish(struct conversion *c, struct rt_bytes spool, cons
 	RT_TRY(begin(c, sink));
 	RT_TRY(kernel_names(c));
 	RT_TRY(write_command(c, reader));
+	RT_TRY(cut_programs(c));
 	RT_TRY(each(reader, c, convert));
 	RT_TRY(write_batch(c));
 	RT_TRY(write_status(c, reader, &result->program_status, &result->has_status));

@@ -277,7 +277,12 @@ TEST(cut_bpf_program)
 	const uint32_t cut[] = { 8, 8, 0, 0, 0, 0, 0 }, whole[] = { 8, 8, 0, 0, 0, 0, 0, 0 };
 	uint8_t header[RT_PERF_HEADER_BYTES];
 	struct rt_to_perf_result result;
+	struct rt_recording *recording;
+	const char *const *texts;
+	struct rt_chain *chain;
+	struct rt_maps *maps;
 	struct stream s;
+	size_t count;
 
 	rt_sink_init_memory(&s.spool);
 	rt_sink_init_memory(&s.file);
@@ -293,6 +298,18 @@ TEST(cut_bpf_program)
 	assert_int_equal(result.bpf_programs, 1);
 	assert_int_equal(result.bpf_lost, 1);
 	free(result.damage);
+	memcpy(s.file.buffer, header, sizeof(header));
+	assert_ok(rt_recording_open(rt_bytes_make(s.file.buffer, s.file.len), "perf.data", &recording));
+	assert_ok(rt_maps_create(&maps));
+	assert_ok(rt_chain_create(maps, NULL, &chain));
+	assert_ok(rt_recording_code(recording, chain));
+	rt_recording_bpf(recording, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(rt_recording_bpf_lost(recording, &texts), 1);
+	assert_string_equal(texts[0], "program 1: its entry is cut");
+	rt_recording_close(recording);
+	rt_chain_destroy(chain);
+	rt_maps_destroy(maps);
 	stream_close(&s);
 }
 
