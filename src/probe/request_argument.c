@@ -60,10 +60,11 @@ bool rt_request_is_type(const char *text, size_t len)
 {
 	static const char *const words[] = { "u8",  "u16", "u32", "u64",  "s8",     "s16",     "s32",    "s64",   "x8",
 					     "x16", "x32", "x64", "char", "string", "ustring", "symbol", "symstr" };
-	const char *end = text + len, *open = memchr(text, '[', len), *at = open + 1;
+	const char *end = text + len, *open = memchr(text, '[', len), *at;
 	uint64_t count;
 
 	if (open) {
+		at = open + 1;
 		if (!digits(&at, end, &count) || at + 1 != end || *at != ']' || !count || count > ARRAY_MAX)
 			return false;
 		end = open;
