@@ -114,7 +114,8 @@ static struct rt_node *node_of(const struct rt_dwarf *dwarf, const struct rt_ins
 	return &dwarf->units.data[instance->unit].nodes.data[instance->node];
 }
 
-bool rt_dwarf_instance_at(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_instance *ret)
+/* The innermost node around addr that is no split-off part; NULL: none. */
+static struct rt_node *node_at(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_unit **ret_unit)
 {
 	size_t pos = SIZE_MAX;
 	uint32_t index;
@@ -132,10 +133,36 @@ bool rt_dwarf_instance_at(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct
 			node = &unit->nodes.data[node->parent - 1];
 			rt_node_name(dwarf, unit, node);
 		}
-		fill(dwarf, unit, node, ret);
-		return true;
+		*ret_unit = unit;
+		return node;
 	}
-	return false;
+	return NULL;
+}
+
+bool rt_dwarf_instance_at(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_instance *ret)
+{
+	struct rt_unit *unit;
+	struct rt_node *node = node_at(dwarf, addr, &unit);
+
+	if (node)
+		fill(dwarf, unit, node, ret);
+	return node;
+}
+
+bool rt_dwarf_instance_of_row(struct rt_dwarf *dwarf, const struct rt_row *row, struct rt_instance *ret)
+{
+	struct rt_unit *unit;
+	struct rt_node *node = node_at(dwarf, row->addr, &unit);
+
+	if (!node)
+		return false;
+	/* interned: equal text, equal pointer */
+	while (node->inlined && node->parent && node->call_line == row->line && node->call_file == row->file) {
+		node = &unit->nodes.data[node->parent - 1];
+		rt_node_name(dwarf, unit, node);
+	}
+	fill(dwarf, unit, node, ret);
+	return true;
 }
 
 bool rt_dwarf_instance_holds(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr)

@@ -9,6 +9,8 @@
 
 enum { DEPTH = 8, REGISTERS = 16 /* general registers of x86-64, by their DWARF numbers */, RBP = 6 };
 
+const char rt_dwarf_no_frame[] = "in a frame that is not set up here";
+
 static const char *refusal(unsigned atom)
 {
 	switch (atom) {
@@ -139,7 +141,7 @@ static const char *frame_base(const struct rt_expression *e, int64_t offset, str
 		if (rt_dwarf_cfi(e->dwarf, (struct rt_elfaddr){ e->addr }, &row)) {
 			/* before the register is the frame's, and when it is the caller's again */
 			if (reg == RBP && row.cfa_reg != RBP)
-				return "in a frame that is not set up here";
+				return rt_dwarf_no_frame;
 			ret->cfa_known = row.cfa_reg == reg;
 			ret->cfa_offset = -row.cfa_offset;
 		}

@@ -35,6 +35,9 @@ RT_CHECK struct rt_error *rt_dwarf_instances(struct rt_dwarf *dwarf,
 const char *rt_dwarf_qualified(struct rt_dwarf *dwarf, const struct rt_instance *fn);
 /* The innermost instance around addr; false: none. */
 bool rt_dwarf_instance_at(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_instance *ret);
+/* The one that the row's line belongs to: where an instance begins, there may be a row of the call to it. */
+struct rt_row;
+bool rt_dwarf_instance_of_row(struct rt_dwarf *dwarf, const struct rt_row *row, struct rt_instance *ret);
 /* Whether addr is in the instance or in what is inlined into it. */
 bool rt_dwarf_instance_holds(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr);
 /* Whether a is inlined into b, over any number of others. */
@@ -73,21 +76,21 @@ struct rt_location {
 	bool cfa_known;
 };
 
-enum rt_value_kind {
-	RT_VALUE_SIGNED,
-	RT_VALUE_UNSIGNED, /* bool, too */
-	RT_VALUE_POINTER,
-	RT_VALUE_FLOAT,
-	RT_VALUE_ARRAY,
-	RT_VALUE_STRUCT,
-	RT_VALUE_OTHER,
+enum rt_datum_kind {
+	RT_DATUM_SIGNED,
+	RT_DATUM_UNSIGNED, /* bool, too */
+	RT_DATUM_POINTER,
+	RT_DATUM_FLOAT,
+	RT_DATUM_ARRAY,
+	RT_DATUM_STRUCT,
+	RT_DATUM_OTHER,
 };
 
-struct rt_value {
+struct rt_datum {
 	const char *name; /* of the variable, or of the last member */
 	struct rt_location where;
 	struct rt_location variable; /* of the variable that the way starts from */
-	enum rt_value_kind kind;
+	enum rt_datum_kind kind;
 	uint64_t size;        /* bytes of what holds it; 0: unknown */
 	uint32_t bits, shift; /* of a bit field: its bits [shift, shift + bits) of these bytes; else 0 */
 	bool is_text;         /* array of char, or pointer to char */
@@ -95,25 +98,28 @@ struct rt_value {
 	const char *type;     /* C spelling */
 };
 
-enum rt_path_kind { RT_PATH_ARROW, RT_PATH_DOT, RT_PATH_INDEX };
+enum rt_trail_kind { RT_TRAIL_ARROW, RT_TRAIL_DOT, RT_TRAIL_INDEX };
 
 /* "->name", ".name" or "[index]" */
-struct rt_path {
-	enum rt_path_kind kind;
+struct rt_trail {
+	enum rt_trail_kind kind;
 	const char *name;
 	int64_t index;
 };
+
+/* Said of what is in a frame that its function has not made yet, or no longer has. */
+extern const char rt_dwarf_no_frame[];
 
 /*
  * What `name` and the way from it mean at addr inside of the instance (NULL: only what is global). NULL on success,
  * else why not, as text of a sentence about it.
  */
-const char *rt_dwarf_value(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr,
-			   const char *name, const struct rt_path *path, size_t count, struct rt_value *ret);
+const char *rt_dwarf_datum(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr,
+			   const char *name, const struct rt_trail *path, size_t count, struct rt_datum *ret);
 
 /* Visits the names of the instance's parameters, and with variables true of all that its scopes at addr declare. */
 void rt_dwarf_names(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr, bool variables,
 		    void (*visit)(const char *name, void *arg), void *arg);
 
 /* What the function returns. false: nothing (void). */
-bool rt_dwarf_returns(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_value *ret);
+bool rt_dwarf_returns(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_datum *ret);

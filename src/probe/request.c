@@ -109,9 +109,9 @@ static size_t word_length(const char *at)
 	for (; *at && (depth || (*at != ' ' && *at != '\t')); at++) {
 		if (*at == '\\' && at[1])
 			at++;
-		else if (strchr("<({", *at))
+		else if (strchr("<({[", *at))
 			depth++;
-		else if (depth && strchr(">)}", *at))
+		else if (depth && strchr(">)}]", *at))
 			depth--;
 	}
 	return (size_t)(at - start);
@@ -253,6 +253,8 @@ static struct rt_error *parse_file(struct rt_scanner *s)
 	uint64_t v;
 
 	RT_TRY(scan_name(s, ":;", &r->file));
+	if (*s->at != ':' && *s->at != ';')
+		return rt_request_fault(s, s->at, "FILE:LINE or FILE;PATTERN", "a line is missing here");
 	if (*s->at++ == ';') {
 		r->kind = RT_REQUEST_SOURCE;
 		return parse_pattern(s);

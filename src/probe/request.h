@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/vec.h"
+#include "dwarf/variable.h"
 
 enum { RT_REQUEST_DEREFS_MAX = 16, RT_REQUEST_NAME_MAX = 63 };
 
@@ -27,14 +28,6 @@ enum rt_request_kind {
 	RT_REQUEST_SOURCE,  /* file, pattern */
 	RT_REQUEST_ADDRESS, /* ELF address */
 	RT_REQUEST_MARKER,  /* provider, function is its name */
-};
-
-enum rt_step_kind { RT_STEP_ARROW, RT_STEP_DOT, RT_STEP_INDEX };
-
-struct rt_request_step {
-	enum rt_step_kind kind;
-	const char *name; /* of the member */
-	int64_t index;
 };
 
 enum rt_fetch_base {
@@ -73,7 +66,7 @@ struct rt_request_argument {
 	enum rt_argument_kind kind;
 	const char *name;     /* that the user gives it; NULL: none */
 	const char *variable; /* RT_ARGUMENT_VARIABLE */
-	struct rt_request_step *steps;
+	struct rt_trail *steps;
 	size_t step_count;
 	struct rt_request_fetch fetch; /* RT_ARGUMENT_FETCH */
 	const char *type;              /* of tracefs; NULL: what the debug information says */

@@ -96,7 +96,7 @@ static struct rt_error *parse_type(struct rt_scanner *s, struct rt_request_argum
 	return a->type ? NULL : rt_error_nomem();
 }
 
-static struct rt_error *parse_index(struct rt_scanner *s, struct rt_request_step *step)
+static struct rt_error *parse_index(struct rt_scanner *s, struct rt_trail *step)
 {
 	const char *start = s->at;
 	bool minus = take(s, "-");
@@ -108,7 +108,7 @@ static struct rt_error *parse_index(struct rt_scanner *s, struct rt_request_step
 	RT_TRY(rt_scanner_number(s, "the index", INT32_MAX, &v));
 	if (!take(s, "]"))
 		return rt_request_fault(s, s->at, "put it here", "']' is missing");
-	step->kind = RT_STEP_INDEX;
+	step->kind = RT_TRAIL_INDEX;
 	step->index = minus ? -(int64_t)v : (int64_t)v;
 	return NULL;
 }
@@ -116,12 +116,12 @@ static struct rt_error *parse_index(struct rt_scanner *s, struct rt_request_step
 /* "VARIABLE->MEMBER.MEMBER[INDEX]" */
 static struct rt_error *parse_variable(struct rt_scanner *s, struct rt_request_argument *a)
 {
-	struct rt_request_step steps[STEPS_MAX];
+	struct rt_trail steps[STEPS_MAX];
 
 	a->kind = RT_ARGUMENT_VARIABLE;
 	RT_TRY(take_word(s, "a variable", &a->variable));
 	for (;;) {
-		struct rt_request_step *step = &steps[a->step_count];
+		struct rt_trail *step = &steps[a->step_count];
 		const char *at = s->at;
 		bool arrow = take(s, "->"), dot = !arrow && take(s, "."), open = !arrow && !dot && take(s, "[");
 
@@ -129,7 +129,7 @@ static struct rt_error *parse_variable(struct rt_scanner *s, struct rt_request_a
 			break;
 		if (a->step_count == STEPS_MAX)
 			return rt_request_fault(s, at, "a shorter way", "more than %d members in a row", STEPS_MAX);
-		*step = (struct rt_request_step){ .kind = arrow ? RT_STEP_ARROW : RT_STEP_DOT };
+		*step = (struct rt_trail){ .kind = arrow ? RT_TRAIL_ARROW : RT_TRAIL_DOT };
 		if (open)
 			RT_TRY(parse_index(s, step));
 		else

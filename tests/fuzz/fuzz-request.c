@@ -27,7 +27,7 @@ static void check_argument(const struct rt_request_argument *a, const char *text
 	if ((a->kind == RT_ARGUMENT_VARIABLE) != (a->variable != NULL) || a->fetch.derefs > RT_REQUEST_DEREFS_MAX)
 		abort();
 	for (size_t i = 0; i < a->step_count; i++)
-		if ((a->steps[i].kind == RT_STEP_INDEX) == (a->steps[i].name != NULL))
+		if ((a->steps[i].kind == RT_TRAIL_INDEX) == (a->steps[i].name != NULL))
 			abort();
 }
 

@@ -90,10 +90,10 @@ TEST(variables)
 	assert_string_equal(a[1].variable, "o");
 	assert_string_equal(a[1].text, "nm=o->in.name[3]:string@user");
 	assert_int_equal(a[1].step_count, 3);
-	assert_int_equal(a[1].steps[0].kind, RT_STEP_ARROW);
+	assert_int_equal(a[1].steps[0].kind, RT_TRAIL_ARROW);
 	assert_string_equal(a[1].steps[0].name, "in");
-	assert_int_equal(a[1].steps[1].kind, RT_STEP_DOT);
-	assert_int_equal(a[1].steps[2].kind, RT_STEP_INDEX);
+	assert_int_equal(a[1].steps[1].kind, RT_TRAIL_DOT);
+	assert_int_equal(a[1].steps[2].kind, RT_TRAIL_INDEX);
 	assert_int_equal(a[1].steps[2].index, 3);
 	assert_string_equal(a[1].type, "string");
 	assert_true(a[1].user);

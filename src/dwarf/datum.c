@@ -264,7 +264,7 @@ static void move(struct stand *s, uint64_t bytes)
 		s->at.number += bytes;
 }
 
-static const char *step_member(struct stand *s, const struct rt_path *step)
+static const char *step_member(struct stand *s, const struct rt_trail *step)
 {
 	Dwarf_Die type, structure, member;
 	uint64_t offset;
@@ -275,14 +275,14 @@ static const char *step_member(struct stand *s, const struct rt_path *step)
 		return say(s->dwarf, "%s has no members", s->name);
 	tag = dwarf_tag(&type);
 	if (tag == DW_TAG_pointer_type || is_reference(tag)) {
-		if (step->kind == RT_PATH_DOT && !is_reference(tag))
+		if (step->kind == RT_TRAIL_DOT && !is_reference(tag))
 			return say(s->dwarf, "%s is a pointer: write %s->%s", s->name, s->name, step->name);
 		why = follow(s, &type);
 		if (why)
 			return why;
 		if (!bare(s, &type))
 			return say(s->dwarf, "%s points to nothing that is known (void *)", s->name);
-	} else if (step->kind == RT_PATH_ARROW) {
+	} else if (step->kind == RT_TRAIL_ARROW) {
 		return say(s->dwarf, "%s is no pointer: write %s.%s", s->name, s->name, step->name);
 	}
 	if (!rt_type_struct(s->dwarf, &type, &structure))
@@ -336,7 +336,7 @@ static bool size_of(struct rt_dwarf *dwarf, Dwarf_Die *type, uint64_t *ret)
 	return true;
 }
 
-static const char *step_index(struct stand *s, const struct rt_path *step)
+static const char *step_index(struct stand *s, const struct rt_trail *step)
 {
 	uint64_t counts[DIMENSIONS_MAX], size;
 	Dwarf_Die type, element;
@@ -386,7 +386,7 @@ static bool is_char(Dwarf_Die *type)
 	       (encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char || encoding == DW_ATE_UTF);
 }
 
-static enum rt_value_kind base_kind(Dwarf_Die *type)
+static enum rt_datum_kind base_kind(Dwarf_Die *type)
 {
 	uint64_t encoding = 0;
 
@@ -394,24 +394,24 @@ static enum rt_value_kind base_kind(Dwarf_Die *type)
 	switch (encoding) {
 	case DW_ATE_signed:
 	case DW_ATE_signed_char:
-		return RT_VALUE_SIGNED;
+		return RT_DATUM_SIGNED;
 	case DW_ATE_boolean:
 	case DW_ATE_unsigned:
 	case DW_ATE_unsigned_char:
 	case DW_ATE_UTF:
 	case DW_ATE_address:
-		return RT_VALUE_UNSIGNED;
+		return RT_DATUM_UNSIGNED;
 	case DW_ATE_float:
 	case DW_ATE_complex_float:
 	case DW_ATE_imaginary_float:
 	case DW_ATE_decimal_float:
-		return RT_VALUE_FLOAT;
+		return RT_DATUM_FLOAT;
 	default:
-		return RT_VALUE_OTHER;
+		return RT_DATUM_OTHER;
 	}
 }
 
-static enum rt_value_kind kind_of(Dwarf_Die *type)
+static enum rt_datum_kind kind_of(Dwarf_Die *type)
 {
 	Dwarf_Die under, base;
 
@@ -421,37 +421,37 @@ static enum rt_value_kind kind_of(Dwarf_Die *type)
 	case DW_TAG_pointer_type:
 	case DW_TAG_reference_type:
 	case DW_TAG_rvalue_reference_type:
-		return RT_VALUE_POINTER;
+		return RT_DATUM_POINTER;
 	case DW_TAG_enumeration_type:
 		if (rt_die_type(type, &under) && rt_type_peel(&under, &base))
 			return base_kind(&base);
-		return RT_VALUE_UNSIGNED;
+		return RT_DATUM_UNSIGNED;
 	case DW_TAG_array_type:
-		return RT_VALUE_ARRAY;
+		return RT_DATUM_ARRAY;
 	default:
-		return rt_type_is_aggregate(type) ? RT_VALUE_STRUCT : RT_VALUE_OTHER;
+		return rt_type_is_aggregate(type) ? RT_DATUM_STRUCT : RT_DATUM_OTHER;
 	}
 }
 
-static void describe(const struct stand *s, struct rt_value *ret)
+static void describe(const struct stand *s, struct rt_datum *ret)
 {
 	struct rt_param spelled = { 0 };
 	Dwarf_Die declared = s->type, type, target;
 
-	ret->kind = RT_VALUE_OTHER;
+	ret->kind = RT_DATUM_OTHER;
 	if (!bare(s, &type))
 		return;
 	rt_type_spell(s->dwarf, &declared, &spelled);
 	ret->type = spelled.type;
 	ret->kind = kind_of(&type);
 	if (!size_of(s->dwarf, &type, &ret->size))
-		ret->size = ret->kind == RT_VALUE_POINTER ? POINTER_BYTES : 0;
-	ret->is_text = (ret->kind == RT_VALUE_POINTER || ret->kind == RT_VALUE_ARRAY) && rt_die_type(&type, &target) &&
+		ret->size = ret->kind == RT_DATUM_POINTER ? POINTER_BYTES : 0;
+	ret->is_text = (ret->kind == RT_DATUM_POINTER || ret->kind == RT_DATUM_ARRAY) && rt_die_type(&type, &target) &&
 		       is_char(&target);
 }
 
 /* Bits [shift, shift + bits) of size bytes that begin at a multiple of size. */
-static const char *set_bits(struct stand *s, struct rt_value *v)
+static const char *set_bits(struct stand *s, struct rt_datum *v)
 {
 	uint64_t bits, first, place, unit = v->size, within;
 
@@ -480,10 +480,10 @@ static const char *set_bits(struct stand *s, struct rt_value *v)
 	return NULL;
 }
 
-const char *rt_dwarf_value(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr,
-			   const char *name, const struct rt_path *path, size_t count, struct rt_value *ret)
+const char *rt_dwarf_datum(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr,
+			   const char *name, const struct rt_trail *path, size_t count, struct rt_datum *ret)
 {
-	struct rt_value v = { .name = name };
+	struct rt_datum v = { .name = name };
 	struct stand s = { .dwarf = dwarf, .name = name };
 	const char *why;
 	Dwarf_Die die;
@@ -500,7 +500,7 @@ const char *rt_dwarf_value(struct rt_dwarf *dwarf, const struct rt_instance *ins
 	v.is_param = dwarf_tag(&die) == DW_TAG_formal_parameter;
 	v.variable = s.at;
 	for (size_t i = 0; i < count && !why; i++)
-		why = path[i].kind == RT_PATH_INDEX ? step_index(&s, &path[i]) : step_member(&s, &path[i]);
+		why = path[i].kind == RT_TRAIL_INDEX ? step_index(&s, &path[i]) : step_member(&s, &path[i]);
 	if (why)
 		return why;
 	describe(&s, &v);
@@ -542,9 +542,9 @@ void rt_dwarf_names(struct rt_dwarf *dwarf, const struct rt_instance *instance, 
 	each_name(&node->die, addr.v, variables, 0, visit, arg);
 }
 
-bool rt_dwarf_returns(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_value *ret)
+bool rt_dwarf_returns(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_datum *ret)
 {
-	struct rt_value v = { .name = "retval" };
+	struct rt_datum v = { .name = "retval" };
 	struct stand s = { .dwarf = dwarf };
 	Dwarf_Die die = node_of(dwarf, instance)->die;
 
