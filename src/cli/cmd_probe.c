@@ -11,18 +11,20 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } table[] = {
-	{ "add", rt_probe_add },
-	{ "markers", rt_probe_markers },
-	{ "show", rt_probe_show },
+	{ "add", rt_probe_add },         { "del", rt_probe_del },   { "list", rt_probe_list },
+	{ "markers", rt_probe_markers }, { "show", rt_probe_show },
 };
 
 static const struct argp_child children[] = { { &rt_probe_add_options, 0, "show, add:", 1 },
-					      { &rt_probe_markers_options, 0, "markers:", 2 },
+					      { &rt_probe_list_options, 0, "list, del:", 2 },
+					      { &rt_probe_markers_options, 0, "markers:", 3 },
 					      { &rt_common_argp },
 					      { 0 } };
-const struct argp rt_probe_argp = { NULL, rt_parse_operands,
-				    "show -x FILE DEFINITION...\nadd -x FILE DEFINITION...\nmarkers FILE...",
-				    "Says what can be probed, and keeps probes in the kernel.", children };
+const struct argp rt_probe_argp = {
+	NULL, rt_parse_operands,
+	"show -x FILE DEFINITION...\nadd -x FILE DEFINITION...\nlist [GLOB...]\ndel GLOB...\nmarkers FILE...",
+	"Says what can be probed, and keeps probes in the kernel.", children
+};
 
 /* The first word names the command; what is left of argv keeps its order. */
 static int run(int argc, char **argv, int word)

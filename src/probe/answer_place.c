@@ -17,7 +17,8 @@ struct trial {
 	const struct rt_answer_place *place;
 	struct rt_elfaddr prologue_end; /* v = 0: none behind the place */
 	struct rt_answer_point best;
-	bool found, early;
+	bool found, early, later_first;
+	bool waited;            /* something was not in the frame yet */
 	size_t notes;           /* of the answer before */
 	struct rt_error *first; /* why the first one cannot be taken */
 	struct rt_error *why;   /* the first reason that a later one does not take away */
@@ -120,6 +121,7 @@ static struct rt_error *try_at(struct trial *t, const struct rt_insn *insn, bool
 		err = rt_answer_arguments(&q, &p);
 	if (err && err->code == RT_E_NOMEM)
 		return err;
+	t->waited |= q.early;
 	if (err) {
 		struct rt_error **keep = !t->first ? &t->first : q.early || t->why ? NULL : &t->why;
 
@@ -128,7 +130,7 @@ static struct rt_error *try_at(struct trial *t, const struct rt_insn *insn, bool
 		else
 			rt_error_free(err);
 		if (keep == &t->first)
-			t->early = q.early;
+			t->later_first = q.early || insn->cost == RT_COST_NEVER;
 		return NULL;
 	}
 	t->best = p;
@@ -255,13 +257,15 @@ static struct rt_error *take(struct trial *t)
 	const struct rt_answer_place *place = t->place;
 
 	for (size_t i = 0; i < b->answer->points.len; i++)
-		if (b->answer->points.data[i].address.v == t->best.address.v)
+		if (b->answer->points.data[i].address.v == t->best.address.v &&
+		    !strcmp(b->answer->points.data[i].key, t->best.key))
 			return NULL;
 	t->best.event = event_name(b, place);
 	if (t->best.address.v != place->address.v)
 		rt_answer_note(b, "%s: the probe is %" PRIu64 " bytes behind, at 0x%" PRIx64 ": %s",
 			       rt_answer_where(b, place), t->best.address.v - place->address.v, t->best.address.v,
-			       t->first ? t->first->message : "only there everything is stored");
+			       t->waited || !t->first ? "there the prologue has stored the arguments"
+						      : t->first->message);
 	return rt_vec_push(&b->answer->points, t->best) ? NULL : rt_error_nomem();
 }
 
@@ -282,7 +286,7 @@ struct rt_error *rt_answer_add(struct rt_answer_build *b, const struct rt_answer
 		rt_answer_note(b, "left out: %s", t.first->message);
 	} else if (!err) {
 		/* what is only too early at the place itself is no reason when it failed later, too */
-		err = t.why && t.early ? rt_take(t.why) : rt_take(t.first);
+		err = t.why && t.later_first ? rt_take(t.why) : rt_take(t.first);
 		if (!err)
 			err = not_armable(b, place);
 	}
