@@ -4,90 +4,13 @@
  * Only what is exactly a register plus an offset, or the 8 bytes of memory
  * there, is told; everything else is refused with the reason.
  */
-#include "dwarf/unit.h"
+#include "dwarf/location.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define RT_MOVE_MAX 32        /* bytes that entry may move to where the parameter is known */
 #define RT_LOCATIONS_MAX 4096 /* entries looked at in one location list */
-#define RT_REGISTERS 16       /* general registers of x86-64, by their DWARF numbers */
-
-/* A value under construction: derefs times loaded from reg + offset. */
-struct place {
-	unsigned reg, derefs;
-	int64_t offset;
-	bool done; /* DW_OP_stack_value or a register: no further load */
-};
-
-static const char *refusal(unsigned atom)
-{
-	switch (atom) {
-	case DW_OP_entry_value:
-	case DW_OP_GNU_entry_value:
-		return "only its value at the caller's entry is known (DW_OP_entry_value)";
-	case DW_OP_implicit_pointer:
-	case DW_OP_GNU_implicit_pointer:
-		return "what it points to was optimised away (DW_OP_implicit_pointer)";
-	case DW_OP_implicit_value:
-		return "a constant (DW_OP_implicit_value)";
-	case DW_OP_addr:
-	case DW_OP_addrx:
-	case DW_OP_GNU_addr_index:
-		return "a fixed address (DW_OP_addr)";
-	case DW_OP_piece:
-	case DW_OP_bit_piece:
-		return "in several pieces (DW_OP_piece)";
-	case DW_OP_GNU_parameter_ref:
-		return "only known at the call (DW_OP_GNU_parameter_ref)";
-	case DW_OP_form_tls_address:
-	case DW_OP_GNU_push_tls_address:
-		return "thread-local (DW_OP_form_tls_address)";
-	case DW_OP_fbreg:
-		return "relative to a frame base that is no register (DW_OP_fbreg)";
-	default:
-		if (atom >= DW_OP_lit0 && atom <= DW_OP_lit31)
-			return "a constant (DW_OP_lit)";
-		if (atom >= DW_OP_const1u && atom <= DW_OP_consts)
-			return "a constant (DW_OP_const)";
-		if (atom >= DW_OP_and && atom <= DW_OP_xor)
-			return "computed (arithmetic in its location)";
-		return "a location that is neither register nor register + offset";
-	}
-}
-
-/* The frame base of the function around node, at addr, as register + offset. */
-static bool frame_base(struct rt_dwarf *dwarf, struct rt_unit *unit, const struct rt_node *node, uint64_t addr,
-		       struct place *ret)
-{
-	struct rt_cfi_row row;
-	Dwarf_Attribute attr;
-	Dwarf_Op *ops;
-	size_t nops;
-	Dwarf_Die die;
-
-	while (node->inlined && node->parent)
-		node = &unit->nodes.data[node->parent - 1];
-	die = node->die;
-	if (node->inlined || !dwarf_attr_integrate(&die, DW_AT_frame_base, &attr) ||
-	    dwarf_getlocation_addr(&attr, addr, &ops, &nops, 1) != 1 || nops != 1)
-		return false;
-	if (ops[0].atom == DW_OP_call_frame_cfa) {
-		if (!rt_dwarf_cfi(dwarf, (struct rt_elfaddr){ addr }, &row))
-			return false;
-		*ret = (struct place){ .reg = row.cfa_reg, .offset = row.cfa_offset };
-		return true;
-	}
-	if (ops[0].atom >= DW_OP_reg0 && ops[0].atom < DW_OP_reg0 + RT_REGISTERS) {
-		*ret = (struct place){ .reg = ops[0].atom - DW_OP_reg0 };
-		return true;
-	}
-	if (ops[0].atom >= DW_OP_breg0 && ops[0].atom < DW_OP_breg0 + RT_REGISTERS) {
-		*ret = (struct place){ .reg = ops[0].atom - DW_OP_breg0, .offset = (int64_t)ops[0].number };
-		return true;
-	}
-	return false;
-}
 
 struct question {
 	struct rt_dwarf *dwarf;
@@ -96,75 +19,34 @@ struct question {
 	uint64_t size; /* bytes of the parameter */
 };
 
-static const char *first_op(const struct question *q, const Dwarf_Op *op, uint64_t addr, struct place *ret)
-{
-	int64_t offset = (int64_t)op->number;
-
-	if (op->atom >= DW_OP_reg0 && op->atom < DW_OP_reg0 + RT_REGISTERS) {
-		*ret = (struct place){ .reg = op->atom - DW_OP_reg0, .done = true };
-		return NULL;
-	}
-	if (op->atom == DW_OP_regx && op->number < RT_REGISTERS) {
-		*ret = (struct place){ .reg = op->number, .done = true };
-		return NULL;
-	}
-	if (op->atom >= DW_OP_breg0 && op->atom < DW_OP_breg0 + RT_REGISTERS) {
-		*ret = (struct place){ .reg = op->atom - DW_OP_breg0, .offset = offset };
-		return NULL;
-	}
-	if (op->atom == DW_OP_bregx && op->number < RT_REGISTERS) {
-		*ret = (struct place){ .reg = op->number, .offset = (int64_t)op->number2 };
-		return NULL;
-	}
-	if (op->atom != DW_OP_fbreg || !frame_base(q->dwarf, q->unit, q->node, addr, ret))
-		return refusal(op->atom);
-	ret->offset = (int64_t)((uint64_t)ret->offset + (uint64_t)offset);
-	return NULL;
-}
-
 /* NULL and *ret, or why the location cannot be told. */
-static const char *evaluate(const struct question *q, const Dwarf_Op *ops, size_t nops, uint64_t addr,
-			    struct rt_inlined *ret)
+static const char *evaluate(const struct question *q, Dwarf_Attribute *attr, const Dwarf_Op *ops, size_t nops,
+			    uint64_t addr, struct rt_inlined *ret)
 {
-	struct place p = { 0 };
-	const char *why;
+	struct rt_expression e = { .dwarf = q->dwarf, .unit = q->unit, .node = q->node, .attr = attr, .addr = addr };
+	struct rt_location l;
+	const char *why = rt_location_evaluate(&e, ops, nops, &l);
+	unsigned derefs;
 
-	if (!nops)
-		return "optimised away";
-	why = first_op(q, &ops[0], addr, &p);
 	if (why)
 		return why;
-	for (size_t i = 1; i < nops; i++) {
-		/* behind a register there can only be a DW_OP_piece */
-		if (p.done)
-			return refusal(ops[i].atom);
-		switch (ops[i].atom) {
-		case DW_OP_plus_uconst:
-			if (p.derefs)
-				return "computed (DW_OP_plus_uconst behind DW_OP_deref)";
-			p.offset = (int64_t)((uint64_t)p.offset + ops[i].number);
-			break;
-		case DW_OP_deref:
-			p.derefs++;
-			break;
-		case DW_OP_stack_value:
-			p.done = true;
-			break;
-		case DW_OP_nop:
-			break;
-		default:
-			return refusal(ops[i].atom);
-		}
-	}
-	p.derefs += !p.done;
-	if (p.derefs > 1)
+	if (l.at_entry)
+		return "only its value at the caller's entry is known (DW_OP_entry_value)";
+	if (l.base == RT_LOCATION_ADDRESS)
+		return "a fixed address (DW_OP_addr)";
+	if (l.base == RT_LOCATION_NUMBER)
+		return "a constant";
+	derefs = l.deref_count + !l.is_value;
+	if (derefs > 1)
 		return "behind two pointers (DW_OP_deref)";
-	if (p.derefs && q->size != 8)
+	if (l.deref_count && l.offset)
+		return "computed (an addition behind DW_OP_deref)";
+	if (derefs && q->size != 8)
 		return "in memory, and not 8 bytes wide";
 	ret->located = true;
-	ret->reg = p.reg;
-	ret->deref = p.derefs;
-	ret->offset = p.offset;
+	ret->reg = l.reg;
+	ret->deref = derefs;
+	ret->offset = l.deref_count ? l.derefs[0] : l.offset;
 	return NULL;
 }
 
@@ -211,7 +93,7 @@ static const char *locate(const struct question *q, Dwarf_Die *param, struct rt_
 	if (!best_ops)
 		return "not known where the instance begins";
 	ret->entry.v = best;
-	return evaluate(q, best_ops, best_nops, best, ret);
+	return evaluate(q, &attr, best_ops, best_nops, best, ret);
 }
 
 static bool nth_param(Dwarf_Die *die, unsigned n, Dwarf_Die *ret)

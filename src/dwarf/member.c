@@ -14,7 +14,7 @@ struct search {
 };
 
 /* Where a member starts in its struct. */
-static bool member_offset(Dwarf_Die *die, uint64_t *ret)
+bool rt_member_offset(Dwarf_Die *die, uint64_t *ret)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word value;
@@ -52,7 +52,7 @@ static bool is_member(Dwarf_Die *die)
 
 /* Member `name` (len bytes) of a struct; looks into nameless ones and base classes. */
 static bool find_member(struct search *s, Dwarf_Die *structure, const char *name, size_t len, unsigned level,
-			uint64_t *ret_offset, Dwarf_Die *ret_type)
+			uint64_t *ret_offset, Dwarf_Die *ret)
 {
 	Dwarf_Die child, type, inner;
 	uint64_t offset;
@@ -62,7 +62,7 @@ static bool find_member(struct search *s, Dwarf_Die *structure, const char *name
 	do {
 		const char *own;
 
-		if (!is_member(&child) || !rt_die_type(&child, &type) || !member_offset(&child, &offset))
+		if (!is_member(&child) || !rt_die_type(&child, &type) || !rt_member_offset(&child, &offset))
 			continue;
 		if (!s->budget--) {
 			s->budget = 0;
@@ -71,16 +71,24 @@ static bool find_member(struct search *s, Dwarf_Die *structure, const char *name
 		own = dwarf_tag(&child) == DW_TAG_member ? dwarf_diename(&child) : NULL;
 		if (own && strlen(own) == len && memcmp(own, name, len) == 0) {
 			*ret_offset = offset;
-			*ret_type = type;
+			*ret = child;
 			return true;
 		}
 		if (!own && rt_type_struct(s->dwarf, &type, &inner) &&
-		    find_member(s, &inner, name, len, level + 1, ret_offset, ret_type)) {
+		    find_member(s, &inner, name, len, level + 1, ret_offset, ret)) {
 			*ret_offset += offset;
 			return true;
 		}
 	} while (rt_die_next(&child));
 	return false;
+}
+
+bool rt_member_find(struct rt_dwarf *dwarf, Dwarf_Die *structure, const char *name, uint64_t *ret_offset,
+		    Dwarf_Die *ret)
+{
+	struct search s = { .dwarf = dwarf, .budget = RT_MEMBERS_MAX };
+
+	return find_member(&s, structure, name, strlen(name), 0, ret_offset, ret);
 }
 
 static void fill(struct rt_dwarf *dwarf, uint64_t offset, Dwarf_Die *type, struct rt_member *ret)
@@ -101,14 +109,14 @@ bool rt_dwarf_member(struct rt_dwarf *dwarf, const char *structure, const char *
 {
 	struct search s = { .dwarf = dwarf, .budget = RT_MEMBERS_MAX };
 	uint64_t total = 0, offset;
-	Dwarf_Die at, type;
+	Dwarf_Die at, die, type;
 
 	if (!rt_type_find(dwarf, structure, &at))
 		return false;
 	for (;;) {
 		size_t len = strcspn(member, ".");
 
-		if (!find_member(&s, &at, member, len, 0, &offset, &type))
+		if (!find_member(&s, &at, member, len, 0, &offset, &die) || !rt_die_type(&die, &type))
 			return false;
 		total += offset;
 		if (!member[len])
@@ -192,7 +200,7 @@ static bool the_integer(struct search *s, Dwarf_Die *type, unsigned level, uint6
 	if (!rt_type_struct(s->dwarf, &at, &at) || dwarf_child(&at, &child) != 0)
 		return false;
 	do {
-		if (!is_member(&child) || !rt_die_type(&child, &member) || !member_offset(&child, &offset))
+		if (!is_member(&child) || !rt_die_type(&child, &member) || !rt_member_offset(&child, &offset))
 			continue;
 		if (any || !s->budget || dwarf_hasattr(&child, DW_AT_bit_size))
 			return false;
@@ -228,7 +236,7 @@ static void rank_members(struct search *s, Dwarf_Die *structure, uint64_t base, 
 		const char *name;
 		int rank;
 
-		if (!is_member(&child) || !rt_die_type(&child, &type) || !member_offset(&child, &offset))
+		if (!is_member(&child) || !rt_die_type(&child, &type) || !rt_member_offset(&child, &offset))
 			continue;
 		if (!s->budget)
 			return;

@@ -30,8 +30,7 @@ void rt_node_name(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *
 	}
 }
 
-/* The innermost node that holds addr. */
-static struct rt_node *innermost(struct rt_unit *unit, uint64_t addr)
+struct rt_node *rt_unit_innermost(struct rt_unit *unit, uint64_t addr)
 {
 	struct rt_node *best = NULL;
 	size_t pos = SIZE_MAX;
@@ -50,7 +49,7 @@ static struct rt_node *innermost(struct rt_unit *unit, uint64_t addr)
 static size_t unit_scopes(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_elfaddr addr, struct rt_scope *ret,
 			  size_t max)
 {
-	struct rt_node *node = innermost(unit, addr.v);
+	struct rt_node *node = rt_unit_innermost(unit, addr.v);
 	struct rt_source_line at = { 0 };
 	const char *file = NULL;
 	uint32_t line = 0;

@@ -9,3 +9,10 @@ bool rt_type_find(struct rt_dwarf *dwarf, const char *name, Dwarf_Die *ret);
 /* Definition of the struct that type is, behind typedefs and qualifiers; false when it is none. */
 bool rt_type_struct(struct rt_dwarf *dwarf, Dwarf_Die *type, Dwarf_Die *ret);
 bool rt_type_is_aggregate(Dwarf_Die *type);
+/* Member of a struct's definition by its name, nameless structs and base classes looked into: its DIE, and where it is.
+ */
+bool rt_member_find(struct rt_dwarf *dwarf, Dwarf_Die *structure, const char *name, uint64_t *ret_offset,
+		    Dwarf_Die *ret);
+/* Bytes from the start of the struct that the member's DIE lies in; of a bit field the byte that its first bit is in.
+ */
+bool rt_member_offset(Dwarf_Die *die, uint64_t *ret);

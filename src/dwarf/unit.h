@@ -142,6 +142,9 @@ const char *rt_die_linkage(struct rt_dwarf *dwarf, Dwarf_Die *die);
  */
 void rt_node_name(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *node);
 
+/* The innermost node of a walked unit that holds addr; NULL: none. */
+struct rt_node *rt_unit_innermost(struct rt_unit *unit, uint64_t addr);
+
 /* Whether the function that starts at addr is only the rest of one that was split. */
 bool rt_dwarf_is_part(struct rt_dwarf *dwarf, uint64_t addr);
 

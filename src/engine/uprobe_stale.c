@@ -6,35 +6,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mount.h>
 
 #include "base/fs.h"
 #include "engine/uprobe_tracefs.h"
 
 #define MAX_TEXT (64u << 20)
-
-struct rt_error *rt_tracefs_open(int root_fd, bool mount_it, int *ret)
-{
-	static const char *const places[] = { "sys/kernel/tracing", "sys/kernel/debug/tracing" };
-	_cleanup_close_ int root = root_fd == AT_FDCWD ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : dup(root_fd);
-
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		_cleanup_close_ int dir = openat(root, places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		if (dir >= 0 && !faccessat(dir, "uprobe_events", F_OK, 0)) {
-			*ret = rt_take_fd(&dir);
-			return NULL;
-		}
-		if (dir < 0 && errno == EACCES)
-			return rt_uprobe_denied(RT_ATTACH_TRACEFS, errno, "cannot open tracefs");
-	}
-	if (mount_it && root_fd == AT_FDCWD &&
-	    !mount("tracefs", "/sys/kernel/tracing", "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL))
-		return rt_tracefs_open(root_fd, false, ret);
-	if (mount_it && errno == EPERM)
-		return rt_uprobe_denied(RT_ATTACH_TRACEFS, errno, "cannot mount tracefs");
-	return rt_error_new(RT_E_KERNEL, "there is no tracefs with uprobe_events");
-}
 
 bool rt_tracefs_start_time(uint32_t pid, uint64_t *ret)
 {

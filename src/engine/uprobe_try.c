@@ -10,38 +10,25 @@
 
 #include "base/capability.h"
 #include "base/fs.h"
+#include "engine/tracefs.h"
 #include "engine/uprobe_priv.h"
-
-static bool locked_down(void)
-{
-	_cleanup_free_ char *text = NULL;
-
-	rt_error_free(rt_fs_read(AT_FDCWD, "/sys/kernel/security/lockdown", 4096, &text, NULL));
-	return text && strstr(text, "[confidentiality]");
-}
 
 struct rt_error *rt_uprobe_denied(enum rt_attach_path path, int errnum, const char *what)
 {
 	const char *missing = NULL;
 
+	if (path == RT_ATTACH_TRACEFS)
+		return rt_tracefs_denied(errnum, what);
 	if (!rt_capable(RT_CAP_SYS_ADMIN)) {
-		if (path == RT_ATTACH_TRACEFS)
-			missing = "CAP_SYS_ADMIN";
-		else if (!rt_capable(RT_CAP_BPF) && !rt_capable(RT_CAP_PERFMON))
+		if (!rt_capable(RT_CAP_BPF) && !rt_capable(RT_CAP_PERFMON))
 			missing = "CAP_BPF and CAP_PERFMON";
 		else if (!rt_capable(RT_CAP_BPF))
 			missing = "CAP_BPF";
 		else if (!rt_capable(RT_CAP_PERFMON))
 			missing = "CAP_PERFMON";
 	}
-	if (!missing && locked_down())
-		return rt_error_fix(rt_error_errno(RT_E_LOCKDOWN, errnum, "%s: kernel lockdown", what),
-				    "boot without lockdown=confidentiality");
 	if (!missing)
-		return rt_error_errno(RT_E_PRIVILEGE, errnum, "%s, though the capabilities are there", what);
-	if (path == RT_ATTACH_TRACEFS)
-		return rt_error_fix(rt_error_new(RT_E_PRIVILEGE, "%s: %s is missing", what, missing),
-				    "sudo reftrace ...");
+		return rt_tracefs_denied(errnum, what);
 	return rt_error_fix(
 		rt_error_new(RT_E_PRIVILEGE, "%s: %s missing", what, missing),
 		"sudo reftrace ...\n"

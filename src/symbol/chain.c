@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "elf/demangle.h"
 #include "symbol/parts.h"
 
 #define RT_SCOPES_MAX 64

@@ -94,8 +94,3 @@ struct rt_namer *rt_chain_namer(struct rt_chain *chain);
 size_t rt_chain_notes(const struct rt_chain *chain, const char *const **ret);
 /* The same of what is there but says little: stripped files. */
 size_t rt_chain_hints(const struct rt_chain *chain, const char *const **ret);
-
-/* C++ (and Rust v0/legacy as far as libstdc++ knows) demangling; NULL when name is not mangled. Caller frees. */
-char *rt_demangle(const char *name);
-/* The same without parameters and the type that it returns: "std::sort<int*>". */
-char *rt_demangle_name(const char *name);

@@ -24,6 +24,7 @@ TARGETS = {
     'elf': ('elf', 'build_id image note sdt section symtab'),
     'operand': ('probe', 'operand'),
     'probes': ('cache', 'probes'),
+    'request': ('probe', 'request request_argument'),
     'recording': ('recording', 'batch bpf_calls code host inventory kernel_names perf_view recording to_perf translate user_stack'),
 }
 

@@ -574,6 +574,25 @@ def operand():
         seed('operand', name, text.encode())
 
 
+def request():
+    """Definitions of perf probe; numbers in them are text, and are changed as text."""
+    points = ('f', 'g:e=f+0x10', 'f%return', 'f@a/b.c:3', 'f;*refs++*', 'f;"a = b"', 'a.c:12', 'a.c;ret*', '0x4010a9', 'e=%python:gc__done',
+              'sdt_a:b', 'ns::T<int, 3>::get(void *)', 'operator\\=', '{{closure}}:3', 'obj_*')
+    arguments = ('n', 'x=o->in.name[3]:string@user', 'a[-1]:x8[4]', '$params', '$vars', '$retval:s32', 'f2:b3@2/8', 's@user', '%di', '%rdi:u8',
+                 '$stack', '$stack7', '$comm', '$arg2', '\\-5', '\\0xff:u8', '\\"text"', '@0x10', '@+0x10', '@sym+8', '@sym-8', '+8(%di)',
+                 '-8(+u0x10($stack1)):ustring', 'c:char', 's:symbol')
+    faults = ('', ' ', 'f+', 'f+99999999999999999999', 'f%ret', 'f:3;x', 'f@a@b', 'f;', 'f;"x', 'a.c:0', '1a=f', 'g-h:e=f', 'g:=f', '=f', 'm<int', 'm)',
+              '%py', '%:', '%a:', '0xz', '0x10+4', 'f\x01', 'f o->', 'f o[n]', 'f o[1', 'f o[99999999999]', 'f n:u33', 'f n:b9@0/8', 'f n:b3@6/9',
+              'f n:u8[65]', 'f n:u8[', 'f &n', 'f %zz', 'f %', 'f $', 'f $foo', 'f $arg0', 'f $stack99999', 'f +8', 'f +8(', 'f +8(%di', 'f +8(x)',
+              'f +8($comm)', 'f x=$vars', 'f \\', 'f \\"x', 'f n,m', 'f ' + 'a' * 32 + '=n', 'f 1=n', 'e' * 64 + '=f', 'f ' + '+0(' * 17 + '%di' + ')' * 17,
+              'f o' + '->a' * 33, 'f' + ' n' * 129, 'x' * 4097, 'f:3 n', 'f@', 'f+4=3')
+    for i, text in enumerate(points + faults):
+        seed('request', str(i), text.encode())
+    for i, text in enumerate(arguments):
+        seed('request', f'argument-{i}', b'f ' + text.encode())
+    seed('request', 'all', b'f ' + ' '.join(arguments).encode())
+
+
 def probes():
     """A spec, its lines and the file, see fuzz-probes.c"""
     file = (b'%sdt_semp:hit=hit\np:sdt_semp/hit /tmp/a:0x10a9(0x3020) arg1=%bx:s32\n#g:e=f arg\np:g/e /tmp/a:0x1210 arg=%di:u64\n'
@@ -628,7 +647,7 @@ def elf():
 
 
 MAKERS = {'archive': archive, 'perfdata': perfdata, 'bpfinsn': bpfinsn, 'bpfimage': bpfimage, 'spool': spool, 'recording': recording,
-          'operand': operand, 'probes': probes, 'elf': elf}
+          'operand': operand, 'probes': probes, 'request': request, 'elf': elf}
 
 
 def make(target):

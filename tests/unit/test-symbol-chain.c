@@ -2,6 +2,7 @@
 #include <sys/time.h>
 
 #include "built.h"
+#include "elf/demangle.h"
 #include "elf/symtab.h"
 #include "event/stream.h"
 #include "symbol/chain.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Demangling, through the C++ runtime's own function. */
+#include "elf/demangle.h"
+
 #include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "symbol/chain.h"
 
 #define RT_MANGLED_MAX 4096 /* longer names stay as they are: time and stack of the demangler grow with them */
 

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "cli/probe_file.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "report/words.h"
+
+enum { SOURCE_MAX = 64 << 20, SUFFIX_MAX = 10000 };
+
+static const char *source(void *arg, const char *path)
+{
+	struct rt_probe_plan *p = arg;
+	char *text = NULL, *name;
+
+	for (size_t i = 0; i < p->sources.len; i += 2)
+		if (!strcmp(p->sources.data[i], path))
+			return p->sources.data[i + 1];
+	rt_error_free(rt_fs_read(AT_FDCWD, path, SOURCE_MAX, &text, NULL));
+	name = strdup(path);
+	if (!name || !rt_vec_reserve(&p->sources, p->sources.len + 2)) {
+		free(name);
+		free(text);
+		return NULL;
+	}
+	(void)rt_vec_push(&p->sources, name);
+	(void)rt_vec_push(&p->sources, text);
+	return text;
+}
+
+static struct rt_error *open_file(const char *name, struct rt_probe_plan *p)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (!name)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: in which file?"), "-x FILE: a program or library");
+	RT_TRY(rt_fs_open_file(AT_FDCWD, name, false, &fd));
+	p->path = realpath(name, NULL);
+	if (!p->path)
+		return rt_error_nomem();
+	if (strpbrk(p->path, " \t\n\\\""))
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "the kernel takes no blank in a path: %s", p->path),
+				    "a bind mount or hard link without one; a symbolic link does not help");
+	RT_TRY(rt_image_open_fd(fd, name, &p->image));
+	RT_TRY(rt_image_find_debug(p->image, AT_FDCWD));
+	RT_TRY(rt_symtab_create(p->image, &p->symtab));
+	RT_TRY(rt_dwarf_create(p->image, &p->dwarf));
+	return rt_decoder_create(p->image->machine, &p->decoder);
+}
+
+/* "probe_libc" of /usr/lib/libc.so.6, as perf has it */
+static const char *file_group(struct rt_probe_plan *p)
+{
+	const char *base = rt_basename(p->path);
+	char text[RT_REQUEST_NAME_MAX + 1] = "probe_";
+	size_t n = strlen(text);
+
+	for (; (isalnum((unsigned char)*base) || *base == '_') && n < RT_REQUEST_NAME_MAX; base++)
+		text[n++] = *base;
+	text[n] = '\0';
+	return rt_format(&p->arena, "%s", text);
+}
+
+static bool is_taken(const struct rt_probe_plan *p, const struct rt_probe_events *taken, const char *group,
+		     const char *event)
+{
+	for (size_t i = 0; i < p->lines.len; i++)
+		if (!strcmp(p->lines.data[i].group, group) && !strcmp(p->lines.data[i].event, event))
+			return true;
+	return taken && rt_probe_events_has(taken, group, event);
+}
+
+/* Names clash within a group only. */
+static struct rt_error *name_event(struct rt_probe_plan *p, const struct rt_probe_events *taken,
+				   const struct rt_request *r, bool force, const char *group, const char *wanted,
+				   const char **ret)
+{
+	*ret = wanted;
+	if (!is_taken(p, taken, group, wanted))
+		return NULL;
+	if (r->event && !force && taken && rt_probe_events_has(taken, group, wanted))
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "there is an event %s:%s already", group, wanted),
+				    "reftrace probe del %s:%s; or --force, which puts a number behind the name", group,
+				    wanted);
+	for (unsigned n = 1; n < SUFFIX_MAX; n++) {
+		int room = RT_REQUEST_NAME_MAX - 6;
+
+		*ret = rt_format(&p->arena, "%.*s_%u", room, wanted, n);
+		if (!is_taken(p, taken, group, *ret))
+			return NULL;
+	}
+	return rt_error_new(RT_E_LIMIT, "there are %d events %s:%s already", SUFFIX_MAX, group, wanted);
+}
+
+/* Points of one function with the same arguments are one event. */
+static struct rt_error *add_lines(struct rt_probe_plan *p, const struct rt_probe_events *taken,
+				  const struct rt_request *r, const struct rt_answer *answer, bool force)
+{
+	size_t first = p->lines.len;
+
+	for (size_t i = 0; i < answer->points.len; i++) {
+		const struct rt_answer_point *point = &answer->points.data[i];
+		struct rt_probe_line line = { .point = point, .first = true };
+		struct rt_sink text;
+		struct rt_error *err;
+
+		line.group = r->group ? r->group : point->group ? point->group : file_group(p);
+		for (size_t k = first; k < p->lines.len && !line.event; k++) {
+			const struct rt_answer_point *other = p->lines.data[k].point;
+
+			if (!strcmp(other->key, point->key) && !strcmp(other->signature, point->signature)) {
+				line.event = p->lines.data[k].event;
+				line.first = false;
+			}
+		}
+		if (!line.event)
+			RT_TRY(name_event(p, taken, r, force, line.group, point->event, &line.event));
+		rt_sink_init_memory(&text);
+		rt_answer_write(point, line.group, line.event, p->path, &text);
+		err = rt_sink_end(&text);
+		line.text = err ? "" : rt_format(&p->arena, "%s", text.buffer);
+		rt_sink_deinit(&text);
+		if (err)
+			return err;
+		if (!rt_vec_push(&p->lines, line))
+			return rt_error_nomem();
+	}
+	for (size_t i = 0; i < answer->notes.len; i++)
+		if (!rt_vec_push(&p->notes, rt_clean(&p->arena, answer->notes.data[i])))
+			return rt_error_nomem();
+	return NULL;
+}
+
+struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options, const struct rt_probe_events *taken,
+				    struct rt_probe_plan *ret)
+{
+	size_t count = options->common.operands.len;
+	struct rt_answer_module module;
+
+	*ret = (struct rt_probe_plan){ .count = 0 };
+	if (!count)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: a definition is needed: 'FUNC ARG...'"),
+				    "man reftrace-probe");
+	ret->answers = calloc(count + 1, sizeof(*ret->answers));
+	ret->requests = calloc(count + 1, sizeof(*ret->requests));
+	if (!ret->answers || !ret->requests)
+		return rt_error_nomem();
+	/* what is wrong with the words themselves comes first */
+	for (; ret->count < count; ret->count++)
+		RT_TRY(rt_request_parse(options->common.operands.data[ret->count], &ret->requests[ret->count]));
+	RT_TRY(open_file(options->file, ret));
+	module = (struct rt_answer_module){ .image = ret->image,
+					    .symtab = ret->symtab,
+					    .dwarf = rt_dwarf_present(ret->dwarf) ? ret->dwarf : NULL,
+					    .decoder = ret->decoder,
+					    .path = ret->path,
+					    .source = source,
+					    .source_arg = ret,
+					    .partial = options->partial,
+					    .returns_anyway = options->force };
+	for (size_t i = 0; i < count; i++) {
+		RT_TRY(rt_answer_request(&ret->requests[i], &module, &ret->answers[i]));
+		RT_TRY(add_lines(ret, taken, &ret->requests[i], &ret->answers[i], options->force));
+	}
+	return NULL;
+}
+
+void rt_probe_plan_deinit(struct rt_probe_plan *p)
+{
+	/* the one that could not be parsed is behind the count */
+	for (size_t i = 0; p->requests && i <= p->count; i++)
+		rt_request_deinit(&p->requests[i]);
+	for (size_t i = 0; p->answers && i < p->count; i++)
+		rt_answer_deinit(&p->answers[i]);
+	for (size_t i = 0; i < p->sources.len; i++)
+		free(p->sources.data[i]);
+	rt_vec_deinit(&p->sources);
+	free(p->requests);
+	free(p->answers);
+	free(p->path);
+	rt_vec_deinit(&p->lines);
+	rt_vec_deinit(&p->notes);
+	rt_decoder_destroy(p->decoder);
+	rt_dwarf_destroy(p->dwarf);
+	rt_symtab_destroy(p->symtab);
+	rt_image_destroy(p->image);
+	rt_arena_deinit(&p->arena);
+}
+
+void rt_probe_plan_notes(const struct rt_probe_plan *plan, const struct rt_options *options)
+{
+	for (size_t i = 0; i < plan->notes.len && !options->quiet; i++)
+		fprintf(stderr, "reftrace: %s\n", plan->notes.data[i]);
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From a request to places: functions by name, addresses, markers. */
+#include "probe/answer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "elf/demangle.h"
+#include "elf/sdt.h"
+#include "probe/answer_build.h"
+#include "probe/definition.h"
+#include "probe/near.h"
+#include "probe/spec.h"
+
+enum { FUNCTIONS_MAX = 10000 };
+
+const char *rt_answer_text(struct rt_answer_build *b, const char *format, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	char *copy = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vasprintf(&text, format, ap);
+	va_end(ap);
+	if (n < 0)
+		text = NULL;
+	else
+		copy = rt_arena_strndup(&b->answer->arena, text, (size_t)n);
+	return copy ? copy : "";
+}
+
+void rt_answer_note(struct rt_answer_build *b, const char *format, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	char *copy = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vasprintf(&text, format, ap);
+	va_end(ap);
+	if (n < 0)
+		text = NULL;
+	else
+		copy = rt_arena_strndup(&b->answer->arena, text, (size_t)n);
+	if (copy)
+		(void)rt_vec_push(&b->answer->notes, copy);
+}
+
+const char *rt_answer_where(struct rt_answer_build *b, const struct rt_answer_place *place)
+{
+	const char *name = place->function ? place->function : b->module->image->name;
+	struct rt_source_line line;
+
+	if (b->module->dwarf && rt_dwarf_line(b->module->dwarf, place->address, &line) && line.line)
+		return rt_answer_text(b, "%s at 0x%" PRIx64 " (%s:%u)", name, place->address.v, rt_basename(line.file),
+				      line.line);
+	return rt_answer_text(b, "%s at 0x%" PRIx64, name, place->address.v);
+}
+
+struct rt_error *rt_answer_body(struct rt_answer_build *b, struct rt_elfaddr addr)
+{
+	const struct rt_answer_module *m = b->module;
+
+	if (rt_body_holds(&b->body, addr))
+		return NULL;
+	rt_body_deinit(&b->body);
+	return rt_body_read(m->image, m->symtab, m->dwarf, m->decoder, addr, &b->body);
+}
+
+static bool has_glob(const char *name)
+{
+	return strpbrk(name, "*?") != NULL;
+}
+
+/* A plain name is that of a function; one with "::" or "(" is compared with all that the source says. */
+static bool wants(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *arg)
+{
+	const struct rt_answer_build *b = arg;
+	const char *pattern = b->request->function, *last = pattern;
+	_cleanup_free_ char *whole = NULL;
+
+	if (b->request->file && !(fn->file && rt_file_fits(b->request->file, fn->file)))
+		return false;
+	if (rt_glob_match(pattern, fn->function) || (fn->linkage && rt_glob_match(pattern, fn->linkage)))
+		return true;
+	if (strchr(pattern, '(')) {
+		whole = fn->linkage ? rt_demangle(fn->linkage) : NULL;
+		return whole && rt_glob_match(pattern, whole);
+	}
+	if (!strstr(pattern, "::"))
+		return false;
+	for (const char *c = pattern; (c = strstr(c, "::")); c += 2)
+		last = c + 2;
+	/* cheap first: what is behind the last "::" is the plain name, but for templates that have their own */
+	if (!strchr(pattern, '<') && !rt_glob_match(last, fn->function) &&
+	    strncmp(fn->function, last, strcspn(last, "*?")) != 0)
+		return false;
+	if (rt_glob_match(pattern, rt_dwarf_qualified(dwarf, fn)))
+		return true;
+	/* debug information of Rust leaves out what the symbol tells */
+	whole = fn->linkage ? rt_demangle_name(fn->linkage) : NULL;
+	return whole && rt_glob_match(pattern, whole);
+}
+
+static bool symbol_fits(const char *pattern, const struct rt_symbol *s)
+{
+	_cleanup_free_ char *name = NULL;
+
+	if (rt_glob_match(pattern, s->name))
+		return true;
+	if (strncmp(s->name, "_Z", 2) != 0 && strncmp(s->name, "_R", 2) != 0)
+		return false;
+	name = strchr(pattern, '(') ? rt_demangle(s->name) : rt_demangle_name(s->name);
+	return name && rt_glob_match(pattern, name);
+}
+
+static struct rt_error *add_function(struct rt_answer_build *b, const struct rt_instance *in)
+{
+	const struct rt_request *r = b->request;
+	struct rt_answer_place place = { .instance = in,
+					 .function = in->function,
+					 .address = { in->entry.v + r->offset },
+					 .exactly = r->offset != 0,
+					 .is_entry = !r->offset };
+
+	place.key = rt_answer_text(b, "%s:%s:%u", in->linkage ? in->linkage : in->function, in->file ? in->file : "",
+				   in->line);
+	if (r->offset && !rt_dwarf_instance_holds(b->module->dwarf, in, place.address))
+		return rt_error_fix(rt_error_new(RT_E_NOT_FOUND, "%s+%" PRIu64 " is not in the code of %s",
+						 in->function, r->offset, in->function),
+				    "reftrace probe show -x FILE %s", in->function);
+	return rt_answer_add(b, &place);
+}
+
+static bool covered(const struct rt_instance *list, size_t count, struct rt_elfaddr addr)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!list[i].inlined && list[i].entry.v == addr.v)
+			return true;
+	return false;
+}
+
+/* What only the symbol table knows. *ret_ifunc: it is a function that picks another at load time. */
+static struct rt_error *add_symbols(struct rt_answer_build *b, const struct rt_instance *list, size_t count,
+				    size_t *ret_found, bool *ret_ifunc)
+{
+	const struct rt_request *r = b->request;
+	const struct rt_symtab *symtab = b->module->symtab;
+	struct rt_elfaddr last = { UINT64_MAX };
+
+	for (size_t i = 0; symtab && i < symtab->count; i++) {
+		const struct rt_symbol *s = &symtab->symbols[i];
+		struct rt_answer_place place = { .function = s->name,
+						 .key = s->name,
+						 .address = { s->addr.v + r->offset },
+						 .exactly = r->offset != 0,
+						 .is_entry = !r->offset };
+
+		if (!s->function || s->plt || !s->addr.v || s->addr.v == last.v || covered(list, count, s->addr) ||
+		    !symbol_fits(r->function, s))
+			continue;
+		/* with a pattern, what debug information does not know is start-up code, or a part of a function */
+		if (has_glob(r->function) &&
+		    (b->module->dwarf || strstr(s->name, ".cold") || strstr(s->name, ".part.")))
+			continue;
+		if (s->ifunc) {
+			*ret_ifunc = true;
+			continue;
+		}
+		if (b->module->dwarf && rt_dwarf_instance_at(b->module->dwarf, s->addr, &(struct rt_instance){ 0 }) &&
+		    r->file)
+			continue;
+		last = s->addr;
+		++*ret_found;
+		if (r->offset && s->size && r->offset >= s->size)
+			return rt_error_fix(
+				rt_error_new(RT_E_NOT_FOUND, "%s+%" PRIu64 " is behind its end", s->name, r->offset),
+				"it has %" PRIu64 " bytes", s->size);
+		RT_TRY(rt_answer_add(b, &place));
+	}
+	return NULL;
+}
+
+static bool offer_function(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *arg)
+{
+	(void)dwarf;
+	rt_near_offer(arg, fn->function);
+	return false;
+}
+
+static struct rt_error *no_function(struct rt_answer_build *b, bool ifunc)
+{
+	const struct rt_answer_module *m = b->module;
+	const struct rt_request *r = b->request;
+	struct rt_near near = { .wanted = r->function };
+	_cleanup_free_ struct rt_instance *none = NULL;
+	struct rt_error *err;
+	size_t count;
+
+	if (ifunc)
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
+						 "%s in %s picks the real function when it is loaded (ifunc)",
+						 r->function, m->image->name),
+				    "name the one that it picks: reftrace probe show -x FILE '*%s*'", r->function);
+	err = rt_error_new(m->symtab && m->symtab->stripped ? RT_E_STRIPPED : RT_E_NO_FUNCTION,
+			   "%s: there is no function '%s'%s%s%s", m->image->name, r->function, r->file ? " in " : "",
+			   r->file ? r->file : "",
+			   m->symtab && m->symtab->stripped ? ", and the file is stripped" : "");
+	for (size_t i = 0; m->symtab && i < m->symtab->count; i++) {
+		const struct rt_symbol *s = &m->symtab->symbols[i];
+
+		if (s->plt && !strcmp(s->name, r->function))
+			return rt_error_fix(err, "it is in a library: -x LIBRARY (which: ldd %s)", m->path);
+		if (s->function && !s->plt)
+			rt_near_offer(&near, s->name);
+	}
+	if (m->dwarf)
+		rt_error_free(rt_dwarf_instances(m->dwarf, offer_function, &near, &none, &count));
+	if (near.count)
+		return rt_error_fix(err, "did you mean %s?", near.names[0]);
+	if (!m->dwarf && (r->file || strstr(r->function, "::")))
+		return rt_error_fix(err, "install its debug information");
+	return rt_error_fix(err, "names may hold * and ?: '*%.40s*'", r->function);
+}
+
+/* Returns can be hooked where there is a call. */
+static struct rt_error *add_instances(struct rt_answer_build *b, const struct rt_instance *list, size_t count,
+				      size_t *ret_inlined)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (b->request->at_return && list[i].inlined)
+			++*ret_inlined;
+		else
+			RT_TRY(add_function(b, &list[i]));
+	}
+	return NULL;
+}
+
+static struct rt_error *function(struct rt_answer_build *b)
+{
+	const struct rt_request *r = b->request;
+	const struct rt_answer_module *m = b->module;
+	_cleanup_free_ struct rt_instance *list = NULL;
+	size_t count = 0, inlined = 0, found = 0;
+	bool ifunc = false;
+
+	if (m->dwarf)
+		RT_TRY(rt_dwarf_instances(m->dwarf, wants, b, &list, &count));
+	if (count > FUNCTIONS_MAX)
+		return rt_error_fix(rt_error_new(RT_E_LIMIT, "'%s' fits %zu places", r->function, count),
+				    "a narrower name, or FUNC@FILE");
+	if (r->has_line || r->pattern) {
+		if (!count)
+			return m->dwarf ? no_function(b, false)
+					: rt_error_fix(rt_error_new(RT_E_NOT_FOUND,
+								    "%s has no debug information: lines "
+								    "are not known",
+								    m->image->name),
+						       "FUNC or FUNC+OFFSET; or install its debug information");
+		if (!r->has_line || r->line)
+			return rt_answer_lines(b, list, count);
+	}
+	RT_TRY(add_instances(b, list, count, &inlined));
+	if (!r->file)
+		RT_TRY(add_symbols(b, list, count, &found, &ifunc));
+	if (inlined && inlined < count + found)
+		rt_answer_note(b, "%s is inlined at %zu place%s: returns of these cannot be seen", r->function, inlined,
+			       inlined == 1 ? "" : "s");
+	else if (inlined)
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "%s is only inlined: it never returns", r->function),
+				    "probe its last line: FUNC:LINE");
+	return count + found ? NULL : no_function(b, ifunc);
+}
+
+static struct rt_error *address(struct rt_answer_build *b)
+{
+	struct rt_answer_place place = { .address = { b->request->offset }, .exactly = true };
+	const struct rt_symbol *symbol = b->module->symtab ? rt_symtab_at(b->module->symtab, place.address) : NULL;
+	struct rt_instance instance;
+
+	if (b->module->dwarf && rt_dwarf_instance_at(b->module->dwarf, place.address, &instance)) {
+		place.instance = &instance;
+		place.is_entry = instance.entry.v == place.address.v;
+	}
+	place.function = place.instance ? instance.function : symbol ? symbol->name : NULL;
+	if (symbol && symbol->addr.v == place.address.v)
+		place.is_entry = true;
+	return rt_answer_add(b, &place);
+}
+
+/* A marker's arguments are its own; others are those of its place. */
+static struct rt_error *add_marker(struct rt_answer_build *b, const struct rt_sdt_marker *m)
+{
+	const struct rt_answer_module *module = b->module;
+	_cleanup_(rt_sink_deinit) struct rt_sink text = { .fd = -1 };
+	struct rt_answer_point p = { .address = m->location };
+	struct rt_source_line line;
+	unsigned dropped = 0;
+	const char *args;
+
+	if (b->request->arguments.len)
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "a marker brings its own arguments"),
+				    "others: probe 0x%" PRIx64 " ARG...", m->location.v);
+	rt_sink_init_memory(&text);
+	RT_TRY(rt_marker_definition(module->image, module->symtab, m, "", &text, &dropped));
+	RT_TRY(rt_sink_end(&text));
+	/* "p:GROUP/EVENT :0xOFFSET(0xSEMAPHORE) ARGS": all but the arguments is known */
+	args = strchr(text.buffer, ':');
+	args = args ? strchr(args, ' ') : NULL;
+	args = args ? strchr(args + 1, ' ') : NULL;
+	p.arguments = p.signature = rt_answer_text(b, "%s", args ? args : "");
+	if (!rt_image_offset(module->image, m->location, &p.offset) ||
+	    (m->semaphore.v && !rt_image_offset(module->image, m->semaphore, &p.semaphore)))
+		return rt_error_new(RT_E_UNARMED, "the marker %s:%s is not in the file", m->provider, m->name);
+	if (dropped)
+		rt_answer_note(b, "marker %s:%s: %u argument%s left out: tracefs has no words for %s", m->provider,
+			       m->name, dropped, dropped == 1 ? "" : "s", dropped == 1 ? "it" : "them");
+	if (module->dwarf && rt_dwarf_line(module->dwarf, m->location, &line)) {
+		p.file = line.file;
+		p.line = line.line;
+	}
+	p.group = rt_answer_text(b, "sdt_%s", m->provider);
+	p.key = rt_answer_text(b, "%s:%s", m->provider, m->name);
+	p.event = b->request->event ? b->request->event : rt_answer_text(b, "%s", m->name);
+	return rt_vec_push(&b->answer->points, p) ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *marker(struct rt_answer_build *b)
+{
+	const struct rt_request *r = b->request;
+	_cleanup_free_ struct rt_sdt_marker *list = NULL;
+	size_t count = 0;
+
+	RT_TRY(rt_sdt_read(b->module->image, &list, &count));
+	for (size_t i = 0; i < count; i++)
+		if (rt_glob_match(r->provider, list[i].provider) && rt_glob_match(r->function, list[i].name))
+			RT_TRY(add_marker(b, &list[i]));
+	if (b->answer->points.len)
+		return NULL;
+	return rt_error_fix(rt_error_new(RT_E_NOT_FOUND, "%s has no marker %s:%s", b->module->image->name, r->provider,
+					 r->function),
+			    "list them: reftrace probe markers FILE");
+}
+
+static struct rt_error *dispatch(struct rt_answer_build *b)
+{
+	switch (b->request->kind) {
+	case RT_REQUEST_FUNCTION:
+		return function(b);
+	case RT_REQUEST_ADDRESS:
+		return address(b);
+	case RT_REQUEST_MARKER:
+		return marker(b);
+	case RT_REQUEST_LINE:
+	case RT_REQUEST_SOURCE:
+		break;
+	}
+	if (!b->module->dwarf)
+		return rt_error_fix(rt_error_new(RT_E_NOT_FOUND, "%s has no debug information: lines are not known",
+						 b->module->image->name),
+				    "FUNC or FUNC+OFFSET; or install its debug information");
+	return rt_answer_lines(b, NULL, 0);
+}
+
+struct rt_error *rt_answer_request(const struct rt_request *request, const struct rt_answer_module *module,
+				   struct rt_answer *ret)
+{
+	struct rt_answer_module m = *module;
+	struct rt_answer_build b = { .request = request, .module = &m, .answer = ret };
+	struct rt_error *err;
+
+	*ret = (struct rt_answer){ .arena = { 0 } };
+	if (m.dwarf && !rt_dwarf_present(m.dwarf) && request->kind != RT_REQUEST_FUNCTION &&
+	    request->kind != RT_REQUEST_ADDRESS && request->kind != RT_REQUEST_MARKER)
+		m.dwarf = NULL;
+	err = dispatch(&b);
+	rt_body_deinit(&b.body);
+	if (!err && !ret->points.len)
+		err = rt_error_new(RT_E_NOT_FOUND, "'%s': no place is left where all of it can be told", request->text);
+	return err;
+}
+
+void rt_answer_deinit(struct rt_answer *answer)
+{
+	rt_vec_deinit(&answer->points);
+	rt_vec_deinit(&answer->notes);
+	rt_arena_deinit(&answer->arena);
+}
+
+void rt_answer_write(const struct rt_answer_point *point, const char *group, const char *event, const char *path,
+		     struct rt_sink *sink)
+{
+	rt_sink_printf(sink, "%c:%s/%s %s:0x%" PRIx64, point->at_return ? 'r' : 'p', group, event, path,
+		       point->offset.v);
+	if (point->semaphore.v)
+		rt_sink_printf(sink, "(0x%" PRIx64 ")", point->semaphore.v);
+	rt_sink_puts(sink, point->arguments);
+}

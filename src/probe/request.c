@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The point of a definition; its arguments are in request_argument.c. */
+#include "probe/request_build.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { TEXT_MAX = 4096 };
+
+struct rt_error *rt_request_fault(const struct rt_scanner *s, const char *at, const char *fix, const char *format, ...)
+{
+	_cleanup_free_ char *why = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vasprintf(&why, format, ap);
+	va_end(ap);
+	if (n < 0) {
+		why = NULL;
+		return rt_error_nomem();
+	}
+	return rt_error_fix(rt_error_new(RT_E_SPEC, "probe definition '%s', column %zu: %s", s->text,
+					 (size_t)(at - s->text) + 1, why),
+			    "%s", fix);
+}
+
+static bool is_identifier(const char *text, size_t len)
+{
+	if (!len || isdigit((unsigned char)*text))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+			return false;
+	return true;
+}
+
+char *rt_scanner_copy(struct rt_scanner *s, const char *at, size_t len)
+{
+	char *copy = rt_arena_strndup(&s->request->arena, at, len), *out = copy;
+
+	for (size_t i = 0; copy && i < len; i++) {
+		if (at[i] == '\\' && i + 1 < len)
+			i++;
+		*out++ = at[i];
+	}
+	if (copy)
+		*out = '\0';
+	return copy;
+}
+
+/* Number behind a sign or colon: decimal or 0x. */
+struct rt_error *rt_scanner_number(struct rt_scanner *s, const char *what, uint64_t max, uint64_t *ret)
+{
+	const char *start = s->at, *digits = start;
+	unsigned base = 10;
+	uint64_t v;
+
+	if (digits[0] == '0' && (digits[1] | 32) == 'x') {
+		digits += 2;
+		base = 16;
+	}
+	while (base == 16 ? isxdigit((unsigned char)*s->at) || s->at < digits : isdigit((unsigned char)*s->at))
+		s->at++;
+	if (!rt_parse_u64(digits, (size_t)(s->at - digits), base, &v) || v > max)
+		return rt_request_fault(s, start, "a number such as 12 or 0x1f", "%s is no number, or too large", what);
+	*ret = v;
+	return NULL;
+}
+
+/* A name up to one of the characters of stop, or a blank; "::" belongs to it, and what is in brackets. */
+static struct rt_error *scan_name(struct rt_scanner *s, const char *stop, const char **ret)
+{
+	const char *start = s->at, *opened = NULL;
+	unsigned depth = 0;
+
+	for (; *s->at; s->at++) {
+		char c = *s->at;
+
+		if (c == '\\' && s->at[1]) {
+			s->at++;
+		} else if (strchr("<({[", c)) {
+			if (!depth++)
+				opened = s->at;
+		} else if (depth && strchr(">)}]", c)) {
+			depth--;
+		} else if (c == ':' && s->at[1] == ':') {
+			s->at++;
+		} else if (!depth && (c == ' ' || c == '\t' || strchr(stop, c))) {
+			break;
+		}
+	}
+	if (depth)
+		return rt_request_fault(s, opened, "a name with a bracket alone needs a backslash: operator\\<",
+					"this bracket is not closed");
+	if (s->at == start)
+		return rt_request_fault(s, start, "FUNC, FILE:LINE, 0xADDRESS or sdt_PROVIDER:NAME",
+					"a name is missing here");
+	*ret = rt_scanner_copy(s, start, (size_t)(s->at - start));
+	return *ret ? NULL : rt_error_nomem();
+}
+
+/* The characters that end a word; escapes and brackets count as in scan_name(). */
+static size_t word_length(const char *at)
+{
+	const char *start = at;
+	unsigned depth = 0;
+
+	for (; *at && (depth || (*at != ' ' && *at != '\t')); at++) {
+		if (*at == '\\' && at[1])
+			at++;
+		else if (strchr("<({[", *at))
+			depth++;
+		else if (depth && strchr(">)}]", *at))
+			depth--;
+	}
+	return (size_t)(at - start);
+}
+
+static struct rt_error *check_name(struct rt_scanner *s, const char *at, size_t len, const char *what)
+{
+	if (!is_identifier(at, len))
+		return rt_request_fault(s, at, "letters, digits and _, no digit first",
+					"the kernel takes this for no name of %s", what);
+	if (len > RT_REQUEST_NAME_MAX)
+		return rt_request_fault(s, at, "a shorter one", "the name of %s is longer than %d characters", what,
+					RT_REQUEST_NAME_MAX);
+	return NULL;
+}
+
+/* "[GROUP:]EVENT=": perf takes it for that when '=' comes before the other marks */
+static struct rt_error *parse_event(struct rt_scanner *s)
+{
+	size_t len = word_length(s->at), n = 0;
+	const char *at = s->at, *colon;
+
+	while (n < len && !strchr(";=@+%<(", at[n]))
+		n += 1 + (at[n] == '\\' && n + 1 < len);
+	if (n >= len || at[n] != '=')
+		return NULL;
+	colon = memchr(at, ':', n);
+	if (colon) {
+		RT_TRY(check_name(s, at, (size_t)(colon - at), "a group"));
+		s->request->group = rt_scanner_copy(s, at, (size_t)(colon - at));
+		if (!s->request->group)
+			return rt_error_nomem();
+		n -= (size_t)(colon + 1 - at);
+		at = colon + 1;
+	}
+	RT_TRY(check_name(s, at, n, "an event"));
+	s->request->event = rt_scanner_copy(s, at, n);
+	s->at = at + n + 1;
+	return s->request->event ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *parse_marker(struct rt_scanner *s)
+{
+	struct rt_request *r = s->request;
+	const char *start = s->at + (*s->at == '%'), *colon = strchr(start, ':');
+	const char *prefix = strncmp(start, "sdt_", 4) ? start : start + 4;
+	size_t len = word_length(start);
+
+	if (!colon || colon >= start + len || colon == prefix || colon + 1 == start + len)
+		return rt_request_fault(s, start, "%sdt_PROVIDER:NAME; list them: reftrace probe markers FILE",
+					"a marker has a provider and a name");
+	r->kind = RT_REQUEST_MARKER;
+	r->provider = rt_scanner_copy(s, prefix, (size_t)(colon - prefix));
+	r->function = rt_scanner_copy(s, colon + 1, (size_t)(start + len - colon - 1));
+	s->at = start + len;
+	return r->provider && r->function ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *parse_pattern(struct rt_scanner *s)
+{
+	const char *start = s->at, *end;
+
+	if (*start == '"') {
+		end = strchr(++start, '"');
+		if (!end)
+			return rt_request_fault(s, start - 1, "put one at its end",
+						"this quotation mark is not closed");
+		s->at = end + 1;
+	} else {
+		end = start + word_length(start);
+		s->at = end;
+	}
+	if (end == start)
+		return rt_request_fault(s, start, "such as ;*refs++* (blanks do not count)",
+					"a pattern is missing here");
+	s->request->pattern = rt_scanner_copy(s, start, (size_t)(end - start));
+	return s->request->pattern ? NULL : rt_error_nomem();
+}
+
+/* What may stand behind a function. Two of +, %return, : and ; contradict each other. */
+static struct rt_error *parse_behind(struct rt_scanner *s)
+{
+	struct rt_request *r = s->request;
+	bool placed = false;
+	uint64_t v;
+
+	for (char mark; (mark = *s->at) && mark != ' ' && mark != '\t';) {
+		const char *at = s->at++;
+
+		if (mark == '@') {
+			if (r->file)
+				return rt_request_fault(s, at, "one @FILE", "there are two files");
+			RT_TRY(scan_name(s, "+%:;@=", &r->file));
+			continue;
+		}
+		if (placed)
+			return rt_request_fault(s, at, "one of +OFFSET, %return, :LINE and ;PATTERN",
+						"the place was told already");
+		placed = true;
+		switch (mark) {
+		case '+':
+			RT_TRY(rt_scanner_number(s, "the offset", INT64_MAX, &r->offset));
+			break;
+		case ':':
+			RT_TRY(rt_scanner_number(s, "the line", INT32_MAX, &v));
+			r->line = (uint32_t)v;
+			r->has_line = true;
+			break;
+		case ';':
+			RT_TRY(parse_pattern(s));
+			break;
+		case '%':
+			if (strncmp(s->at, "return", 6) != 0)
+				return rt_request_fault(s, at, "FUNC%return", "only %%return can stand here");
+			s->at += 6;
+			r->at_return = true;
+			break;
+		default:
+			return rt_request_fault(s, at, "a backslash before it makes it a part of the name",
+						"'%c' cannot stand here", mark);
+		}
+	}
+	return NULL;
+}
+
+/* As perf tells them apart: a file has a dot or a slash, none of "+@%", and a line or pattern behind it. */
+static bool is_file(const char *at)
+{
+	size_t len = word_length(at), name = strcspn(at, ":;");
+
+	if (name >= len || (at[name] == ':' && at[name + 1] == ':'))
+		return false;
+	return strcspn(at, "+@%") > name && (strcspn(at, ".") < name || strcspn(at, "/") < name);
+}
+
+static struct rt_error *parse_file(struct rt_scanner *s)
+{
+	struct rt_request *r = s->request;
+	uint64_t v;
+
+	RT_TRY(scan_name(s, ":;", &r->file));
+	if (*s->at != ':' && *s->at != ';')
+		return rt_request_fault(s, s->at, "FILE:LINE or FILE;PATTERN", "a line is missing here");
+	if (*s->at++ == ';') {
+		r->kind = RT_REQUEST_SOURCE;
+		return parse_pattern(s);
+	}
+	r->kind = RT_REQUEST_LINE;
+	RT_TRY(rt_scanner_number(s, "the line", INT32_MAX, &v));
+	r->line = (uint32_t)v;
+	if (!v)
+		return rt_request_fault(s, s->at - 1, "FILE:1 or more", "lines of a file begin with 1");
+	return NULL;
+}
+
+static struct rt_error *parse_point(struct rt_scanner *s)
+{
+	struct rt_request *r = s->request;
+	const char *name = s->at;
+	size_t sdt = strncmp(name, "sdt_", 4) ? 0 : strcspn(name, ":; \t@+%");
+
+	if (*name == '%' || (sdt && name[sdt] == ':' && name[sdt + 1] != ':' && !isdigit((unsigned char)name[sdt + 1])))
+		return parse_marker(s);
+	if (name[0] == '0' && (name[1] | 32) == 'x') {
+		r->kind = RT_REQUEST_ADDRESS;
+		return rt_scanner_number(s, "the address", UINT64_MAX, &r->offset);
+	}
+	if (is_file(name))
+		return parse_file(s);
+	r->kind = RT_REQUEST_FUNCTION;
+	RT_TRY(scan_name(s, "+%:;@=", &r->function));
+	return parse_behind(s);
+}
+
+struct rt_error *rt_request_parse(const char *text, struct rt_request *ret)
+{
+	struct rt_scanner s = { .request = ret };
+
+	*ret = (struct rt_request){ .kind = RT_REQUEST_FUNCTION };
+	if (strnlen(text, TEXT_MAX) == TEXT_MAX)
+		return rt_error_new(RT_E_LIMIT, "a probe definition is longer than %d characters", TEXT_MAX);
+	s.text = s.at = ret->text = rt_arena_strndup(&ret->arena, text, strlen(text));
+	if (!s.text)
+		return rt_error_nomem();
+	for (const char *c = s.text; *c; c++)
+		if (iscntrl((unsigned char)*c) && *c != '\t')
+			return rt_request_fault(&s, c, "text on one line",
+						"a control character is no part of a definition");
+	s.at += strspn(s.at, " \t");
+	RT_TRY(parse_event(&s));
+	RT_TRY(parse_point(&s));
+	if (*s.at && *s.at != ' ' && *s.at != '\t')
+		return rt_request_fault(&s, s.at, "a blank before the arguments", "'%c' cannot stand here", *s.at);
+	for (s.at += strspn(s.at, " \t"); *s.at; s.at += strspn(s.at, " \t"))
+		RT_TRY(rt_request_parse_argument(&s));
+	return NULL;
+}
+
+void rt_request_deinit(struct rt_request *request)
+{
+	rt_vec_deinit(&request->arguments);
+	rt_arena_deinit(&request->arena);
+}
