@@ -153,6 +153,7 @@ struct rt_watched {
 	int32_t at_first_sight;           /* references that were there before the first event */
 	bool has_new;                     /* its creation was seen */
 	bool attached, inherited;         /* not seen because: born before the attach; before the fork */
+	bool earlier;                     /* with attached: born before this file of several, which says it all again */
 	bool incomplete, forced;          /* operations were not seen; freed with open references */
 	const struct rt_finding *finding; /* the first one that names it, also a suspicion; NULL = none */
 	bool suspected;

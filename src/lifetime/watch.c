@@ -265,6 +265,7 @@ static bool fill_life(const struct lt_answer *a, const struct rt_verdict *v, con
 	ret->at_first_sight = inc->base;
 	ret->has_new = inc->has_new;
 	ret->attached = inc->attached;
+	ret->earlier = inc->attached && a->lt->began_earlier;
 	ret->inherited = inc->inherited;
 	ret->incomplete = inc->incomplete;
 	ret->forced = inc->forced;

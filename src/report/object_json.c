@@ -71,6 +71,7 @@ static void life(struct rt_json *json, const struct rt_verdict *v, const struct 
 	rt_json_u64(json, "pid", w->pid);
 	rt_json_string(json, "birth",
 		       w->has_new     ? "seen"
+		       : w->earlier   ? "before-file"
 		       : w->attached  ? "before-attach"
 		       : w->inherited ? "before-fork"
 				      : "not-seen");

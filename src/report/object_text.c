@@ -74,7 +74,8 @@ static void birth(struct text *t, const struct rt_watched *w)
 	if (w->has_new)
 		return;
 	rt_sink_printf(t->sink, "  born before %s",
-		       w->attached    ? "the attach"
+		       w->earlier     ? "this file"
+		       : w->attached  ? "the attach"
 		       : w->inherited ? "the fork"
 				      : "its first event; who made it was not seen");
 	if (had)

@@ -12,13 +12,17 @@ struct story {
 	const struct rt_verdict *verdict;
 };
 
-static inline struct story story_run(const char *events, const struct rt_lifetime_options *options)
+/* first: a record that the text cannot say, before all others; NULL = none */
+static inline struct story story_begun(const struct rt_wire_head *first, const char *events,
+				       const struct rt_lifetime_options *options)
 {
 	struct story s = { 0 };
 	const struct rt_wire_head *record;
 
 	assert_ok(rt_text_create(events, strlen(events), "story", &s.text));
 	assert_ok(rt_lifetime_create(options, rt_text_namer(s.text), &s.lifetime));
+	if (first)
+		assert_ok(rt_lifetime_record(s.lifetime, first));
 	for (;;) {
 		assert_ok(rt_text_source(s.text)->next(rt_text_source(s.text), &record));
 		if (!record)
@@ -28,6 +32,11 @@ static inline struct story story_run(const char *events, const struct rt_lifetim
 	}
 	assert_ok(rt_lifetime_verdict(s.lifetime, &s.verdict));
 	return s;
+}
+
+static inline struct story story_run(const char *events, const struct rt_lifetime_options *options)
+{
+	return story_begun(NULL, events, options);
 }
 
 static inline void story_end(struct story *s)

@@ -182,6 +182,37 @@ TEST(made_before_the_attach)
 	story_end(&s);
 }
 
+static bool wants_all(void *arg, const char *type, uint64_t serial, uint64_t object)
+{
+	(void)arg;
+	(void)type;
+	(void)serial;
+	(void)object;
+	return true;
+}
+
+/* a later file of several says what was there before it as an attach would; its objects are older than the file */
+TEST(made_before_the_file)
+{
+	static const char events[] = "type obj\nmark attach\nget obj 0x10 main;f@a.c:3 read=1\n"
+				     "put obj 0x10 main;f@a.c:4 read=2\nhits\nexit 0\n";
+	const struct rt_wire_part begin = { .head = { .size = sizeof(begin), .kind = RT_WIRE_PART },
+					    .recording = 7,
+					    .number = 2,
+					    .where = RT_PART_BEGIN };
+	const struct rt_watch watch = { .wants = wants_all };
+	const struct rt_lifetime_options options = { .watch = &watch };
+	struct story s = story_begun(&begin.head, events, &options);
+
+	assert_int_equal(s.verdict->watched_count, 1);
+	assert_true(s.verdict->watched[0].attached && s.verdict->watched[0].earlier);
+	assert_string_equal(s.verdict->alive[0].reason, "born in an earlier file");
+	story_end(&s);
+	s = story_run(events, &options);
+	assert_true(s.verdict->watched[0].attached && !s.verdict->watched[0].earlier);
+	story_end(&s);
+}
+
 TEST(floating_and_sink)
 {
 	lives("type obj floating start=1\n"
