@@ -81,10 +81,10 @@ static struct rt_error *read_all(struct rt_bytes kallsyms, struct table *t)
 	return NULL;
 }
 
-/* Of several names at one address the first stands for it, as in the kernel's own traces. */
+/* Of several names at one address the last stands for it, as in perf. */
 static bool is_alias(const struct table *t, size_t i)
 {
-	return i && t->symbols.data[i - 1].start == t->symbols.data[i].start;
+	return i + 1 < t->symbols.len && t->symbols.data[i + 1].start == t->symbols.data[i].start;
 }
 
 static void mark(struct table *t, uint64_t ip)
@@ -99,8 +99,6 @@ static void mark(struct table *t, uint64_t ip)
 		else
 			high = mid;
 	}
-	while (low > 1 && is_alias(t, low - 1))
-		low--;
 	if (low)
 		t->symbols.data[low - 1].needed = true;
 }

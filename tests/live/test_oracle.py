@@ -295,6 +295,14 @@ def our_build_ids(rec):
     return {f[2]: f[1] for f in lines if len(f) == 3 and re.fullmatch('[0-9a-f]{40} /', f'{f[1]} {f[2][:1]}')}
 
 
+def in_exec(sample):
+    """Between the COMM record of an exec and the new program's start the caller is the old program's code, whose
+    mappings are gone: perf 6.1 says so, newer ones still name it."""
+    if not any(' bprm_execve+' in f' {frame}' for frame in sample):
+        return sample
+    return (sample[0], *(frame for frame in sample[1:] if '[kernel.kallsyms]' in frame))
+
+
 class Oracle(live.LiveTest):
     """One test for each recording; made by add_tests()."""
 
@@ -314,6 +322,8 @@ class Oracle(live.LiveTest):
         theirs = samples(perf.run('script', rec, '--no-inline', *perf.demangle()), addresses, rec.comms, dict(names))
         self.assertGreater(len(theirs), 5)
         for i, (a, b) in enumerate(zip(ours, theirs)):
+            if perf.newer and a != b:
+                a, b = in_exec(a), in_exec(b)
             self.assertEqual(a, b, f'sample {i} of {rec.name}: reftrace, perf {perf.version}')
         self.assertEqual(len(ours), len(theirs))
         return names
