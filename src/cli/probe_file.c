@@ -152,7 +152,7 @@ struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options, cons
 	RT_TRY(open_file(options->file, ret));
 	module = (struct rt_answer_module){ .image = ret->image,
 					    .symtab = ret->symtab,
-					    .dwarf = rt_dwarf_present(ret->dwarf) ? ret->dwarf : NULL,
+					    .dwarf = ret->dwarf,
 					    .decoder = ret->decoder,
 					    .path = ret->path,
 					    .source = source,

@@ -89,8 +89,11 @@ const char *rt_dwarf_qualified(struct rt_dwarf *dwarf, const struct rt_instance 
 	for (int i = 0; i < count; i++) {
 		int tag = dwarf_tag(&scopes[i]);
 		const char *name = i ? dwarf_diename(&scopes[i]) : fn->function;
-		size_t len = name ? strlen(name) : 0;
+		size_t len;
 
+		if (!name && tag == DW_TAG_namespace)
+			name = "(anonymous namespace)";
+		len = name ? strlen(name) : 0;
 		if (i && tag != DW_TAG_namespace && tag != DW_TAG_structure_type && tag != DW_TAG_class_type &&
 		    tag != DW_TAG_union_type && tag != DW_TAG_enumeration_type)
 			continue;

@@ -2,6 +2,7 @@
 /* From a request to places: functions by name, addresses, markers. */
 #include "probe/answer.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ const char *rt_answer_where(struct rt_answer_build *b, const struct rt_answer_pl
 	const char *name = place->function ? place->function : b->module->image->name;
 	struct rt_source_line line;
 
-	if (b->module->dwarf && rt_dwarf_line(b->module->dwarf, place->address, &line) && line.line)
+	if (b->debug && rt_dwarf_line(b->debug, place->address, &line) && line.line)
 		return rt_answer_text(b, "%s at 0x%" PRIx64 " (%s:%u)", name, place->address.v, rt_basename(line.file),
 				      line.line);
 	return rt_answer_text(b, "%s at 0x%" PRIx64, name, place->address.v);
@@ -75,6 +76,38 @@ static bool has_glob(const char *name)
 	return strpbrk(name, "*?") != NULL;
 }
 
+/* Outer namespaces may be left out, as in debuggers: "T::get" fits "ns::T::get". */
+static bool fits_end(const char *pattern, const char *name)
+{
+	const char *at = name;
+
+	while (!rt_glob_match(pattern, at)) {
+		at = strstr(at, "::");
+		if (!at)
+			return false;
+		at += 2;
+	}
+	return true;
+}
+
+/* A mangled name holds the last word of the pattern as it is: demangling all symbols would take its time. */
+static bool may_fit(const char *pattern, const char *mangled)
+{
+	char word[64];
+	const char *end = pattern + strcspn(pattern, "(<"), *start = end;
+	size_t len;
+
+	while (start > pattern && (isalnum((unsigned char)start[-1]) || start[-1] == '_'))
+		start--;
+	len = (size_t)(end - start);
+	/* a part of a word says less, and so does what is written with signs (operators, destructors) */
+	if (!len || len >= sizeof(word) || (start > pattern && (start[-1] == '?' || start[-1] == '~')))
+		return true;
+	memcpy(word, start, len);
+	word[len] = '\0';
+	return strstr(mangled, word) != NULL;
+}
+
 /* A plain name is that of a function; one with "::" or "(" is compared with all that the source says. */
 static bool wants(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *arg)
 {
@@ -88,21 +121,23 @@ static bool wants(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *ar
 		return true;
 	if (strchr(pattern, '(')) {
 		whole = fn->linkage ? rt_demangle(fn->linkage) : NULL;
-		return whole && rt_glob_match(pattern, whole);
+		if (whole && fits_end(pattern, whole))
+			return true;
 	}
 	if (!strstr(pattern, "::"))
 		return false;
 	for (const char *c = pattern; (c = strstr(c, "::")); c += 2)
 		last = c + 2;
 	/* cheap first: what is behind the last "::" is the plain name, but for templates that have their own */
-	if (!strchr(pattern, '<') && !rt_glob_match(last, fn->function) &&
+	if (!strpbrk(pattern, "<(") && !rt_glob_match(last, fn->function) &&
 	    strncmp(fn->function, last, strcspn(last, "*?")) != 0)
 		return false;
-	if (rt_glob_match(pattern, rt_dwarf_qualified(dwarf, fn)))
+	if (fits_end(pattern, rt_dwarf_qualified(dwarf, fn)))
 		return true;
-	/* debug information of Rust leaves out what the symbol tells */
+	/* debug information of Rust, and nameless namespaces, leave out what the symbol tells */
+	free(whole);
 	whole = fn->linkage ? rt_demangle_name(fn->linkage) : NULL;
-	return whole && rt_glob_match(pattern, whole);
+	return whole && fits_end(pattern, whole);
 }
 
 static bool symbol_fits(const char *pattern, const struct rt_symbol *s)
@@ -111,10 +146,14 @@ static bool symbol_fits(const char *pattern, const struct rt_symbol *s)
 
 	if (rt_glob_match(pattern, s->name))
 		return true;
-	if (strncmp(s->name, "_Z", 2) != 0 && strncmp(s->name, "_R", 2) != 0)
+	if ((strncmp(s->name, "_Z", 2) != 0 && strncmp(s->name, "_R", 2) != 0) || !may_fit(pattern, s->name))
 		return false;
-	name = strchr(pattern, '(') ? rt_demangle(s->name) : rt_demangle_name(s->name);
-	return name && rt_glob_match(pattern, name);
+	name = rt_demangle_name(s->name);
+	if (name && fits_end(pattern, name))
+		return true;
+	free(name);
+	name = strchr(pattern, '(') ? rt_demangle(s->name) : NULL;
+	return name && fits_end(pattern, name);
 }
 
 static struct rt_error *add_function(struct rt_answer_build *b, const struct rt_instance *in)
@@ -128,7 +167,7 @@ static struct rt_error *add_function(struct rt_answer_build *b, const struct rt_
 
 	place.key = rt_answer_text(b, "%s:%s:%u", in->linkage ? in->linkage : in->function, in->file ? in->file : "",
 				   in->line);
-	if (r->offset && !rt_dwarf_instance_holds(b->module->dwarf, in, place.address))
+	if (r->offset && !rt_dwarf_instance_holds(b->debug, in, place.address))
 		return rt_error_fix(rt_error_new(RT_E_NOT_FOUND, "%s+%" PRIu64 " is not in the code of %s",
 						 in->function, r->offset, in->function),
 				    "reftrace probe show -x FILE %s", in->function);
@@ -163,15 +202,13 @@ static struct rt_error *add_symbols(struct rt_answer_build *b, const struct rt_i
 		    !symbol_fits(r->function, s))
 			continue;
 		/* with a pattern, what debug information does not know is start-up code, or a part of a function */
-		if (has_glob(r->function) &&
-		    (b->module->dwarf || strstr(s->name, ".cold") || strstr(s->name, ".part.")))
+		if (has_glob(r->function) && (b->debug || strstr(s->name, ".cold") || strstr(s->name, ".part.")))
 			continue;
 		if (s->ifunc) {
 			*ret_ifunc = true;
 			continue;
 		}
-		if (b->module->dwarf && rt_dwarf_instance_at(b->module->dwarf, s->addr, &(struct rt_instance){ 0 }) &&
-		    r->file)
+		if (b->debug && rt_dwarf_instance_at(b->debug, s->addr, &(struct rt_instance){ 0 }) && r->file)
 			continue;
 		last = s->addr;
 		++*ret_found;
@@ -217,11 +254,13 @@ static struct rt_error *no_function(struct rt_answer_build *b, bool ifunc)
 		if (s->function && !s->plt)
 			rt_near_offer(&near, s->name);
 	}
-	if (m->dwarf)
-		rt_error_free(rt_dwarf_instances(m->dwarf, offer_function, &near, &none, &count));
+	if (b->debug)
+		rt_error_free(rt_dwarf_instances(b->debug, offer_function, &near, &none, &count));
 	if (near.count)
 		return rt_error_fix(err, "did you mean %s?", near.names[0]);
-	if (!m->dwarf && (r->file || strstr(r->function, "::")))
+	if (m->symtab && m->symtab->stripped)
+		return rt_error_fix(err, "install its debug information, or give the file as it was before strip");
+	if (!b->debug && (r->file || strstr(r->function, "::")))
 		return rt_error_fix(err, "install its debug information");
 	return rt_error_fix(err, "names may hold * and ?: '*%.40s*'", r->function);
 }
@@ -247,14 +286,14 @@ static struct rt_error *function(struct rt_answer_build *b)
 	size_t count = 0, inlined = 0, found = 0;
 	bool ifunc = false;
 
-	if (m->dwarf)
-		RT_TRY(rt_dwarf_instances(m->dwarf, wants, b, &list, &count));
+	if (b->debug)
+		RT_TRY(rt_dwarf_instances(b->debug, wants, b, &list, &count));
 	if (count > FUNCTIONS_MAX)
 		return rt_error_fix(rt_error_new(RT_E_LIMIT, "'%s' fits %zu places", r->function, count),
 				    "a narrower name, or FUNC@FILE");
 	if (r->has_line || r->pattern) {
 		if (!count)
-			return m->dwarf ? no_function(b, false)
+			return b->debug ? no_function(b, false)
 					: rt_error_fix(rt_error_new(RT_E_NOT_FOUND,
 								    "%s has no debug information: lines "
 								    "are not known",
@@ -281,7 +320,7 @@ static struct rt_error *address(struct rt_answer_build *b)
 	const struct rt_symbol *symbol = b->module->symtab ? rt_symtab_at(b->module->symtab, place.address) : NULL;
 	struct rt_instance instance;
 
-	if (b->module->dwarf && rt_dwarf_instance_at(b->module->dwarf, place.address, &instance)) {
+	if (b->debug && rt_dwarf_instance_at(b->debug, place.address, &instance)) {
 		place.instance = &instance;
 		place.is_entry = instance.entry.v == place.address.v;
 	}
@@ -318,7 +357,7 @@ static struct rt_error *add_marker(struct rt_answer_build *b, const struct rt_sd
 	if (dropped)
 		rt_answer_note(b, "marker %s:%s: %u argument%s left out: tracefs has no words for %s", m->provider,
 			       m->name, dropped, dropped == 1 ? "" : "s", dropped == 1 ? "it" : "them");
-	if (module->dwarf && rt_dwarf_line(module->dwarf, m->location, &line)) {
+	if (b->debug && rt_dwarf_line(b->debug, m->location, &line)) {
 		p.file = line.file;
 		p.line = line.line;
 	}
@@ -358,7 +397,7 @@ static struct rt_error *dispatch(struct rt_answer_build *b)
 	case RT_REQUEST_SOURCE:
 		break;
 	}
-	if (!b->module->dwarf)
+	if (!b->debug)
 		return rt_error_fix(rt_error_new(RT_E_NOT_FOUND, "%s has no debug information: lines are not known",
 						 b->module->image->name),
 				    "FUNC or FUNC+OFFSET; or install its debug information");
@@ -368,14 +407,11 @@ static struct rt_error *dispatch(struct rt_answer_build *b)
 struct rt_error *rt_answer_request(const struct rt_request *request, const struct rt_answer_module *module,
 				   struct rt_answer *ret)
 {
-	struct rt_answer_module m = *module;
-	struct rt_answer_build b = { .request = request, .module = &m, .answer = ret };
+	struct rt_answer_build b = { .request = request, .module = module, .answer = ret };
 	struct rt_error *err;
 
 	*ret = (struct rt_answer){ .arena = { 0 } };
-	if (m.dwarf && !rt_dwarf_present(m.dwarf) && request->kind != RT_REQUEST_FUNCTION &&
-	    request->kind != RT_REQUEST_ADDRESS && request->kind != RT_REQUEST_MARKER)
-		m.dwarf = NULL;
+	b.debug = rt_dwarf_present(module->dwarf) ? module->dwarf : NULL;
 	err = dispatch(&b);
 	rt_body_deinit(&b.body);
 	if (!err && !ret->points.len)

@@ -15,7 +15,7 @@
 struct rt_answer_module {
 	const struct rt_image *image;
 	const struct rt_symtab *symtab;
-	struct rt_dwarf *dwarf; /* without debug information: only symbols, addresses and markers */
+	struct rt_dwarf *dwarf; /* never NULL; without debug information only symbols, addresses and markers resolve */
 	struct rt_decoder *decoder;
 	const char *path; /* of the file, as the kernel shall open it */
 	/* Text of a source file, for patterns; NULL: it cannot be read. Stays the caller's. */

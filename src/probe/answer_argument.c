@@ -371,7 +371,7 @@ static struct rt_error *unknown(const struct writing *w, const char *why)
 					    rt_answer_where(q->build, q->place), why);
 
 	if (q->place->instance)
-		rt_dwarf_names(q->build->module->dwarf, q->place->instance, q->address, true, offer, &near);
+		rt_dwarf_names(q->build->debug, q->place->instance, q->address, true, offer, &near);
 	if (near.count)
 		return rt_error_fix(err, "did you mean %s?", near.names[0]);
 	return rt_error_fix(err, "$vars takes all that can be read there");
@@ -379,7 +379,7 @@ static struct rt_error *unknown(const struct writing *w, const char *why)
 
 static const char *fix_of(const struct writing *w, const char *why)
 {
-	if (!w->q->build->module->dwarf)
+	if (!w->q->build->debug)
 		return "install its debug information, or name the register: NAME=%di";
 	/* members and indexes: the reason says what would do */
 	if (strncmp(why, "not known here", 14) != 0 && strncmp(why, "optimised away", 14) != 0)
@@ -396,8 +396,8 @@ static struct rt_error *variable(struct writing *w)
 
 	if (m->image->machine != RT_MACHINE_X86_64)
 		return refuse(w, NULL, "variables can be read on x86-64 only");
-	if (m->dwarf)
-		why = rt_dwarf_datum(m->dwarf, q->place->instance, q->address, w->a->variable, w->a->steps,
+	if (q->build->debug)
+		why = rt_dwarf_datum(q->build->debug, q->place->instance, q->address, w->a->variable, w->a->steps,
 				     w->a->step_count, &v);
 	if (why && !strcmp(why, "there is no such variable"))
 		return unknown(w, why);
@@ -421,7 +421,7 @@ static struct rt_error *retval(struct writing *w)
 		return refuse(w, "FUNC%return $retval", "there is a return value at the return only");
 	if (!in)
 		return put(w, w->a->name, "$retval", w->a->type);
-	if (!rt_dwarf_returns(q->build->module->dwarf, in, &v))
+	if (!rt_dwarf_returns(q->build->debug, in, &v))
 		return refuse(w, "leave it out", "the function returns nothing (void)");
 	if (v.kind == RT_DATUM_FLOAT || v.kind == RT_DATUM_STRUCT || v.size > 8)
 		return refuse(w, NULL, "%s is not returned in the register that $retval reads", v.type ? v.type : "it");
@@ -542,7 +542,7 @@ static struct rt_error *several(struct writing *w, bool variables)
 	if (!q->place->instance)
 		return refuse(w, "install its debug information, or name registers: NAME=%di",
 			      "there is no debug information about it");
-	rt_dwarf_names(q->build->module->dwarf, q->place->instance, q->address, variables, keep, &names);
+	rt_dwarf_names(q->build->debug, q->place->instance, q->address, variables, keep, &names);
 	for (size_t i = 0; i < names.list.len && !err; i++) {
 		struct rt_request_argument one = { .text = names.list.data[i], .variable = names.list.data[i] };
 

@@ -9,7 +9,8 @@ struct rt_answer_build {
 	const struct rt_request *request;
 	const struct rt_answer_module *module;
 	struct rt_answer *answer;
-	struct rt_body body; /* of the function looked at last */
+	struct rt_dwarf *debug; /* the module's, if there is more in it than unwind tables; else NULL */
+	struct rt_body body;    /* of the function looked at last */
 };
 
 /* A place where a point is wanted. */

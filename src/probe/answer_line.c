@@ -98,7 +98,7 @@ static bool fits_pattern(struct rows *r, const struct rt_row *row)
 static bool keep(struct rows *r, const struct rt_row *row)
 {
 	struct found f = { .row = *row };
-	struct rt_dwarf *dwarf = r->b->module->dwarf;
+	struct rt_dwarf *dwarf = r->b->debug;
 
 	f.has_instance = rt_dwarf_instance_of_row(dwarf, row, &f.instance);
 	for (size_t i = 0; i < r->count && f.has_instance && !f.wanted; i++)
@@ -215,7 +215,7 @@ static struct rt_error *add_all(struct rows *r)
 static struct rt_error *rows_of_function(struct rows *r)
 {
 	const struct rt_request *q = r->b->request;
-	struct rt_dwarf *dwarf = r->b->module->dwarf;
+	struct rt_dwarf *dwarf = r->b->debug;
 
 	for (size_t i = 0; i < r->count && !r->err; i++) {
 		const struct rt_instance *in = &r->instances[i];
@@ -242,7 +242,7 @@ struct rt_error *rt_answer_lines(struct rt_answer_build *b, const struct rt_inst
 	if (instances)
 		err = rows_of_function(&r);
 	else
-		err = rt_dwarf_rows(b->module->dwarf, SIZE_MAX, wants_file, visit, &r);
+		err = rt_dwarf_rows(b->debug, SIZE_MAX, wants_file, visit, &r);
 	if (!err)
 		err = rt_take(r.err);
 	if (!err)

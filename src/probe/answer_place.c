@@ -60,7 +60,7 @@ static struct rt_elfaddr prologue_end(struct rt_answer_build *b, const struct rt
 		return (struct rt_elfaddr){ 0 };
 	p.entry = place->instance->around;
 	p.end = b->body.end;
-	rt_error_free(rt_dwarf_rows(b->module->dwarf, place->instance->unit, any_file, visit_prologue, &p));
+	rt_error_free(rt_dwarf_rows(b->debug, place->instance->unit, any_file, visit_prologue, &p));
 	end = p.marked != UINT64_MAX ? p.marked : p.second;
 	return (struct rt_elfaddr){ end == UINT64_MAX ? 0 : end };
 }
@@ -95,7 +95,7 @@ static struct rt_error *fill_point(struct trial *t, struct rt_elfaddr at, struct
 	p->at_return = b->request->at_return;
 	p->function = t->place->function;
 	p->key = t->place->key ? t->place->key : rt_answer_text(b, "0x%" PRIx64, t->place->address.v);
-	if (b->module->dwarf && rt_dwarf_line(b->module->dwarf, t->place->address, &line)) {
+	if (b->debug && rt_dwarf_line(b->debug, t->place->address, &line)) {
 		p->file = line.file;
 		p->line = line.line;
 	}
@@ -151,8 +151,8 @@ static bool stores_outside(struct rt_answer_build *b, const struct rt_insn *insn
 		return false;
 	if (insn->mem.base == RT_REG_RSP && insn->mem.index == RT_REG_NONE && !insn->mem.segment)
 		return false;
-	return insn->mem.base != RT_REG_RBP || insn->mem.index != RT_REG_NONE || insn->mem.segment ||
-	       !b->module->dwarf || !rt_dwarf_cfi(b->module->dwarf, insn->addr, &row) || row.cfa_reg != RT_REG_RBP;
+	return insn->mem.base != RT_REG_RBP || insn->mem.index != RT_REG_NONE || insn->mem.segment || !b->debug ||
+	       !rt_dwarf_cfi(b->module->dwarf, insn->addr, &row) || row.cfa_reg != RT_REG_RBP;
 }
 
 /* The straight code from the place on, until something fits. */
@@ -170,7 +170,7 @@ static struct rt_error *walk(struct trial *t)
 			break;
 		/* a place that others join does not run once for each time that the first one does */
 		if (n && (rt_body_is_target(&b->body, at) ||
-			  (place->instance && !rt_dwarf_instance_holds(b->module->dwarf, place->instance, at))))
+			  (place->instance && !rt_dwarf_instance_holds(b->debug, place->instance, at))))
 			break;
 		/* with something found, only the end of the prologue is better */
 		if (!t->found || t->early || at.v == t->prologue_end.v)
@@ -202,14 +202,21 @@ static struct rt_error *at_return(struct trial *t)
 	const char *why;
 	bool lsda = false, done;
 
-	if (!b->module->returns_anyway && b->module->dwarf &&
-	    rt_dwarf_fde(b->module->dwarf, place->address, &start, &end, &lsda) && lsda)
+	if (!b->module->returns_anyway && rt_dwarf_fde(b->module->dwarf, place->address, &start, &end, &lsda) && lsda)
 		return rt_error_fix(
 			rt_error_new(RT_E_UNSUPPORTED,
 				     "%s has exception handlers: an exception that passes its hooked return ends "
 				     "the program",
 				     rt_answer_where(b, place)),
 			"probe the lines behind its calls, or say --force");
+	if (place->function && b->module->symtab) {
+		const struct rt_symbol *symbol = rt_symtab_at(b->module->symtab, place->address);
+
+		if (symbol && !strncmp(symbol->name, "_Z", 2))
+			rt_answer_note(b, "%s is C++: an exception that passes its hooked return ends the program",
+				       rt_answer_where(b, place));
+		t->notes = b->answer->notes.len;
+	}
 	/* the walk is made for x86-64 */
 	if (b->module->image->machine == RT_MACHINE_X86_64) {
 		if (!rt_site_find(&request, &site, &why))

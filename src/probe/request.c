@@ -54,7 +54,7 @@ struct rt_error *rt_scanner_number(struct rt_scanner *s, const char *what, uint6
 {
 	const char *start = s->at, *digits = start;
 	unsigned base = 10;
-	uint64_t v;
+	uint64_t v = 0;
 
 	if (digits[0] == '0' && (digits[1] | 32) == 'x') {
 		digits += 2;
@@ -196,7 +196,7 @@ static struct rt_error *parse_behind(struct rt_scanner *s)
 {
 	struct rt_request *r = s->request;
 	bool placed = false;
-	uint64_t v;
+	uint64_t v = 0;
 
 	for (char mark; (mark = *s->at) && mark != ' ' && mark != '\t';) {
 		const char *at = s->at++;
@@ -250,7 +250,7 @@ static bool is_file(const char *at)
 static struct rt_error *parse_file(struct rt_scanner *s)
 {
 	struct rt_request *r = s->request;
-	uint64_t v;
+	uint64_t v = 0;
 
 	RT_TRY(scan_name(s, ":;", &r->file));
 	if (*s->at != ':' && *s->at != ';')

@@ -100,7 +100,7 @@ static struct rt_error *parse_index(struct rt_scanner *s, struct rt_trail *step)
 {
 	const char *start = s->at;
 	bool minus = take(s, "-");
-	uint64_t v;
+	uint64_t v = 0;
 
 	if (!isdigit((unsigned char)*s->at))
 		return rt_request_fault(s, start, "[0]; the kernel cannot compute with a second variable",
@@ -148,7 +148,7 @@ static struct rt_error *parse_register(struct rt_scanner *s, struct rt_request_f
 {
 	static const char *const kernel[] = { "ax", "dx",  "cx",  "bx",  "si",  "di",  "bp",  "sp", "r8",
 					      "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ip", "flags" };
-	const char *start = s->at, *name;
+	const char *start = s->at, *name = "";
 
 	RT_TRY(take_word(s, "a register", &name));
 	for (size_t i = 0; i < sizeof(kernel) / sizeof(*kernel); i++) {
@@ -167,8 +167,8 @@ static struct rt_error *parse_register(struct rt_scanner *s, struct rt_request_f
 static struct rt_error *parse_dollar(struct rt_scanner *s, struct rt_request_argument *a)
 {
 	struct rt_request_fetch *f = &a->fetch;
-	const char *start = s->at - 1, *word;
-	uint64_t n;
+	const char *start = s->at - 1, *word = "";
+	uint64_t n = 0;
 
 	RT_TRY(take_word(s, "stack, comm, argN, retval, params or vars", &word));
 	if (!strcmp(word, "retval")) {
@@ -224,7 +224,7 @@ static struct rt_error *parse_literal(struct rt_scanner *s, struct rt_request_fe
 {
 	const char *start = s->at;
 	bool minus;
-	uint64_t v;
+	uint64_t v = 0;
 
 	if (take(s, "\"")) {
 		size_t len = strcspn(s->at, "\" \t");
@@ -252,7 +252,7 @@ static struct rt_error *parse_fetch(struct rt_scanner *s, struct rt_request_argu
 	a->kind = RT_ARGUMENT_FETCH;
 	while (*s->at == '+' || *s->at == '-') {
 		bool minus = *s->at++ == '-';
-		uint64_t v;
+		uint64_t v = 0;
 
 		if (f->derefs == RT_REQUEST_DEREFS_MAX)
 			return rt_request_fault(s, start, "fewer", "it reads memory more than %d times",

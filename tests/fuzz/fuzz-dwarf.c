@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "dwarf/dwarf.h"
+#include "dwarf/variable.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,6 +55,85 @@ static void ask_name(struct rt_dwarf *dwarf, const char *name)
 	free(list);
 }
 
+struct variables {
+	struct rt_dwarf *dwarf;
+	const struct rt_instance *instance;
+	struct rt_elfaddr addr;
+	unsigned left; /* questions */
+};
+
+/* The variable itself, and ways from it. What is answered keeps to its limits. */
+static void ask_variable(const char *name, void *arg)
+{
+	static const struct rt_trail ways[] = { { .kind = RT_TRAIL_ARROW, .name = "next" },
+						{ .kind = RT_TRAIL_INDEX, .index = 1 },
+						{ .kind = RT_TRAIL_DOT, .name = "refs" },
+						{ .kind = RT_TRAIL_ARROW, .name = "refs" } };
+	struct variables *v = arg;
+	struct rt_datum d;
+
+	if (!v->left)
+		return;
+	v->left--;
+	for (size_t from = 0; from < 4; from++)
+		for (size_t count = 0; count + from <= 4; count++) {
+			if (rt_dwarf_datum(v->dwarf, v->instance, v->addr, name, ways + from, count, &d))
+				continue;
+			if (!d.name || d.where.deref_count > RT_LOCATION_DEREFS_MAX ||
+			    (d.where.base == RT_LOCATION_REG && d.where.reg > 15) ||
+			    (d.bits && d.bits + d.shift > d.size * 8))
+				abort();
+		}
+}
+
+static bool want(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *arg)
+{
+	unsigned *left = arg;
+
+	if (!*left || !rt_dwarf_qualified(dwarf, fn))
+		return false;
+	--*left;
+	return true;
+}
+
+static bool any_file(const char *file, void *arg)
+{
+	return file && arg;
+}
+
+static bool visit_row(const struct rt_row *row, void *arg)
+{
+	struct variables *v = arg;
+	struct rt_instance in;
+
+	if (!row->file || !row->line)
+		abort();
+	if (rt_dwarf_instance_of_row(v->dwarf, row, &in) && !rt_dwarf_instance_holds(v->dwarf, &in, row->addr))
+		abort();
+	return v->left && v->left--;
+}
+
+static void ask_instances(struct rt_dwarf *dwarf)
+{
+	struct variables v = { .dwarf = dwarf, .left = 2000 };
+	struct rt_instance *list = NULL;
+	unsigned functions = 64;
+	size_t count = 0;
+	struct rt_datum d;
+
+	rt_error_free(rt_dwarf_instances(dwarf, want, &functions, &list, &count));
+	for (size_t i = 0; i < count && i < 64; i++) {
+		v.instance = &list[i];
+		v.addr = list[i].entry;
+		rt_dwarf_names(dwarf, &list[i], v.addr, true, ask_variable, &v);
+		ask_variable("global", &v);
+		rt_dwarf_returns(dwarf, &list[i], &d);
+	}
+	v.left = 2000;
+	rt_error_free(rt_dwarf_rows(dwarf, SIZE_MAX, any_file, visit_row, &v));
+	free(list);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
@@ -76,5 +155,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	err = rt_dwarf_functions(dwarf, keep, &names);
 	for (size_t i = 0; i < names.count; i++)
 		ask_name(dwarf, names.list[i]);
+	ask_instances(dwarf);
 	return 0;
 }
