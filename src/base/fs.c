@@ -3,9 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* O_NONBLOCK: a fifo in the file's place must not hang us */
+#define RT_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 static struct rt_error *open_error(const char *path, int errnum)
 {
@@ -56,19 +61,33 @@ struct rt_error *rt_fs_read(int dirfd, const char *path, size_t max, char **ret,
 	return fd < 0 ? open_error(path, errno) : rt_fs_read_fd(fd, path, max, ret, ret_size);
 }
 
-struct rt_error *rt_fs_open_file(int dirfd, const char *path, bool nofollow, int *ret)
+static struct rt_error *check_regular(int fd, const char *path)
 {
-	/* O_NONBLOCK: a fifo in the file's place must not hang us */
-	_cleanup_close_ int fd =
-		openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (nofollow ? O_NOFOLLOW : 0));
 	struct stat st;
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return open_error(path, errno);
-	if (fstat(fd, &st) < 0)
-		return open_error(path, errno);
-	if (!S_ISREG(st.st_mode))
-		return rt_error_new(RT_E_UNREADABLE, "%s is not a regular file", path);
+	return S_ISREG(st.st_mode) ? NULL : rt_error_new(RT_E_UNREADABLE, "%s is not a regular file", path);
+}
+
+struct rt_error *rt_fs_open_file(int dirfd, const char *path, bool nofollow, int *ret)
+{
+	_cleanup_close_ int fd = openat(dirfd, path, RT_OPEN_FLAGS | (nofollow ? O_NOFOLLOW : 0));
+
+	RT_TRY(check_regular(fd, path));
+	*ret = rt_take_fd(&fd);
+	return NULL;
+}
+
+struct rt_error *rt_fs_open_inside(int root, const char *path, int *ret)
+{
+	struct open_how how = { .flags = RT_OPEN_FLAGS, .resolve = RESOLVE_IN_ROOT };
+	_cleanup_close_ int fd = -1;
+
+	if (root == AT_FDCWD)
+		return rt_fs_open_file(root, path, false, ret);
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	RT_TRY(check_regular(fd, path));
 	*ret = rt_take_fd(&fd);
 	return NULL;
 }

@@ -29,6 +29,12 @@ RT_CHECK struct rt_error *rt_fs_read_fd(int fd, const char *name, size_t max, ch
  */
 RT_CHECK struct rt_error *rt_fs_open_file(int dirfd, const char *path, bool nofollow, int *ret);
 
+/*
+ * The same as a process sees it that has the directory root as its "/": relative paths begin there, and neither ".."
+ * nor a symbolic link leads out of it. root AT_FDCWD: as rt_fs_open_file() does.
+ */
+RT_CHECK struct rt_error *rt_fs_open_inside(int root, const char *path, int *ret);
+
 /* Read-only private mapping of a whole file; rt_fs_unmap() ends it. Empty files give size 0. */
 RT_CHECK struct rt_error *rt_fs_map(int fd, const char *name, struct rt_bytes *ret);
 void rt_fs_unmap(struct rt_bytes bytes);

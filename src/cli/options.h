@@ -70,7 +70,13 @@ struct rt_options {
 	struct {
 		const char *object; /* --object */
 		bool stacks, all, inverted;
-	} view;                        /* object, tree */
+	} view; /* object, tree */
+	struct {
+		const char *file;    /* -x */
+		const char *sources; /* --source-dir */
+		uint32_t target_ns;  /* 0 = our own */
+		bool no_demangle, externs;
+	} list;                        /* probe funcs, lines, vars */
 	int error_exitcode;            /* 0 = findings do not change the exit status */
 	RT_VEC(const char *) operands; /* arguments of commands that start no program */
 };
@@ -101,10 +107,15 @@ enum {
 	RT_OPT_SWITCH_OUTPUT,
 	RT_OPT_CONTROL,
 	RT_OPT_BUILDID_ALL,
+	RT_OPT_TARGET_NS,
+	RT_OPT_NO_DEMANGLE,
+	RT_OPT_SOURCE_DIR,
+	RT_OPT_EXTERNS,
 };
 
 /* Groups. */
 extern const struct argp rt_target_argp, rt_trace_argp, rt_sample_argp, rt_output_argp, rt_common_argp;
+extern const struct argp rt_root_argp; /* --symfs, --target-ns of commands that read named files; see cli/root.h */
 
 /* What record takes: samples, lifetimes, or both. */
 bool rt_options_sample(const struct rt_options *options);

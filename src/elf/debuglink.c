@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Where the separate debug file of an image is: by build-id, else by the name and CRC in .gnu_debuglink. */
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/fs.h"
 #include "elf/section.h"
 
 struct wanted {
@@ -21,24 +18,6 @@ struct wanted {
 	bool has_crc;
 	uint32_t crc;
 };
-
-/* Absolute path below root_fd: links inside another root must not lead out of it. -1: not there. */
-static int open_below(int root_fd, const char *path)
-{
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, .resolve = RESOLVE_IN_ROOT };
-	struct stat st;
-	int fd;
-
-	if (root_fd == AT_FDCWD)
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	else
-		fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
 
 static uint32_t file_crc(struct rt_bytes bytes)
 {
@@ -103,10 +82,9 @@ static struct rt_error *try_path(const struct wanted *wanted, const char *format
 		path = NULL;
 		return rt_error_nomem();
 	}
-	fd = open_below(wanted->root_fd, path);
-	if (fd < 0)
-		return NULL;
-	err = rt_image_open_fd(fd, path, &debug);
+	err = rt_fs_open_inside(wanted->root_fd, path, &fd);
+	if (!err)
+		err = rt_image_open_fd(fd, path, &debug);
 	if (!err && fits(wanted, debug))
 		wanted->image->debug = rt_take(debug);
 	return NULL;

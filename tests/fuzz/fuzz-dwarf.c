@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "dwarf/listing.h"
 #include "dwarf/variable.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -38,6 +39,92 @@ static void ask_address(struct rt_dwarf *dwarf, struct rt_elfaddr addr)
 	rt_dwarf_cfi(dwarf, addr, &row);
 	if (rt_dwarf_fde(dwarf, addr, &start, &end, &lsda) && (addr.v < start.v || addr.v >= end.v))
 		abort();
+}
+
+static bool see_variable(const struct rt_variable *v, void *arg)
+{
+	size_t *count = arg;
+
+	if (!v->name || (v->where == RT_WHERE_ELSEWHERE && !v->range_count))
+		abort();
+	return ++*count < 256;
+}
+
+static void ask_variables(struct rt_dwarf *dwarf, struct rt_elfaddr addr, const struct rt_instance *in)
+{
+	struct rt_elfaddr prologue;
+	const char *file;
+	struct rt_error *err;
+	size_t count = 0, hidden;
+	uint32_t line;
+
+	rt_dwarf_instance_call(dwarf, in, &file, &line);
+	err = rt_dwarf_variables(dwarf, in, addr, true, see_variable, &count, &hidden, &prologue);
+	rt_error_free(err);
+}
+
+struct listing {
+	struct rt_dwarf *dwarf;
+	size_t rows, functions, asked;
+};
+
+static bool see_row(const struct rt_row *row, void *arg)
+{
+	struct listing *l = arg;
+	struct rt_instance in;
+
+	if (l->asked++ < 64 && rt_dwarf_instance_of_row(l->dwarf, row, &in))
+		ask_variables(l->dwarf, row->addr, &in);
+	return ++l->rows < 4096;
+}
+
+static bool see_function(const struct rt_function *function, void *arg)
+{
+	struct listing *l = arg;
+
+	if (!function->name || (!function->has_body && !function->inlined))
+		abort();
+	return ++l->functions < 4096;
+}
+
+static bool any_file(const char *file, void *arg)
+{
+	return true;
+}
+
+static bool any_name(const char *name, const char *linkage, void *arg)
+{
+	return true;
+}
+
+static bool any_function(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *arg)
+{
+	return true;
+}
+
+static void list(struct rt_dwarf *dwarf)
+{
+	struct listing l = { .dwarf = dwarf };
+	struct rt_instance *instances = NULL;
+	struct rt_extent *extents = NULL;
+	struct rt_error *err;
+	size_t count = 0;
+
+	err = rt_dwarf_each_function(dwarf, see_function, &l);
+	rt_error_free(err);
+	err = rt_dwarf_each_file(dwarf, any_file, NULL);
+	rt_error_free(err);
+	err = rt_dwarf_extents(dwarf, any_name, NULL, &extents, &count);
+	rt_error_free(err);
+	free(extents);
+	err = rt_dwarf_rows(dwarf, SIZE_MAX, any_file, see_row, &l);
+	rt_error_free(err);
+	count = 0;
+	err = rt_dwarf_instances(dwarf, any_function, NULL, &instances, &count);
+	rt_error_free(err);
+	for (size_t i = 0; i < count && i < 64; i++)
+		ask_variables(dwarf, instances[i].entry, &instances[i]);
+	free(instances);
 }
 
 static void ask_name(struct rt_dwarf *dwarf, const char *name)
@@ -153,6 +240,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			ask_address(dwarf, (struct rt_elfaddr){ s->start.v + k });
 	}
 	err = rt_dwarf_functions(dwarf, keep, &names);
+	list(dwarf);
 	for (size_t i = 0; i < names.count; i++)
 		ask_name(dwarf, names.list[i]);
 	ask_instances(dwarf);
