@@ -183,11 +183,6 @@ static bool want(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *arg
 	return true;
 }
 
-static bool any_file(const char *file, void *arg)
-{
-	return file && arg;
-}
-
 static bool visit_row(const struct rt_row *row, void *arg)
 {
 	struct variables *v = arg;
