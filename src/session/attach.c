@@ -13,6 +13,7 @@
 
 #define STOP_NS 2000000000u   /* a thread in uninterruptible sleep stops when it can: not waited for longer */
 #define DETACH_NS 3000000000u /* the same for letting go; the kernel does the rest when we end */
+#define LEADER_NS 1000000000u /* exec replaces a dead main thread much sooner */
 
 static void doze(void)
 {
@@ -28,18 +29,50 @@ static struct rt_error *gone(uint32_t pid)
 	return rt_error_new(RT_E_NO_PROCESS, "no process %u", pid);
 }
 
+static bool leader_has_ended(uint32_t pid)
+{
+	char state = rt_proc_state(pid);
+
+	return state == 'Z' || state == 'X';
+}
+
+/*
+ * A thread that calls exec takes the place of the main thread, which is dead for a moment; where the main thread
+ * called pthread_exit(), it stays dead, and with it what /proc says of the process.
+ */
+static struct rt_error *await_leader(uint32_t pid)
+{
+	uint64_t until = rt_now_ns() + LEADER_NS;
+	char comm[64];
+
+	while (leader_has_ended(pid)) {
+		_cleanup_free_ uint32_t *tids = NULL;
+		size_t count = 0;
+
+		rt_proc_comm(pid, comm, sizeof(comm));
+		if (rt_proc_tasks(pid, &tids, &count) && count < 2)
+			return rt_error_new(RT_E_NO_PROCESS, "process %u (%s) has ended", pid, comm);
+		if (rt_now_ns() > until)
+			return rt_error_new(RT_E_UNSUPPORTED,
+					    "the main thread of process %u (%s) has ended, and what its other threads "
+					    "run cannot be seen",
+					    pid, comm);
+		doze();
+	}
+	return NULL;
+}
+
 static struct rt_error *check_target(uint32_t pid, uint32_t *ret)
 {
 	uint64_t tgid, tracer, kernel = 0;
 	char comm[64], other[64];
-	char state;
 
 	if (!pid || !rt_proc_status(pid, "Tgid", 10, &tgid) || !tgid)
 		return gone(pid);
 	*ret = (uint32_t)tgid;
+	RT_TRY(await_leader(*ret));
 	rt_proc_comm(*ret, comm, sizeof(comm));
-	state = rt_proc_state(*ret);
-	if (!state || state == 'Z' || state == 'X')
+	if (!rt_proc_state(*ret))
 		return rt_error_new(RT_E_NO_PROCESS, "process %u (%s) has ended", *ret, comm);
 	if (tgid == (uint64_t)getpid())
 		return rt_error_new(RT_E_USAGE, "process %u is reftrace itself", *ret);
@@ -62,6 +95,8 @@ static struct rt_error *check_program(uint32_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
 	rt_proc_comm(pid, comm, sizeof(comm));
+	if (readlink(path, link, sizeof(link)) < 0 && errno == ENOENT && leader_has_ended(pid))
+		RT_TRY(await_leader(pid));
 	if (readlink(path, link, sizeof(link)) < 0 && errno == ENOENT)
 		return rt_error_new(RT_E_UNSUPPORTED, "process %u (%s) is a kernel thread", pid, comm);
 	err = rt_image_open(path, &image);
@@ -98,6 +133,8 @@ static struct rt_error *refused(uint32_t pid, int errnum)
 /* Threads may appear while we look: until a look finds no new one. */
 static struct rt_error *seize(struct rt_session *s, struct rt_process *p)
 {
+	int refusals = 0;
+
 	for (bool again = true; again;) {
 		_cleanup_free_ uint32_t *tids = NULL;
 		size_t count = 0;
@@ -121,8 +158,13 @@ static struct rt_error *seize(struct rt_session *s, struct rt_process *p)
 
 				/* it is ours already when its creator was seized before it was made */
 				if (errno == EPERM && rt_proc_status(tids[i], "TracerPid", 10, &tracer) &&
-				    tracer != (uint64_t)getpid() && tids[i] == p->tgid)
-					return refused(p->tgid, EPERM);
+				    tracer != (uint64_t)getpid() && tids[i] == p->tgid) {
+					if (!leader_has_ended(p->tgid) && refusals++)
+						return refused(p->tgid, EPERM);
+					RT_TRY(await_leader(p->tgid));
+					again = true;
+					break;
+				}
 				if (errno != EPERM && errno != ESRCH)
 					return refused(p->tgid, errno);
 				if (errno == ESRCH || tracer != (uint64_t)getpid())

@@ -139,6 +139,17 @@ class Attach(live.LiveTest):
         finally:
             target.kill()
 
+    def test_main_thread_that_has_ended(self):
+        target = live.Process([live.program('headless')])
+        try:
+            pid = target.wait_line('ready').split()[1]
+            live.wait_until(lambda: ' Z ' in pathlib.Path(f'/proc/{pid}/stat').read_text(encoding='utf-8'))
+            run = live.trace('-P', 'malloc', '-p', pid)
+            self.assertEqual(run.status, 125, str(run))
+            self.assertIn(f'the main thread of process {pid} (headless) has ended', run.stderr)
+        finally:
+            target.kill()
+
 
 if __name__ == '__main__':
     unittest.main()
