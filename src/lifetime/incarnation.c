@@ -74,10 +74,9 @@ static struct lt_inc *find_hinted(struct rt_lifetime *lt, const struct lt_seen *
 {
 	const struct lt_inc *h = lt->hint;
 
-	if (h && h->current && h->object == seen->e->object && h->pid == seen->e->head.pid &&
-	    h->type == seen->point->type)
+	if (h && h->current && h->object == seen->e->object && h->pid == seen->e->head.pid && h->type == seen->type)
 		return (struct lt_inc *)(uintptr_t)h;
-	return lt_inc_find(lt, seen->e->head.pid, seen->point->type, seen->e->object);
+	return lt_inc_find(lt, seen->e->head.pid, seen->type, seen->e->object);
 }
 
 static void list_add(struct lt_inc **newest, struct lt_inc *inc)
@@ -234,8 +233,8 @@ static bool does_not_fit(const struct lt_inc *inc, bool births_seen)
 struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen, bool has_new)
 {
 	const struct rt_wire_event *e = seen->e;
-	struct lt_type *type = &lt->types.data[seen->point->type];
-	uint64_t *at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
+	struct lt_type *type = &lt->types.data[seen->type];
+	uint64_t *at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->type, e->object), NULL);
 	struct lt_inc *inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL, *past = NULL;
 	bool shaky;
 
@@ -247,7 +246,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 			lt_counter_end(lt, inc);
 		lt_life_incomplete(lt, inc);
 		lt_life_end(lt, inc, LT_LOST, e->head.time_ns);
-		at = rt_map_get(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object));
+		at = rt_map_get(&lt->by_object, inc_key(e->head.pid, seen->type, e->object));
 		inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL;
 	}
 	shaky = inc && does_not_fit(inc, has_new);
@@ -255,7 +254,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 		inc->current = false;
 	if (inc && !inc->post) /* evidence stays in the graveyard */
 		past = exhume(lt, inc);
-	at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
+	at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->type, e->object), NULL);
 	inc = lt->spare;
 	if (inc)
 		lt->spare = inc->older;
@@ -263,7 +262,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 		inc = rt_arena_alloc(&lt->arena, sizeof(*inc));
 	if (!at || !inc)
 		return NULL;
-	*inc = (struct lt_inc){ .object = e->object, .pid = e->head.pid, .type = seen->point->type };
+	*inc = (struct lt_inc){ .object = e->object, .pid = e->head.pid, .type = seen->type };
 	inc->current = true;
 	inc->before = past;
 	inc->serial = ++type->objects;
@@ -297,7 +296,8 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 	inc->last_tid = seen->ev.tid;
 	inc->last_ns = seen->ev.time_ns;
 	inc->balance += seen->ev.delta;
-	if (inc->balance > 0 || seen->ev.delta >= 0 || !inc->known)
+	/* a get or a put, nobody can predict; that it is the last put, is rare */
+	if ((inc->balance > 0) | (seen->ev.delta >= 0) | !inc->known)
 		return;
 	inc->soft = !audited;
 	lt_inc_type(lt, inc)->put_deaths++;
@@ -386,6 +386,7 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 	const struct lt_type *type = lt_inc_type(lt, inc);
 	/* what the allocator leaves in freed memory is mostly far above any count */
 	bool sane = count > 0 && count <= 2 * type->max_count + 8;
+	bool frees = type->has_free || type->op[RT_OP_FREE];
 
 	if (seen->ev.op == RT_OP_FREE && !inc->freed) {
 		inc->freed = true;
@@ -397,7 +398,7 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 	/* the put that a wrapper calls, after the wrapper's own event */
 	if (lt_nest_merge(lt, inc, &seen->ev))
 		return;
-	if (inc->life == LT_DEAD && !inc->freed && inc->soft && (sane || (count == INT32_MIN && type->has_free))) {
+	if (inc->life == LT_DEAD && !inc->freed && inc->soft && (sane || (count == INT32_MIN && frees))) {
 		resurrect(lt, inc);
 		apply(lt, inc, seen);
 		return;
@@ -518,7 +519,7 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 
 static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
 {
-	struct lt_type *type = &lt->types.data[seen->point->type];
+	struct lt_type *type = &lt->types.data[seen->type];
 	int32_t count = seen->ev.count;
 
 	if (inc && inc->life == LT_LIVE && life_adopt(lt, inc, seen))

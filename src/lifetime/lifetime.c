@@ -17,6 +17,7 @@ struct rt_error *rt_lifetime_create(const struct rt_lifetime_options *options, s
 	if (!lt)
 		return rt_error_nomem();
 	lt->namer = namer;
+	lt->newest_turn.newer = lt->newest_turn.older = &lt->newest_turn;
 	lt->history = options && options->history ? options->history : 8;
 	lt->strict = options && options->strict;
 	lt->watch = options ? options->watch : NULL;

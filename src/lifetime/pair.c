@@ -11,40 +11,6 @@
 
 enum { BASE_MAX = 32 };
 
-static void add(struct lt_units *u, unsigned ev, uint32_t site, bool opens, int times)
-{
-	for (int i = 0; i < times; i++) {
-		if (u->nr == LT_UNITS_MAX) {
-			u->cut = true;
-			return;
-		}
-		u->u[u->nr++] = (struct lt_unit){ .site = site, .mate = -1, .ev = (uint16_t)ev, .opens = opens };
-	}
-}
-
-static void expand(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
-{
-	const struct lt_type *type = lt_inc_type(lt, inc);
-	int base = inc->base > BASE_MAX ? BASE_MAX : inc->base;
-
-	ret->nr = 0;
-	ret->cut = inc->folded || base < inc->base;
-	add(ret, LT_NO_EVENT, LT_NOWHERE, true, base);
-	for (uint32_t i = 0; i < inc->nr; i++) {
-		const struct lt_event *e = &inc->ledger[i];
-		uint32_t used = lt->uses.data[e->use].site, site = used ? used : LT_NOWHERE;
-
-		if (e->op == RT_OP_NEW)
-			add(ret, i, site, true, type->flags & RT_TYPE_HEAP_ONLY ? 1 : inc->start);
-		if (e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES))
-			add(ret, i, site, false, 1);
-		if (e->flags & LT_EV_TRANSFER)
-			add(ret, i, site, true, 1);
-		if (e->delta)
-			add(ret, i, site, e->delta > 0, e->delta > 0 ? e->delta : -e->delta);
-	}
-}
-
 static void marry(struct lt_units *u, unsigned a, unsigned b)
 {
 	u->u[a].mate = (int16_t)b;
@@ -78,46 +44,114 @@ static int certain(const struct rt_lifetime *lt, const struct lt_inc *inc, const
 
 enum { NONE = LT_UNITS_MAX };
 
-/* The open references, newest first, linked through their units: mostly the newest is the one that ends. */
-struct openers {
-	uint16_t newest; /* NONE: there is none */
-	uint16_t older[LT_UNITS_MAX];
-	uint32_t act[LT_UNITS_MAX], up[LT_UNITS_MAX]; /* of their events, which lie far apart */
+/* A reference that is open: what its event says, which lies far apart, and who took it. */
+struct opener {
+	uint32_t act, up;
+	uint32_t function; /* of the site, 0 = unknown */
+	uint16_t older;    /* index of the unit; NONE: there is none */
 };
 
-static void openers_add(struct openers *o, const struct lt_inc *inc, const struct lt_units *u, unsigned unit)
-{
-	const struct lt_event *e = event_of(inc, &u->u[unit]);
+/* The open references, newest first, linked: mostly the newest is the one that ends. By the index of their units. */
+struct openers {
+	uint16_t newest;
+	struct opener of[LT_UNITS_MAX];
+};
 
-	o->older[unit] = o->newest;
-	o->act[unit] = e ? e->act : 0;
-	o->up[unit] = e ? e->up : 0;
-	o->newest = (uint16_t)unit;
-}
-
-/* the link that leads to the opener that closer c ends for sure, NULL: none */
+/* the link that leads to the opener that closer c, by this function, ends for sure; NULL: none */
 static uint16_t *certain_opener(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *u,
-				struct openers *openers, const struct lt_unit *c)
+				struct openers *openers, const struct lt_unit *c, uint32_t function)
 {
 	const struct lt_event *ec = event_of(inc, c);
-	uint32_t function = lt_site_function(lt, c->site);
 	uint16_t *best = NULL, *link = &openers->newest;
 	int best_sure = 0, most;
 
 	/* by its activation alone no closer is surer than 2 */
 	most = !ec ? 0 : ec->slot || (ec->flags & LT_EV_TRANSFER) ? 3 : ec->act && function ? 2 : 0;
-	for (; *link != NONE && best_sure < most; link = &openers->older[*link]) {
+	for (; *link != NONE && best_sure < most; link = &openers->of[*link].older) {
+		const struct opener *o = &openers->of[*link];
 		int sure;
 
-		if (most == 2 && openers->act[*link] != ec->act && openers->up[*link] != ec->act)
+		if (most == 2 && o->act != ec->act && o->up != ec->act)
 			continue;
-		sure = certain(lt, inc, &u->u[*link], ec, function);
+		sure = most == 2 && o->function == function ? 2 : certain(lt, inc, &u->u[*link], ec, function);
 		if (sure > best_sure) {
 			best_sure = sure;
 			best = link;
 		}
 	}
 	return best;
+}
+
+/* a life as units, and what of it is certain */
+struct pairing {
+	const struct rt_lifetime *lt;
+	const struct lt_inc *inc;
+	struct lt_units *units;
+	struct openers openers;
+	unsigned left; /* units without a partner */
+};
+
+/* the next unit: event number ev of the ledger opens or closes a reference */
+static void add(struct pairing *p, unsigned ev, const struct lt_use *use, bool opens)
+{
+	struct lt_units *units = p->units;
+	unsigned n = units->nr;
+	struct lt_unit *u = &units->u[n];
+	const struct lt_event *e;
+	uint16_t *link;
+
+	if (n == LT_UNITS_MAX) {
+		units->cut = true;
+		return;
+	}
+	*u = (struct lt_unit){
+		.site = use && use->site ? use->site : LT_NOWHERE, .mate = -1, .ev = (uint16_t)ev, .opens = opens
+	};
+	units->nr = n + 1;
+	p->left++;
+	if (opens) {
+		e = event_of(p->inc, u);
+		p->openers.of[n] =
+			(struct opener){ e ? e->act : 0, e ? e->up : 0, use ? use->function : 0, p->openers.newest };
+		p->openers.newest = (uint16_t)n;
+		return;
+	}
+	link = certain_opener(p->lt, p->inc, units, &p->openers, u, use ? use->function : 0);
+	if (!link)
+		return;
+	marry(units, *link, n);
+	*link = p->openers.of[*link].older;
+	p->left -= 2;
+}
+
+static void add_times(struct pairing *p, unsigned ev, const struct lt_use *use, bool opens, int times)
+{
+	for (int i = 0; i < times; i++)
+		add(p, ev, use, opens);
+}
+
+static void pair_certain(struct pairing *p)
+{
+	const struct lt_inc *inc = p->inc;
+	int base = inc->base > BASE_MAX ? BASE_MAX : inc->base;
+	bool heap = lt_inc_type(p->lt, inc)->flags & RT_TYPE_HEAP_ONLY;
+
+	p->openers.newest = NONE;
+	p->units->nr = 0;
+	p->units->cut = inc->folded || base < inc->base;
+	add_times(p, LT_NO_EVENT, NULL, true, base);
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+		const struct lt_use *use = &p->lt->uses.data[e->use];
+
+		if (e->op == RT_OP_NEW)
+			add_times(p, i, use, true, heap ? 1 : inc->start);
+		if (e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES))
+			add(p, i, use, false);
+		if (e->flags & LT_EV_TRANSFER)
+			add(p, i, use, true);
+		add_times(p, i, use, e->delta > 0, e->delta > 0 ? e->delta : -e->delta);
+	}
 }
 
 /* where the frame of the site's function stands, 0 = unknown */
@@ -181,29 +215,16 @@ static unsigned pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc
 
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
 {
-	struct openers openers;
-	unsigned left;
+	struct pairing p;
 
-	openers.newest = NONE;
-	expand(lt, inc, ret);
-	left = ret->nr;
-	for (unsigned c = 0; c < ret->nr; c++) {
-		uint16_t *link;
-
-		if (ret->u[c].opens) {
-			openers_add(&openers, inc, ret, c);
-			continue;
-		}
-		link = certain_opener(lt, inc, ret, &openers, &ret->u[c]);
-		if (!link)
-			continue;
-		marry(ret, *link, c);
-		*link = openers.older[*link];
-		left -= 2;
-	}
+	p.lt = lt;
+	p.inc = inc;
+	p.units = ret;
+	p.left = 0;
+	pair_certain(&p);
 	/* a deep recursion leaves more than can be matched: what is likely is taken as certain */
-	for (int least = 2; least && left > LT_UNITS; least--)
-		left -= pair_as_likely(lt, inc, ret, least);
+	for (int least = 2; least && p.left > LT_UNITS; least--)
+		p.left -= pair_as_likely(lt, inc, ret, least);
 }
 
 static uint8_t number_of(uint32_t *seen, unsigned *nr, uint32_t what)

@@ -37,6 +37,15 @@ static void running(struct lt_answer *a)
 	}
 }
 
+/* an event is counted at its stack and point: what each point got follows */
+static void count_points(struct rt_lifetime *lt)
+{
+	for (size_t i = 0; i < lt->points.len; i++)
+		lt->points.data[i].events = 0;
+	for (size_t i = 0; i < lt->uses.len; i++)
+		lt->points.data[lt->uses.data[i].point].events += lt->uses.data[i].events;
+}
+
 static void judge(struct lt_answer *a)
 {
 	struct rt_lifetime *lt = a->lt;
@@ -220,6 +229,7 @@ struct rt_error *rt_lifetime_verdict(struct rt_lifetime *lt, const struct rt_ver
 	bool ok;
 
 	lt_order_flush(lt);
+	count_points(lt);
 	rt_arena_deinit(&lt->answer);
 	v = rt_arena_alloc(&lt->answer, sizeof(*v));
 	/* trust first: what is missing decides what may be said */
