@@ -51,13 +51,15 @@ static void recount(const struct lt_type *type, struct lt_inc *inc)
 static void disbelieve(struct rt_lifetime *lt, uint32_t index)
 {
 	struct lt_type *type = &lt->types.data[index];
+	uint32_t at = UINT32_MAX;
+	struct lt_inc *inc;
 
 	type->counting.off = true;
 	if (type->start_learnt) {
 		type->start = RT_START_UNKNOWN;
 		type->start_learnt = false;
 	}
-	for (struct lt_inc *inc = lt->live; inc; inc = inc->older) {
+	while ((inc = lt_row_older(&lt->live, &at))) {
 		if (inc->type == index)
 			recount(type, inc);
 	}
@@ -156,13 +158,15 @@ static const char *births(struct rt_lifetime *lt, uint32_t index, struct rt_aren
 	struct lt_type *type = &lt->types.data[index];
 	struct lt_counting c = type->counting;
 	uint64_t born = c.born_one + c.born_zero + c.born_more + c.born_odd;
+	const struct lt_inc *inc;
+	uint32_t at = UINT32_MAX;
 
 	*ret_most = true;
 	if (c.born_odd * 2 > born)
 		return lt_printf(arena, "%llu of %llu objects began with what is no count", ULL(c.born_odd), ULL(born));
 	if (!type->start_learnt && !c.off)
 		return NULL;
-	for (const struct lt_inc *inc = lt->live; inc; inc = inc->older) {
+	while ((inc = lt_row_older(&lt->live, &at))) {
 		if (inc->type == index)
 			rest(&c, inc);
 	}

@@ -53,7 +53,7 @@ const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_
 	const struct lt_inc *inc = at ? (const struct lt_inc *)(uintptr_t)*at : NULL;
 
 	if (inc)
-		fetch(inc, offsetof(struct lt_inc, older));
+		fetch(inc, offsetof(struct lt_inc, before));
 	return inc;
 }
 
@@ -65,7 +65,7 @@ void lt_inc_fetch_ledger(const struct lt_inc *inc)
 		return;
 	}
 	/* the next life at its address begins, and this one is paired */
-	fetch(&inc->older, sizeof(*inc) - offsetof(struct lt_inc, older));
+	fetch(&inc->before, sizeof(*inc) - offsetof(struct lt_inc, before));
 	fetch(inc->ledger, inc->nr * sizeof(*inc->ledger));
 }
 
@@ -79,71 +79,46 @@ static struct lt_inc *find_hinted(struct rt_lifetime *lt, const struct lt_seen *
 	return lt_inc_find(lt, seen->e->head.pid, seen->type, seen->e->object);
 }
 
-static void list_add(struct lt_inc **newest, struct lt_inc *inc)
-{
-	inc->older = *newest;
-	inc->newer = NULL;
-	if (*newest)
-		(*newest)->newer = inc;
-	*newest = inc;
-}
-
-static void list_remove(struct lt_inc **newest, struct lt_inc *inc)
-{
-	if (inc->newer)
-		inc->newer->older = inc->older;
-	else
-		*newest = inc->older;
-	if (inc->older)
-		inc->older->newer = inc->newer;
-}
-
 /* events that the ledgers of a dead object have room for */
 static size_t grave_events(const struct lt_inc *inc)
 {
-	return inc->cap + (inc->before ? inc->before->cap : 0u);
+	return inc->cap + (size_t)inc->before_cap;
 }
 
 static void grave_add(struct rt_lifetime *lt, struct lt_inc *inc)
 {
-	list_add(&lt->grave_new, inc);
-	if (!lt->grave_old)
-		lt->grave_old = inc;
-	lt->graves++;
+	lt_row_add(lt, &lt->graves, inc);
 	lt->grave_events += grave_events(inc);
 }
 
 static void grave_remove(struct rt_lifetime *lt, struct lt_inc *inc)
 {
-	if (lt->grave_old == inc)
-		lt->grave_old = inc->newer;
-	list_remove(&lt->grave_new, inc);
-	lt->graves--;
+	lt_row_remove(&lt->graves, inc);
 	lt->grave_events -= grave_events(inc);
 }
 
 static bool graves_exceed(const struct rt_lifetime *lt, unsigned times)
 {
-	return lt->graves > times * LT_GRAVES || lt->grave_events > times * (size_t)LT_GRAVE_EVENTS;
+	return lt->graves.nr > times * LT_GRAVES || lt->grave_events > times * (size_t)LT_GRAVE_EVENTS;
+}
+
+static void spare(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	if (inc->watched)
+		lt_watch_forget(lt, inc);
+	lt_ledger_free(lt, inc);
+	inc->current = false;
+	inc->before = lt->spare;
+	lt->spare = inc;
 }
 
 static void recycle(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	struct lt_inc *before = inc->before;
 
-	if (inc->watched)
-		lt_watch_forget(lt, inc);
-	if (before && before->watched)
-		lt_watch_forget(lt, before);
-	lt_ledger_free(lt, inc);
-	inc->current = false;
-	inc->older = lt->spare;
-	lt->spare = inc;
-	if (before) {
-		lt_ledger_free(lt, before);
-		before->older = lt->spare;
-		lt->spare = before;
-	}
+	spare(lt, inc);
+	if (before)
+		spare(lt, before);
 }
 
 /* forgets a dead object: counted in the model, its ledger goes */
@@ -161,7 +136,7 @@ static struct lt_inc *exhume(struct rt_lifetime *lt, struct lt_inc *inc)
 
 	grave_remove(lt, inc);
 	lt_shape_count(lt, inc);
-	inc->before = inc->older = inc->newer = NULL;
+	inc->before = NULL;
 	if (before)
 		recycle(lt, before);
 	return inc;
@@ -169,18 +144,17 @@ static struct lt_inc *exhume(struct rt_lifetime *lt, struct lt_inc *inc)
 
 static void trim_graves(struct rt_lifetime *lt)
 {
-	struct lt_inc *inc = lt->grave_old;
+	uint32_t at = 0;
+	struct lt_inc *inc;
 
 	/* what was used after its death is evidence and stays */
-	for (unsigned tries = 0; graves_exceed(lt, 1) && inc && tries < 64; tries++) {
-		struct lt_inc *newer = inc->newer;
-
-		if (!inc->post || graves_exceed(lt, 2)) {
-			if (lt_inc_find(lt, inc->pid, inc->type, inc->object) == inc)
-				rt_map_remove(&lt->by_object, inc_key(inc->pid, inc->type, inc->object), NULL);
-			bury(lt, inc);
-		}
-		inc = newer;
+	for (unsigned tries = 0; graves_exceed(lt, 1) && tries < 64 && (inc = lt_row_newer(&lt->graves, &at));
+	     tries++) {
+		if (inc->post && !graves_exceed(lt, 2))
+			continue;
+		if (lt_inc_find(lt, inc->pid, inc->type, inc->object) == inc)
+			rt_map_remove(&lt->by_object, inc_key(inc->pid, inc->type, inc->object), NULL);
+		bury(lt, inc);
 	}
 }
 
@@ -198,7 +172,7 @@ void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, u
 		if (!type->first_death_ns)
 			type->first_death_ns = time_ns;
 	}
-	list_remove(&lt->live, inc);
+	lt_row_remove(&lt->live, inc);
 	grave_add(lt, inc);
 	trim_graves(lt);
 }
@@ -209,7 +183,7 @@ static void resurrect(struct rt_lifetime *lt, struct lt_inc *inc)
 	struct lt_type *type = lt_inc_type(lt, inc);
 
 	grave_remove(lt, inc);
-	list_add(&lt->live, inc);
+	lt_row_add(lt, &lt->live, inc);
 	inc->life = LT_LIVE;
 	inc->soft = false;
 	type->died--;
@@ -257,7 +231,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->type, e->object), NULL);
 	inc = lt->spare;
 	if (inc)
-		lt->spare = inc->older;
+		lt->spare = inc->before;
 	else
 		inc = rt_arena_alloc(&lt->arena, sizeof(*inc));
 	if (!at || !inc)
@@ -265,6 +239,10 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	*inc = (struct lt_inc){ .object = e->object, .pid = e->head.pid, .type = seen->type };
 	inc->current = true;
 	inc->before = past;
+	inc->before_cap = past ? past->cap : 0;
+	/* memory is mostly used again for what works as long */
+	if (past)
+		lt_ledger_begin(lt, inc, past->nr);
 	inc->serial = ++type->objects;
 	inc->birth_ns = e->head.time_ns;
 	inc->has_new = has_new;
@@ -273,7 +251,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	inc->inherited = !has_new && (seen->process->forked || (e->flags & RT_EV_INHERITED));
 	inc->attached = !has_new && seen->process->attached;
 	*at = (uintptr_t)inc;
-	list_add(&lt->live, inc);
+	lt_row_add(lt, &lt->live, inc);
 	if (lt->watch)
 		lt_watch_begin(lt, inc);
 	return inc;

@@ -79,6 +79,8 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_map_deinit(&lt->thread_by_id);
 	rt_map_deinit(&lt->by_object);
 	rt_map_deinit(&lt->slots);
+	free(lt->live.lives);
+	free(lt->graves.lives);
 	lt_watch_deinit(lt);
 	lt_order_free(lt);
 	rt_arena_deinit(&lt->answer);
@@ -207,7 +209,7 @@ struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire
 	default:
 		break;
 	}
-	return ok ? NULL : rt_error_nomem();
+	return ok && !lt->nomem ? NULL : rt_error_nomem();
 }
 
 static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
@@ -310,8 +312,11 @@ void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r)
 void rt_lifetime_live(struct rt_lifetime *lt, uint32_t pid, bool (*visit)(const struct rt_live *live, void *arg),
 		      void *arg)
 {
+	const struct lt_inc *inc;
+	uint32_t at = UINT32_MAX;
+
 	lt_order_flush(lt);
-	for (const struct lt_inc *inc = lt->live; inc; inc = inc->older) {
+	while ((inc = lt_row_older(&lt->live, &at))) {
 		const struct lt_type *type = lt_inc_type(lt, inc);
 		struct rt_live live = { inc->object,        type->id,          type->counter_offset,
 					type->counter_size, type->object_size, inc->serial,

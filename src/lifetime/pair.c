@@ -44,6 +44,21 @@ static int certain(const struct rt_lifetime *lt, const struct lt_inc *inc, const
 
 enum { NONE = LT_UNITS_MAX };
 
+/* Numbers that were seen: who asks for one that was not is spared the search, mostly. */
+struct filter {
+	uint64_t bits[8];
+};
+
+static void filter_add(struct filter *f, uint32_t number)
+{
+	f->bits[number / 64 % 8] |= UINT64_C(1) << number % 64;
+}
+
+static bool filter_has(const struct filter *f, uint32_t number)
+{
+	return f->bits[number / 64 % 8] >> number % 64 & 1;
+}
+
 /* A reference that is open: what its event says, which lies far apart, and who took it. */
 struct opener {
 	uint32_t act, up;
@@ -54,6 +69,7 @@ struct opener {
 /* The open references, newest first, linked: mostly the newest is the one that ends. By the index of their units. */
 struct openers {
 	uint16_t newest;
+	struct filter acts;
 	struct opener of[LT_UNITS_MAX];
 };
 
@@ -67,6 +83,8 @@ static uint16_t *certain_opener(const struct rt_lifetime *lt, const struct lt_in
 
 	/* by its activation alone no closer is surer than 2 */
 	most = !ec ? 0 : ec->slot || (ec->flags & LT_EV_TRANSFER) ? 3 : ec->act && function ? 2 : 0;
+	if (most == 2 && !filter_has(&openers->acts, ec->act))
+		return NULL;
 	for (; *link != NONE && best_sure < most; link = &openers->of[*link].older) {
 		const struct opener *o = &openers->of[*link];
 		int sure;
@@ -88,7 +106,6 @@ struct pairing {
 	const struct lt_inc *inc;
 	struct lt_units *units;
 	struct openers openers;
-	unsigned left; /* units without a partner */
 };
 
 /* the next unit: event number ev of the ledger opens or closes a reference */
@@ -108,12 +125,14 @@ static void add(struct pairing *p, unsigned ev, const struct lt_use *use, bool o
 		.site = use && use->site ? use->site : LT_NOWHERE, .mate = -1, .ev = (uint16_t)ev, .opens = opens
 	};
 	units->nr = n + 1;
-	p->left++;
+	units->left++;
 	if (opens) {
 		e = event_of(p->inc, u);
 		p->openers.of[n] =
 			(struct opener){ e ? e->act : 0, e ? e->up : 0, use ? use->function : 0, p->openers.newest };
 		p->openers.newest = (uint16_t)n;
+		filter_add(&p->openers.acts, p->openers.of[n].act);
+		filter_add(&p->openers.acts, p->openers.of[n].up);
 		return;
 	}
 	link = certain_opener(p->lt, p->inc, units, &p->openers, u, use ? use->function : 0);
@@ -121,7 +140,7 @@ static void add(struct pairing *p, unsigned ev, const struct lt_use *use, bool o
 		return;
 	marry(units, *link, n);
 	*link = p->openers.of[*link].older;
-	p->left -= 2;
+	units->left -= 2;
 }
 
 static void add_times(struct pairing *p, unsigned ev, const struct lt_use *use, bool opens, int times)
@@ -137,7 +156,8 @@ static void pair_certain(struct pairing *p)
 	bool heap = lt_inc_type(p->lt, inc)->flags & RT_TYPE_HEAP_ONLY;
 
 	p->openers.newest = NONE;
-	p->units->nr = 0;
+	p->openers.acts = (struct filter){ 0 };
+	p->units->nr = p->units->left = 0;
 	p->units->cut = inc->folded || base < inc->base;
 	add_times(p, LT_NO_EVENT, NULL, true, base);
 	for (uint32_t i = 0; i < inc->nr; i++) {
@@ -180,12 +200,21 @@ static int likely(const struct rt_lifetime *lt, const struct lt_inc *inc, const 
 	return frame && frame == frame_of(lt, eo) ? 2 : 1;
 }
 
+static void add_path(const struct rt_lifetime *lt, struct filter *functions, uint32_t site)
+{
+	const struct lt_site *s = lt_site(lt, site);
+
+	for (uint32_t i = 0; i < s->nr; i++)
+		filter_add(functions, lt_src(lt, s->src[i])->function);
+}
+
 /* marries what is likely at least so much; returns how many units */
 static unsigned pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *u, int least)
 {
 	uint16_t open[LT_UNITS_MAX];
 	uint32_t tid[LT_UNITS_MAX];
 	unsigned nr = 0, married = 0;
+	struct filter functions = { 0 }; /* that open references went through */
 
 	for (unsigned c = 0; c < u->nr; c++) {
 		const struct lt_event *e = event_of(inc, &u->u[c]);
@@ -196,10 +225,13 @@ static unsigned pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc
 		if (u->u[c].opens) {
 			open[nr] = (uint16_t)c;
 			tid[nr++] = e->tid;
+			add_path(lt, &functions, u->u[c].site);
 			continue;
 		}
 		function = lt_site_function(lt, u->u[c].site);
-		for (unsigned i = nr; function && i-- > 0;) {
+		if (!function || !filter_has(&functions, function))
+			continue;
+		for (unsigned i = nr; i-- > 0;) {
 			if (tid[i] != e->tid || likely(lt, inc, &u->u[open[i]], &u->u[c], function) < least)
 				continue;
 			marry(u, open[i], c);
@@ -220,41 +252,50 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
 	p.lt = lt;
 	p.inc = inc;
 	p.units = ret;
-	p.left = 0;
 	pair_certain(&p);
 	/* a deep recursion leaves more than can be matched: what is likely is taken as certain */
-	for (int least = 2; least && p.left > LT_UNITS; least--)
-		p.left -= pair_as_likely(lt, inc, ret, least);
+	for (int least = 2; least && ret->left > LT_UNITS; least--)
+		ret->left -= pair_as_likely(lt, inc, ret, least);
 }
 
-static uint8_t number_of(uint32_t *seen, unsigned *nr, uint32_t what)
+/* Numbers by first sight. */
+struct sights {
+	struct filter filter;
+	uint32_t seen[LT_UNITS];
+	uint8_t nr;
+};
+
+static uint8_t number_of(struct sights *s, uint32_t what)
 {
-	for (unsigned i = 0; i < *nr; i++) {
-		if (seen[i] == what)
+	for (unsigned i = 0; filter_has(&s->filter, what) && i < s->nr; i++) {
+		if (s->seen[i] == what)
 			return (uint8_t)(i + 1);
 	}
-	seen[(*nr)++] = what;
-	return (uint8_t)*nr;
+	filter_add(&s->filter, what);
+	s->seen[s->nr++] = what;
+	return s->nr;
 }
 
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
 		  struct lt_mark ret[LT_UNITS], uint16_t unit_of[LT_UNITS])
 {
-	uint32_t threads[LT_UNITS], acts[LT_UNITS];
-	unsigned n = 0, nr_threads = 0, nr_acts = 0;
+	struct sights threads, acts;
+	unsigned n = 0;
 
+	if (units->left > LT_UNITS)
+		return LT_UNITS + 1;
+	threads.filter = acts.filter = (struct filter){ 0 };
+	threads.nr = acts.nr = 0;
 	for (unsigned i = 0; i < units->nr; i++) {
 		const struct lt_unit *u = &units->u[i];
 		const struct lt_event *e = event_of(inc, u);
 
 		if (u->mate >= 0)
 			continue;
-		if (n == LT_UNITS)
-			return LT_UNITS + 1;
 		ret[n] = (struct lt_mark){ .site = u->site, .opens = u->opens };
 		ret[n].is_new = e && e->op == RT_OP_NEW;
-		ret[n].thread = e ? number_of(threads, &nr_threads, e->tid) : 0;
-		ret[n].act = e && e->act ? number_of(acts, &nr_acts, e->act) : 0;
+		ret[n].thread = e ? number_of(&threads, e->tid) : 0;
+		ret[n].act = e && e->act ? number_of(&acts, e->act) : 0;
 		if (unit_of)
 			unit_of[n] = (uint16_t)i;
 		n++;

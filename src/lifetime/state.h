@@ -187,8 +187,9 @@ struct lt_inc {
 	bool nobody;      /* and found no pointer */
 	bool final_known; /* final was read */
 
-	struct lt_inc *older, *newer; /* in the graveyard, or in the list of the living */
-	struct lt_inc *before;        /* the dead object at this address before it, with its ledger; owned */
+	struct lt_inc *before; /* the dead object at this address before it, with its ledger; owned */
+	uint32_t place;        /* in the row of the living, or of the graves */
+	uint16_t before_cap;
 	uint64_t serial;
 	uint64_t birth_ns, end_ns;
 	uint64_t doubt_ns;
@@ -214,8 +215,15 @@ struct lt_inc {
 	int64_t final;    /* the counter at the end */
 };
 
+/* Lives in the order in which they came; who leaves, leaves a hole: his neighbours lie far apart in memory. */
+struct lt_row {
+	struct lt_inc **lives;
+	uint32_t first, end; /* of those in use; all others are holes */
+	uint32_t nr, room;
+};
+
 _Static_assert(sizeof(struct lt_inc) == 4 * LT_LINE, "a life is four cache lines");
-_Static_assert(offsetof(struct lt_inc, older) == 2 * LT_LINE, "and its events need two of them");
+_Static_assert(offsetof(struct lt_inc, before) == 2 * LT_LINE, "and its events need two of them");
 
 /* A dead object with what was closed for sure taken out. */
 struct lt_shape {
@@ -242,7 +250,8 @@ enum { LT_NO_EVENT = 0xffff, LT_UNITS_MAX = 1024 };
 
 struct lt_units {
 	unsigned nr;
-	bool cut; /* there were more */
+	unsigned left; /* without a partner */
+	bool cut;      /* there were more */
 	struct lt_unit u[LT_UNITS_MAX];
 };
 
@@ -410,13 +419,14 @@ struct rt_lifetime {
 	struct rt_map by_object;   /* (object, pid and type) -> struct lt_inc */
 	struct rt_map slots;       /* (slot, pid and type) -> object that a swap left there */
 	const struct lt_inc *hint; /* of the event whose turn it is */
-	struct lt_inc *live, *grave_new, *grave_old, *spare;
-	uint32_t graves;
+	struct lt_row live, graves;
+	struct lt_inc *spare;  /* linked by before */
 	size_t grave_events;   /* that their ledgers have room for */
 	void *spare_ledger[8]; /* by size class */
 
 	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
 	bool cut, untraced, gaps, given;
+	bool nomem;
 	bool began_earlier, goes_on; /* this is one file of several: what came before, or comes behind, is in others */
 	uint32_t part;               /* number of the first file that was read, 0 = the only one */
 	const char *earlier;         /* names of the files before it */
@@ -503,7 +513,17 @@ void lt_observe_moved(struct rt_lifetime *lt, const struct lt_inc *inc, const st
 		      const struct lt_event *outer);
 void lt_observe_end(struct rt_lifetime *lt, const struct lt_inc *inc);
 
+/* row.c */
+void lt_row_add(struct rt_lifetime *lt, struct lt_row *row, struct lt_inc *inc); /* sets lt->nomem */
+void lt_row_remove(struct lt_row *row, struct lt_inc *inc);
+/* the next life at or after *pos (0: the oldest), NULL at the end; it may be removed meanwhile */
+struct lt_inc *lt_row_newer(const struct lt_row *row, uint32_t *pos);
+/* the next one before *pos (UINT32_MAX: the newest), NULL at the end */
+struct lt_inc *lt_row_older(const struct lt_row *row, uint32_t *pos);
+
 /* ledger.c */
+/* makes room for a life of as many events, most likely */
+void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t events);
 struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc);
