@@ -106,7 +106,7 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	use = &lt->uses.data[known->use];
 	use->events++;
 	type->op[e->head.op]++;
-	lt_thread_see(lt, thread, use, e->sp);
+	lt_thread_see(lt, thread, use, &known->plain, e->sp);
 	if (e->flags & RT_EV_NO_OBJECT) {
 		lt->blind++;
 		type->damaged = true;

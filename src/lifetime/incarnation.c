@@ -57,16 +57,24 @@ const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_
 	return inc;
 }
 
-void lt_inc_fetch_ledger(const struct lt_inc *inc)
+void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta)
 {
-	if (inc->life == LT_LIVE) {
-		if (inc->nr < inc->cap)
-			fetch(&inc->ledger[inc->nr], sizeof(*inc->ledger));
-		return;
-	}
+	bool dead = inc->life != LT_LIVE, ends = inc->balance + delta <= 0;
+
+	if (!dead && inc->nr < inc->cap)
+		fetch(&inc->ledger[inc->nr], sizeof(*inc->ledger));
+	if (dead || ends)
+		fetch(&inc->before, sizeof(*inc) - offsetof(struct lt_inc, before));
 	/* the next life at its address begins, and this one is paired */
-	fetch(&inc->before, sizeof(*inc) - offsetof(struct lt_inc, before));
-	fetch(inc->ledger, inc->nr * sizeof(*inc->ledger));
+	if (dead)
+		fetch(inc->ledger, inc->nr * sizeof(*inc->ledger));
+}
+
+void lt_inc_fetch_past(const struct lt_inc *inc)
+{
+	/* where the next life will most likely lie */
+	if (inc->life != LT_LIVE && inc->before)
+		fetch(inc->before, sizeof(*inc->before));
 }
 
 /* the life that an event is about; the hint is one that was looked up a few events before */

@@ -88,14 +88,11 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	free(lt);
 }
 
-/* numbers of one producer follow each other; what came late was counted as missing before */
-static void check_seq(struct rt_lifetime *lt, uint32_t seq)
+/* the first record of a producer, or one that does not follow the one before; what came late was counted as missing */
+static void jump_seq(struct lt_producer *p, uint32_t id, uint32_t n)
 {
-	uint32_t id = seq >> RT_SEQ_BITS, n = seq & RT_SEQ_MASK, ahead;
-	struct lt_producer *p = &lt->producers[id];
+	uint32_t ahead;
 
-	if (!seq)
-		return;
 	if (!p->seen) {
 		p->seen = true;
 		p->next = (n + 1) & RT_SEQ_MASK;
@@ -110,6 +107,18 @@ static void check_seq(struct rt_lifetime *lt, uint32_t seq)
 	} else if (p->missing) {
 		p->missing--;
 	}
+}
+
+/* numbers of one producer follow each other */
+static void check_seq(struct rt_lifetime *lt, uint32_t seq)
+{
+	uint32_t id = seq >> RT_SEQ_BITS, n = seq & RT_SEQ_MASK;
+	struct lt_producer *p = &lt->producers[id];
+
+	if (seq && p->seen && p->next == n)
+		p->next = (n + 1) & RT_SEQ_MASK;
+	else if (seq)
+		jump_seq(p, id, n);
 }
 
 static bool take_loss(struct rt_lifetime *lt, const struct rt_wire_loss *r)
@@ -162,14 +171,10 @@ static bool take_part(struct rt_lifetime *lt, const struct rt_wire_part *r)
 	return true;
 }
 
-struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire_head *r)
+static bool take_other(struct rt_lifetime *lt, const struct rt_wire_head *r)
 {
 	bool ok = true;
 
-	check_seq(lt, r->seq);
-	if (r->time_ns && (!lt->first_ns || r->time_ns < lt->first_ns))
-		lt->first_ns = r->time_ns;
-	lt->last_ns = r->time_ns > lt->last_ns ? r->time_ns : lt->last_ns;
 	switch (r->kind) {
 	case RT_WIRE_TYPE:
 		ok = lt_type_record(lt, (const struct rt_wire_type *)(const void *)r);
@@ -193,10 +198,6 @@ struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire
 	case RT_WIRE_PART:
 		ok = take_part(lt, (const struct rt_wire_part *)(const void *)r);
 		break;
-	case RT_WIRE_EVENT:
-		lt->events++;
-		ok = lt_order_push(lt, r);
-		break;
 	case RT_WIRE_FORK:
 	case RT_WIRE_EXEC:
 	case RT_WIRE_EXIT:
@@ -208,6 +209,24 @@ struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire
 		break;
 	default:
 		break;
+	}
+	return ok;
+}
+
+struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire_head *r)
+{
+	bool ok;
+
+	check_seq(lt, r->seq);
+	/* 0 is none, and the largest less 1 */
+	if (r->time_ns - 1 < lt->first_ns - 1)
+		lt->first_ns = r->time_ns;
+	lt->last_ns = r->time_ns > lt->last_ns ? r->time_ns : lt->last_ns;
+	if (r->kind == RT_WIRE_EVENT) {
+		lt->events++;
+		ok = lt_order_push(lt, r);
+	} else {
+		ok = take_other(lt, r);
 	}
 	return ok && !lt->nomem ? NULL : rt_error_nomem();
 }
@@ -244,7 +263,7 @@ static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
 			t->ended = true;
 			t->nr = t->proven = 0;
 			t->stale = false;
-			t->stack = 0;
+			t->stack = t->plain.nr = 0;
 		}
 		break;
 	case RT_WIRE_MARK:

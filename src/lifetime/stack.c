@@ -140,22 +140,22 @@ static bool name_nodes(struct rt_lifetime *lt, struct lt_stack *s)
 	}
 	if (s->cut || !s->nr)
 		return true;
-	s->outer_cfa = m[s->nr - 1].cfa;
-	s->nodes = (uint32_t)lt->nodes.len;
+	s->plain.outer_cfa = m[s->nr - 1].cfa;
+	s->plain.nodes = (uint32_t)lt->nodes.len;
 	for (uint32_t i = s->nr; i-- > 0;) {
 		node.function = lt_machine_function(lt, &m[i]);
-		node.below = (uint64_t)s->outer_cfa - m[i].cfa;
+		node.below = (uint64_t)s->plain.outer_cfa - m[i].cfa;
 		node.outer = rt_intern_bytes(&lt->node_ids, &node, sizeof(node));
 		node.caller_pc = m[i].pc;
 		if (!node.outer || !rt_vec_push(&lt->nodes, node.outer))
 			return false;
 	}
 	/* numbers that no node and no other stack has */
-	while ((lt->nodes.len - s->nodes) % LT_NODES) {
+	while ((lt->nodes.len - s->plain.nodes) % LT_NODES) {
 		if (!rt_vec_push(&lt->nodes, UINT32_MAX - (uint32_t)(s - lt->stacks.data)))
 			return false;
 	}
-	s->plain = true;
+	s->plain.nr = s->nr;
 	return true;
 }
 
@@ -368,6 +368,8 @@ const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wir
 	now.type = point->type;
 	now.machine = use->site ? use->machine : LT_GONE;
 	now.up = use->site ? use->up : LT_GONE;
+	if (use->stack && !use->jumped)
+		now.plain = lt->stacks.data[use->stack - 1].plain;
 	now.slot = point->aux == RT_AUX_SLOT;
 	*k = now;
 	return k;

@@ -7,6 +7,7 @@
  *   type.c         types, points, processes
  *   order.c        puts records into the order of time
  *   incarnation.c  one life of one object, and its ledger; audit.c: its counter
+ *   row.c          the living, and the graves
  *   counter.c      is what is read as the counter one?
  *   nest.c         events that tell of one operation twice
  *   pair.c         references that are closed beyond doubt
@@ -56,14 +57,19 @@ struct lt_machine {
 	bool is_site;
 };
 
+/* A whole stack of which each frame's CFA is known. */
+struct lt_plain {
+	uint32_t nr;        /* frames; 0: the stack is none of these */
+	uint32_t nodes;     /* lt_state.nodes, outermost first, in whole LT_NODES */
+	uint32_t outer_cfa; /* of the outermost frame, minus sp */
+};
+
 struct lt_stack {
 	uint32_t pid;
 	uint32_t first, nr; /* lt_state.machines */
-	uint32_t nodes;     /* lt_state.nodes, outermost first, in whole LT_NODES; only where plain */
-	uint32_t outer_cfa; /* of the outermost frame, minus sp */
-	bool cut;           /* does not reach the outermost frame */
+	struct lt_plain plain;
+	bool cut; /* does not reach the outermost frame */
 	bool named;
-	bool plain; /* whole, and each frame's CFA is known */
 };
 
 /*
@@ -80,6 +86,7 @@ struct lt_node {
 struct lt_known {
 	uint32_t pid, wire_stack, wire_point; /* as the event has them; point 0 = empty */
 	uint32_t use, type;                   /* indexes */
+	struct lt_plain plain;                /* nr 0: its stack is not plain, or the function of frame 0 jumped on */
 	uint8_t machine, up;                  /* as in lt_use; LT_GONE where it has no site */
 	bool slot;                            /* aux of its events is a slot */
 };
@@ -340,6 +347,7 @@ struct lt_turn {
 struct lt_thread {
 	uint32_t pid, tid, nr;  /* nr: frames, outermost first */
 	uint32_t stack, jumped; /* jumped: src id of the innermost frame, which is not in the stack; 0 = none */
+	struct lt_plain plain;  /* of the stack; nr 0 where there is a jumped one, too */
 	uint64_t sp;
 	uint32_t process; /* index + 1, 0 = not looked up yet */
 	uint32_t proven;  /* so many frames have a proven activation, outermost first */
@@ -454,7 +462,9 @@ const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsign
 uint32_t lt_machine_function(const struct rt_lifetime *lt,
 			     const struct lt_machine *m);                             /* the symbol that has the CFA */
 struct lt_thread *lt_thread_find(struct rt_lifetime *lt, uint32_t pid, uint32_t tid); /* made when new; or NULL */
-void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp);
+/* t is at the stack of use now; plain: what is known of it */
+void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, const struct lt_plain *plain,
+		   uint64_t sp);
 /* e was the last thing that t did */
 void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e, uint32_t type,
 		    int16_t delta);
@@ -503,7 +513,8 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 /* a record has its turn soon: fetches what it needs, first what tells where the rest is */
 uint64_t lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e); /* hash, 0 = not known */
 const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint64_t hash);
-void lt_inc_fetch_ledger(const struct lt_inc *inc);
+void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta);
+void lt_inc_fetch_past(const struct lt_inc *inc);
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
 void lt_incarnations_free(struct rt_lifetime *lt);
 

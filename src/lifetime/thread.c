@@ -137,10 +137,10 @@ static void see_frames(struct rt_lifetime *lt, struct lt_thread *t, const struct
  * it, too, so equal ones are counted: where they end nobody can predict. What fills up the last LT_NODES is equal to
  * none.
  */
-static uint32_t common(const struct rt_lifetime *lt, const struct lt_stack *was, const struct lt_stack *s)
+static uint32_t common(const struct rt_lifetime *lt, const struct lt_plain *was, const struct lt_plain *now)
 {
-	const uint32_t *a = &lt->nodes.data[was->nodes], *b = &lt->nodes.data[s->nodes];
-	uint32_t most = was->nr < s->nr ? was->nr : s->nr;
+	const uint32_t *a = &lt->nodes.data[was->nodes], *b = &lt->nodes.data[now->nodes];
+	uint32_t most = was->nr < now->nr ? was->nr : now->nr;
 	lt_lanes same = { 0 };
 
 	for (uint32_t i = 0; i < most; i += LT_NODES) {
@@ -171,26 +171,23 @@ static void number_frames(struct rt_lifetime *lt, struct lt_thread *t, uint32_t 
 _Static_assert(RT_STACK_MAX % LT_LANES == 0 && LT_NODES == 2 * LT_LANES, "whole lanes");
 
 /* t was last seen with a plain stack, and is again: the frames that have the same nodes are the same */
-static void see_nodes(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_stack *was, uint64_t was_sp,
-		      const struct lt_stack *s)
+static void see_nodes(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_plain *now, uint64_t sp)
 {
-	uint32_t kept = was_sp + was->outer_cfa == t->sp + s->outer_cfa ? common(lt, was, s) : 0;
+	uint32_t kept = t->sp + t->plain.outer_cfa == sp + now->outer_cfa ? common(lt, &t->plain, now) : 0;
 
-	number_frames(lt, t, kept, s->nr);
-	t->proven = t->proven < kept ? t->proven : s->nr;
-	t->nr = s->nr;
+	number_frames(lt, t, kept, now->nr);
+	t->proven = t->proven < kept ? t->proven : now->nr;
+	t->nr = now->nr;
 	t->stale = true;
 }
 
-void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp)
+/* a stack that is not plain, or not after a plain one */
+static void see_stack(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp)
 {
-	uint32_t stack = use->stack;
-	const struct lt_stack *s = stack ? &lt->stacks.data[stack - 1] : NULL, *was;
-	uint64_t was_sp = t->sp;
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
 
-	t->ended = false;
+	write_frames(lt, t);
 	if (!s || !s->nr || !s->named) {
-		write_frames(lt, t);
 		/* only what lies below sp is known to be over */
 		while (t->nr && sp && t->frames[t->nr - 1].cfa && t->frames[t->nr - 1].cfa <= sp)
 			t->nr--;
@@ -198,18 +195,26 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_
 		t->stack = t->jumped = 0;
 		return;
 	}
-	if (t->stack == stack && t->sp == sp && t->jumped == use->jumped)
-		return;
-	was = t->stack && !t->jumped && !use->jumped && s->plain ? &lt->stacks.data[t->stack - 1] : NULL;
-	if (!was || !was->plain)
-		write_frames(lt, t);
-	t->stack = stack;
+	t->stack = use->stack;
 	t->jumped = use->jumped;
 	t->sp = sp;
-	if (was && was->plain)
-		see_nodes(lt, t, was, was_sp, s);
-	else
-		see_frames(lt, t, s);
+	see_frames(lt, t, s);
+}
+
+void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, const struct lt_plain *plain,
+		   uint64_t sp)
+{
+	t->ended = false;
+	if (t->stack && t->stack == use->stack && t->sp == sp && t->jumped == use->jumped)
+		return;
+	if (plain->nr && t->plain.nr) {
+		see_nodes(lt, t, plain, sp);
+		t->stack = use->stack;
+		t->sp = sp;
+	} else {
+		see_stack(lt, t, use, sp);
+	}
+	t->plain = *plain;
 }
 
 void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e, uint32_t type,
