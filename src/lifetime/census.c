@@ -58,7 +58,10 @@ static void spread(struct rt_lifetime *lt, bool roots)
 
 void lt_census(struct rt_lifetime *lt)
 {
-	for (struct lt_inc *inc = lt->live; inc; inc = inc->older) {
+	uint32_t at = UINT32_MAX;
+	struct lt_inc *inc;
+
+	while ((inc = lt_row_older(&lt->live, &at))) {
 		inc->rooted = inc->held[RT_HOLDER_GLOBAL] || inc->held[RT_HOLDER_STACK] || inc->held[RT_HOLDER_HEAP];
 		inc->child = false;
 		inc->nobody &= !inc->rooted && !inc->held[RT_HOLDER_OBJECT];
@@ -66,7 +69,8 @@ void lt_census(struct rt_lifetime *lt)
 	forget_old(lt);
 	spread(lt, true);
 	spread(lt, false);
-	for (struct lt_inc *inc = lt->live; inc; inc = inc->older) {
+	at = UINT32_MAX;
+	while ((inc = lt_row_older(&lt->live, &at))) {
 		if (inc->census && !inc->rooted && !inc->child)
 			inc->nobody = true;
 	}

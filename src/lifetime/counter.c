@@ -51,13 +51,15 @@ static void recount(const struct lt_type *type, struct lt_inc *inc)
 static void disbelieve(struct rt_lifetime *lt, uint32_t index)
 {
 	struct lt_type *type = &lt->types.data[index];
+	uint32_t at = UINT32_MAX;
+	struct lt_inc *inc;
 
 	type->counting.off = true;
 	if (type->start_learnt) {
 		type->start = RT_START_UNKNOWN;
 		type->start_learnt = false;
 	}
-	for (struct lt_inc *inc = lt->live; inc; inc = inc->older) {
+	while ((inc = lt_row_older(&lt->live, &at))) {
 		if (inc->type == index)
 			recount(type, inc);
 	}
@@ -69,18 +71,21 @@ static uint64_t against(const struct lt_counting *c)
 	return c->differ + c->raced / 4;
 }
 
-/* the counter did what the operation before seen should have done to it, or not */
+/*
+ * The counter did what the operation before seen should have done to it, or not. Who is first in a race nobody can
+ * predict: no branches on that.
+ */
 static void step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen, bool agrees)
 {
-	bool race = inc->last_tid != seen->ev.tid && (int64_t)(seen->ev.time_ns - inc->last_ns) <= LT_RACE_NS;
+	bool race = (inc->last_tid != seen->ev.tid) & ((int64_t)(seen->ev.time_ns - inc->last_ns) <= LT_RACE_NS);
+	bool unjudged = !race & (inc->fits > -FITS) & (inc->fits < FITS);
 	struct lt_counting *c = counting_of(lt, inc);
 
 	c->agree += agrees;
-	c->differ += !agrees && !race;
-	c->raced += !agrees && race;
-	if (!race && inc->fits > -FITS && inc->fits < FITS)
-		inc->fits = (int16_t)(inc->fits + (agrees ? 1 : -1));
-	if (!c->off && !agrees && against(c) >= MANY && against(c) > 2 * c->agree)
+	c->differ += !agrees & !race;
+	c->raced += !agrees & race;
+	inc->fits = (int16_t)(inc->fits + unjudged * (agrees ? 1 : -1));
+	if (!c->off && against(c) > 2 * c->agree && against(c) >= MANY && !agrees)
 		disbelieve(lt, inc->type);
 	else if (c->off && c->agree > 2 * against(c))
 		c->off = false;
@@ -115,13 +120,8 @@ void lt_counter_step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt
 		inc->counts = false;
 		return;
 	}
-	if (inc->counts && inc->moved) {
-		/* as nearly always: what is left to be said of it */
-		if (seen->raw == inc->due && inc->fits == FITS && !counting_of(lt, inc)->off)
-			counting_of(lt, inc)->agree++;
-		else
-			step(lt, inc, seen, seen->raw == inc->due);
-	}
+	if (inc->counts && inc->moved)
+		step(lt, inc, seen, seen->raw == inc->due);
 	if (inc->nr == 1 && inc->has_new && inc->born == INT32_MIN)
 		lt_counter_birth(lt, inc, seen);
 	inc->counts = true;
@@ -158,13 +158,15 @@ static const char *births(struct rt_lifetime *lt, uint32_t index, struct rt_aren
 	struct lt_type *type = &lt->types.data[index];
 	struct lt_counting c = type->counting;
 	uint64_t born = c.born_one + c.born_zero + c.born_more + c.born_odd;
+	const struct lt_inc *inc;
+	uint32_t at = UINT32_MAX;
 
 	*ret_most = true;
 	if (c.born_odd * 2 > born)
 		return lt_printf(arena, "%llu of %llu objects began with what is no count", ULL(c.born_odd), ULL(born));
 	if (!type->start_learnt && !c.off)
 		return NULL;
-	for (const struct lt_inc *inc = lt->live; inc; inc = inc->older) {
+	while ((inc = lt_row_older(&lt->live, &at))) {
 		if (inc->type == index)
 			rest(&c, inc);
 	}

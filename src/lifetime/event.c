@@ -12,40 +12,22 @@ static int32_t count_of(const struct rt_wire_event *e)
 {
 	bool has = (e->flags & (RT_EV_COUNT_READ | RT_EV_COUNT_EXACT)) && !(e->flags & RT_EV_COUNT_FAULT);
 
-	return has && (int32_t)e->count != INT32_MIN ? (int32_t)e->count : INT32_MIN;
+	return has ? (int32_t)e->count : INT32_MIN;
 }
 
-static void fill(struct rt_lifetime *lt, const struct lt_thread *t, struct lt_seen *seen)
+static uint8_t flags_of(const struct rt_wire_event *e)
 {
-	const struct rt_wire_event *e = seen->e;
-	const struct lt_use *use = &lt->uses.data[seen->ev.use];
-
-	seen->ev.time_ns = e->head.time_ns;
-	seen->ev.tid = e->head.tid;
-	seen->ev.sp = e->sp;
-	seen->ev.op = e->head.op;
-	seen->ev.slot = seen->point->aux == RT_AUX_SLOT ? e->aux : 0;
-	seen->raw = count_of(e);
-	seen->ev.count = lt->types.data[seen->point->type].counting.off ? INT32_MIN : seen->raw;
-	seen->ev.delta = e->delta;
-	if (e->flags & RT_EV_HIDDEN)
-		seen->ev.flags |= LT_EV_HIDDEN;
-	if (e->flags & RT_EV_AT_RETURN)
-		seen->ev.flags |= LT_EV_RETURN;
-	if (!use->site)
-		return;
-	seen->ev.act = lt_thread_act(lt, t, use->machine);
-	seen->ev.up = use->up == use->machine ? seen->ev.act : lt_thread_act(lt, t, use->up);
+	return (uint8_t)((e->flags & RT_EV_HIDDEN ? LT_EV_HIDDEN : 0) |
+			 (e->flags & RT_EV_AT_RETURN ? LT_EV_RETURN : 0));
 }
 
 static void swap(struct rt_lifetime *lt, struct lt_seen *seen)
 {
 	const struct rt_wire_event *e = seen->e;
 	uint64_t *slot =
-		seen->ev.slot
-			? rt_map_put(&lt->slots,
-				     rt_key_make(seen->ev.slot, (uint64_t)e->head.pid << 32 | seen->point->type), NULL)
-			: NULL;
+		seen->ev.slot ? rt_map_put(&lt->slots,
+					   rt_key_make(seen->ev.slot, (uint64_t)e->head.pid << 32 | seen->type), NULL)
+			      : NULL;
 	uint64_t old = slot ? *slot : 0;
 
 	if (slot)
@@ -58,7 +40,7 @@ static void swap(struct rt_lifetime *lt, struct lt_seen *seen)
 		get.ev.delta = 1;
 		lt_life_operation(lt, &get);
 	}
-	if (old && lt_inc_find(lt, e->head.pid, seen->point->type, old)) {
+	if (old && lt_inc_find(lt, e->head.pid, seen->type, old)) {
 		struct rt_wire_event put = *e;
 		struct lt_seen drop = *seen;
 
@@ -75,11 +57,24 @@ static void swap(struct rt_lifetime *lt, struct lt_seen *seen)
 /* sane deltas only: a hostile record must not overflow a balance */
 static bool sane(const struct rt_wire_event *e)
 {
-	if (e->head.op == RT_OP_GET || e->head.op == RT_OP_SWAP || e->head.op == RT_OP_SINK)
-		return e->delta >= 0 && e->delta < LT_UNITS;
-	if (e->head.op == RT_OP_PUT)
-		return e->delta <= 0 && e->delta > -LT_UNITS;
-	return e->head.op > RT_OP_NONE && e->head.op < RT_OP_NR;
+	static const struct {
+		int16_t least, most;
+	} deltas[RT_OP_NR] = {
+		[RT_OP_NONE] = { 1, 0 },
+		[RT_OP_NEW] = { INT16_MIN, INT16_MAX },
+		[RT_OP_GET] = { 0, LT_UNITS - 1 },
+		[RT_OP_PUT] = { -(LT_UNITS - 1), 0 },
+		[RT_OP_FREE] = { INT16_MIN, INT16_MAX },
+		[RT_OP_SINK] = { 0, LT_UNITS - 1 },
+		[RT_OP_STEAL] = { INT16_MIN, INT16_MAX },
+		[RT_OP_SWAP] = { 0, LT_UNITS - 1 },
+		[RT_OP_MOVE] = { INT16_MIN, INT16_MAX },
+		[RT_OP_USE] = { INT16_MIN, INT16_MAX },
+	};
+
+	/* which operation it is nobody can predict: no branch on that */
+	return e->head.op < RT_OP_NR &&
+	       ((e->delta >= deltas[e->head.op].least) & (e->delta <= deltas[e->head.op].most));
 }
 
 static const struct lt_process *process_of(struct rt_lifetime *lt, struct lt_thread *t)
@@ -96,43 +91,49 @@ static const struct lt_process *process_of(struct rt_lifetime *lt, struct lt_thr
 
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
-	struct lt_seen seen = { .e = e };
 	struct lt_thread *thread = lt_thread(lt, e->head.pid, e->head.tid);
-	const struct lt_known *known;
-	struct lt_point *point;
+	const struct lt_process *process = thread ? process_of(lt, thread) : NULL;
+	const struct lt_known *known = process && sane(e) ? lt_known(lt, e) : NULL;
+	struct lt_seen seen;
 	struct lt_type *type;
+	struct lt_use *use;
 
-	seen.process = thread ? process_of(lt, thread) : NULL;
-	known = seen.process && sane(e) ? lt_known(lt, e) : NULL;
 	if (!known) {
 		lt->inconsistent++;
 		return;
 	}
-	if (known->use == UINT32_MAX || (e->stack && !known->stack)) {
-		lt->inconsistent++;
-		if (known->use == UINT32_MAX)
-			return;
-	}
-	seen.ev.use = known->use;
-	seen.point = point = &lt->points.data[known->point];
-	type = &lt->types.data[point->type];
-	point->events++;
+	type = &lt->types.data[known->type];
+	use = &lt->uses.data[known->use];
+	use->events++;
 	type->op[e->head.op]++;
-	lt->uses.data[seen.ev.use].events++;
-	type->has_new |= e->head.op == RT_OP_NEW;
-	type->has_free |= e->head.op == RT_OP_FREE;
-	lt_thread_see(lt, thread, &lt->uses.data[seen.ev.use], e->sp);
+	lt_thread_see(lt, thread, use, &known->plain, e->sp);
 	if (e->flags & RT_EV_NO_OBJECT) {
 		lt->blind++;
 		type->damaged = true;
-		lt_thread_last(lt, thread, e, point->type, 0);
+		lt_thread_last(lt, thread, e, known->type, 0);
 		return;
 	}
-	fill(lt, thread, &seen);
+	seen.e = e;
+	seen.process = process;
+	seen.type = known->type;
+	seen.raw = count_of(e);
+	seen.ev = (struct lt_event){
+		.time_ns = e->head.time_ns,
+		.slot = known->slot ? e->aux : 0,
+		.sp = e->sp,
+		.tid = e->head.tid,
+		.use = known->use,
+		.act = lt_thread_act(thread, known->machine),
+		.count = type->counting.off ? INT32_MIN : seen.raw,
+		.delta = e->delta,
+		.op = e->head.op,
+		.flags = flags_of(e),
+	};
+	seen.ev.up = known->up == known->machine ? seen.ev.act : lt_thread_act(thread, known->up);
 	type->counter |= seen.raw != INT32_MIN;
 	if (e->head.op == RT_OP_SWAP)
 		swap(lt, &seen);
 	else if (e->object)
 		lt_life_operation(lt, &seen);
-	lt_thread_last(lt, thread, e, (uint32_t)(type - lt->types.data), seen.ev.delta);
+	lt_thread_last(lt, thread, e, seen.type, seen.ev.delta);
 }

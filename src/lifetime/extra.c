@@ -254,7 +254,10 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
-	for (struct lt_inc *inc = a->lt->grave_old; inc; inc = inc->newer) {
+	struct lt_inc *inc;
+	uint32_t at = 0;
+
+	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
 		if (inc->type == type && inc->post)
 			judge(a, m, inc);
 	}

@@ -53,20 +53,28 @@ const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_
 	const struct lt_inc *inc = at ? (const struct lt_inc *)(uintptr_t)*at : NULL;
 
 	if (inc)
-		fetch(inc, offsetof(struct lt_inc, older));
+		fetch(inc, offsetof(struct lt_inc, before));
 	return inc;
 }
 
-void lt_inc_fetch_ledger(const struct lt_inc *inc)
+void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta)
 {
-	if (inc->life == LT_LIVE) {
-		if (inc->nr < inc->cap)
-			fetch(&inc->ledger[inc->nr], sizeof(*inc->ledger));
-		return;
-	}
+	bool dead = inc->life != LT_LIVE, ends = inc->balance + delta <= 0;
+
+	if (!dead && inc->nr < inc->cap)
+		fetch(&inc->ledger[inc->nr], sizeof(*inc->ledger));
+	if (dead || ends)
+		fetch(&inc->before, sizeof(*inc) - offsetof(struct lt_inc, before));
 	/* the next life at its address begins, and this one is paired */
-	fetch(&inc->older, sizeof(*inc) - offsetof(struct lt_inc, older));
-	fetch(inc->ledger, inc->nr * sizeof(*inc->ledger));
+	if (dead)
+		fetch(inc->ledger, inc->nr * sizeof(*inc->ledger));
+}
+
+void lt_inc_fetch_past(const struct lt_inc *inc)
+{
+	/* where the next life will most likely lie */
+	if (inc->life != LT_LIVE && inc->before)
+		fetch(inc->before, sizeof(*inc->before));
 }
 
 /* the life that an event is about; the hint is one that was looked up a few events before */
@@ -74,77 +82,51 @@ static struct lt_inc *find_hinted(struct rt_lifetime *lt, const struct lt_seen *
 {
 	const struct lt_inc *h = lt->hint;
 
-	if (h && h->current && h->object == seen->e->object && h->pid == seen->e->head.pid &&
-	    h->type == seen->point->type)
+	if (h && h->current && h->object == seen->e->object && h->pid == seen->e->head.pid && h->type == seen->type)
 		return (struct lt_inc *)(uintptr_t)h;
-	return lt_inc_find(lt, seen->e->head.pid, seen->point->type, seen->e->object);
-}
-
-static void list_add(struct lt_inc **newest, struct lt_inc *inc)
-{
-	inc->older = *newest;
-	inc->newer = NULL;
-	if (*newest)
-		(*newest)->newer = inc;
-	*newest = inc;
-}
-
-static void list_remove(struct lt_inc **newest, struct lt_inc *inc)
-{
-	if (inc->newer)
-		inc->newer->older = inc->older;
-	else
-		*newest = inc->older;
-	if (inc->older)
-		inc->older->newer = inc->newer;
+	return lt_inc_find(lt, seen->e->head.pid, seen->type, seen->e->object);
 }
 
 /* events that the ledgers of a dead object have room for */
 static size_t grave_events(const struct lt_inc *inc)
 {
-	return inc->cap + (inc->before ? inc->before->cap : 0u);
+	return inc->cap + (size_t)inc->before_cap;
 }
 
 static void grave_add(struct rt_lifetime *lt, struct lt_inc *inc)
 {
-	list_add(&lt->grave_new, inc);
-	if (!lt->grave_old)
-		lt->grave_old = inc;
-	lt->graves++;
+	lt_row_add(lt, &lt->graves, inc);
 	lt->grave_events += grave_events(inc);
 }
 
 static void grave_remove(struct rt_lifetime *lt, struct lt_inc *inc)
 {
-	if (lt->grave_old == inc)
-		lt->grave_old = inc->newer;
-	list_remove(&lt->grave_new, inc);
-	lt->graves--;
+	lt_row_remove(&lt->graves, inc);
 	lt->grave_events -= grave_events(inc);
 }
 
 static bool graves_exceed(const struct rt_lifetime *lt, unsigned times)
 {
-	return lt->graves > times * LT_GRAVES || lt->grave_events > times * (size_t)LT_GRAVE_EVENTS;
+	return lt->graves.nr > times * LT_GRAVES || lt->grave_events > times * (size_t)LT_GRAVE_EVENTS;
+}
+
+static void spare(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	if (inc->watched)
+		lt_watch_forget(lt, inc);
+	lt_ledger_free(lt, inc);
+	inc->current = false;
+	inc->before = lt->spare;
+	lt->spare = inc;
 }
 
 static void recycle(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	struct lt_inc *before = inc->before;
 
-	if (inc->watched)
-		lt_watch_forget(lt, inc);
-	if (before && before->watched)
-		lt_watch_forget(lt, before);
-	lt_ledger_free(lt, inc);
-	inc->current = false;
-	inc->older = lt->spare;
-	lt->spare = inc;
-	if (before) {
-		lt_ledger_free(lt, before);
-		before->older = lt->spare;
-		lt->spare = before;
-	}
+	spare(lt, inc);
+	if (before)
+		spare(lt, before);
 }
 
 /* forgets a dead object: counted in the model, its ledger goes */
@@ -162,7 +144,7 @@ static struct lt_inc *exhume(struct rt_lifetime *lt, struct lt_inc *inc)
 
 	grave_remove(lt, inc);
 	lt_shape_count(lt, inc);
-	inc->before = inc->older = inc->newer = NULL;
+	inc->before = NULL;
 	if (before)
 		recycle(lt, before);
 	return inc;
@@ -170,18 +152,17 @@ static struct lt_inc *exhume(struct rt_lifetime *lt, struct lt_inc *inc)
 
 static void trim_graves(struct rt_lifetime *lt)
 {
-	struct lt_inc *inc = lt->grave_old;
+	uint32_t at = 0;
+	struct lt_inc *inc;
 
 	/* what was used after its death is evidence and stays */
-	for (unsigned tries = 0; graves_exceed(lt, 1) && inc && tries < 64; tries++) {
-		struct lt_inc *newer = inc->newer;
-
-		if (!inc->post || graves_exceed(lt, 2)) {
-			if (lt_inc_find(lt, inc->pid, inc->type, inc->object) == inc)
-				rt_map_remove(&lt->by_object, inc_key(inc->pid, inc->type, inc->object), NULL);
-			bury(lt, inc);
-		}
-		inc = newer;
+	for (unsigned tries = 0; graves_exceed(lt, 1) && tries < 64 && (inc = lt_row_newer(&lt->graves, &at));
+	     tries++) {
+		if (inc->post && !graves_exceed(lt, 2))
+			continue;
+		if (lt_inc_find(lt, inc->pid, inc->type, inc->object) == inc)
+			rt_map_remove(&lt->by_object, inc_key(inc->pid, inc->type, inc->object), NULL);
+		bury(lt, inc);
 	}
 }
 
@@ -199,7 +180,7 @@ void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, u
 		if (!type->first_death_ns)
 			type->first_death_ns = time_ns;
 	}
-	list_remove(&lt->live, inc);
+	lt_row_remove(&lt->live, inc);
 	grave_add(lt, inc);
 	trim_graves(lt);
 }
@@ -210,7 +191,7 @@ static void resurrect(struct rt_lifetime *lt, struct lt_inc *inc)
 	struct lt_type *type = lt_inc_type(lt, inc);
 
 	grave_remove(lt, inc);
-	list_add(&lt->live, inc);
+	lt_row_add(lt, &lt->live, inc);
 	inc->life = LT_LIVE;
 	inc->soft = false;
 	type->died--;
@@ -234,8 +215,8 @@ static bool does_not_fit(const struct lt_inc *inc, bool births_seen)
 struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen, bool has_new)
 {
 	const struct rt_wire_event *e = seen->e;
-	struct lt_type *type = &lt->types.data[seen->point->type];
-	uint64_t *at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
+	struct lt_type *type = &lt->types.data[seen->type];
+	uint64_t *at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->type, e->object), NULL);
 	struct lt_inc *inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL, *past = NULL;
 	bool shaky;
 
@@ -247,7 +228,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 			lt_counter_end(lt, inc);
 		lt_life_incomplete(lt, inc);
 		lt_life_end(lt, inc, LT_LOST, e->head.time_ns);
-		at = rt_map_get(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object));
+		at = rt_map_get(&lt->by_object, inc_key(e->head.pid, seen->type, e->object));
 		inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL;
 	}
 	shaky = inc && does_not_fit(inc, has_new);
@@ -255,17 +236,21 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 		inc->current = false;
 	if (inc && !inc->post) /* evidence stays in the graveyard */
 		past = exhume(lt, inc);
-	at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->point->type, e->object), NULL);
+	at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->type, e->object), NULL);
 	inc = lt->spare;
 	if (inc)
-		lt->spare = inc->older;
+		lt->spare = inc->before;
 	else
 		inc = rt_arena_alloc(&lt->arena, sizeof(*inc));
 	if (!at || !inc)
 		return NULL;
-	*inc = (struct lt_inc){ .object = e->object, .pid = e->head.pid, .type = seen->point->type };
+	*inc = (struct lt_inc){ .object = e->object, .pid = e->head.pid, .type = seen->type };
 	inc->current = true;
 	inc->before = past;
+	inc->before_cap = past ? past->cap : 0;
+	/* memory is mostly used again for what works as long */
+	if (past)
+		lt_ledger_begin(lt, inc, past->nr);
 	inc->serial = ++type->objects;
 	inc->birth_ns = e->head.time_ns;
 	inc->has_new = has_new;
@@ -274,7 +259,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	inc->inherited = !has_new && (seen->process->forked || (e->flags & RT_EV_INHERITED));
 	inc->attached = !has_new && seen->process->attached;
 	*at = (uintptr_t)inc;
-	list_add(&lt->live, inc);
+	lt_row_add(lt, &lt->live, inc);
 	if (lt->watch)
 		lt_watch_begin(lt, inc);
 	return inc;
@@ -297,7 +282,8 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 	inc->last_tid = seen->ev.tid;
 	inc->last_ns = seen->ev.time_ns;
 	inc->balance += seen->ev.delta;
-	if (inc->balance > 0 || seen->ev.delta >= 0 || !inc->known)
+	/* a get or a put, nobody can predict; that it is the last put, is rare */
+	if ((inc->balance > 0) | (seen->ev.delta >= 0) | !inc->known)
 		return;
 	inc->soft = !audited;
 	lt_inc_type(lt, inc)->put_deaths++;
@@ -386,6 +372,7 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 	const struct lt_type *type = lt_inc_type(lt, inc);
 	/* what the allocator leaves in freed memory is mostly far above any count */
 	bool sane = count > 0 && count <= 2 * type->max_count + 8;
+	bool frees = type->has_free || type->op[RT_OP_FREE];
 
 	if (seen->ev.op == RT_OP_FREE && !inc->freed) {
 		inc->freed = true;
@@ -397,7 +384,7 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 	/* the put that a wrapper calls, after the wrapper's own event */
 	if (lt_nest_merge(lt, inc, &seen->ev))
 		return;
-	if (inc->life == LT_DEAD && !inc->freed && inc->soft && (sane || (count == INT32_MIN && type->has_free))) {
+	if (inc->life == LT_DEAD && !inc->freed && inc->soft && (sane || (count == INT32_MIN && frees))) {
 		resurrect(lt, inc);
 		apply(lt, inc, seen);
 		return;
@@ -518,7 +505,7 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 
 static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
 {
-	struct lt_type *type = &lt->types.data[seen->point->type];
+	struct lt_type *type = &lt->types.data[seen->type];
 	int32_t count = seen->ev.count;
 
 	if (inc && inc->life == LT_LIVE && life_adopt(lt, inc, seen))

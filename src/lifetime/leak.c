@@ -233,14 +233,16 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
 	struct survivors s = { 0 };
+	uint32_t newest = UINT32_MAX, oldest = 0;
+	struct lt_inc *inc;
 	bool ok = true;
 
-	for (struct lt_inc *inc = a->lt->live; inc && ok; inc = inc->older) {
+	while (ok && (inc = lt_row_older(&a->lt->live, &newest))) {
 		if (inc->type == type)
 			ok = collect_one(a, &s, inc, m);
 	}
 	/* freed while references were open: a sweep at the end frees leaks, too */
-	for (struct lt_inc *inc = a->lt->grave_old; inc && ok; inc = inc->newer) {
+	while (ok && (inc = lt_row_newer(&a->lt->graves, &oldest))) {
 		if (inc->type == type && inc->forced && !inc->post)
 			ok = collect_one(a, &s, inc, m);
 	}

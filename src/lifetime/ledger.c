@@ -10,9 +10,14 @@
 
 #include "lifetime/state.h"
 
+enum {
+	BLOCK_LEAST = 8,       /* events */
+	BLOCK_BEGIN_MOST = 64, /* what a life may begin with */
+};
+
 static unsigned size_class(uint32_t cap)
 {
-	return (unsigned)__builtin_ctz(cap) - 3;
+	return (unsigned)__builtin_ctz(cap) - (unsigned)__builtin_ctz(BLOCK_LEAST);
 }
 
 static struct lt_event *block_new(struct rt_lifetime *lt, uint32_t cap)
@@ -40,6 +45,16 @@ void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc)
 		block_free(lt, inc->ledger, inc->cap);
 	inc->ledger = NULL;
 	inc->nr = inc->cap = 0;
+}
+
+void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t events)
+{
+	uint32_t cap = BLOCK_LEAST;
+
+	while (cap * 2 < events && cap < BLOCK_BEGIN_MOST)
+		cap *= 2;
+	inc->ledger = block_new(lt, cap);
+	inc->cap = inc->ledger ? (uint16_t)cap : 0;
 }
 
 /* pairs of one activation in the middle go; returns how many events went */
@@ -111,7 +126,7 @@ static void remember(struct lt_inc *inc)
 
 static bool make_room(struct rt_lifetime *lt, struct lt_inc *inc)
 {
-	uint32_t cap = inc->cap ? inc->cap * 2u : 8;
+	uint32_t cap = inc->cap ? inc->cap * 2u : BLOCK_LEAST;
 	struct lt_event *bigger;
 
 	if (inc->nr < inc->cap)

@@ -7,8 +7,8 @@
 /* An event with all that was looked up for it. Pointers are valid until tables grow. */
 struct lt_seen {
 	const struct rt_wire_event *e;
-	const struct lt_point *point;
 	const struct lt_process *process;
+	uint32_t type; /* index */
 	struct lt_event ev;
 	int32_t raw; /* the count as read, also where it is not believed (then ev.count is INT32_MIN) */
 };

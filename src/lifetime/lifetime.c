@@ -17,6 +17,7 @@ struct rt_error *rt_lifetime_create(const struct rt_lifetime_options *options, s
 	if (!lt)
 		return rt_error_nomem();
 	lt->namer = namer;
+	lt->newest_turn.newer = lt->newest_turn.older = &lt->newest_turn;
 	lt->history = options && options->history ? options->history : 8;
 	lt->strict = options && options->strict;
 	lt->watch = options ? options->watch : NULL;
@@ -78,6 +79,8 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_map_deinit(&lt->thread_by_id);
 	rt_map_deinit(&lt->by_object);
 	rt_map_deinit(&lt->slots);
+	free(lt->live.lives);
+	free(lt->graves.lives);
 	lt_watch_deinit(lt);
 	lt_order_free(lt);
 	rt_arena_deinit(&lt->answer);
@@ -85,14 +88,11 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	free(lt);
 }
 
-/* numbers of one producer follow each other; what came late was counted as missing before */
-static void check_seq(struct rt_lifetime *lt, uint32_t seq)
+/* the first record of a producer, or one that does not follow the one before; what came late was counted as missing */
+static void jump_seq(struct lt_producer *p, uint32_t id, uint32_t n)
 {
-	uint32_t id = seq >> RT_SEQ_BITS, n = seq & RT_SEQ_MASK, ahead;
-	struct lt_producer *p = &lt->producers[id];
+	uint32_t ahead;
 
-	if (!seq)
-		return;
 	if (!p->seen) {
 		p->seen = true;
 		p->next = (n + 1) & RT_SEQ_MASK;
@@ -107,6 +107,18 @@ static void check_seq(struct rt_lifetime *lt, uint32_t seq)
 	} else if (p->missing) {
 		p->missing--;
 	}
+}
+
+/* numbers of one producer follow each other */
+static void check_seq(struct rt_lifetime *lt, uint32_t seq)
+{
+	uint32_t id = seq >> RT_SEQ_BITS, n = seq & RT_SEQ_MASK;
+	struct lt_producer *p = &lt->producers[id];
+
+	if (seq && p->seen && p->next == n)
+		p->next = (n + 1) & RT_SEQ_MASK;
+	else if (seq)
+		jump_seq(p, id, n);
 }
 
 static bool take_loss(struct rt_lifetime *lt, const struct rt_wire_loss *r)
@@ -159,14 +171,10 @@ static bool take_part(struct rt_lifetime *lt, const struct rt_wire_part *r)
 	return true;
 }
 
-struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire_head *r)
+static bool take_other(struct rt_lifetime *lt, const struct rt_wire_head *r)
 {
 	bool ok = true;
 
-	check_seq(lt, r->seq);
-	if (r->time_ns && (!lt->first_ns || r->time_ns < lt->first_ns))
-		lt->first_ns = r->time_ns;
-	lt->last_ns = r->time_ns > lt->last_ns ? r->time_ns : lt->last_ns;
 	switch (r->kind) {
 	case RT_WIRE_TYPE:
 		ok = lt_type_record(lt, (const struct rt_wire_type *)(const void *)r);
@@ -190,10 +198,6 @@ struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire
 	case RT_WIRE_PART:
 		ok = take_part(lt, (const struct rt_wire_part *)(const void *)r);
 		break;
-	case RT_WIRE_EVENT:
-		lt->events++;
-		ok = lt_order_push(lt, r);
-		break;
 	case RT_WIRE_FORK:
 	case RT_WIRE_EXEC:
 	case RT_WIRE_EXIT:
@@ -206,7 +210,25 @@ struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire
 	default:
 		break;
 	}
-	return ok ? NULL : rt_error_nomem();
+	return ok;
+}
+
+struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire_head *r)
+{
+	bool ok;
+
+	check_seq(lt, r->seq);
+	/* 0 is none, and the largest less 1 */
+	if (r->time_ns - 1 < lt->first_ns - 1)
+		lt->first_ns = r->time_ns;
+	lt->last_ns = r->time_ns > lt->last_ns ? r->time_ns : lt->last_ns;
+	if (r->kind == RT_WIRE_EVENT) {
+		lt->events++;
+		ok = lt_order_push(lt, r);
+	} else {
+		ok = take_other(lt, r);
+	}
+	return ok && !lt->nomem ? NULL : rt_error_nomem();
 }
 
 static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
@@ -241,7 +263,7 @@ static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
 			t->ended = true;
 			t->nr = t->proven = 0;
 			t->stale = false;
-			t->stack = 0;
+			t->stack = t->plain.nr = 0;
 		}
 		break;
 	case RT_WIRE_MARK:
@@ -309,8 +331,11 @@ void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r)
 void rt_lifetime_live(struct rt_lifetime *lt, uint32_t pid, bool (*visit)(const struct rt_live *live, void *arg),
 		      void *arg)
 {
+	const struct lt_inc *inc;
+	uint32_t at = UINT32_MAX;
+
 	lt_order_flush(lt);
-	for (const struct lt_inc *inc = lt->live; inc; inc = inc->older) {
+	while ((inc = lt_row_older(&lt->live, &at))) {
 		const struct lt_type *type = lt_inc_type(lt, inc);
 		struct rt_live live = { inc->object,        type->id,          type->counter_offset,
 					type->counter_size, type->object_size, inc->serial,

@@ -83,33 +83,36 @@ static bool same_kind(const struct lt_event *old, const struct lt_event *ev)
 }
 
 /*
- * The index in the ledger of the last event that this thread did, of those that are looked back through; -1: none.
- * All of them are compared: where a loop would end nobody can predict.
+ * How many events ago this thread did its last one, of those that are looked back through; 0: none of them is its own.
+ * All are compared: where a loop would end nobody can predict.
  */
-static int last_of(const struct lt_inc *inc, uint32_t tid)
+static uint32_t last_of(const struct lt_inc *inc, uint32_t tid)
 {
-	uint32_t same = 0, oldest = inc->nr % LT_RECENT, by_age;
+	const lt_lanes bit = { 1, 2, 4, 8 };
+	lt_lanes own = (lt_lanes_load(inc->recent.tid) == (int32_t)tid) & bit;
+	uint32_t oldest = inc->nr % LT_RECENT, by_place, by_age;
 
-#pragma GCC unroll 8
-	for (unsigned i = 0; i < LT_RECENT; i++)
-		same |= (uint32_t)(inc->recent.tid[i] == tid) << i;
+	own |= (lt_lanes_load(inc->recent.tid + LT_LANES) == (int32_t)tid) & (bit << LT_LANES);
+	by_place = (uint32_t)(own[0] | own[1] | own[2] | own[3]);
 	/* the newest is the highest bit */
-	by_age = (same | same << LT_RECENT) >> oldest & ((1u << LT_RECENT) - 1);
-	return by_age ? inc->nr - LT_RECENT + 31 - __builtin_clz(by_age) : -1;
+	by_age = (by_place | by_place << LT_RECENT) >> oldest & ((1u << LT_RECENT) - 1);
+	return by_age ? LT_RECENT - (31 - (uint32_t)__builtin_clz(by_age)) : 0;
 }
+
+_Static_assert(LT_RECENT == 2 * LT_LANES, "all are compared");
 
 bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)
 {
-	int last = last_of(inc, ev->tid);
+	uint32_t ago = last_of(inc, ev->tid);
 	struct lt_event *old;
 	uint8_t op;
 
-	if (last < 0)
+	if (!ago || ago > inc->nr)
 		return false;
-	op = inc->recent.op[last % LT_RECENT];
+	op = inc->recent.op[(inc->nr - ago) % LT_RECENT];
 	if (op != ev->op && op != RT_OP_SINK)
 		return false;
-	old = &inc->ledger[last];
+	old = &inc->ledger[inc->nr - ago];
 	if (!same_kind(old, ev))
 		return false;
 	/* the wrapper came first: the count must not have moved between the two */

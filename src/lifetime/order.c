@@ -13,10 +13,12 @@
 
 enum {
 	LOOK = 512, /* waiting records that are looked through for one object */
+	AHEAD = 64, /* more than any of these; a power of two */
 	AHEAD_RECORD = 40,
 	AHEAD_FIRST = 24,
 	AHEAD_LIFE = 16,
 	AHEAD_LEDGER = 8,
+	AHEAD_PAST = 3,
 };
 
 /* A record that waits. It stays where it is until it was told. */
@@ -27,19 +29,25 @@ union lt_waiting {
 	struct rt_wire_held held;
 };
 
+_Static_assert(LT_WINDOW % AHEAD == 0, "both rings go round together");
 _Static_assert(sizeof(union lt_waiting) == LT_LINE, "a record that waits is one cache line");
 
 /* Its turn: this is what is kept in order. */
 struct turn {
 	uint64_t time_ns;
-	uint64_t hash;             /* of the object, 0 = not known yet */
-	const struct lt_inc *hint; /* its life, as it was a few records before; NULL = not known */
-	uint32_t place;            /* in waiting[] */
+	uint32_t place; /* in waiting[] */
+};
+
+/* What was found out about one of the next records. One that comes late moves those behind it: all of it is a guess. */
+struct ahead {
+	uint64_t hash;            /* of the object, 0 = not known yet */
+	const struct lt_inc *inc; /* its life, as it was a few records before; NULL = not known */
 };
 
 struct lt_window {
 	union lt_waiting waiting[LT_WINDOW];
 	struct turn turns[LT_WINDOW]; /* a ring, sorted by time */
+	struct ahead ahead[AHEAD];    /* of the turn with that index, modulo AHEAD */
 	uint32_t first, nr;
 	uint16_t free[LT_WINDOW]; /* places, LT_WINDOW - nr of them */
 };
@@ -54,6 +62,11 @@ static const union lt_waiting *waiting_at(const struct lt_window *w, uint32_t i)
 	return &w->waiting[w->turns[(w->first + i) & (LT_WINDOW - 1)].place];
 }
 
+static struct ahead *ahead_at(struct lt_window *w, uint32_t i)
+{
+	return &w->ahead[(w->first + i) & (AHEAD - 1)];
+}
+
 /*
  * Objects lie all over the memory, and an event needs three places that follow
  * from each other. They are fetched some records ahead, one after the other; and
@@ -62,32 +75,38 @@ static const union lt_waiting *waiting_at(const struct lt_window *w, uint32_t i)
 static void fetch(const struct rt_lifetime *lt, struct lt_window *w)
 {
 	const union lt_waiting *r;
-	struct turn *t;
+	struct ahead *a;
 
 	if (w->nr <= AHEAD_RECORD)
 		return;
 	__builtin_prefetch(waiting_at(w, AHEAD_RECORD));
 	r = waiting_at(w, AHEAD_FIRST);
-	turn_at(w, AHEAD_FIRST)->hash = r->head.kind == RT_WIRE_EVENT ? lt_inc_fetch_first(lt, &r->event) : 0;
-	t = turn_at(w, AHEAD_LIFE);
-	t->hint = t->hash ? lt_inc_fetch(lt, &w->waiting[t->place].event, t->hash) : NULL;
-	t = turn_at(w, AHEAD_LEDGER);
-	if (t->hint)
-		lt_inc_fetch_ledger(t->hint);
+	a = ahead_at(w, AHEAD_FIRST);
+	a->hash = r->head.kind == RT_WIRE_EVENT ? lt_inc_fetch_first(lt, &r->event) : 0;
+	a = ahead_at(w, AHEAD_LIFE);
+	if (a->hash)
+		a->inc = lt_inc_fetch(lt, &waiting_at(w, AHEAD_LIFE)->event, a->hash);
+	a = ahead_at(w, AHEAD_LEDGER);
+	if (a->inc)
+		lt_inc_fetch_ledger(a->inc, waiting_at(w, AHEAD_LEDGER)->event.delta);
+	a = ahead_at(w, AHEAD_PAST);
+	if (a->inc)
+		lt_inc_fetch_past(a->inc);
 }
 
 static void pop(struct rt_lifetime *lt)
 {
 	struct lt_window *w = lt->window;
-	struct turn t = *turn_at(w, 0);
-	const union lt_waiting *r = &w->waiting[t.place];
+	uint32_t place = turn_at(w, 0)->place;
+	const union lt_waiting *r = &w->waiting[place];
 
+	lt->hint = ahead_at(w, 0)->inc;
+	*ahead_at(w, 0) = (struct ahead){ 0 };
 	w->first = (w->first + 1) & (LT_WINDOW - 1);
 	w->nr--;
 	/* nothing is put into the window while a record is told: it stays as it is */
-	w->free[LT_WINDOW - 1 - w->nr] = (uint16_t)t.place;
+	w->free[LT_WINDOW - 1 - w->nr] = (uint16_t)place;
 	fetch(lt, w);
-	lt->hint = t.hint;
 	if (r->head.kind)
 		lt_dispatch(lt, &r->head);
 }
@@ -99,6 +118,7 @@ static struct lt_window *window_new(void)
 	if (!w)
 		return NULL;
 	w->first = w->nr = 0;
+	memset(w->ahead, 0, sizeof(w->ahead));
 	for (uint32_t i = 0; i < LT_WINDOW; i++)
 		w->free[i] = (uint16_t)i;
 	return w;

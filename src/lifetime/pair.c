@@ -11,40 +11,6 @@
 
 enum { BASE_MAX = 32 };
 
-static void add(struct lt_units *u, unsigned ev, uint32_t site, bool opens, int times)
-{
-	for (int i = 0; i < times; i++) {
-		if (u->nr == LT_UNITS_MAX) {
-			u->cut = true;
-			return;
-		}
-		u->u[u->nr++] = (struct lt_unit){ .site = site, .mate = -1, .ev = (uint16_t)ev, .opens = opens };
-	}
-}
-
-static void expand(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
-{
-	const struct lt_type *type = lt_inc_type(lt, inc);
-	int base = inc->base > BASE_MAX ? BASE_MAX : inc->base;
-
-	ret->nr = 0;
-	ret->cut = inc->folded || base < inc->base;
-	add(ret, LT_NO_EVENT, LT_NOWHERE, true, base);
-	for (uint32_t i = 0; i < inc->nr; i++) {
-		const struct lt_event *e = &inc->ledger[i];
-		uint32_t used = lt->uses.data[e->use].site, site = used ? used : LT_NOWHERE;
-
-		if (e->op == RT_OP_NEW)
-			add(ret, i, site, true, type->flags & RT_TYPE_HEAP_ONLY ? 1 : inc->start);
-		if (e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES))
-			add(ret, i, site, false, 1);
-		if (e->flags & LT_EV_TRANSFER)
-			add(ret, i, site, true, 1);
-		if (e->delta)
-			add(ret, i, site, e->delta > 0, e->delta > 0 ? e->delta : -e->delta);
-	}
-}
-
 static void marry(struct lt_units *u, unsigned a, unsigned b)
 {
 	u->u[a].mate = (int16_t)b;
@@ -78,46 +44,134 @@ static int certain(const struct rt_lifetime *lt, const struct lt_inc *inc, const
 
 enum { NONE = LT_UNITS_MAX };
 
-/* The open references, newest first, linked through their units: mostly the newest is the one that ends. */
-struct openers {
-	uint16_t newest; /* NONE: there is none */
-	uint16_t older[LT_UNITS_MAX];
-	uint32_t act[LT_UNITS_MAX], up[LT_UNITS_MAX]; /* of their events, which lie far apart */
+/* Numbers that were seen: who asks for one that was not is spared the search, mostly. */
+struct filter {
+	uint64_t bits[8];
 };
 
-static void openers_add(struct openers *o, const struct lt_inc *inc, const struct lt_units *u, unsigned unit)
+static void filter_add(struct filter *f, uint32_t number)
 {
-	const struct lt_event *e = event_of(inc, &u->u[unit]);
-
-	o->older[unit] = o->newest;
-	o->act[unit] = e ? e->act : 0;
-	o->up[unit] = e ? e->up : 0;
-	o->newest = (uint16_t)unit;
+	f->bits[number / 64 % 8] |= UINT64_C(1) << number % 64;
 }
 
-/* the link that leads to the opener that closer c ends for sure, NULL: none */
+static bool filter_has(const struct filter *f, uint32_t number)
+{
+	return f->bits[number / 64 % 8] >> number % 64 & 1;
+}
+
+/* A reference that is open: what its event says, which lies far apart, and who took it. */
+struct opener {
+	uint32_t act, up;
+	uint32_t function; /* of the site, 0 = unknown */
+	uint16_t older;    /* index of the unit; NONE: there is none */
+};
+
+/* The open references, newest first, linked: mostly the newest is the one that ends. By the index of their units. */
+struct openers {
+	uint16_t newest;
+	struct filter acts;
+	struct opener of[LT_UNITS_MAX];
+};
+
+/* the link that leads to the opener that closer c, by this function, ends for sure; NULL: none */
 static uint16_t *certain_opener(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *u,
-				struct openers *openers, const struct lt_unit *c)
+				struct openers *openers, const struct lt_unit *c, uint32_t function)
 {
 	const struct lt_event *ec = event_of(inc, c);
-	uint32_t function = lt_site_function(lt, c->site);
 	uint16_t *best = NULL, *link = &openers->newest;
 	int best_sure = 0, most;
 
 	/* by its activation alone no closer is surer than 2 */
 	most = !ec ? 0 : ec->slot || (ec->flags & LT_EV_TRANSFER) ? 3 : ec->act && function ? 2 : 0;
-	for (; *link != NONE && best_sure < most; link = &openers->older[*link]) {
+	if (most == 2 && !filter_has(&openers->acts, ec->act))
+		return NULL;
+	for (; *link != NONE && best_sure < most; link = &openers->of[*link].older) {
+		const struct opener *o = &openers->of[*link];
 		int sure;
 
-		if (most == 2 && openers->act[*link] != ec->act && openers->up[*link] != ec->act)
+		if (most == 2 && o->act != ec->act && o->up != ec->act)
 			continue;
-		sure = certain(lt, inc, &u->u[*link], ec, function);
+		sure = most == 2 && o->function == function ? 2 : certain(lt, inc, &u->u[*link], ec, function);
 		if (sure > best_sure) {
 			best_sure = sure;
 			best = link;
 		}
 	}
 	return best;
+}
+
+/* a life as units, and what of it is certain */
+struct pairing {
+	const struct rt_lifetime *lt;
+	const struct lt_inc *inc;
+	struct lt_units *units;
+	struct openers openers;
+};
+
+/* the next unit: event number ev of the ledger opens or closes a reference */
+static void add(struct pairing *p, unsigned ev, const struct lt_use *use, bool opens)
+{
+	struct lt_units *units = p->units;
+	unsigned n = units->nr;
+	struct lt_unit *u = &units->u[n];
+	const struct lt_event *e;
+	uint16_t *link;
+
+	if (n == LT_UNITS_MAX) {
+		units->cut = true;
+		return;
+	}
+	*u = (struct lt_unit){
+		.site = use && use->site ? use->site : LT_NOWHERE, .mate = -1, .ev = (uint16_t)ev, .opens = opens
+	};
+	units->nr = n + 1;
+	units->left++;
+	if (opens) {
+		e = event_of(p->inc, u);
+		p->openers.of[n] =
+			(struct opener){ e ? e->act : 0, e ? e->up : 0, use ? use->function : 0, p->openers.newest };
+		p->openers.newest = (uint16_t)n;
+		filter_add(&p->openers.acts, p->openers.of[n].act);
+		filter_add(&p->openers.acts, p->openers.of[n].up);
+		return;
+	}
+	link = certain_opener(p->lt, p->inc, units, &p->openers, u, use ? use->function : 0);
+	if (!link)
+		return;
+	marry(units, *link, n);
+	*link = p->openers.of[*link].older;
+	units->left -= 2;
+}
+
+static void add_times(struct pairing *p, unsigned ev, const struct lt_use *use, bool opens, int times)
+{
+	for (int i = 0; i < times; i++)
+		add(p, ev, use, opens);
+}
+
+static void pair_certain(struct pairing *p)
+{
+	const struct lt_inc *inc = p->inc;
+	int base = inc->base > BASE_MAX ? BASE_MAX : inc->base;
+	bool heap = lt_inc_type(p->lt, inc)->flags & RT_TYPE_HEAP_ONLY;
+
+	p->openers.newest = NONE;
+	p->openers.acts = (struct filter){ 0 };
+	p->units->nr = p->units->left = 0;
+	p->units->cut = inc->folded || base < inc->base;
+	add_times(p, LT_NO_EVENT, NULL, true, base);
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+		const struct lt_use *use = &p->lt->uses.data[e->use];
+
+		if (e->op == RT_OP_NEW)
+			add_times(p, i, use, true, heap ? 1 : inc->start);
+		if (e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES))
+			add(p, i, use, false);
+		if (e->flags & LT_EV_TRANSFER)
+			add(p, i, use, true);
+		add_times(p, i, use, e->delta > 0, e->delta > 0 ? e->delta : -e->delta);
+	}
 }
 
 /* where the frame of the site's function stands, 0 = unknown */
@@ -146,12 +200,21 @@ static int likely(const struct rt_lifetime *lt, const struct lt_inc *inc, const 
 	return frame && frame == frame_of(lt, eo) ? 2 : 1;
 }
 
+static void add_path(const struct rt_lifetime *lt, struct filter *functions, uint32_t site)
+{
+	const struct lt_site *s = lt_site(lt, site);
+
+	for (uint32_t i = 0; i < s->nr; i++)
+		filter_add(functions, lt_src(lt, s->src[i])->function);
+}
+
 /* marries what is likely at least so much; returns how many units */
 static unsigned pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *u, int least)
 {
 	uint16_t open[LT_UNITS_MAX];
 	uint32_t tid[LT_UNITS_MAX];
 	unsigned nr = 0, married = 0;
+	struct filter functions = { 0 }; /* that open references went through */
 
 	for (unsigned c = 0; c < u->nr; c++) {
 		const struct lt_event *e = event_of(inc, &u->u[c]);
@@ -162,10 +225,13 @@ static unsigned pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc
 		if (u->u[c].opens) {
 			open[nr] = (uint16_t)c;
 			tid[nr++] = e->tid;
+			add_path(lt, &functions, u->u[c].site);
 			continue;
 		}
 		function = lt_site_function(lt, u->u[c].site);
-		for (unsigned i = nr; function && i-- > 0;) {
+		if (!function || !filter_has(&functions, function))
+			continue;
+		for (unsigned i = nr; i-- > 0;) {
 			if (tid[i] != e->tid || likely(lt, inc, &u->u[open[i]], &u->u[c], function) < least)
 				continue;
 			marry(u, open[i], c);
@@ -181,59 +247,55 @@ static unsigned pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc
 
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
 {
-	struct openers openers;
-	unsigned left;
+	struct pairing p;
 
-	openers.newest = NONE;
-	expand(lt, inc, ret);
-	left = ret->nr;
-	for (unsigned c = 0; c < ret->nr; c++) {
-		uint16_t *link;
-
-		if (ret->u[c].opens) {
-			openers_add(&openers, inc, ret, c);
-			continue;
-		}
-		link = certain_opener(lt, inc, ret, &openers, &ret->u[c]);
-		if (!link)
-			continue;
-		marry(ret, *link, c);
-		*link = openers.older[*link];
-		left -= 2;
-	}
+	p.lt = lt;
+	p.inc = inc;
+	p.units = ret;
+	pair_certain(&p);
 	/* a deep recursion leaves more than can be matched: what is likely is taken as certain */
-	for (int least = 2; least && left > LT_UNITS; least--)
-		left -= pair_as_likely(lt, inc, ret, least);
+	for (int least = 2; least && ret->left > LT_UNITS; least--)
+		ret->left -= pair_as_likely(lt, inc, ret, least);
 }
 
-static uint8_t number_of(uint32_t *seen, unsigned *nr, uint32_t what)
+/* Numbers by first sight. */
+struct sights {
+	struct filter filter;
+	uint32_t seen[LT_UNITS];
+	uint8_t nr;
+};
+
+static uint8_t number_of(struct sights *s, uint32_t what)
 {
-	for (unsigned i = 0; i < *nr; i++) {
-		if (seen[i] == what)
+	for (unsigned i = 0; filter_has(&s->filter, what) && i < s->nr; i++) {
+		if (s->seen[i] == what)
 			return (uint8_t)(i + 1);
 	}
-	seen[(*nr)++] = what;
-	return (uint8_t)*nr;
+	filter_add(&s->filter, what);
+	s->seen[s->nr++] = what;
+	return s->nr;
 }
 
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
 		  struct lt_mark ret[LT_UNITS], uint16_t unit_of[LT_UNITS])
 {
-	uint32_t threads[LT_UNITS], acts[LT_UNITS];
-	unsigned n = 0, nr_threads = 0, nr_acts = 0;
+	struct sights threads, acts;
+	unsigned n = 0;
 
+	if (units->left > LT_UNITS)
+		return LT_UNITS + 1;
+	threads.filter = acts.filter = (struct filter){ 0 };
+	threads.nr = acts.nr = 0;
 	for (unsigned i = 0; i < units->nr; i++) {
 		const struct lt_unit *u = &units->u[i];
 		const struct lt_event *e = event_of(inc, u);
 
 		if (u->mate >= 0)
 			continue;
-		if (n == LT_UNITS)
-			return LT_UNITS + 1;
 		ret[n] = (struct lt_mark){ .site = u->site, .opens = u->opens };
 		ret[n].is_new = e && e->op == RT_OP_NEW;
-		ret[n].thread = e ? number_of(threads, &nr_threads, e->tid) : 0;
-		ret[n].act = e && e->act ? number_of(acts, &nr_acts, e->act) : 0;
+		ret[n].thread = e ? number_of(&threads, e->tid) : 0;
+		ret[n].act = e && e->act ? number_of(&acts, e->act) : 0;
 		if (unit_of)
 			unit_of[n] = (uint16_t)i;
 		n++;

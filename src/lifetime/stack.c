@@ -140,22 +140,22 @@ static bool name_nodes(struct rt_lifetime *lt, struct lt_stack *s)
 	}
 	if (s->cut || !s->nr)
 		return true;
-	s->outer_cfa = m[s->nr - 1].cfa;
-	s->nodes = (uint32_t)lt->nodes.len;
+	s->plain.outer_cfa = m[s->nr - 1].cfa;
+	s->plain.nodes = (uint32_t)lt->nodes.len;
 	for (uint32_t i = s->nr; i-- > 0;) {
 		node.function = lt_machine_function(lt, &m[i]);
-		node.below = (uint64_t)s->outer_cfa - m[i].cfa;
+		node.below = (uint64_t)s->plain.outer_cfa - m[i].cfa;
 		node.outer = rt_intern_bytes(&lt->node_ids, &node, sizeof(node));
 		node.caller_pc = m[i].pc;
 		if (!node.outer || !rt_vec_push(&lt->nodes, node.outer))
 			return false;
 	}
 	/* numbers that no node and no other stack has */
-	while ((lt->nodes.len - s->nodes) % LT_NODES) {
+	while ((lt->nodes.len - s->plain.nodes) % LT_NODES) {
 		if (!rt_vec_push(&lt->nodes, UINT32_MAX - (uint32_t)(s - lt->stacks.data)))
 			return false;
 	}
-	s->plain = true;
+	s->plain.nr = s->nr;
 	return true;
 }
 
@@ -309,6 +309,7 @@ static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_n
 			break;
 	}
 	use->site = site_intern(lt, &site);
+	use->function = lt_site_function(lt, use->site);
 	return use->site != 0;
 }
 
@@ -345,34 +346,32 @@ size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, str
 	return flat.nr < max ? flat.nr : max;
 }
 
-/* LT_KNOWN is 2^12 */
-static uint32_t known_hash(const struct rt_wire_event *e)
+const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
-	return (e->stack * 0x9e3779b1u ^ e->point * 0x85ebca6bu ^ e->head.pid * 0xc2b2ae35u) >> 20;
-}
+	struct lt_known *k = lt_known_place(lt, e), now = { e->head.pid, e->stack, e->point };
+	const struct lt_point *point = lt_point(lt, e->point);
+	const struct lt_use *use;
+	uint32_t stack;
 
-static bool is_known(const struct lt_known *k, const struct rt_wire_event *e)
-{
-	return k->wire_point == e->point && k->wire_stack == e->stack && k->pid == e->head.pid && e->point;
-}
-
-const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_event *e)
-{
-	struct lt_known *k = &lt->known[known_hash(e)], now = { e->head.pid, e->stack, e->point, 0, 0, 0 };
-	const struct lt_point *point;
-
-	if (is_known(k, e))
-		return k;
-	point = lt_point(lt, e->point);
 	if (!point)
 		return NULL;
-	now.stack = lt_stack_find(lt, e->head.pid, e->stack);
-	now.point = (uint32_t)(point - lt->points.data);
-	now.use = lt_use_find(lt, now.stack, now.point, e->head.pid, e->head.time_ns);
-	*k = now;
+	stack = lt_stack_find(lt, e->head.pid, e->stack);
+	now.use = lt_use_find(lt, stack, (uint32_t)(point - lt->points.data), e->head.pid, e->head.time_ns);
+	if (now.use == UINT32_MAX)
+		return NULL;
 	/* what was not found may be told later */
-	if (now.use == UINT32_MAX || (e->stack && !now.stack))
-		k->wire_point = 0;
+	if (e->stack && !stack) {
+		lt->inconsistent++;
+		now.wire_point = 0;
+	}
+	use = &lt->uses.data[now.use];
+	now.type = point->type;
+	now.machine = use->site ? use->machine : LT_GONE;
+	now.up = use->site ? use->up : LT_GONE;
+	if (use->stack && !use->jumped)
+		now.plain = lt->stacks.data[use->stack - 1].plain;
+	now.slot = point->aux == RT_AUX_SLOT;
+	*k = now;
 	return k;
 }
 

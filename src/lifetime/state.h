@@ -7,6 +7,7 @@
  *   type.c         types, points, processes
  *   order.c        puts records into the order of time
  *   incarnation.c  one life of one object, and its ledger; audit.c: its counter
+ *   row.c          the living, and the graves
  *   counter.c      is what is read as the counter one?
  *   nest.c         events that tell of one operation twice
  *   pair.c         references that are closed beyond doubt
@@ -16,6 +17,8 @@
  *   finding.c      groups and words; verdict.c, trust.c: the answer
  */
 #pragma once
+
+#include <string.h>
 
 #include "base/intern.h"
 #include "base/map.h"
@@ -54,14 +57,19 @@ struct lt_machine {
 	bool is_site;
 };
 
+/* A whole stack of which each frame's CFA is known. */
+struct lt_plain {
+	uint32_t nr;        /* frames; 0: the stack is none of these */
+	uint32_t nodes;     /* lt_state.nodes, outermost first, in whole LT_NODES */
+	uint32_t outer_cfa; /* of the outermost frame, minus sp */
+};
+
 struct lt_stack {
 	uint32_t pid;
 	uint32_t first, nr; /* lt_state.machines */
-	uint32_t nodes;     /* lt_state.nodes, outermost first, in whole LT_NODES; only where plain */
-	uint32_t outer_cfa; /* of the outermost frame, minus sp */
-	bool cut;           /* does not reach the outermost frame */
+	struct lt_plain plain;
+	bool cut; /* does not reach the outermost frame */
 	bool named;
-	bool plain; /* whole, and each frame's CFA is known */
 };
 
 /*
@@ -74,10 +82,13 @@ struct lt_node {
 	uint64_t below; /* bytes below the outermost frame */
 };
 
-/* What an event's numbers were looked up to be. */
+/* What an event's numbers were looked up to be, and what nearly each event asks of that. */
 struct lt_known {
 	uint32_t pid, wire_stack, wire_point; /* as the event has them; point 0 = empty */
-	uint32_t stack, point, use;           /* stack id; indexes */
+	uint32_t use, type;                   /* indexes */
+	struct lt_plain plain;                /* nr 0: its stack is not plain, or the function of frame 0 jumped on */
+	uint8_t machine, up;                  /* as in lt_use; LT_GONE where it has no site */
+	bool slot;                            /* aux of its events is a slot */
 };
 
 /*
@@ -96,6 +107,7 @@ enum { LT_GONE = 255, LT_JUMPED = 254 };
 struct lt_use {
 	uint32_t stack, point; /* index */
 	uint32_t site;
+	uint32_t function;   /* of the innermost function of the site (lt_src.function), 0 = unknown */
 	uint32_t jumped;     /* src id of the function that frame 0 called and that jumped to the API, 0 = none */
 	uint8_t machine, up; /* machine frames of path[0] and of the last of the path; LT_GONE or LT_JUMPED */
 	uint64_t events;
@@ -105,7 +117,8 @@ struct lt_point {
 	uint32_t id, type; /* index of the type */
 	uint32_t name;
 	uint64_t function; /* ELF address */
-	uint64_t events, hits, dropped;
+	uint64_t events;   /* as of the last verdict */
+	uint64_t hits, dropped;
 	uint8_t op;
 	uint8_t aux;
 	uint16_t flags;
@@ -181,8 +194,9 @@ struct lt_inc {
 	bool nobody;      /* and found no pointer */
 	bool final_known; /* final was read */
 
-	struct lt_inc *older, *newer; /* in the graveyard, or in the list of the living */
-	struct lt_inc *before;        /* the dead object at this address before it, with its ledger; owned */
+	struct lt_inc *before; /* the dead object at this address before it, with its ledger; owned */
+	uint32_t place;        /* in the row of the living, or of the graves */
+	uint16_t before_cap;
 	uint64_t serial;
 	uint64_t birth_ns, end_ns;
 	uint64_t doubt_ns;
@@ -208,8 +222,15 @@ struct lt_inc {
 	int64_t final;    /* the counter at the end */
 };
 
+/* Lives in the order in which they came; who leaves, leaves a hole: his neighbours lie far apart in memory. */
+struct lt_row {
+	struct lt_inc **lives;
+	uint32_t first, end; /* of those in use; all others are holes */
+	uint32_t nr, room;
+};
+
 _Static_assert(sizeof(struct lt_inc) == 4 * LT_LINE, "a life is four cache lines");
-_Static_assert(offsetof(struct lt_inc, older) == 2 * LT_LINE, "and its events need two of them");
+_Static_assert(offsetof(struct lt_inc, before) == 2 * LT_LINE, "and its events need two of them");
 
 /* A dead object with what was closed for sure taken out. */
 struct lt_shape {
@@ -236,7 +257,8 @@ enum { LT_NO_EVENT = 0xffff, LT_UNITS_MAX = 1024 };
 
 struct lt_units {
 	unsigned nr;
-	bool cut; /* there were more */
+	unsigned left; /* without a partner */
+	bool cut;      /* there were more */
 	struct lt_unit u[LT_UNITS_MAX];
 };
 
@@ -288,8 +310,8 @@ struct lt_type {
 	bool damaged;      /* events of the type are missing */
 	bool miscounted;   /* what was read as its counter is none: as damaged */
 	struct lt_counting counting;
-	bool unarmed; /* some function of the type is not probed: only the counter tells what it did */
-	bool has_new, has_free;
+	bool unarmed;           /* some function of the type is not probed: only the counter tells what it did */
+	bool has_free;          /* the free function is probed, it was said */
 	bool shared;            /* some object was worked on by more than one thread */
 	struct rt_map exact;    /* (get site, put site) -> index of pairs */
 	RT_VEC(uint64_t) pairs; /* closed in one activation, dead objects */
@@ -317,9 +339,15 @@ struct lt_frame {
 	uint32_t function;
 };
 
+/* A place in the ring of threads by their last events; older of the head is the newest. */
+struct lt_turn {
+	struct lt_turn *newer, *older;
+};
+
 struct lt_thread {
 	uint32_t pid, tid, nr;  /* nr: frames, outermost first */
 	uint32_t stack, jumped; /* jumped: src id of the innermost frame, which is not in the stack; 0 = none */
+	struct lt_plain plain;  /* of the stack; nr 0 where there is a jumped one, too */
 	uint64_t sp;
 	uint32_t process; /* index + 1, 0 = not looked up yet */
 	uint32_t proven;  /* so many frames have a proven activation, outermost first */
@@ -329,8 +357,8 @@ struct lt_thread {
 	uint64_t last_ns, last_object;
 	uint32_t last_type; /* index */
 	int16_t last_delta;
-	struct lt_thread *newer, *older; /* by their last events */
-	uint32_t act[RT_STACK_MAX];      /* activations of the frames, outermost first */
+	struct lt_turn turn;
+	uint32_t act[RT_STACK_MAX]; /* activations of the frames, outermost first */
 	struct lt_frame frames[RT_STACK_MAX];
 };
 
@@ -390,7 +418,7 @@ struct rt_lifetime {
 	RT_VEC(struct rt_wire_loss *) losses;
 	RT_VEC(struct lt_holder) holders;
 	struct rt_map type_by_id, point_by_id, process_by_pid, thread_by_id;
-	struct lt_thread *newest_thread;
+	struct lt_turn newest_turn; /* the head of the ring */
 	uint32_t next_act;
 
 	struct lt_window *window; /* made with the first record that has to wait */
@@ -399,13 +427,14 @@ struct rt_lifetime {
 	struct rt_map by_object;   /* (object, pid and type) -> struct lt_inc */
 	struct rt_map slots;       /* (slot, pid and type) -> object that a swap left there */
 	const struct lt_inc *hint; /* of the event whose turn it is */
-	struct lt_inc *live, *grave_new, *grave_old, *spare;
-	uint32_t graves;
+	struct lt_row live, graves;
+	struct lt_inc *spare;  /* linked by before */
 	size_t grave_events;   /* that their ledgers have room for */
 	void *spare_ledger[8]; /* by size class */
 
 	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
 	bool cut, untraced, gaps, given;
+	bool nomem;
 	bool began_earlier, goes_on; /* this is one file of several: what came before, or comes behind, is in others */
 	uint32_t part;               /* number of the first file that was read, 0 = the only one */
 	const char *earlier;         /* names of the files before it */
@@ -423,17 +452,19 @@ bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r);
 uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id); /* index + 1, 0 = unknown */
 /* the use of (stack, point), made when new; UINT32_MAX: out of memory */
 uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
-/* what the event's numbers stand for: the known entry (point, stack and use as above), NULL: no such point */
-const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_event *e);
+/* what the event's numbers stand for, by asking the tables; NULL: no such point, or out of memory */
+const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wire_event *e);
 /* all source frames of a use, innermost first, functions without a frame of their own included; at most max */
 size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, struct rt_frame *ret, size_t max);
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level); /* "" unknown */
 
 /* thread.c */
 uint32_t lt_machine_function(const struct rt_lifetime *lt,
-			     const struct lt_machine *m); /* the symbol that has the CFA */
-struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid);
-void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp);
+			     const struct lt_machine *m);                             /* the symbol that has the CFA */
+struct lt_thread *lt_thread_find(struct rt_lifetime *lt, uint32_t pid, uint32_t tid); /* made when new; or NULL */
+/* t is at the stack of use now; plain: what is known of it */
+void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, const struct lt_plain *plain,
+		   uint64_t sp);
 /* e was the last thing that t did */
 void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e, uint32_t type,
 		    int16_t delta);
@@ -446,9 +477,6 @@ void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, co
 /* threads of the process of inc that did something in the last LT_FLIGHT_NS, but nothing since since_ns; at most max */
 unsigned lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
 			  uint64_t since_ns, unsigned max);
-/* activation of machine frame number m (or LT_JUMPED) of the stack that was seen last, 0 = not proven */
-uint32_t lt_thread_act(const struct rt_lifetime *lt, const struct lt_thread *t, unsigned m);
-
 /* type.c */
 bool lt_type_record(struct rt_lifetime *lt, const struct rt_wire_type *r);
 bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r);
@@ -485,7 +513,8 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 /* a record has its turn soon: fetches what it needs, first what tells where the rest is */
 uint64_t lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e); /* hash, 0 = not known */
 const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint64_t hash);
-void lt_inc_fetch_ledger(const struct lt_inc *inc);
+void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta);
+void lt_inc_fetch_past(const struct lt_inc *inc);
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
 void lt_incarnations_free(struct rt_lifetime *lt);
 
@@ -495,7 +524,17 @@ void lt_observe_moved(struct rt_lifetime *lt, const struct lt_inc *inc, const st
 		      const struct lt_event *outer);
 void lt_observe_end(struct rt_lifetime *lt, const struct lt_inc *inc);
 
+/* row.c */
+void lt_row_add(struct rt_lifetime *lt, struct lt_row *row, struct lt_inc *inc); /* sets lt->nomem */
+void lt_row_remove(struct lt_row *row, struct lt_inc *inc);
+/* the next life at or after *pos (0: the oldest), NULL at the end; it may be removed meanwhile */
+struct lt_inc *lt_row_newer(const struct lt_row *row, uint32_t *pos);
+/* the next one before *pos (UINT32_MAX: the newest), NULL at the end */
+struct lt_inc *lt_row_older(const struct lt_row *row, uint32_t *pos);
+
 /* ledger.c */
+/* makes room for a life of as many events, most likely */
+void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t events);
 struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc);
@@ -534,6 +573,19 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
 		  struct lt_mark ret[LT_UNITS], uint16_t unit_of[LT_UNITS]);
 
+/* Four numbers at once. */
+typedef int32_t lt_lanes __attribute__((vector_size(16)));
+
+enum { LT_LANES = 4 };
+
+static inline lt_lanes lt_lanes_load(const uint32_t *from)
+{
+	lt_lanes to;
+
+	memcpy(&to, from, sizeof(to));
+	return to;
+}
+
 static inline const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id)
 {
 	static const struct lt_src nothing;
@@ -566,6 +618,48 @@ static inline bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, u
 			return true;
 	}
 	return false;
+}
+
+/* where the thread is remembered, for the next event; LT_THREADS_KNOWN is 2^8 */
+static inline struct lt_thread **lt_thread_known(struct rt_lifetime *lt, uint32_t pid, uint32_t tid)
+{
+	return &lt->threads_known[(tid * 0x9e3779b1u ^ pid) >> 24];
+}
+
+/* made when new; NULL: out of memory */
+static inline struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid)
+{
+	struct lt_thread *t = *lt_thread_known(lt, pid, tid);
+
+	return t && t->tid == tid && t->pid == pid ? t : lt_thread_find(lt, pid, tid);
+}
+
+/* activation of machine frame number m (or LT_JUMPED, LT_GONE) of the stack that was seen last, 0 = not proven */
+static inline uint32_t lt_thread_act(const struct lt_thread *t, unsigned m)
+{
+	if (m == LT_JUMPED)
+		m = t->jumped ? 0 : LT_GONE;
+	else if (t->jumped)
+		m++;
+	if (!t->stack || m >= t->nr)
+		return 0;
+	m = t->nr - 1 - m;
+	return m < t->proven ? t->act[m] : 0;
+}
+
+/* where what is known of such events is remembered; LT_KNOWN is 2^12 */
+static inline struct lt_known *lt_known_place(struct rt_lifetime *lt, const struct rt_wire_event *e)
+{
+	return &lt->known[(e->stack * 0x9e3779b1u ^ e->point * 0x85ebca6bu ^ e->head.pid * 0xc2b2ae35u) >> 20];
+}
+
+static inline const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_event *e)
+{
+	const struct lt_known *k = lt_known_place(lt, e);
+
+	if (k->wire_point == e->point && k->wire_stack == e->stack && k->pid == e->head.pid && e->point)
+		return k;
+	return lt_known_find(lt, e);
 }
 
 static inline struct lt_type *lt_inc_type(const struct rt_lifetime *lt, const struct lt_inc *inc)

@@ -15,15 +15,11 @@
 
 enum { THREADS_MAX = 1024 }; /* threads that are looked at for operations under way */
 
-struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid)
+struct lt_thread *lt_thread_find(struct rt_lifetime *lt, uint32_t pid, uint32_t tid)
 {
-	struct lt_thread **known = &lt->threads_known[(tid * 0x9e3779b1u ^ pid) >> 24]; /* LT_THREADS_KNOWN is 2^8 */
-	struct lt_thread *t = *known;
-	uint64_t *p;
+	uint64_t *p = rt_map_put(&lt->thread_by_id, rt_key_make(pid, tid), NULL);
+	struct lt_thread *t;
 
-	if (t && t->tid == tid && t->pid == pid)
-		return t;
-	p = rt_map_put(&lt->thread_by_id, rt_key_make(pid, tid), NULL);
 	if (!p)
 		return NULL;
 	t = (struct lt_thread *)(uintptr_t)*p;
@@ -33,9 +29,10 @@ struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid)
 			return NULL;
 		t->pid = pid;
 		t->tid = tid;
+		t->turn.newer = t->turn.older = &t->turn;
 		*p = (uintptr_t)t;
 	}
-	*known = t;
+	*lt_thread_known(lt, pid, tid) = t;
 	return t;
 }
 
@@ -140,44 +137,57 @@ static void see_frames(struct rt_lifetime *lt, struct lt_thread *t, const struct
  * it, too, so equal ones are counted: where they end nobody can predict. What fills up the last LT_NODES is equal to
  * none.
  */
-static uint32_t common(const struct rt_lifetime *lt, const struct lt_stack *was, const struct lt_stack *s)
+static uint32_t common(const struct rt_lifetime *lt, const struct lt_plain *was, const struct lt_plain *now)
 {
-	const uint32_t *a = &lt->nodes.data[was->nodes], *b = &lt->nodes.data[s->nodes];
-	uint32_t most = was->nr < s->nr ? was->nr : s->nr, same = 0;
+	const uint32_t *a = &lt->nodes.data[was->nodes], *b = &lt->nodes.data[now->nodes];
+	uint32_t most = was->nr < now->nr ? was->nr : now->nr;
+	lt_lanes same = { 0 };
 
-	for (uint32_t i = 0; i < most; i += LT_NODES, a += LT_NODES, b += LT_NODES) {
-		for (uint32_t k = 0; k < LT_NODES; k++)
-			same += a[k] == b[k];
+	for (uint32_t i = 0; i < most; i += LT_NODES) {
+		same -= lt_lanes_load(a + i) == lt_lanes_load(b + i); /* true is -1 */
+		same -= lt_lanes_load(a + i + LT_LANES) == lt_lanes_load(b + i + LT_LANES);
 	}
-	return same;
+	return (uint32_t)(same[0] + same[1] + same[2] + same[3]);
 }
 
-/* t was last seen with a plain stack, and is again: the frames that have the same nodes are the same */
-static void see_nodes(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_stack *was, uint64_t was_sp,
-		      const struct lt_stack *s)
+/* The first `kept` of nr frames are the same run as before; the others get new numbers, each the one behind its
+ * caller's.
+ */
+static void number_frames(struct rt_lifetime *lt, struct lt_thread *t, uint32_t kept, uint32_t nr)
 {
-	uint32_t at = was_sp + was->outer_cfa == t->sp + s->outer_cfa ? common(lt, was, s) : 0, act = lt->next_act;
+	const uint32_t base = lt->next_act + 1 - kept;
+	lt_lanes place = { 0, 1, 2, 3 };
 
-	if (t->proven > at)
-		t->proven = at;
-	if (t->proven == at)
-		t->proven = s->nr;
-	for (; at < s->nr; at++)
-		t->act[at] = ++act;
-	lt->next_act = act;
-	t->nr = s->nr;
+	for (uint32_t at = 0; at < nr; at += LT_LANES) {
+		lt_lanes keep = place < (int32_t)kept, new = place + (int32_t)base, now;
+
+		now = (lt_lanes_load(t->act + at) & keep) | (new & ~keep);
+		memcpy(t->act + at, &now, sizeof(now));
+		place += LT_LANES;
+	}
+	lt->next_act += nr - kept;
+}
+
+_Static_assert(RT_STACK_MAX % LT_LANES == 0 && LT_NODES == 2 * LT_LANES, "whole lanes");
+
+/* t was last seen with a plain stack, and is again: the frames that have the same nodes are the same */
+static void see_nodes(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_plain *now, uint64_t sp)
+{
+	uint32_t kept = t->sp + t->plain.outer_cfa == sp + now->outer_cfa ? common(lt, &t->plain, now) : 0;
+
+	number_frames(lt, t, kept, now->nr);
+	t->proven = t->proven < kept ? t->proven : now->nr;
+	t->nr = now->nr;
 	t->stale = true;
 }
 
-void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp)
+/* a stack that is not plain, or not after a plain one */
+static void see_stack(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp)
 {
-	uint32_t stack = use->stack;
-	const struct lt_stack *s = stack ? &lt->stacks.data[stack - 1] : NULL, *was;
-	uint64_t was_sp = t->sp;
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
 
-	t->ended = false;
+	write_frames(lt, t);
 	if (!s || !s->nr || !s->named) {
-		write_frames(lt, t);
 		/* only what lies below sp is known to be over */
 		while (t->nr && sp && t->frames[t->nr - 1].cfa && t->frames[t->nr - 1].cfa <= sp)
 			t->nr--;
@@ -185,60 +195,61 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_
 		t->stack = t->jumped = 0;
 		return;
 	}
-	if (t->stack == stack && t->sp == sp && t->jumped == use->jumped)
-		return;
-	was = t->stack && !t->jumped && !use->jumped && s->plain ? &lt->stacks.data[t->stack - 1] : NULL;
-	if (!was || !was->plain)
-		write_frames(lt, t);
-	t->stack = stack;
+	t->stack = use->stack;
 	t->jumped = use->jumped;
 	t->sp = sp;
-	if (was && was->plain)
-		see_nodes(lt, t, was, was_sp, s);
-	else
-		see_frames(lt, t, s);
+	see_frames(lt, t, s);
 }
 
-uint32_t lt_thread_act(const struct rt_lifetime *lt, const struct lt_thread *t, unsigned m)
+void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, const struct lt_plain *plain,
+		   uint64_t sp)
 {
-	if (m == LT_JUMPED)
-		m = t->jumped ? 0 : LT_GONE;
-	else if (t->jumped)
-		m++;
-	if (!t->stack || m >= t->nr)
-		return 0;
-	m = t->nr - 1 - m;
-	return m < t->proven ? t->act[m] : 0;
+	t->ended = false;
+	if (t->stack && t->stack == use->stack && t->sp == sp && t->jumped == use->jumped)
+		return;
+	if (plain->nr && t->plain.nr) {
+		see_nodes(lt, t, plain, sp);
+		t->stack = use->stack;
+		t->sp = sp;
+	} else {
+		see_stack(lt, t, use, sp);
+	}
+	t->plain = *plain;
 }
 
 void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e, uint32_t type,
 		    int16_t delta)
 {
+	struct lt_turn *newest = &lt->newest_turn, *turn = &t->turn;
+
 	t->last_ns = e->head.time_ns;
 	t->last_object = e->object;
 	t->last_type = type;
 	t->last_delta = delta;
-	if (lt->newest_thread == t)
-		return;
-	if (t->newer)
-		t->newer->older = t->older;
-	if (t->older)
-		t->older->newer = t->newer;
-	t->newer = NULL;
-	t->older = lt->newest_thread;
-	if (t->older)
-		t->older->newer = t;
-	lt->newest_thread = t;
+	turn->newer->older = turn->older;
+	turn->older->newer = turn->newer;
+	turn->newer = newest;
+	turn->older = newest->older;
+	turn->older->newer = turn;
+	newest->older = turn;
+}
+
+/* the thread whose turn it is, NULL at the end of the ring */
+static const struct lt_thread *thread_of(const struct rt_lifetime *lt, const struct lt_turn *turn)
+{
+	if (turn == &lt->newest_turn)
+		return NULL;
+	return (const struct lt_thread *)(const void *)((const char *)turn - offsetof(struct lt_thread, turn));
 }
 
 void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
 		      int64_t *ret_less, int64_t *ret_more)
 {
-	const struct lt_thread *t = lt->newest_thread;
+	const struct lt_thread *t = thread_of(lt, lt->newest_turn.older);
 
 	*ret_less = *ret_more = 0;
 	for (unsigned n = 0; t && n < THREADS_MAX && (int64_t)(e->head.time_ns - t->last_ns) <= LT_FLIGHT_NS;
-	     n++, t = t->older) {
+	     n++, t = thread_of(lt, t->turn.older)) {
 		if (t->pid != inc->pid || t->tid == e->head.tid || t->ended || t->last_object != inc->object ||
 		    t->last_type != inc->type || t->last_ns < inc->birth_ns)
 			continue;
@@ -259,10 +270,10 @@ void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, co
 unsigned lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
 			  uint64_t since_ns, unsigned max)
 {
-	const struct lt_thread *t = lt->newest_thread;
+	const struct lt_thread *t = thread_of(lt, lt->newest_turn.older);
 	unsigned silent = 0;
 
-	for (unsigned n = 0; t && n < THREADS_MAX && silent < max; n++, t = t->older) {
+	for (unsigned n = 0; t && n < THREADS_MAX && silent < max; n++, t = thread_of(lt, t->turn.older)) {
 		if ((int64_t)(e->head.time_ns - t->last_ns) > LT_FLIGHT_NS)
 			break;
 		silent += t->pid == inc->pid && t->tid != e->head.tid && !t->ended && t->last_ns < since_ns;

@@ -37,11 +37,22 @@ static void running(struct lt_answer *a)
 	}
 }
 
+/* an event is counted at its stack and point: what each point got follows */
+static void count_points(struct rt_lifetime *lt)
+{
+	for (size_t i = 0; i < lt->points.len; i++)
+		lt->points.data[i].events = 0;
+	for (size_t i = 0; i < lt->uses.len; i++)
+		lt->points.data[lt->uses.data[i].point].events += lt->uses.data[i].events;
+}
+
 static void judge(struct lt_answer *a)
 {
 	struct rt_lifetime *lt = a->lt;
+	uint32_t oldest = 0;
+	struct lt_inc *inc;
 
-	for (struct lt_inc *inc = lt->grave_old; inc; inc = inc->newer)
+	while ((inc = lt_row_newer(&lt->graves, &oldest)))
 		lt_shape_count(lt, inc);
 	lt_census(lt);
 	running(a);
@@ -110,6 +121,9 @@ static bool fill_findings(struct lt_answer *a, struct rt_verdict *v)
 
 static bool fill_types(struct lt_answer *a, struct rt_verdict *v)
 {
+	uint32_t newest = UINT32_MAX;
+	const struct lt_inc *inc;
+
 	v->types = ALLOC(a, a->lt->types.len, struct rt_type_count);
 	v->alive = ALLOC(a, a->alive.len, struct rt_alive);
 	if (!v->types || !v->alive)
@@ -128,7 +142,7 @@ static bool fill_types(struct lt_answer *a, struct rt_verdict *v)
 				c->leaked += v->findings[j].objects;
 		}
 	}
-	for (const struct lt_inc *inc = a->lt->live; inc; inc = inc->older)
+	while ((inc = lt_row_older(&a->lt->live, &newest)))
 		v->types[inc->type].live++;
 	for (size_t i = 0; i < a->alive.len; i++) {
 		const struct lt_alive *from = &a->alive.data[i];
@@ -220,6 +234,7 @@ struct rt_error *rt_lifetime_verdict(struct rt_lifetime *lt, const struct rt_ver
 	bool ok;
 
 	lt_order_flush(lt);
+	count_points(lt);
 	rt_arena_deinit(&lt->answer);
 	v = rt_arena_alloc(&lt->answer, sizeof(*v));
 	/* trust first: what is missing decides what may be said */

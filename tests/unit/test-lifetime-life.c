@@ -468,6 +468,96 @@ TEST(live_objects_for_the_census)
 	story_end(&s);
 }
 
+enum { MANY = 6000, SHORT = 4000, STAYS = 20 }; /* every STAYS-th of MANY stays, or every second of these */
+
+struct crowd {
+	unsigned seen[MANY], others;
+};
+
+static bool see_live(const struct rt_live *live, void *arg)
+{
+	struct crowd *crowd = arg;
+	uint64_t i = live->object / 0x40 - 1;
+
+	if (i < MANY)
+		crowd->seen[i]++;
+	else
+		crowd->others++;
+	return true;
+}
+
+/*
+ * Most of many lives end, in any order, then there are many short ones, and half of those that stayed end: the others
+ * are told, each once.
+ */
+TEST(many_end_and_few_stay)
+{
+	_cleanup_free_ char *events = NULL;
+	struct crowd crowd = { .others = 0 };
+	struct story s;
+	size_t size;
+	FILE *f = open_memstream(&events, &size);
+
+	assert_non_null(f);
+	for (unsigned i = 0; i < MANY; i++)
+		fprintf(f, "new obj 0x%x main@a.c:1\n", (i + 1) * 0x40);
+	for (unsigned i = 0, which = 0; i < MANY; i++, which = (which + 2357) % MANY) {
+		if (which % STAYS)
+			fprintf(f, "put obj 0x%x main@a.c:2\n", (which + 1) * 0x40);
+	}
+	for (unsigned i = MANY; i < MANY + SHORT; i++)
+		fprintf(f, "new obj 0x%x main@a.c:1\nput obj 0x%x main@a.c:2\n", (i + 1) * 0x40, (i + 1) * 0x40);
+	for (unsigned i = 0; i < MANY; i += 2 * STAYS)
+		fprintf(f, "put obj 0x%x main@a.c:2\n", (i + 1) * 0x40);
+	assert_int_equal(fclose(f), 0);
+	s = story_run(events, NULL);
+	rt_lifetime_live(s.lifetime, 0, see_live, &crowd);
+	assert_int_equal(crowd.others, 0);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(crowd.seen[i], i % (2 * STAYS) == STAYS);
+	assert_int_equal(s.verdict->types[0].incarnations, MANY + SHORT);
+	assert_int_equal(s.verdict->types[0].live, MANY / STAYS / 2);
+	story_end(&s);
+}
+
+static bool any(void *arg, const char *type, uint64_t serial, uint64_t object)
+{
+	return true;
+}
+
+/* what g took itself is closed by g for certain; what a constructor took and handed up to f, by f */
+TEST(certain_pairs)
+{
+	static const struct rt_watch watch = { .wants = any };
+	struct story s = story_run("new obj 0x20 main@a.c:7 via=obj_copy\n"
+				   "put obj 0x20 main@a.c:8 count=1\n"
+				   "new obj 0x10 main@a.c:1\n"
+				   "get obj 0x10 main;f@a.c:2;obj_copy@a.c:30 count=1\n"
+				   "get obj 0x10 main;f@a.c:3;g@a.c:13 count=2\n"
+				   "put obj 0x10 main;f@a.c:3;g@a.c:14 count=3\n"
+				   "put obj 0x10 main;f@a.c:5 count=2\n"
+				   "put obj 0x10 main@a.c:6 count=1\nexit 0\n",
+				   &(struct rt_lifetime_options){ .watch = &watch });
+	const struct rt_watched_event *e = s.verdict->watched[1].events;
+
+	assert_int_equal(s.verdict->watched_count, 2);
+	assert_int_equal(s.verdict->watched[1].event_count, 6);
+	assert_int_equal(e[1].mate, 4);
+	assert_int_equal(e[2].mate, 3);
+	assert_int_equal(e[3].mate, 2);
+	assert_int_equal(e[4].mate, 1);
+	story_end(&s);
+}
+
+/* thread 0 is a thread: what a short life has not seen yet is not its */
+TEST(thread_0)
+{
+	lives("tid=0\nnew obj 0x10 main@a.c:1\nget obj 0x10 main;f@a.c:2 count=1\nput obj 0x10 main;f@a.c:3 count=2\n"
+	      "tid=7\nget obj 0x10 main;g@a.c:2 count=1\ntid=0\nput obj 0x10 main;g@a.c:3 count=2\n"
+	      "put obj 0x10 main@a.c:4 count=1\nexit 0\n",
+	      1, 0);
+}
+
 /* no limit is asserted: machines differ */
 TEST(speed)
 {
