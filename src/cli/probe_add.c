@@ -10,7 +10,7 @@
 #include "engine/tracefs.h"
 #include "report/words.h"
 
-enum { OPT_PARTIAL = 0x1000 };
+enum { OPT_PARTIAL = 0x1000, OPT_ALL_PLACES };
 
 static const struct argp_option own[] = {
 	{ "exec", 'x', "FILE", 0, "the program or library", 1 },
@@ -18,6 +18,8 @@ static const struct argp_option own[] = {
 	{ "definition", 'D', NULL, 0, "add: print the lines of uprobe_events, define nothing", 1 },
 	{ "force", 'f', NULL, 0, "take another name where one is taken; hook returns that exceptions may pass", 1 },
 	{ "partial", OPT_PARTIAL, NULL, 0, "leave out places where an argument cannot be told, and say so", 1 },
+	{ "all-places", OPT_ALL_PLACES, NULL, 0, "of a line: each place where code of it begins, not only the first",
+	  1 },
 	{ "quiet", 'q', NULL, 0, "no notes on stderr", 1 },
 	{ 0 },
 };
@@ -41,6 +43,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'q':
 		options->common.quiet = true;
+		return 0;
+	case OPT_ALL_PLACES:
+		options->all_places = true;
 		return 0;
 	case OPT_PARTIAL:
 		options->partial = true;

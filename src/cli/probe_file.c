@@ -158,6 +158,7 @@ struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options, cons
 					    .source = source,
 					    .source_arg = ret,
 					    .partial = options->partial,
+					    .all_places = options->all_places,
 					    .returns_anyway = options->force };
 	for (size_t i = 0; i < count; i++) {
 		RT_TRY(rt_answer_request(&ret->requests[i], &module, &ret->answers[i]));

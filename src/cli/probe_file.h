@@ -10,7 +10,7 @@
 struct rt_probe_options {
 	struct rt_options common; /* first: argp hands it on */
 	const char *file;         /* -x */
-	bool dry_run, definition, force, partial;
+	bool dry_run, definition, force, partial, all_places;
 };
 
 /* One line of uprobe_events. Strings belong to the plan. */

@@ -22,6 +22,7 @@ struct rt_answer_module {
 	const char *(*source)(void *arg, const char *path);
 	void *source_arg;
 	bool partial;        /* leave out places where an argument cannot be told (with a note), rather than fail */
+	bool all_places;     /* of a line, rather than the first of each instance */
 	bool returns_anyway; /* hook returns that exceptions may pass by */
 };
 

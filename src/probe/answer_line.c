@@ -166,7 +166,9 @@ static struct rt_error *add(struct rows *r, const struct found *f, size_t others
 	place.key = rt_answer_text(b, "%s:%s:%u", place.function ? place.function : "", f->row.file, f->row.line);
 	/* a line that is counted twice each time would be as wrong as one that is missed on one way: say it */
 	if (others)
-		rt_answer_note(b, "%s: code of line %u begins at %zu more place%s of it; the first is probed",
+		rt_answer_note(b,
+			       "%s: code of line %u begins at %zu more place%s of it; the first is probed "
+			       "(--all-places: each)",
 			       rt_answer_where(b, &place), f->row.line, others, others == 1 ? "" : "s");
 	return rt_answer_add(b, &place);
 }
@@ -201,11 +203,13 @@ static struct rt_error *add_all(struct rows *r)
 		return nothing(r);
 	qsort(r->list.data, r->list.len, sizeof(*r->list.data), by_place);
 	for (size_t i = 0; i < r->list.len;) {
-		size_t next = i + 1;
+		size_t next = i + 1, others = 0;
 
-		while (next < r->list.len && same_place(&r->list.data[i], &r->list.data[next]))
-			next++;
-		RT_TRY(add(r, &r->list.data[i], next - i - 1));
+		for (; !r->b->module->all_places && next < r->list.len &&
+		       same_place(&r->list.data[i], &r->list.data[next]);
+		     next++)
+			others += r->list.data[next].row.addr.v != r->list.data[next - 1].row.addr.v;
+		RT_TRY(add(r, &r->list.data[i], others));
 		i = next;
 	}
 	return NULL;

@@ -128,6 +128,17 @@ class Probed(unittest.TestCase):
                 perf = subprocess.run(['perf', 'probe', '-q', '-x', str(program), '-D', definition], capture_output=True, text=True, check=True)
                 self.assertEqual(sorted(ours.splitlines()), sorted(perf.stdout.splitlines()))
 
+    def test_places_of_a_line(self):
+        """The head of a loop begins before it and at its end: perf probes both, we the first, and say so."""
+        program = live.program('probed', 'gcc', BUILDS[0][1])
+        perf = subprocess.run(['perf', 'probe', '-q', '-x', str(program), '-D', 'work:5'], capture_output=True, text=True, check=True)
+        each = call('probe', 'show', '--all-places', '-x', program, 'work:5')
+        self.assertEqual(sorted(each.stdout.splitlines()), sorted(perf.stdout.splitlines()))
+        self.assertEqual(each.stdout.count('\n'), 2)
+        first = call('probe', 'show', '-x', program, 'work:5')
+        self.assertEqual(first.stdout, each.stdout.splitlines(keepends=True)[0])
+        self.assertIn('begins at 1 more place of it', first.stderr)
+
     def test_names(self):
         """Names clash within a group only; a taken one gets a number, or is refused when it was told."""
         one, two = live.program('probed', 'gcc', ('-g', '-O2')), live.program('probed', 'gcc', ('-g', '-O0'))
