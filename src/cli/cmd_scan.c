@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* scan: which get/put families would be traced, module by module, and how sure that is. */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -8,7 +7,9 @@
 #include "cli/command.h"
 #include "cli/failure.h"
 #include "cli/file.h"
+#include "cli/listing.h"
 #include "cli/options.h"
+#include "cli/root.h"
 #include "maps/maps.h"
 #include "probe/scan.h"
 #include "report/json_writer.h"
@@ -21,7 +22,6 @@ static const struct argp_option own[] = {
 	{ "type", 't', "NAME", 0, "only families of this type (repeatable)", 1 },
 	{ "write", RT_OPT_WRITE, "FILE", 0, "write what was found as a preset, for -P ./FILE", 1 },
 	{ "json", RT_OPT_JSON, NULL, 0, "print JSON", 1 },
-	{ "symfs", RT_OPT_SYMFS, "DIR", 0, "look for separate debug files below DIR", 1 },
 	{ 0 },
 };
 
@@ -42,16 +42,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case RT_OPT_JSON:
 		options->format = RT_FORMAT_JSON;
 		return 0;
-	case RT_OPT_SYMFS:
-		options->symfs = arg;
-		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
 static const struct argp scan_argp = { own, parse };
-static const struct argp_child children[] = { { &scan_argp }, { &rt_common_argp }, { 0 } };
+static const struct argp_child children[] = { { &scan_argp }, { &rt_root_argp }, { &rt_common_argp }, { 0 } };
 const struct argp rt_scan_argp = { NULL, rt_parse_operands, "FILE...\n-p PID[,PID]",
 				   "Lists the get/put families of programs and libraries.", children };
 
@@ -189,6 +186,7 @@ static struct rt_error *scan_image(struct scan *s, struct rt_image *image, const
 	_cleanup_(rt_dwarf_destroyp) struct rt_dwarf *dwarf = NULL;
 	struct rt_plan_module module = { .id = 1, .name = name, .image = image };
 	struct rt_spec spec = { 0 };
+	const char *missing;
 	struct rt_error *err;
 
 	RT_TRY(rt_image_find_debug(image, s->root_fd));
@@ -197,18 +195,22 @@ static struct rt_error *scan_image(struct scan *s, struct rt_image *image, const
 	module.symtab = symtab;
 	module.dwarf = dwarf;
 	err = scan_planned(s, &module, &spec);
+	missing = rt_split_missing(&s->arena, dwarf);
+	if (missing)
+		fprintf(stderr, "reftrace: %s: %s; functions and types in them are not seen\n",
+			rt_clean(&s->arena, name), rt_clean(&s->arena, missing));
 	rt_spec_deinit(&spec);
 	s->modules++;
 	return err;
 }
 
-/* opens `open` and calls it `name` */
-static struct rt_error *scan_file(struct scan *s, const char *open_path, const char *name)
+/* opens `open` below root and calls it `name` */
+static struct rt_error *scan_file(struct scan *s, int root, const char *open_path, const char *name)
 {
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
 	_cleanup_close_ int fd = -1;
 
-	RT_TRY(rt_fs_open_file(AT_FDCWD, open_path, false, &fd));
+	RT_TRY(rt_fs_open_inside(root, open_path, &fd));
 	RT_TRY(rt_image_open_fd(fd, name, &image));
 	return scan_image(s, image, name);
 }
@@ -237,7 +239,7 @@ static struct rt_error *scan_process(struct scan *s, uint32_t pid)
 		/* the very file that is mapped, even in another mount namespace or deleted */
 		open_path = rt_format(&s->arena, "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)line.start,
 				      (unsigned long long)line.end);
-		err = scan_file(s, open_path, seen.data[seen.len - 1]);
+		err = scan_file(s, AT_FDCWD, open_path, seen.data[seen.len - 1]);
 		if (err)
 			fprintf(stderr, "reftrace: %s; ignoring\n", rt_clean(&s->arena, err->message));
 		rt_error_free(err);
@@ -272,7 +274,8 @@ static struct rt_error *scan_all(struct scan *s)
 		rt_json_begin_array(&s->json, "modules");
 	}
 	for (size_t i = 0; i < options->operands.len; i++)
-		RT_TRY(scan_file(s, options->operands.data[i], options->operands.data[i]));
+		RT_TRY(rt_root_wrap(options,
+				    scan_file(s, s->root_fd, options->operands.data[i], options->operands.data[i])));
 	for (size_t i = 0; i < options->pids.len; i++)
 		RT_TRY(scan_process(s, options->pids.data[i]));
 	if (options->format == RT_FORMAT_JSON) {
@@ -299,12 +302,8 @@ static struct rt_error *scan(const struct rt_options *options)
 	if (!options->operands.len && !options->pids.len)
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "scan: no file and no -p PID"),
 				    "reftrace scan FILE, or reftrace scan -p PID");
-	if (options->symfs) {
-		root = open(options->symfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (root < 0)
-			return rt_error_errno(RT_E_UNREADABLE, errno, "cannot read %s", options->symfs);
-		s.root_fd = root;
-	}
+	RT_TRY(rt_root_open(options, &root));
+	s.root_fd = root;
 	if (options->types.len) {
 		s.types = calloc(options->types.len + 1, sizeof(*s.types));
 		if (!s.types)

@@ -50,20 +50,11 @@ const char *rt_listing_operand(const struct rt_options *options, size_t number)
 
 static struct rt_error *open_image(const struct rt_options *options, struct rt_listing *file)
 {
-	_cleanup_free_ char *where = rt_root_words(options);
 	_cleanup_close_ int fd = -1;
-	struct rt_error *err;
 	struct stat st;
 
-	if (!where)
-		return rt_error_nomem();
 	RT_TRY(rt_root_open(options, &file->root));
-	err = rt_fs_open_inside(file->root, file->path, &fd);
-	if (err && *where)
-		return rt_error_fix(
-			rt_error_wrap(err, "%s", where),
-			"with --symfs and --target-ns FILE is a path inside of that root, as the program sees it");
-	RT_TRY(err);
+	RT_TRY(rt_root_wrap(options, rt_fs_open_inside(file->root, file->path, &fd)));
 	if (fstat(fd, &st) == 0)
 		file->mtime = st.st_mtim;
 	RT_TRY(rt_image_open_fd(fd, file->path, &file->image));
@@ -176,11 +167,37 @@ void rt_listing_json_begin(struct rt_listing *file)
 		rt_json_string(&file->json, "build_id", rt_build_id_text(image->build_id, image->build_id_size, id));
 }
 
+const char *rt_split_missing(struct rt_arena *arena, const struct rt_dwarf *dwarf)
+{
+	const struct rt_dwarf_missing *missing;
+	size_t units, count = rt_dwarf_missing(dwarf, &missing, &units);
+
+	if (!count)
+		return NULL;
+	return rt_format(arena, "debug information of %zu of %zu units is in split files that cannot be used: %s: %s%s",
+			 count, units, missing[0].path, missing[0].why,
+			 count > 1 ? rt_format(arena, " (and %zu more)", count - 1) : "");
+}
+
+static void note_split(struct rt_listing *file)
+{
+	const char *missing = rt_split_missing(&file->arena, file->dwarf);
+
+	if (missing)
+		rt_listing_note(file,
+				rt_format(&file->arena,
+					  "bring it back there or beside the program; or keep a package: "
+					  "llvm-dwp -e %s -o %s.dwp",
+					  file->path, file->path),
+				"%s", missing);
+}
+
 struct rt_error *rt_listing_end(struct rt_listing *file)
 {
 	bool json = file->options->format == RT_FORMAT_JSON;
 	struct rt_error *err;
 
+	note_split(file);
 	if (json)
 		rt_json_begin_array(&file->json, "notes");
 	for (size_t i = 0; json && i < file->notes.len; i++) {

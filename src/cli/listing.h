@@ -55,6 +55,9 @@ void rt_listing_json_begin(struct rt_listing *file);
 /* Notes: into the open JSON object, which is closed, or to standard error; then all output is handed out. */
 RT_CHECK struct rt_error *rt_listing_end(struct rt_listing *file);
 
+/* Split debug info that was asked for and is missing, as one sentence; NULL: nothing is. */
+const char *rt_split_missing(struct rt_arena *arena, const struct rt_dwarf *dwarf);
+
 /* A name as the options want it, clean: demangled, in the arena. */
 const char *rt_listing_name(struct rt_listing *file, const char *symbol);
 

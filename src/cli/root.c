@@ -77,16 +77,18 @@ struct rt_error *rt_root_open(const struct rt_options *options, int *ret)
 	return NULL;
 }
 
-char *rt_root_words(const struct rt_options *options)
+struct rt_error *rt_root_wrap(const struct rt_options *options, struct rt_error *err)
 {
-	char *text = NULL;
-	int n = 0;
-
+	if (!err)
+		return NULL;
 	if (options->symfs)
-		n = asprintf(&text, "below %s", options->symfs);
+		err = rt_error_wrap(err, "below %s", options->symfs);
 	else if (options->list.target_ns)
-		n = asprintf(&text, "in the mount namespace of process %u", options->list.target_ns);
+		err = rt_error_wrap(err, "in the mount namespace of process %u", options->list.target_ns);
 	else
-		return strdup("");
-	return n < 0 ? NULL : text;
+		return err;
+	return err->fix ? err
+			: rt_error_fix(err,
+				       "with --symfs and --target-ns FILE is a path inside of that root, as programs "
+				       "there see it");
 }

@@ -13,5 +13,5 @@ RT_CHECK struct rt_error *rt_root_open(const struct rt_options *options, int *re
 /* The root of a process, in its own mount namespace; caller closes. */
 RT_CHECK struct rt_error *rt_root_of_process(uint32_t pid, int *ret);
 
-/* "below DIR" or "in the mount namespace of process PID", for messages; "" where neither is told. Caller frees. */
-char *rt_root_words(const struct rt_options *options);
+/* err of a file that was opened in there says so ("below DIR: ...", and what its path means); NULL stays NULL. */
+RT_CHECK struct rt_error *rt_root_wrap(const struct rt_options *options, struct rt_error *err);

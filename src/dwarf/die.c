@@ -90,8 +90,11 @@ const char *rt_die_file(struct rt_dwarf *dwarf, Dwarf_Die *die, unsigned attribu
 
 	/* the number counts in the table of the unit that says it, which need not be the one of die */
 	if (!dwarf_attr_integrate(die, attribute, &attr) || dwarf_formudata(&attr, &index) != 0 ||
-	    dwarf_cu_info(attr.cu, &version, NULL, &unit, NULL, NULL, NULL, NULL) != 0 ||
-	    dwarf_getsrcfiles(&unit, &files, &count) != 0)
+	    dwarf_cu_info(attr.cu, &version, NULL, &unit, NULL, NULL, NULL, NULL) != 0)
+		return NULL;
+	/* that of a split unit is its skeleton's */
+	rt_unit_of_split(dwarf, attr.cu, &unit);
+	if (dwarf_getsrcfiles(&unit, &files, &count) != 0)
 		return NULL;
 	/* libdw's own dwarf_decl_file() takes 0 for "none", which it is before DWARF 5 only */
 	if (index >= count || (index == 0 && version < 5))

@@ -79,7 +79,8 @@ const char *rt_dwarf_path(struct rt_dwarf *dwarf, Dwarf_Die *die, const char *pa
 	const char *dir;
 	Dwarf_Die unit;
 
-	if (!path || path[0] == '/' || !dwarf_diecu(die, &unit, NULL, NULL))
+	if (!path || path[0] == '/' ||
+	    (!rt_unit_of_split(dwarf, die->cu, &unit) && !dwarf_diecu(die, &unit, NULL, NULL)))
 		return rt_dwarf_text(dwarf, path);
 	dir = rt_die_string(&unit, DW_AT_comp_dir);
 	if (!dir || dir[0] != '/' || asprintf(&joined, "%s/%s", dir, path) < 0)
@@ -261,6 +262,7 @@ struct rt_error *rt_unit_walk(struct rt_dwarf *dwarf, struct rt_unit *unit)
 	if (unit->walked)
 		return NULL;
 	unit->walked = true;
+	RT_TRY(rt_unit_load(dwarf, unit));
 	switch (dwarf_srclang(&unit->tree)) {
 	case DW_LANG_C:
 	case DW_LANG_C89:
@@ -290,9 +292,10 @@ static struct rt_error *read_units(struct rt_dwarf *dwarf)
 {
 	Dwarf_CU *cu = NULL;
 	uint8_t kind;
-	Dwarf_Die die, sub;
+	Dwarf_Die die;
 
-	while (dwarf_get_units(dwarf->dw, cu, &cu, NULL, &kind, &die, &sub) == 0) {
+	/* libdw itself would open whatever path the file tells for the rest of a skeleton */
+	while (dwarf_get_units(dwarf->dw, cu, &cu, NULL, &kind, &die, NULL) == 0) {
 		struct rt_unit *unit;
 
 		if (dwarf_tag(&die) == DW_TAG_invalid)
@@ -302,8 +305,7 @@ static struct rt_error *read_units(struct rt_dwarf *dwarf)
 			return rt_error_nomem();
 		unit->die = unit->tree = die;
 		unit->code = dwarf_tag(&die) != DW_TAG_type_unit && dwarf_tag(&die) != DW_TAG_partial_unit;
-		if (kind == DW_UT_skeleton && sub.addr && dwarf_tag(&sub) == DW_TAG_compile_unit)
-			unit->tree = sub;
+		unit->skeleton = kind == DW_UT_skeleton;
 	}
 	for (size_t i = 0; i < dwarf->units.len; i++) {
 		struct rt_unit *unit = &dwarf->units.data[i];
@@ -328,55 +330,6 @@ static struct rt_error *read_units(struct rt_dwarf *dwarf)
 	return NULL;
 }
 
-/* libelf decompresses a section by writing into the section headers. */
-static bool has_compressed(Elf *elf)
-{
-	Elf_Scn *scn = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) != 0)
-		return false;
-	while ((scn = elf_nextscn(elf, scn)) != NULL) {
-		GElf_Shdr shdr;
-		const char *name;
-
-		if (!gelf_getshdr(scn, &shdr))
-			continue;
-		name = elf_strptr(elf, names, shdr.sh_name);
-		if ((shdr.sh_flags & SHF_COMPRESSED) || (name && strncmp(name, ".zdebug", 7) == 0))
-			return true;
-	}
-	return false;
-}
-
-static void end_source(struct rt_dwarf_source *source)
-{
-	if (source->dw)
-		dwarf_end(source->dw);
-	if (source->elf)
-		elf_end(source->elf);
-	free(source->copy);
-	*source = (struct rt_dwarf_source){ 0 };
-}
-
-/* Opens the debug sections of an image; source->dw stays NULL when it has none. */
-static struct rt_error *begin(const struct rt_image *image, struct rt_dwarf_source *source)
-{
-	Elf *elf = image->elf;
-
-	if (!elf)
-		return NULL;
-	if (has_compressed(elf)) {
-		source->copy = malloc(image->bytes.size);
-		if (!source->copy)
-			return rt_error_nomem();
-		memcpy(source->copy, image->bytes.data, image->bytes.size);
-		elf = source->elf = elf_memory(source->copy, image->bytes.size);
-	}
-	source->dw = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
-	return NULL;
-}
-
 static bool has_units(const struct rt_dwarf_source *source)
 {
 	Dwarf_CU *cu;
@@ -392,7 +345,7 @@ struct rt_error *rt_dwarf_create(const struct rt_image *image, struct rt_dwarf *
 		return rt_error_nomem();
 	dwarf->image = image;
 	RT_TRY(read_code(dwarf));
-	RT_TRY(begin(image, &dwarf->own));
+	RT_TRY(rt_source_begin(image, &dwarf->own));
 	/* .debug_frame may be there without any other debug info */
 	if (dwarf->own.dw)
 		dwarf->frame = dwarf_getcfi(dwarf->own.dw);
@@ -401,7 +354,7 @@ struct rt_error *rt_dwarf_create(const struct rt_image *image, struct rt_dwarf *
 	if (has_units(&dwarf->own)) {
 		dwarf->dw = dwarf->own.dw;
 	} else if (image->debug) {
-		RT_TRY(begin(image->debug, &dwarf->companion));
+		RT_TRY(rt_source_begin(image->debug, &dwarf->companion));
 		if (has_units(&dwarf->companion))
 			dwarf->dw = dwarf->companion.dw;
 		if (!dwarf->frame && dwarf->companion.dw)
@@ -419,9 +372,10 @@ void rt_dwarf_destroy(struct rt_dwarf *dwarf)
 		return;
 	if (dwarf->eh)
 		dwarf_cfi_end(dwarf->eh);
-	end_source(&dwarf->own);
-	end_source(&dwarf->companion);
+	rt_source_end(&dwarf->own);
+	rt_source_end(&dwarf->companion);
 	for (size_t i = 0; i < dwarf->units.len; i++) {
+		rt_source_end(&dwarf->units.data[i].split);
 		rt_vec_deinit(&dwarf->units.data[i].nodes);
 		rt_vec_deinit(&dwarf->units.data[i].spans.v);
 	}
@@ -432,6 +386,10 @@ void rt_dwarf_destroy(struct rt_dwarf *dwarf)
 	rt_vec_deinit(&dwarf->type_dies);
 	rt_vec_deinit(&dwarf->fdes);
 	rt_vec_deinit(&dwarf->parts);
+	rt_vec_deinit(&dwarf->missing);
+	rt_source_end(&dwarf->package_source);
+	rt_image_destroy(dwarf->package);
+	rt_map_deinit(&dwarf->skeleton_by_cu);
 	rt_map_deinit(&dwarf->fn_by_die);
 	rt_map_deinit(&dwarf->types);
 	rt_intern_deinit(&dwarf->strings);

@@ -19,6 +19,17 @@ void rt_dwarf_destroy(struct rt_dwarf *dwarf);
 RT_CLEANUP(struct rt_dwarf *, rt_dwarf_destroy);
 bool rt_dwarf_present(const struct rt_dwarf *dwarf);
 
+/*
+ * Split debug info (-gsplit-dwarf): most of it is in .dwo files or one .dwp package, looked for in the package beside
+ * the file, where the compiler wrote it, and beside the file. What was asked for and not found, each unit once; *ret
+ * points to dwarf's own array. ret_units (may be NULL): how many units are split.
+ */
+struct rt_dwarf_missing {
+	const char *path; /* as the file tells it */
+	const char *why;
+};
+size_t rt_dwarf_missing(const struct rt_dwarf *dwarf, const struct rt_dwarf_missing **ret, size_t *ret_units);
+
 /* File and line of the code at addr. Strings live as long as dwarf. */
 struct rt_source_line {
 	const char *file; /* absolute where the compilation directory is known */

@@ -75,6 +75,7 @@ static struct rt_error *read_types(struct rt_dwarf *dwarf)
 	for (size_t i = 0; i < dwarf->units.len; i++) {
 		struct walk w = { .dwarf = dwarf };
 
+		RT_TRY(rt_unit_load(dwarf, &dwarf->units.data[i]));
 		RT_TRY(walk_types(&w, &dwarf->units.data[i].tree, 0));
 	}
 	return NULL;

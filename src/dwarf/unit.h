@@ -68,15 +68,6 @@ struct rt_node {
 	const char *function, *linkage, *returns, *call_file;
 };
 
-struct rt_unit {
-	Dwarf_Die die;  /* for lines and ranges */
-	Dwarf_Die tree; /* where its functions are: differs from die in split DWARF */
-	bool code;      /* a unit that may have code (not a type or partial unit) */
-	bool walked;
-	RT_VEC(struct rt_node) nodes;
-	struct rt_spans spans; /* value: index of nodes */
-};
-
 struct rt_fde {
 	uint64_t start, end;
 	bool lsda;
@@ -87,6 +78,17 @@ struct rt_dwarf_source {
 	Dwarf *dw;
 	Elf *elf;   /* over copy; NULL when the image's own handle serves */
 	char *copy; /* of the file, when it has compressed sections: libelf writes to its headers */
+};
+
+struct rt_unit {
+	Dwarf_Die die;  /* for lines and ranges */
+	Dwarf_Die tree; /* where its functions are: differs from die in split DWARF once rt_unit_load() found it */
+	bool code;      /* a unit that may have code (not a type or partial unit) */
+	bool skeleton;  /* the rest is in another file */
+	bool loaded, walked;
+	struct rt_dwarf_source split; /* what tree lies in */
+	RT_VEC(struct rt_node) nodes;
+	struct rt_spans spans; /* value: index of nodes */
 };
 
 struct rt_dwarf {
@@ -107,6 +109,11 @@ struct rt_dwarf {
 	RT_VEC(Dwarf_Die) type_dies;
 	RT_VEC(struct rt_fde) fdes; /* sorted by start */
 	RT_VEC(uint64_t) parts;     /* addresses of split-off parts of functions, sorted */
+	struct rt_image *package;   /* .dwp; owned, NULL: none */
+	struct rt_dwarf_source package_source;
+	bool package_tried;
+	struct rt_map skeleton_by_cu; /* unit of split debug info -> index of units + 1 */
+	RT_VEC(struct rt_dwarf_missing) missing;
 };
 
 /* Interned copy; NULL for NULL and without memory. */
@@ -115,6 +122,19 @@ const char *rt_dwarf_text(struct rt_dwarf *dwarf, const char *text);
 const char *rt_dwarf_path(struct rt_dwarf *dwarf, Dwarf_Die *die, const char *path);
 /* Whether addr lies in code of the image. */
 bool rt_dwarf_in_code(const struct rt_dwarf *dwarf, uint64_t addr);
+
+/* Opens the sections of an image for rt_source_section(); with rt_source_begin() for libdw, too. */
+RT_CHECK struct rt_error *rt_source_open(const struct rt_image *image, struct rt_dwarf_source *source);
+RT_CHECK struct rt_error *rt_source_begin(const struct rt_image *image, struct rt_dwarf_source *source);
+void rt_source_end(struct rt_dwarf_source *source);
+/* Decompressed bytes of a section, valid as long as source. false: it has none. */
+bool rt_source_section(const struct rt_image *image, const struct rt_dwarf_source *source, const char *name,
+		       struct rt_bytes *ret);
+
+/* Finds the rest of a skeleton unit at the first call; where it is missing that is noted, and success. */
+RT_CHECK struct rt_error *rt_unit_load(struct rt_dwarf *dwarf, struct rt_unit *unit);
+/* The unit whose files and lines hold for a unit of split debug info; false: cu is none. */
+bool rt_unit_of_split(struct rt_dwarf *dwarf, struct Dwarf_CU *cu, Dwarf_Die *ret);
 
 /* Reads the tree of a unit, or of all units. Doing it again costs nothing. */
 RT_CHECK struct rt_error *rt_unit_walk(struct rt_dwarf *dwarf, struct rt_unit *unit);

@@ -122,6 +122,9 @@ static struct rt_error *image_directory(const struct wanted *wanted, char **ret)
 
 	if (wanted->root_fd == AT_FDCWD)
 		real = realpath(name, NULL);
+	/* relative to another root is below it */
+	else if (wanted->root_fd != AT_FDCWD && name[0] != '/' && asprintf(&real, "/%s", name) < 0)
+		return rt_error_nomem();
 	if (real)
 		name = real;
 	slash = strrchr(name, '/');
@@ -157,6 +160,8 @@ struct rt_error *rt_image_find_debug(struct rt_image *image, int root_fd)
 	struct wanted wanted = { .image = image, .root_fd = root_fd };
 	struct rt_bytes bytes;
 
+	if (image->root_fd == -1)
+		image->root_fd = root_fd == AT_FDCWD ? AT_FDCWD : fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
 	/* a file with all of it needs none */
 	if (image->debug ||
 	    (rt_image_section(image, ".symtab", &bytes, NULL) && rt_image_section(image, ".debug_info", &bytes, NULL)))

@@ -168,6 +168,7 @@ static struct rt_error *make_image(struct rt_bytes bytes, bool mapped, const cha
 	}
 	image->bytes = bytes;
 	image->mapped = mapped;
+	image->root_fd = -1;
 	image->name = strdup(name);
 	if (!image->name)
 		return rt_error_nomem();
@@ -209,6 +210,7 @@ void rt_image_destroy(struct rt_image *image)
 	if (!image)
 		return;
 	rt_image_destroy(image->debug);
+	rt_closep(&image->root_fd);
 	if (image->elf)
 		elf_end(image->elf);
 	if (image->mapped)

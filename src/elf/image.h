@@ -41,6 +41,8 @@ struct rt_image {
 	bool build_id_is_hash;  /* no note: build_id is a content hash made by us */
 	Elf *elf;               /* libelf handle over bytes; owned */
 	struct rt_image *debug; /* separate debug file (same build-id), or NULL; owned */
+	int root_fd;            /* where more files of it are looked for, as rt_image_find_debug() was told; owned; -1:
+				   nowhere */
 };
 
 /*
@@ -64,7 +66,8 @@ RT_CLEANUP(struct rt_image *, rt_image_destroy);
  * build-id (or, without one, its .gnu_debuglink CRC) fits: <root>/usr/lib/debug/.build-id/xx/yyy.debug,
  * .gnu_debuglink beside the file, in its .debug/ and below /usr/lib/debug.
  * root_fd: directory that stands for "/", AT_FDCWD for the real one. Not
- * finding one is success with image->debug == NULL.
+ * finding one is success with image->debug == NULL. dwarf/ looks for split debug info (.dwo, .dwp) in the same root
+ * later: image keeps an fd of its own.
  */
 RT_CHECK struct rt_error *rt_image_find_debug(struct rt_image *image, int root_fd);
 

@@ -646,8 +646,34 @@ def elf():
         seed('elf', what + '-type', sdt_elf(big, wide, first, True, note(b'refcnt\0', 1, pack(order + word * 2, 0x1000, 0x2000) + b'obj')))
 
 
+# ---- split
+
+def split():
+    """The first byte is the part, see fuzz-split.c: 0 an index, 1 lists of ranges, 2 of locations, 3 ranges of DWARF 4."""
+    address, code = pack('<Q', 0x401000), pack('<B', 1) + b'\x50'
+
+    def lists(*entries):
+        body = pack('<HBBI', 5, 8, 0, 2) + pack('<II', 8, 8) + join(entries) + b'\0'
+        return pack('<I', len(body)) + body
+
+    seed('split', 'ranges', b'\1' + lists(b'\1\1', b'\2\1\2', b'\3\1\x10', b'\4\2\x08', b'\5' + address,
+                                        b'\6' + address * 2, b'\7' + address + b'\x10'))
+    seed('split', 'ranges-unknown', b'\1' + lists(b'\x08'))
+    for name, entry in (('all', b''), ('unknown', b'\x0a'), ('no-end', b'\4\2')):
+        seed('split', 'locations-' + name, b'\2' + lists(b'\1\1', b'\2\1\2' + code, b'\3\1\x10' + code, b'\4\2\x08' + code,
+                                                       b'\5' + code, b'\6' + address, b'\7' + address * 2 + code,
+                                                       b'\x08' + address + b'\x10' + code, b'\x09\1\2', entry))
+    seed('split', 'ranges-4', b'\3' + pack('<QQQQQQQQQQ', 1, 2, 2 ** 64 - 1, 0x1000, 3, 4, 0, 0, 5, 6))
+    ident = 0x1234567800000003
+    for version, head in ((2, pack('<I', 2)), (5, pack('<HH', 5, 0))):
+        table = pack('<8I', 1, 3, 4, 5, 6, 7, 8, 99) + pack('<8I', *range(0, 80, 10)) + pack('<8I', *[10] * 8)
+        index = head + pack('<III', 8, 1, 4) + pack('<QQQQ', 0, 0, 0x77, ident) + pack('<IIII', 0, 0, 1, 1) + table
+        seed('split', f'index-{version}', b'\0' + index)
+        seed('split', f'index-{version}-cut', b'\0' + index[:-4])
+
+
 MAKERS = {'archive': archive, 'perfdata': perfdata, 'bpfinsn': bpfinsn, 'bpfimage': bpfimage, 'spool': spool, 'recording': recording,
-          'operand': operand, 'probes': probes, 'request': request, 'elf': elf}
+          'operand': operand, 'probes': probes, 'request': request, 'elf': elf, 'split': split}
 
 
 def make(target):

@@ -420,3 +420,164 @@ class Variables(live.LiveTest):
                 run = live.call('probe', 'vars', *words)
                 self.assertEqual(run.status, status, str(run))
                 self.assertIn(text, run.stderr)
+
+
+class Split(live.LiveTest):
+    """Debug info in .dwo files and .dwp packages says what the same program says with all in one."""
+    COMPILERS = [(cc, version) for cc in ('gcc', 'clang') for version in (4, 5)]
+
+    def build(self, cc, version, *flags):
+        """-> folder with prog, main.dwo and sum.dwo; and the path of the same program in one piece"""
+        tool = live.compiler(cc)
+        if not tool:
+            raise unittest.SkipTest(f'{cc} is not installed')
+        folder = live.temp_path(f'split-{cc}-{version}')
+        folder.mkdir()
+        common = [tool, '-g', f'-gdwarf-{version}', '-O2']
+        for name in ('main', 'sum'):
+            subprocess.run([*common, '-gsplit-dwarf', *flags, '-c', FOLDER / (name + '.c'), '-o', name + '.o'],
+                           check=True, cwd=folder)
+        subprocess.run([tool, *flags, 'main.o', 'sum.o', '-o', 'prog'], check=True, cwd=folder)
+        return folder, build(cc, ('-O2', f'-gdwarf-{version}'))
+
+    def assert_same(self, path, plain):
+        def said(path, *words):
+            answer = listed(words[0], path, *words[1:])
+            self.assertEqual(answer['notes'], [], path)
+            for site in answer.get('sites', []):
+                for variable in site['variables']:
+                    # clang writes conversions by hand where the name of a type would be in another file
+                    if variable['where'] == 'pieces':
+                        del variable['location']
+            return {key: value for key, value in answer.items() if key not in ('file', 'build_id')}
+
+        for words in (('funcs',), ('lines', 'node_sum'), ('lines', 'node_get'), ('lines', 'list.h'), ('vars', 'node_get'),
+                      ('vars', 'node_sum'), ('vars', '--externs', 'node_sum:9'), ('vars', 'sum.c:43'),
+                      ('vars', 'node_put')):
+            self.assertEqual(said(path, *words), said(plain, *words), words)
+
+    def test_dwo(self):
+        for cc, version in self.COMPILERS:
+            with self.subTest(cc=cc, version=version):
+                folder, plain = self.build(cc, version)
+                self.assert_same(folder / 'prog', plain)
+
+    def test_beside(self):
+        """Moved away together: the files are found beside the program."""
+        folder, plain = self.build('gcc', 5)
+        away = live.temp_path('away')
+        os.rename(folder, away)
+        self.assert_same(away / 'prog', plain)
+
+    def test_compressed(self):
+        for cc in ('gcc', 'clang'):
+            with self.subTest(cc=cc):
+                folder, plain = self.build(cc, 5, '-gz')
+                self.assertIn('C', re.search(r'\.debug_info\.dwo.*', output('readelf', '-SW', folder / 'sum.dwo')).group(0))
+                self.assert_same(folder / 'prog', plain)
+
+    def test_package(self):
+        for tool in ('llvm-dwp', 'dwp'):
+            for cc, version in self.COMPILERS:
+                if not shutil.which(tool):
+                    continue
+                with self.subTest(tool=tool, cc=cc, version=version):
+                    folder, plain = self.build(cc, version)
+                    made = subprocess.run([tool, '-e', 'prog', '-o', 'prog.dwp'], cwd=folder, check=False,
+                                          capture_output=True, text=True)
+                    if made.returncode:
+                        raise unittest.SkipTest(f'{tool} cannot: {made.stderr}')
+                    (folder / 'main.dwo').unlink()
+                    (folder / 'sum.dwo').unlink()
+                    self.assert_same(folder / 'prog', plain)
+
+    def test_missing(self):
+        folder, _ = self.build('gcc', 5)
+        (folder / 'sum.dwo').unlink()
+        run = live.call('probe', 'funcs', folder / 'prog')
+        self.assertEqual(run.status, 0, str(run))
+        self.assertRegex(run.stderr, rf'debug information of 1 of 2 units is in split files that cannot be used: '
+                                     rf'{folder}/sum\.dwo: it is not there\n +fix: .*llvm-dwp -e')
+        self.assertIn('node_new', run.stdout)
+
+    def test_stale(self):
+        """Another compilation's file under the name is not taken for this one's."""
+        folder, _ = self.build('clang', 5)
+        shutil.copy(folder / 'main.dwo', folder / 'sum.dwo')
+        run = live.call('probe', 'funcs', folder / 'prog')
+        self.assertRegex(run.stderr, r'sum\.dwo: it is of another compilation')
+        (folder / 'sum.dwo').write_text('no ELF file')
+        self.assertRegex(live.call('probe', 'funcs', folder / 'prog').stderr, r'sum\.dwo: .*not an ELF file')
+        (folder / 'sum.dwo').unlink()
+        os.mkfifo(folder / 'sum.dwo')
+        self.assertRegex(live.call('probe', 'funcs', folder / 'prog', timeout=10).stderr, r'sum\.dwo: .*regular file')
+
+
+class Roots(live.LiveTest):
+    def image(self):
+        """A folder as an image unpacks into: a program that was built for /app there, and a link that leads out."""
+        root = live.temp_path('image')
+        (root / 'app').mkdir(parents=True)
+        shutil.copy(build('gcc'), root / 'app' / 'prog')
+        debug = root / 'usr' / 'lib' / 'debug' / 'app'
+        debug.mkdir(parents=True)
+        subprocess.run(['objcopy', '--only-keep-debug', root / 'app' / 'prog', debug / 'prog.debug'], check=True)
+        subprocess.run(['objcopy', '--strip-all', f'--add-gnu-debuglink={debug / "prog.debug"}', root / 'app' / 'prog'],
+                       check=True)
+        sources = root / FOLDER.relative_to('/')
+        shutil.copytree(FOLDER, sources)
+        (sources / 'sum.c').write_text((FOLDER / 'sum.c').read_text().replace('long sum = 0;', 'long sum = 0; /* inside */'))
+        old = os.stat(FOLDER / 'sum.c').st_mtime - 10
+        os.utime(sources / 'sum.c', (old, old))
+        (root / 'out').symlink_to('/app/prog')
+        (root / 'away').symlink_to('../../../../../../../../etc/hostname')
+        return root
+
+    def test_symfs(self):
+        root = self.image()
+        for path in ('/app/prog', 'app/prog'):
+            run = live.call('probe', 'lines', '--symfs', root, path, 'node_sum')
+            self.assertEqual(run.status, 0, str(run))
+            self.assertIn('/* inside */', run.stdout, path)
+        names = {f['name'] for f in listed('funcs', '--symfs', str(root), '/app/prog')['functions']}
+        self.assertIn('node_get', names)
+
+    def test_no_way_out(self):
+        """A link of the image that leads to a file of the host is a link inside of the image."""
+        root = self.image()
+        for path in ('/away', '../../../../../../../../etc/hostname', str(build('gcc'))):
+            run = live.call('probe', 'funcs', '--symfs', root, path)
+            self.assertEqual(run.status, 125, str(run))
+            self.assertRegex(run.stderr, rf'below {root}: cannot read .*: No such file')
+
+    def test_scan(self):
+        root = self.image()
+        run = live.call('scan', '--symfs', root, '/app/prog')
+        self.assertEqual(run.status, 0, str(run))
+        self.assertRegex(run.stdout, r'get=node_get')
+        self.assertEqual(live.call('scan', '--symfs', root, '/away').status, 125)
+
+    def test_target_ns(self):
+        """What a process in a mount namespace of its own sees, under the names that it knows."""
+        live.need_mount_namespace()
+        root = self.image()
+        target = live.Process(['unshare', '-m', 'sh', '-c',
+                               f'mount --bind {root}/app /mnt && echo ready && exec sleep 60'])
+        self.addCleanup(target.kill)
+        target.wait_line('ready')
+        self.assertFalse(os.path.exists('/mnt/prog'))
+        names = {f['symbol'] for f in listed('funcs', '--target-ns', str(target.popen.pid), '-x', '/mnt/prog')['functions']} \
+            if shutil.copy(build('gcc'), root / 'app' / 'prog') else None
+        self.assertIn('node_sum', names)
+        run = live.call('scan', '--target-ns', target.popen.pid, '/mnt/prog')
+        self.assertRegex(run.stdout, r'get=node_get')
+
+    def test_refused(self):
+        for words, status, text in ((('--symfs', '/nowhere', 'x'), 125, 'cannot enter /nowhere'),
+                                    (('--target-ns', '999999999', 'x'), 125, 'no process'),
+                                    (('--target-ns', 'x', 'x'), 2, 'no process id'),
+                                    (('--symfs', '/', '--target-ns', '1', 'x'), 2, 'name two roots')):
+            with self.subTest(words=words):
+                run = live.call('probe', 'funcs', *words)
+                self.assertEqual(run.status, status, str(run))
+                self.assertIn(text, run.stderr)
