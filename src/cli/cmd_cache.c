@@ -146,71 +146,26 @@ static struct rt_error *show(struct job *j, const char *name)
 }
 
 struct markers {
-	const struct rt_image *image;
-	const struct rt_symtab *symtab;
-	const char *path;
+	struct rt_marker_file file;
 	const struct rt_sdt_marker *list;
 	size_t count, dropped;
 };
-
-/* All lines of one marker's name: it may have been compiled in at several places. */
-static struct rt_error *add_marker(struct rt_probes *probes, struct markers *m, size_t first)
-{
-	const struct rt_sdt_marker *marker = &m->list[first];
-	RT_VEC(char *) lines = { 0 };
-	struct rt_error *err = NULL;
-	char spec[512];
-
-	snprintf(spec, sizeof(spec), "sdt_%s:%s=%s", marker->provider, marker->name, marker->name);
-	for (size_t i = 0; i < m->count && !err; i++) {
-		struct rt_sink text;
-		unsigned dropped = 0;
-		char *line;
-
-		if (strcmp(m->list[i].provider, marker->provider) != 0 || strcmp(m->list[i].name, marker->name) != 0)
-			continue;
-		if (i < first) /* its first one brought them all */
-			goto out;
-		rt_sink_init_memory(&text);
-		err = rt_marker_definition(m->image, m->symtab, &m->list[i], m->path, &text, &dropped);
-		if (!err)
-			err = rt_sink_end(&text);
-		line = err ? NULL : strdup(text.buffer);
-		if (line && !rt_vec_push(&lines, line)) {
-			free(line);
-			err = rt_error_nomem();
-		}
-		rt_sink_deinit(&text);
-		m->dropped += dropped;
-		/* what is not in the file is no probe, and no reason to have none */
-		(void)rt_error_catch(&err, RT_E_UNARMED);
-	}
-	if (!err && lines.len)
-		err = rt_probes_set(probes, true, spec, (const char *const *)lines.data, lines.len);
-out:
-	for (size_t i = 0; i < lines.len; i++)
-		free(lines.data[i]);
-	rt_vec_deinit(&lines);
-	return err;
-}
 
 static struct rt_error *add_markers(struct rt_probes *probes, void *arg)
 {
 	struct markers *m = arg;
 
-	for (size_t i = 0; i < m->count; i++)
-		RT_TRY(add_marker(probes, m, i));
-	return NULL;
+	return rt_marker_entries(&m->file, m->list, m->count, probes, &m->dropped);
 }
 
 static struct rt_error *add_probes(struct job *j, const struct rt_image *image, const char *path)
 {
 	_cleanup_(rt_symtab_destroyp) struct rt_symtab *symtab = NULL;
 	_cleanup_free_ struct rt_sdt_marker *list = NULL;
-	struct markers m = { .image = image, .path = path };
+	struct markers m = { .file = { .image = image, .path = path } };
 
 	RT_TRY(rt_symtab_create(image, &symtab));
-	m.symtab = symtab;
+	m.file.symtab = symtab;
 	RT_TRY(rt_sdt_read(image, &list, &m.count));
 	m.list = list;
 	if (!m.count)

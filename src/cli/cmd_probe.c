@@ -12,9 +12,9 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } table[] = {
-	{ "add", rt_probe_add },     { "del", rt_probe_del },   { "funcs", rt_probe_funcs },
-	{ "lines", rt_probe_lines }, { "list", rt_probe_list }, { "markers", rt_probe_markers },
-	{ "show", rt_probe_show },   { "vars", rt_probe_vars },
+	{ "add", rt_probe_add },         { "del", rt_probe_del },     { "export", rt_probe_export },
+	{ "funcs", rt_probe_funcs },     { "lines", rt_probe_lines }, { "list", rt_probe_list },
+	{ "markers", rt_probe_markers }, { "show", rt_probe_show },   { "vars", rt_probe_vars },
 };
 
 static const struct argp_child children[] = { { &rt_probe_add_options, 0, "show, add:", 1 },
@@ -24,13 +24,14 @@ static const struct argp_child children[] = { { &rt_probe_add_options, 0, "show,
 					      { &rt_probe_lines_options, 0, "lines:", 5 },
 					      { &rt_probe_vars_options, 0, "vars:", 6 },
 					      { &rt_root_argp, 0, NULL, 4 },
+					      { &rt_probe_export_options, 0, "export:", 7 },
 					      { &rt_common_argp },
 					      { 0 } };
 const struct argp rt_probe_argp = {
 	NULL, rt_parse_operands,
 	"show -x FILE DEFINITION...\nadd -x FILE DEFINITION...\nlist [GLOB...]\ndel GLOB...\nmarkers FILE...\n"
 	"funcs FILE [GLOB]\nlines FILE FUNC[:N-M]\nlines FILE SRC[:N-M]\nvars FILE FUNC[:LINE]\nvars FILE SRC:LINE\n"
-	"vars FILE 0xADDR",
+	"vars FILE 0xADDR\nexport FILE|BUILD-ID [GROUP:EVENT...]",
 	"Says what can be probed, and keeps probes in the kernel.", children
 };
 

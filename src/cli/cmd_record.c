@@ -79,11 +79,26 @@ static void say_written(const struct rt_launch *launch, const struct rt_recorder
 	rt_arena_deinit(&arena);
 }
 
+/* Markers of libraries that nobody knew when the recording began. true: there are some. */
+static bool say_missed(const struct rt_recorder *recorder)
+{
+	struct rt_arena arena = { 0 };
+	const char *fix = NULL, *missed = recorder->sampler ? rt_sampler_missed(recorder->sampler, &fix) : NULL;
+
+	if (missed) {
+		fprintf(stderr, "reftrace: not recorded, for it was loaded later: %s\n", rt_clean(&arena, missed));
+		fprintf(stderr, "  fix: %s\n", rt_clean(&arena, fix));
+	}
+	rt_arena_deinit(&arena);
+	return missed;
+}
+
 static struct rt_error *finish(struct rt_launch *launch, struct rt_recorder *recorder, const struct rt_options *options,
 			       int *ret)
 {
 	struct rt_pipeline *p = &launch->pipeline;
 	int program = -1, own_status = 0;
+	bool missed;
 
 	rt_progress_clear(&recorder->progress);
 	if (rt_session_status(launch->session, &program))
@@ -92,7 +107,8 @@ static struct rt_error *finish(struct rt_launch *launch, struct rt_recorder *rec
 	RT_TRY(rt_recorder_hand_over(recorder));
 	RT_TRY(rt_recorder_keep(recorder));
 	RT_TRY(rt_recorder_convert(recorder));
-	*ret = own_status ? own_status : p->lost || recorder->bpf_lost ? RT_EXIT_TRUST : RT_EXIT_OK;
+	missed = say_missed(recorder);
+	*ret = own_status ? own_status : p->lost || recorder->bpf_lost || missed ? RT_EXIT_TRUST : RT_EXIT_OK;
 	if (!p->events && !recorder->observe_only) {
 		*ret = own_status ? own_status : RT_EXIT_TRUST;
 		return rt_error_fix(rt_error_new(RT_E_NO_EVENT, "no get/put event was seen: %s holds none (exit 24)",

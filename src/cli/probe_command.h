@@ -9,6 +9,7 @@
 
 int rt_probe_add(int argc, char **argv);
 int rt_probe_del(int argc, char **argv);
+int rt_probe_export(int argc, char **argv);
 int rt_probe_funcs(int argc, char **argv);
 int rt_probe_lines(int argc, char **argv);
 int rt_probe_list(int argc, char **argv);
@@ -17,5 +18,5 @@ int rt_probe_show(int argc, char **argv);
 int rt_probe_vars(int argc, char **argv);
 
 /* Their own options, for the help of all of them. */
-extern const struct argp rt_probe_add_options, rt_probe_list_options, rt_probe_markers_options, rt_probe_lines_options,
-	rt_probe_vars_options;
+extern const struct argp rt_probe_add_options, rt_probe_export_options, rt_probe_list_options, rt_probe_markers_options,
+	rt_probe_lines_options, rt_probe_vars_options;

@@ -39,26 +39,13 @@ struct listing {
 	struct rt_json json;
 	struct rt_arena arena;
 	bool is_json;
-	size_t markers;
 };
-
-/* Why a marker cannot be probed as a whole; NULL: it can. */
-static const char *unusable(const struct rt_image *image, const struct rt_sdt_marker *m)
-{
-	struct rt_foff offset;
-
-	if (!rt_image_offset(image, m->location, &offset))
-		return "there is no code at its place";
-	if (m->semaphore.v && !rt_image_offset(image, m->semaphore, &offset))
-		return "its semaphore is not in the file";
-	return NULL;
-}
 
 static void marker_text(struct listing *l, const struct rt_image *image, const struct rt_sdt_marker *m)
 {
 	const char *name =
 		rt_format(&l->arena, "%s:%s", rt_clean(&l->arena, m->provider), rt_clean(&l->arena, m->name));
-	const char *args = m->args, *why = unusable(image, m);
+	const char *args = m->args, *why = rt_sdt_offsets(image, m, &(struct rt_foff){ 0 }, &(struct rt_foff){ 0 });
 	struct rt_operand o;
 
 	rt_sink_printf(&l->out, "  %-36s 0x%-10llx %-9s %s%s%s\n", name, (unsigned long long)m->location.v,
@@ -73,7 +60,7 @@ static void marker_text(struct listing *l, const struct rt_image *image, const s
 
 static void marker_json(struct listing *l, const struct rt_image *image, const struct rt_sdt_marker *m)
 {
-	const char *args = m->args, *why = unusable(image, m);
+	const char *args = m->args, *why = rt_sdt_offsets(image, m, &(struct rt_foff){ 0 }, &(struct rt_foff){ 0 });
 	struct rt_operand o;
 
 	rt_json_begin_object(&l->json, NULL);
@@ -111,7 +98,6 @@ static struct rt_error *list_file(struct listing *l, const char *path)
 	err = rt_sdt_read(image, &markers, &count);
 	if (err && err->code != RT_E_FORMAT)
 		return err;
-	l->markers += count;
 	if (l->is_json) {
 		rt_json_begin_object(&l->json, NULL);
 		rt_json_string(&l->json, "file", path);

@@ -224,6 +224,37 @@ struct rt_error *rt_recorder_add(struct rt_recorder *r, struct rt_side_source *s
 	return NULL;
 }
 
+/* A variable as the program will have it. */
+static const char *program_env(const struct rt_options *o, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = o->env.len; i--;)
+		if (!strncmp(o->env.data[i], name, len) && o->env.data[i][len] == '=')
+			return o->env.data[i] + len + 1;
+	return getenv(name);
+}
+
+static struct rt_error *marker_target(struct rt_recorder *r)
+{
+	const struct rt_options *o = r->options;
+	struct rt_error *err = rt_user_cache_root(&r->cache_root);
+
+	if (err && err->code == RT_E_NOMEM)
+		return err;
+	rt_error_free(err);
+	r->markers = (struct rt_marker_target){
+		.command = o->command ? o->command[0] : NULL,
+		.library_path = program_env(o, "LD_LIBRARY_PATH"),
+		.preload = program_env(o, "LD_PRELOAD"),
+		.pids = o->pids.data,
+		.pid_count = o->pids.len,
+		.every_process = o->all_cpus,
+		.cache_root = r->cache_root,
+	};
+	return NULL;
+}
+
 static struct rt_error *open_sampler(struct rt_recorder *r)
 {
 	const struct rt_options *o = r->options;
@@ -241,8 +272,10 @@ static struct rt_error *open_sampler(struct rt_recorder *r)
 		.command_line = r->argv,
 		.version = RT_VERSION,
 		.root_fd = AT_FDCWD,
+		.markers = &r->markers,
 	};
 
+	RT_TRY(marker_target(r));
 	RT_TRY(rt_sampler_open(&sampler, &r->sampler));
 	if (rt_sampler_note(r->sampler) && !o->quiet)
 		fprintf(stderr, "reftrace: %s\n", rt_sampler_note(r->sampler));
@@ -372,6 +405,7 @@ void rt_recorder_deinit(struct rt_recorder *r)
 	rt_sampler_closep(&r->sampler);
 	rt_bpf_source_destroyp(&r->bpf);
 	rt_binaries_destroyp(&r->binaries);
+	free(r->cache_root);
 	if (r->delay.fd >= 0)
 		close(r->delay.fd);
 	for (size_t i = 0; i < r->finished.len; i++)

@@ -20,7 +20,9 @@ struct rt_recorder {
 	const char *const *argv;
 	struct rt_pipeline *pipeline; /* bound by rt_launch_run() */
 	struct rt_session *session;
-	struct rt_sampler *sampler;   /* NULL: lifetimes alone */
+	struct rt_sampler *sampler; /* NULL: lifetimes alone */
+	struct rt_marker_target markers;
+	char *cache_root;             /* owned; NULL: the usual one */
 	struct rt_binaries *binaries; /* NULL: none are kept */
 	struct rt_bpf_source *bpf;    /* beside the sampler: programs whose code it may hit */
 	struct rt_control *control;

@@ -12,8 +12,8 @@ static const struct argp_option sample_options[] = {
 	{ "freq", 'F', "HZ", 0, "sample the CPU so many times a second (max: as often as the kernel allows)" },
 	{ "count", 'c', "N", 0, "one sample per N events" },
 	{ "event", 'e', "EVENT", 0,
-	  "record cycles, cpu-clock, page-faults, PMU/TERM=N/, SYS:TRACEPOINT, u:FILE:FUNCTION (repeatable, "
-	  "comma-separated)" },
+	  "record cycles, cpu-clock, page-faults, PMU/TERM=N/, SYS:TRACEPOINT, sdt_PROVIDER:MARKER, "
+	  "u:FILE:FUNCTION (repeatable, comma-separated)" },
 	{ NULL, 'g', NULL, 0, "keep call chains (--call-graph fp)" },
 	{ "call-graph", RT_OPT_CALL_GRAPH, "HOW", 0,
 	  "keep call chains: fp by frame pointers; dwarf[,BYTES] by copies of the stack, for code without them" },

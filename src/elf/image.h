@@ -90,5 +90,9 @@ bool rt_image_section(const struct rt_image *image, const char *name, struct rt_
 /* DT_NEEDED names in order, into *ret (array owned by the caller, strings owned by image). */
 RT_CHECK struct rt_error *rt_image_needed(const struct rt_image *image, const char ***ret, size_t *ret_count);
 
+/* Where it looks for them: DT_RUNPATH, else DT_RPATH, as written ("$ORIGIN/lib:/opt"); owned by image. NULL: nowhere.
+ */
+RT_CHECK struct rt_error *rt_image_search_path(const struct rt_image *image, const char **ret);
+
 /* Lower-case hex of a build-id into text (2 * size + 1 bytes at least). Returns text. */
 char *rt_build_id_text(const uint8_t *id, size_t size, char *text);

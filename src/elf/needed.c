@@ -26,7 +26,8 @@ static bool next_tag(const struct rt_image *image, struct rt_cursor *c, uint64_t
 	return rt_elf_word(image, c, tag) && rt_elf_word(image, c, value) && *tag != DT_NULL;
 }
 
-struct rt_error *rt_image_needed(const struct rt_image *image, const char ***ret, size_t *ret_count)
+/* The strings of one tag, in order. */
+static struct rt_error *strings_of(const struct rt_image *image, uint64_t wanted, const char ***ret, size_t *ret_count)
 {
 	struct rt_cursor c = rt_cursor_make(dynamic_bytes(image), image->big_endian);
 	struct rt_bytes strings = { 0 };
@@ -40,7 +41,7 @@ struct rt_error *rt_image_needed(const struct rt_image *image, const char ***ret
 	}
 	c.pos = 0;
 	while (next_tag(image, &c, &tag, &value)) {
-		if (tag != DT_NEEDED || !rt_elf_string(strings, value, &name))
+		if (tag != wanted || !rt_elf_string(strings, value, &name))
 			continue;
 		if (!rt_vec_push(&names, name)) {
 			rt_vec_deinit(&names);
@@ -49,5 +50,26 @@ struct rt_error *rt_image_needed(const struct rt_image *image, const char ***ret
 	}
 	*ret = names.data;
 	*ret_count = names.len;
+	return NULL;
+}
+
+struct rt_error *rt_image_needed(const struct rt_image *image, const char ***ret, size_t *ret_count)
+{
+	return strings_of(image, DT_NEEDED, ret, ret_count);
+}
+
+struct rt_error *rt_image_search_path(const struct rt_image *image, const char **ret)
+{
+	static const uint64_t tags[] = { DT_RUNPATH, DT_RPATH };
+	const char *found = NULL;
+
+	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]) && !found; i++) {
+		_cleanup_free_ const char **texts = NULL;
+		size_t count = 0;
+
+		RT_TRY(strings_of(image, tags[i], &texts, &count));
+		found = count ? texts[0] : NULL;
+	}
+	*ret = found;
 	return NULL;
 }

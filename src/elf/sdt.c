@@ -126,3 +126,34 @@ struct rt_error *rt_sdt_read(const struct rt_image *image, struct rt_sdt_marker 
 		return NULL;
 	return rt_error_new(RT_E_FORMAT, "%s has damaged SDT notes", image->name);
 }
+
+/* The segment whose file part holds the address. */
+static const struct rt_segment *segment_of(const struct rt_image *image, struct rt_elfaddr at)
+{
+	for (size_t i = 0; i < image->segment_count; i++)
+		if (at.v >= image->segments[i].start.v && at.v < image->segments[i].end.v)
+			return &image->segments[i];
+	return NULL;
+}
+
+const char *rt_sdt_offsets(const struct rt_image *image, const struct rt_sdt_marker *m, struct rt_foff *ret_location,
+			   struct rt_foff *ret_semaphore)
+{
+	const struct rt_segment *code = segment_of(image, m->location);
+	struct rt_foff location, semaphore = { 0 };
+
+	if (!code || !(code->flags & PF_X) || !rt_image_offset(image, m->location, &location))
+		return "there is no code at its place";
+	if (m->semaphore.v) {
+		const struct rt_segment *data = segment_of(image, m->semaphore);
+
+		if (!data || !rt_image_offset(image, m->semaphore, &semaphore))
+			return "its semaphore is not in the file";
+		/* the kernel counts only where the program could */
+		if (!(data->flags & PF_W))
+			return "its semaphore is not in writable memory";
+	}
+	*ret_location = location;
+	*ret_semaphore = semaphore;
+	return NULL;
+}

@@ -5,6 +5,7 @@
 
 #include "base/fs.h"
 #include "engine/event_name_priv.h"
+#include "engine/markers.h"
 #include "probe/near.h"
 
 #define HW(name_, config_) \
@@ -57,6 +58,7 @@ static void desc_deinit(struct rt_event_desc *desc)
 	free(desc->name);
 	free(desc->group);
 	free(desc->tracepoint);
+	free(desc->folder);
 	free(desc->path);
 }
 
@@ -184,6 +186,17 @@ static struct rt_error *unknown(const char *text, const char *name)
 				 "u:PATH:FUNCTION for a uprobe");
 }
 
+static void exclude(struct rt_event_list *list, size_t first, const struct rt_event_desc *modifiers)
+{
+	for (size_t i = first; i < list->len; i++) {
+		list->data[i].exclude_user = modifiers->exclude_user;
+		list->data[i].exclude_kernel = modifiers->exclude_kernel;
+		list->data[i].exclude_hv = modifiers->exclude_hv;
+		list->data[i].exclude_host = modifiers->exclude_host;
+		list->data[i].exclude_guest = modifiers->exclude_guest;
+	}
+}
+
 /* SYS:NAME[:MODIFIERS]; colon stands behind SYS. */
 static struct rt_error *parse_tracepoint(const char *text, const char *colon, const struct rt_event_places *places,
 					 struct rt_event_list *list)
@@ -201,14 +214,34 @@ static struct rt_error *parse_tracepoint(const char *text, const char *colon, co
 		*second = 0;
 	}
 	RT_TRY(rt_event_tracepoints(group, name, places->tracefs, places->tracefs_errno, list));
-	for (size_t i = first; i < list->len; i++) {
-		list->data[i].exclude_user = modifiers.exclude_user;
-		list->data[i].exclude_kernel = modifiers.exclude_kernel;
-		list->data[i].exclude_hv = modifiers.exclude_hv;
-		list->data[i].exclude_host = modifiers.exclude_host;
-		list->data[i].exclude_guest = modifiers.exclude_guest;
-	}
+	exclude(list, first, &modifiers);
 	return NULL;
+}
+
+/*
+ * A marker of the target comes before an event of that name in tracefs: who defined that, and for which file, is not
+ * known.
+ */
+static struct rt_error *parse_marker(const char *text, bool only, const struct rt_event_places *places,
+				     struct rt_event_list *list)
+{
+	struct rt_event_desc modifiers = { .exclude_guest = true };
+	size_t first = list->len;
+	const char *letters = NULL;
+	struct rt_error *err = rt_markers_find(places->markers, text, list, &letters);
+
+	if (err && err->code == RT_E_NOT_FOUND && !only) {
+		struct rt_error *other = parse_tracepoint(text, strchr(text, ':'), places, list);
+
+		/* what there is to say about markers says more */
+		rt_error_free(other ?: rt_take(err));
+		return other ? err : NULL;
+	}
+	if (!err && letters)
+		err = parse_modifiers(text, letters, &modifiers);
+	if (!err)
+		exclude(list, first, &modifiers);
+	return err;
 }
 
 static struct rt_error *parse_pmu(const char *text, int pmus, struct rt_event_list *list)
@@ -233,7 +266,7 @@ static struct rt_error *parse_one(const char *text, const struct rt_event_places
 	struct rt_event_desc desc = { .kind = RT_EVENT_CPU };
 	_cleanup_free_ char *name = NULL;
 	const char *colon = strchr(text, ':');
-	bool at_return = !strncmp(text, "ur:", 3);
+	bool at_return = !strncmp(text, "ur:", 3), only;
 	struct rt_error *err;
 
 	if (!*text)
@@ -247,6 +280,8 @@ static struct rt_error *parse_one(const char *text, const struct rt_event_places
 		desc.name = strdup(text);
 		return push(list, &desc);
 	}
+	if (places->markers && rt_markers_is_name(text, &only))
+		return parse_marker(text, only, places, list);
 	if (rt_event_is_pmu(text))
 		return parse_pmu(text, places->pmus, list);
 	name = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
@@ -292,7 +327,7 @@ struct rt_error *rt_event_names_parse(const char *text, const struct rt_event_pl
 
 struct rt_error *rt_event_names_default(bool cycles, struct rt_event_list *list)
 {
-	const struct rt_event_places nowhere = { -1, ENOENT, -1 };
+	const struct rt_event_places nowhere = { -1, ENOENT, -1, NULL };
 
 	return rt_event_names_parse(cycles ? "cycles" : "cpu-clock", &nowhere, list);
 }

@@ -2,16 +2,17 @@
 /*
  * Names of perf events, as perf's -e takes them:
  *
- *     cycles  cpu-clock  page-faults ...     what the kernel counts by itself
- *     L1-dcache-load-misses  LLC-loads ...   caches
- *     rHEX                                   a raw hardware event
- *     PMU/EVENT/  PMU/TERM=N,TERM/           an event of a PMU: cpu/event=0x3c,umask=0x1/
- *     SYS:NAME                               a tracepoint, or a uprobe that is defined in tracefs; globs
- *     u:PATH:SYMBOL  u:PATH:0xOFFSET         a uprobe (ur: at its return); offsets are file offsets
+ *     cycles  cpu-clock  page-faults ...   what the kernel counts by itself
+ *     L1-dcache-load-misses  LLC-loads ... caches
+ *     rHEX                                 a raw hardware event
+ *     PMU/EVENT/  PMU/TERM=N,TERM/         an event of a PMU: cpu/event=0x3c,umask=0x1/
+ *     SYS:NAME                             a tracepoint, or a uprobe that is defined in tracefs; globs
+ *     sdt_PROVIDER:NAME                    an SDT marker (engine/markers.h); globs
+ *     u:PATH:SYMBOL  u:PATH:0xOFFSET       a uprobe (ur: at its return); offsets are file offsets
  *
- * with modifiers behind a colon (or the second slash): u (user code), k (kernel code), h (hypervisor), G, H (of guests,
- * of the host), p (precise, up to ppp), P (as precise as can be), D (always on the counter). Beside a PMU's own terms
- * there are config, config1, config2, period, freq and name.
+ * Terms of a PMU are also config, config1, config2, period, freq and name. Modifiers stand behind a colon (or the
+ * second slash): u (user code), k (kernel code), h (hypervisor), G, H (of guests, of the host), p (precise, up to ppp),
+ * P (as precise as can be), D (always on the counter).
  */
 #pragma once
 
@@ -36,6 +37,7 @@ struct rt_event_desc {
 	uint64_t config;
 	char *group;      /* of a tracepoint: its folder in tracefs ... */
 	char *tracepoint; /* ... and its own name */
+	char *folder;     /* where it lies below events/, if not there: a marker's, defined by us for a while */
 	char *path;       /* of a uprobe */
 	uint64_t offset;  /* file offset of a uprobe */
 	uint64_t config1, config2;
@@ -47,11 +49,14 @@ struct rt_event_desc {
 	uint8_t precise;
 };
 
+struct rt_markers;
+
 /* Where names are looked up. */
 struct rt_event_places {
-	int tracefs;       /* fd of its folder, -1 = there is none or it may not be read */
-	int tracefs_errno; /* why */
-	int pmus;          /* fd of /sys/bus/event_source/devices, -1 = none */
+	int tracefs;                /* fd of its folder, -1 = there is none or it may not be read */
+	int tracefs_errno;          /* why */
+	int pmus;                   /* fd of /sys/bus/event_source/devices, -1 = none */
+	struct rt_markers *markers; /* NULL: markers are no events */
 };
 
 struct rt_event_list {

@@ -22,3 +22,5 @@ RT_CHECK struct rt_error *rt_event_uprobe(const char *text, const char *place, b
 /* Appends the tracepoints that group:name (either may be a glob) stands for. */
 RT_CHECK struct rt_error *rt_event_tracepoints(const char *group, const char *name, int tracefs, int errnum,
 					       struct rt_event_list *list);
+/* The error where tracefs cannot be looked into. */
+RT_CHECK struct rt_error *rt_event_no_tracefs(const char *name, int errnum);

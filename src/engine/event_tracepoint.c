@@ -134,6 +134,18 @@ static struct rt_error *not_found(const struct search *s)
 	return rt_error_fix(err, "all of them: cat /sys/kernel/tracing/available_events");
 }
 
+struct rt_error *rt_event_no_tracefs(const char *name, int errnum)
+{
+	bool denied = errnum == EACCES || errnum == EPERM;
+	struct rt_error *err = rt_error_errno(denied ? RT_E_PRIVILEGE : RT_E_KERNEL, errnum,
+					      "cannot look up the event %s in tracefs", name);
+
+	return rt_error_fix(err,
+			    denied ? "sudo reftrace record -e %s ..."
+				   : "mount -t tracefs tracefs /sys/kernel/tracing (for %s)",
+			    name);
+}
+
 struct rt_error *rt_event_tracepoints(const char *group, const char *name, int tracefs, int errnum,
 				      struct rt_event_list *list)
 {
@@ -141,14 +153,13 @@ struct rt_error *rt_event_tracepoints(const char *group, const char *name, int t
 	struct rt_error *err;
 
 	if (tracefs < 0) {
-		bool denied = errnum == EACCES || errnum == EPERM;
+		_cleanup_free_ char *whole = NULL;
 
-		err = rt_error_errno(denied ? RT_E_PRIVILEGE : RT_E_KERNEL, errnum,
-				     "cannot look up the event %s:%s in tracefs", group, name);
-		return rt_error_fix(err,
-				    denied ? "sudo reftrace record -e %s:%s ..."
-					   : "mount -t tracefs tracefs /sys/kernel/tracing (for %s:%s)",
-				    group, name);
+		if (asprintf(&whole, "%s:%s", group, name) < 0) {
+			whole = NULL;
+			return rt_error_nomem();
+		}
+		return rt_event_no_tracefs(whole, errnum);
 	}
 	if ((!is_glob(group) && !is_word(group)) || (!is_glob(name) && !is_word(name)))
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "'%s:%s' is no event", group, name),

@@ -99,7 +99,9 @@ struct rt_error *rt_sampler_open(const struct rt_sampler_options *options, struc
 	open_tracefs(s);
 	pmus = openat(options->root_fd, options->root_fd == AT_FDCWD ? "/" PMUS : PMUS,
 		      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	places = (struct rt_event_places){ s->tracefs, s->tracefs_errno, pmus };
+	if (options->markers)
+		RT_TRY(rt_markers_create(options->markers, s->tracefs, s->tracefs_errno, &s->markers));
+	places = (struct rt_event_places){ s->tracefs, s->tracefs_errno, pmus, s->markers };
 	for (size_t i = 0; i < options->event_count; i++)
 		RT_TRY(rt_event_names_parse(options->events[i], &places, &s->names));
 	RT_TRY(rt_sampler_cpus(s));
@@ -107,6 +109,8 @@ struct rt_error *rt_sampler_open(const struct rt_sampler_options *options, struc
 	RT_TRY(names_text(s));
 	RT_TRY(rt_sampler_read_formats(s));
 	note_uprobes(s);
+	if (s->markers && rt_markers_note(s->markers))
+		rt_sampler_say(s, rt_markers_note(s->markers));
 	s->source.fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->source.fd < 0)
 		return rt_error_errno(RT_E_SYSTEM, errno, "cannot make an epoll fd");
@@ -203,6 +207,9 @@ struct rt_error *rt_sampler_start(struct rt_sampler *s, const struct rt_side_tar
 			return rt_error_nomem();
 		*slot = 1;
 	}
+	/* of an event that waits for an exec, the kernel puts no breakpoints into what runs already */
+	for (size_t i = 0; i < s->events.len && !s->launched; i++)
+		s->events.data[i].attr.enable_on_exec = 0;
 	RT_TRY(rt_sampler_arm(s, target));
 	/* first the side-band, then a look at what is there: nothing falls between them */
 	switch_events(s, true, true);
@@ -226,6 +233,8 @@ struct rt_error *rt_sampler_drain(struct rt_sampler *s, struct rt_event_sink *si
 	bool some = false;
 
 	RT_TRY(rt_sampler_rings_read(s, sink, &some));
+	if (s->markers)
+		rt_markers_settle(s->markers);
 	return some ? finished_round(s, sink) : NULL;
 }
 
@@ -278,6 +287,11 @@ const char *rt_sampler_note(const struct rt_sampler *s)
 	return s->note;
 }
 
+const char *rt_sampler_missed(const struct rt_sampler *s, const char **ret_fix)
+{
+	return s->markers ? rt_markers_missed(s->markers, ret_fix) : NULL;
+}
+
 void rt_sampler_stats(const struct rt_sampler *s, struct rt_sampler_stats *ret)
 {
 	*ret = s->stats;
@@ -297,6 +311,10 @@ void rt_sampler_close(struct rt_sampler *s)
 		rt_vec_deinit(&s->events.data[i].fds);
 	}
 	rt_vec_deinit(&s->events);
+	/* the kernel gives up definitions that nobody uses */
+	if (s->markers)
+		rt_markers_destroy(s->markers);
+	rt_map_deinit(&s->mapped);
 	rt_vec_deinit(&s->cpus);
 	rt_event_list_deinit(&s->names);
 	rt_map_deinit(&s->by_id);

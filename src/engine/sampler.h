@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "engine/marker_files.h"
 #include "event/side.h"
 
 struct rt_sampler;
@@ -37,9 +38,10 @@ struct rt_sampler_options {
 	bool no_follow;       /* leave forked children alone */
 	bool delayed;         /* take no samples until rt_sampler_enable() */
 	size_t ring_bytes;    /* per CPU, rounded up to a power of two of pages; 0 = default */
-	const char *const *command_line; /* NULL-terminated, for RT_BLOB_HOST; may be NULL */
-	const char *version;             /* of reftrace; may be NULL */
-	int root_fd;                     /* directory that stands for "/", AT_FDCWD */
+	const char *const *command_line;        /* NULL-terminated, for RT_BLOB_HOST; may be NULL */
+	const char *version;                    /* of reftrace; may be NULL */
+	int root_fd;                            /* directory that stands for "/", AT_FDCWD */
+	const struct rt_marker_target *markers; /* where SDT markers are looked for; NULL: they are no events */
 };
 
 struct rt_sampler_stats {
@@ -78,6 +80,11 @@ void rt_sampler_enable(struct rt_sampler *sampler, bool on);
 const char *rt_sampler_names(const struct rt_sampler *sampler);
 /* What differs from what was asked ("no CPU counters here: cpu-clock instead of cycles"), NULL = nothing. */
 const char *rt_sampler_note(const struct rt_sampler *sampler);
+/*
+ * What was not recorded because the target loaded it later ("sdt_x:y in /lib/z.so"), NULL = nothing. *ret_fix: what
+ * helps. Both owned by the sampler, true when it has stopped.
+ */
+const char *rt_sampler_missed(const struct rt_sampler *sampler, const char **ret_fix);
 void rt_sampler_stats(const struct rt_sampler *sampler, struct rt_sampler_stats *ret);
 /* The same as a side source of a session; its fd is readable when a ring is filled well. Owned by the sampler. */
 struct rt_side_source *rt_sampler_source(struct rt_sampler *sampler);

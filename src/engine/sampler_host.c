@@ -146,11 +146,35 @@ static bool is_first(const struct rt_event_list *names, size_t index, bool with_
 	for (size_t i = 0; i < index; i++) {
 		const struct rt_event_desc *other = &names->data[i];
 
+		/* of one name there may be several: markers whose arguments differ */
 		if (other->kind == RT_EVENT_TRACEPOINT && !strcmp(other->group, desc->group) &&
-		    (!with_name || !strcmp(other->tracepoint, desc->tracepoint)))
+		    (!with_name || other->config == desc->config))
 			return false;
 	}
 	return true;
+}
+
+/* The format of an event; one that we defined under another name gets its own: "name: m0" */
+static struct rt_error *put_format(struct rt_sink *out, const struct rt_sampler *s, const struct rt_event_desc *desc)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *rest;
+	uint64_t size64;
+	char path[320];
+
+	if (!desc->folder) {
+		snprintf(path, sizeof(path), "events/%s/%s/format", desc->group, desc->tracepoint);
+		return put_file(out, s, path);
+	}
+	snprintf(path, sizeof(path), "events/%s/format", desc->folder);
+	RT_TRY(rt_fs_read(s->tracefs, path, 1 << 20, &text, NULL));
+	rest = strchr(text, '\n');
+	if (strncmp(text, "name: ", 6) != 0 || !rest)
+		return rt_error_new(RT_E_FORMAT, "%s does not begin with a name", path);
+	size64 = 6 + strlen(desc->tracepoint) + strlen(rest);
+	rt_sink_write(out, &size64, sizeof(size64));
+	rt_sink_printf(out, "name: %s%s", desc->tracepoint, rest);
+	return NULL;
 }
 
 static struct rt_error *put_system(struct rt_sink *out, const struct rt_sampler *s, const char *group)
@@ -161,13 +185,11 @@ static struct rt_error *put_system(struct rt_sink *out, const struct rt_sampler 
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < s->names.len; i++) {
 			const struct rt_event_desc *desc = &s->names.data[i];
-			char path[320];
 
 			if (!is_first(&s->names, i, true) || strcmp(desc->group, group) != 0)
 				continue;
-			snprintf(path, sizeof(path), "events/%s/%s/format", group, desc->tracepoint);
 			if (pass)
-				RT_TRY(put_file(out, s, path));
+				RT_TRY(put_format(out, s, desc));
 			else
 				count++;
 		}

@@ -9,6 +9,7 @@
 #include "base/sink.h"
 #include "elf/build_id.h"
 #include "engine/event_name.h"
+#include "engine/markers.h"
 #include "engine/sampler.h"
 
 /* In linux/perf_event.h since 6.0 and 5.x; older headers lack some. */
@@ -59,6 +60,8 @@ struct rt_sampler {
 	struct rt_sampler_options options;
 	struct rt_event_list names;
 	int tracefs, tracefs_errno; /* fd, -1 = not to be had */
+	struct rt_markers *markers; /* NULL: they are no events */
+	struct rt_map mapped;       /* files whose mapping was seen: hash of the path */
 	RT_VEC(struct rt_sampler_event) events;
 	RT_VEC(uint32_t) cpus;
 	RT_VEC(struct rt_sampler_ring) rings;

@@ -89,6 +89,28 @@ static struct rt_error *note_task(struct rt_sampler *s, uint32_t type, const uin
 	return NULL;
 }
 
+/* A file that was mapped for the first time may hold markers that were asked for. */
+static struct rt_error *note_mapping(struct rt_sampler *s, const uint8_t *body, size_t size)
+{
+	enum { NAME = 64, TRAILER = RT_TRAILER_BYTES };
+	struct rt_maps_line line = { .start = u64_at(body + 8), .executable = u32_at(body + 56) & PROT_EXEC };
+	const char *path = (const char *)body + NAME;
+	uint64_t hash = 0;
+	bool fresh;
+
+	if (size <= NAME + TRAILER || !line.executable || *path != '/' || !memchr(path, 0, size - NAME - TRAILER))
+		return NULL;
+	for (const char *p = path; *p; p++)
+		hash = (hash ^ (uint8_t)*p) * 0x100000001b3ull;
+	if (!rt_map_put(&s->mapped, rt_key_make(hash, strlen(path)), &fresh))
+		return rt_error_nomem();
+	line.end = line.start + u64_at(body + 16);
+	line.offset = u64_at(body + 24);
+	line.path = path;
+	RT_TRY(rt_markers_began(s->markers, u32_at(body), &line));
+	return fresh ? rt_markers_mapped(s->markers, u32_at(body), &line) : NULL;
+}
+
 /* What the sampler itself keeps of a record; size was checked to hold the fixed part of each. */
 static struct rt_error *count(struct rt_sampler *s, const struct perf_event_header *header, const uint8_t *bytes)
 {
@@ -108,6 +130,8 @@ static struct rt_error *count(struct rt_sampler *s, const struct perf_event_head
 	case PERF_RECORD_THROTTLE:
 		s->stats.throttled++;
 		return NULL;
+	case PERF_RECORD_MMAP2:
+		return s->markers && size >= 64 ? note_mapping(s, body, size) : NULL;
 	case PERF_RECORD_FORK:
 	case PERF_RECORD_EXIT:
 		return size >= 24 && !s->options.system_wide ? note_task(s, header->type, body) : NULL;

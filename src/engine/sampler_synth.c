@@ -3,15 +3,12 @@
  * Records about what was there before the events: the kernel tells only what happens. Same layouts as the kernel's
  * (linux/perf_event.h), time 0: before everything.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "base/fs.h"
+#include "engine/mapped.h"
 #include "engine/sampler_priv.h"
-#include "maps/maps.h"
 
 enum { MAPS_MAX = 64 * 1024 * 1024 };
 
@@ -95,31 +92,6 @@ struct known_files {
 	RT_VEC(struct rt_build_id) ids;
 };
 
-/* The mapped file itself; where that may not be opened, what lies at its path now, if it is the same file. */
-static int open_mapped(uint32_t pid, const struct rt_maps_line *line)
-{
-	char path[PATH_MAX];
-	struct stat st;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)line->start,
-		 (unsigned long long)line->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0)
-		return fd;
-	if (line->deleted || snprintf(path, sizeof(path), "/proc/%u/root%s", pid, line->path) >= (int)sizeof(path))
-		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_ino != line->inode || major(st.st_dev) != line->dev_major ||
-	    minor(st.st_dev) != line->dev_minor) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 static struct rt_build_id build_id_of(struct known_files *known, uint32_t pid, const struct rt_maps_line *line)
 {
 	struct rt_build_id id = { .size = 0 };
@@ -129,7 +101,7 @@ static struct rt_build_id build_id_of(struct known_files *known, uint32_t pid, c
 
 	if (slot && *slot)
 		return known->ids.data[*slot - 1];
-	fd = open_mapped(pid, line);
+	fd = rt_mapped_file(pid, line);
 	if (fd < 0)
 		return id;
 	rt_build_id_of_file(fd, &id);
@@ -211,26 +183,6 @@ static struct rt_error *emit_thread(struct rt_sampler *s, struct rt_event_sink *
 	return rt_synth_end(&r, s, sink, pid, tid);
 }
 
-/* Numbers that a folder's entries are named after. */
-static bool list_numbers(const char *path, uint32_t **ret, size_t *ret_count)
-{
-	RT_VEC(uint32_t) list = { 0 };
-	DIR *dir = opendir(path);
-	bool ok = dir != NULL;
-
-	for (struct dirent *e; ok && (e = readdir(dir));) {
-		uint64_t number;
-
-		if (rt_parse_u64(e->d_name, strlen(e->d_name), 10, &number) && number <= INT32_MAX)
-			ok = rt_vec_push(&list, (uint32_t)number);
-	}
-	if (dir)
-		closedir(dir);
-	*ret = list.data;
-	*ret_count = list.len;
-	return ok;
-}
-
 static uint32_t parent_of(uint32_t pid)
 {
 	_cleanup_free_ char *text = NULL;
@@ -259,7 +211,7 @@ static struct rt_error *emit_process(struct rt_sampler *s, struct rt_event_sink 
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%u/task", pid);
-	if (!list_numbers(path, &tids, &count))
+	if (!rt_numbers_in(path, &tids, &count))
 		return NULL;
 	for (size_t i = 0; i < count; i++)
 		RT_TRY(emit_thread(s, sink, pid, tids[i], tids[i] == pid ? parent_of(pid) : pid));
@@ -277,7 +229,7 @@ struct rt_error *rt_sampler_emit_tasks(struct rt_sampler *s, struct rt_event_sin
 	size_t count = 0;
 
 	if (s->options.system_wide) {
-		if (!list_numbers("/proc", &pids, &count))
+		if (!rt_numbers_in("/proc", &pids, &count))
 			return rt_error_new(RT_E_UNREADABLE, "cannot list /proc");
 	} else {
 		size_t pos = 0;

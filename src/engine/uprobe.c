@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 
 #include "base/log.h"
+#include "engine/tracefs_own.h"
 #include "engine/uprobe_priv.h"
 
 static struct rt_uprobe *uprobe_of(struct rt_engine *engine)
@@ -389,7 +390,7 @@ static struct rt_error *uprobe_open(const struct rt_engine_options *options, str
 	struct rt_error *err = NULL;
 	size_t busy;
 
-	rt_error_free(rt_uprobe_cleanup_stale(options->root_fd, &busy));
+	rt_error_free(rt_tracefs_cleanup_stale(options->root_fd, &busy));
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		struct rt_uprobe *u = NULL;
 		struct rt_error *now;

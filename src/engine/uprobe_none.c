@@ -21,12 +21,6 @@ static struct rt_error *none_open(const struct rt_engine_options *options, struc
 
 const struct rt_engine_ops rt_engine_uprobe = { .name = "uprobe", .probe = none_probe, .open = none_open };
 
-struct rt_error *rt_uprobe_cleanup_stale(int root_fd, size_t *ret_busy)
-{
-	*ret_busy = 0;
-	return NULL;
-}
-
 bool rt_uprobe_avoid_nop5(void)
 {
 	return true;

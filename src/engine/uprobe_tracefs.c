@@ -44,7 +44,7 @@ struct armed_ip {
 
 struct rt_tracefs {
 	int dir;
-	char group[48];
+	char group[RT_TRACEFS_GROUP_MAX];
 	unsigned next;
 	pid_t sleeper;
 	RT_VEC(struct event) events;
@@ -73,7 +73,7 @@ static pid_t start_sleeper(void)
 struct rt_error *rt_tracefs_create(int root_fd, struct rt_tracefs **ret)
 {
 	_cleanup_close_ int dir = -1, events = -1;
-	uint64_t start = 0;
+	char group[RT_TRACEFS_GROUP_MAX];
 	struct rt_tracefs *t;
 
 	RT_TRY(rt_tracefs_open(root_fd, true, &dir));
@@ -82,12 +82,12 @@ struct rt_error *rt_tracefs_create(int root_fd, struct rt_tracefs **ret)
 		return rt_uprobe_denied(RT_ATTACH_TRACEFS, errno, "cannot place uprobes");
 	if (events < 0)
 		return rt_error_errno(RT_E_KERNEL, errno, "this kernel offers no uprobes (tracefs uprobe_events)");
-	if (!rt_tracefs_start_time((uint32_t)getpid(), &start))
+	if (!rt_tracefs_own_group(group))
 		return rt_error_new(RT_E_SYSTEM, "cannot read our own start time");
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return rt_error_nomem();
-	snprintf(t->group, sizeof(t->group), "reftrace_%d_%llu", getpid(), (unsigned long long)start);
+	memcpy(t->group, group, sizeof(t->group));
 	t->sleeper = start_sleeper();
 	if (t->sleeper < 0) {
 		free(t);
@@ -98,22 +98,12 @@ struct rt_error *rt_tracefs_create(int root_fd, struct rt_tracefs **ret)
 	return NULL;
 }
 
-/* One line to uprobe_events. 0 or an errno. */
-static int define(struct rt_tracefs *t, const char *line)
-{
-	_cleanup_close_ int fd = openat(t->dir, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
-
-	if (fd < 0)
-		return errno;
-	return write(fd, line, strlen(line)) < 0 ? errno : 0;
-}
-
 static void undefine(struct rt_tracefs *t, unsigned number)
 {
 	char line[96];
 
 	snprintf(line, sizeof(line), "-:%s/e%u", t->group, number);
-	(void)define(t, line);
+	(void)rt_tracefs_write(t->dir, line);
 }
 
 /* Perf event of trace event id in pid, or a negative errno. */
@@ -230,7 +220,7 @@ static int make_event(struct job *j, struct event *e, size_t first, size_t count
 
 		if (s->semaphore)
 			snprintf(line + n, sizeof(line) - (size_t)n, "(0x%llx)", (unsigned long long)s->semaphore);
-		errnum = define(j->t, line);
+		errnum = rt_tracefs_write(j->t->dir, line);
 		if (!errnum && !rt_vec_push(&e->offsets, j->sites[i]->offset))
 			errnum = ENOMEM;
 	}

@@ -330,33 +330,45 @@ static struct rt_error *address(struct rt_answer_build *b)
 	return rt_answer_add(b, &place);
 }
 
+struct marker_note {
+	struct rt_answer_build *b;
+	const struct rt_sdt_marker *marker;
+};
+
+static void note_dropped(void *arg, unsigned n, const struct rt_operand *operand, const char *why)
+{
+	const struct marker_note *note = arg;
+
+	rt_answer_note(note->b, "marker %s:%s: argument %u (%.*s) is left out: %s", note->marker->provider,
+		       note->marker->name, n, (int)operand->text_len, operand->text, why);
+}
+
 /* A marker's arguments are its own; others are those of its place. */
 static struct rt_error *add_marker(struct rt_answer_build *b, const struct rt_sdt_marker *m)
 {
 	const struct rt_answer_module *module = b->module;
+	struct rt_marker_file file = { .image = module->image, .symtab = module->symtab, .path = "" };
+	struct marker_note note = { b, m };
+	struct rt_definition_options options = { .dropped = note_dropped, .arg = &note };
 	_cleanup_(rt_sink_deinit) struct rt_sink text = { .fd = -1 };
 	struct rt_answer_point p = { .address = m->location };
 	struct rt_source_line line;
-	unsigned dropped = 0;
-	const char *args;
+	const char *args, *why;
 
 	if (b->request->arguments.len)
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "a marker brings its own arguments"),
 				    "others: probe 0x%" PRIx64 " ARG...", m->location.v);
 	rt_sink_init_memory(&text);
-	RT_TRY(rt_marker_definition(module->image, module->symtab, m, "", &text, &dropped));
+	RT_TRY(rt_marker_definition(&file, m, &options, &text));
 	RT_TRY(rt_sink_end(&text));
 	/* "p:GROUP/EVENT :0xOFFSET(0xSEMAPHORE) ARGS": all but the arguments is known */
 	args = strchr(text.buffer, ':');
 	args = args ? strchr(args, ' ') : NULL;
 	args = args ? strchr(args + 1, ' ') : NULL;
 	p.arguments = p.signature = rt_answer_text(b, "%s", args ? args : "");
-	if (!rt_image_offset(module->image, m->location, &p.offset) ||
-	    (m->semaphore.v && !rt_image_offset(module->image, m->semaphore, &p.semaphore)))
-		return rt_error_new(RT_E_UNARMED, "the marker %s:%s is not in the file", m->provider, m->name);
-	if (dropped)
-		rt_answer_note(b, "marker %s:%s: %u argument%s left out: tracefs has no words for %s", m->provider,
-			       m->name, dropped, dropped == 1 ? "" : "s", dropped == 1 ? "it" : "them");
+	why = rt_sdt_offsets(module->image, m, &p.offset, &p.semaphore);
+	if (why)
+		return rt_error_new(RT_E_UNARMED, "marker %s:%s: %s", m->provider, m->name, why);
 	if (b->debug && rt_dwarf_line(b->debug, m->location, &line)) {
 		p.file = line.file;
 		p.line = line.line;

@@ -7,11 +7,12 @@
 
 #include "elf/sdt.h"
 #include "probe/build.h"
+#include "probe/definition.h"
 #include "probe/family.h"
 #include "probe/operand.h"
 #include "probe/spec_type.h"
 
-enum { SCOPES_MAX = 16, NAME_MAX_BYTES = 256 };
+enum { SCOPES_MAX = 16 };
 
 /* A marker that the spec asks for. */
 struct wanted {
@@ -29,9 +30,9 @@ struct wanted_list {
 
 static struct rt_error *refuse(struct rt_plan_build *b, const struct wanted *w, const char *why)
 {
-	char name[NAME_MAX_BYTES];
+	char name[RT_MARKER_NAME_MAX];
 
-	snprintf(name, sizeof(name), RT_SPEC_MARKER "%s:%s", w->marker->provider, w->marker->name);
+	(void)rt_marker_name(w->marker, name);
 	return rt_plan_refuse(b, w->type, w->function, name, RT_E_UNARMED, "marker at 0x%llx: %s",
 			      (unsigned long long)w->marker->location.v, why);
 }
@@ -110,12 +111,12 @@ static bool is_operation(const struct rt_plan_build *b, const struct wanted_list
 }
 
 /* What the operation is called: the function that does it, else the marker. */
-static const char *operation_name(const struct wanted *w, char text[NAME_MAX_BYTES])
+static const char *operation_name(const struct wanted *w, char text[RT_MARKER_NAME_MAX])
 {
 	if (w->operation && w->inside)
 		return w->inside;
-	snprintf(text, NAME_MAX_BYTES, "%s:%s", w->marker->provider, w->marker->name);
-	return text;
+	(void)rt_marker_name(w->marker, text);
+	return text + strlen(RT_SPEC_MARKER);
 }
 
 /* The operand to where the engine reads; NULL, or why it cannot. */
@@ -191,15 +192,15 @@ static const char *set_location(struct rt_plan_build *b, const struct wanted *w,
 {
 	const struct rt_image *image = b->module->image;
 	const struct rt_sdt_marker *m = w->marker;
+	const char *why = rt_sdt_offsets(image, m, &p->offset, &p->semaphore);
 	struct rt_insn insn;
 
-	if (!rt_image_offset(image, m->location, &p->offset) ||
-	    !rt_decode(b->decoder, rt_image_at(image, m->location, 16), m->location, &insn))
-		return "there is no code";
+	if (why)
+		return why;
+	if (!rt_decode(b->decoder, rt_image_at(image, m->location, 16), m->location, &insn))
+		return "there is no code at its place";
 	if (insn.cost == RT_COST_NEVER || (insn.cost == RT_COST_AVOID && b->plan->options.avoid_nop5))
 		return "its instruction cannot be probed here";
-	if (m->semaphore.v && !rt_image_offset(image, m->semaphore, &p->semaphore))
-		return "its semaphore is not in the file";
 	p->address = m->location;
 	p->cost = insn.cost;
 	p->cfa_delta = rt_plan_cfa_delta(b, m->location);
@@ -227,7 +228,7 @@ static struct rt_error *add_marker(struct rt_plan_build *b, const struct wanted 
 			      .counter_offset = RT_COUNTER_UNKNOWN,
 			      .flags = (uint16_t)(f->hidden ? RT_EV_HIDDEN : 0) };
 	const char *why = set_location(b, w, &p);
-	char name[NAME_MAX_BYTES];
+	char name[RT_MARKER_NAME_MAX];
 	bool mine;
 
 	if (!why)
@@ -243,16 +244,15 @@ static struct rt_error *collect(struct rt_plan_build *b, uint32_t type, uint32_t
 				const struct rt_sdt_marker *markers, size_t count, struct wanted_list *all)
 {
 	const struct rt_spec_type *spec = b->plan->types.data[type].spec;
-	const char *pattern = spec->functions.data[function].name + strlen(RT_SPEC_MARKER);
+	const char *pattern = spec->functions.data[function].name;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct rt_sdt_marker *m = &markers[i];
 		struct rt_elfaddr end;
-		char name[NAME_MAX_BYTES];
+		char name[RT_MARKER_NAME_MAX];
 		struct wanted *w;
 
-		if ((m->type && strcmp(m->type, spec->name) != 0) ||
-		    snprintf(name, sizeof(name), "%s:%s", m->provider, m->name) >= (int)sizeof(name) ||
+		if ((m->type && strcmp(m->type, spec->name) != 0) || !rt_marker_name(m, name) ||
 		    !rt_glob_match(pattern, name))
 			continue;
 		w = rt_vec_add(&all->list);

@@ -6,11 +6,10 @@
 #include "base/sink.h"
 #include "elf/sdt.h"
 #include "probe/build.h"
+#include "probe/definition.h"
 #include "probe/near.h"
 #include "probe/scan.h"
 #include "probe/spec_type.h"
-
-enum { NAME_MAX_BYTES = 256 };
 
 /* Presets and scans name what may be there; the user names what must be. */
 static bool is_told(const struct rt_spec_type *type)
@@ -189,10 +188,10 @@ static struct rt_error *offer_markers(const struct rt_plan_module *modules, size
 			return err;
 		*ret_count += found;
 		for (size_t i = 0; i < found; i++) {
-			char text[NAME_MAX_BYTES];
+			char text[RT_MARKER_NAME_MAX];
 			uint32_t id;
 
-			snprintf(text, sizeof(text), RT_SPEC_MARKER "%s:%s", markers[i].provider, markers[i].name);
+			(void)rt_marker_name(&markers[i], text);
 			id = rt_intern_string(names, text);
 			if (!id)
 				return rt_error_nomem();

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "engine/uprobe.h"
+#include "engine/tracefs_own.h"
 #include "session/internal.h"
 
 #define GUARD_BYTES (RT_GUARD_SLOTS * sizeof(uint32_t))
@@ -75,7 +75,7 @@ static void remove_definitions(pid_t parent)
 
 		if (getppid() != parent) {
 			size_t busy;
-			struct rt_error *err = rt_uprobe_cleanup_stale(AT_FDCWD, &busy);
+			struct rt_error *err = rt_tracefs_cleanup_stale(AT_FDCWD, &busy);
 
 			if (!err && !busy)
 				return;

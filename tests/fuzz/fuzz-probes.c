@@ -2,13 +2,14 @@
 /*
  * Any bytes as the probes file of a cache entry: what was read is written and read again to the same entries; and an
  * entry of any text is set and removed there. Up to the first byte 0 is its spec, up to the second its lines, the rest
- * is the file.
+ * is the file. The lines are exported, too: what was taken apart says the same again.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cache/probes.h"
+#include "probe/remote.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -129,6 +130,49 @@ static void check_set(struct rt_probes *probes, const struct wish *wish)
 	}
 }
 
+static char *lines_of(const struct rt_remote *remote)
+{
+	struct rt_sink sink;
+	char *text;
+
+	rt_sink_init_memory(&sink);
+	if (rt_remote_lines(remote, "/x", &sink) || rt_sink_end(&sink))
+		abort();
+	text = strdup(sink.buffer ? sink.buffer : "");
+	rt_sink_deinit(&sink);
+	if (!text)
+		abort();
+	return text;
+}
+
+/* What was taken apart for another host says the same again. */
+static void export_all(const struct rt_probes *probes)
+{
+	struct rt_remote remote = { 0 }, again = { 0 };
+	_cleanup_free_ char *text = NULL, *copy = NULL, *same_text = NULL;
+	struct rt_sink script;
+	char *rest, *line;
+
+	for (size_t i = 0; i < probes->entries.len; i++)
+		for (size_t n = 0; n < probes->entries.data[i].lines.len; n++)
+			rt_error_free(rt_remote_add(&remote, probes->entries.data[i].lines.data[n]));
+	text = lines_of(&remote);
+	rest = copy = strdup(text);
+	while (rest && (line = strsep(&rest, "\n")))
+		if (*line && rt_remote_add(&again, line))
+			abort();
+	same_text = lines_of(&again);
+	if (strcmp(text, same_text) != 0)
+		abort();
+	rt_sink_init_memory(&script);
+	rt_remote_script(&remote, "/x", "00", &script);
+	if (rt_sink_end(&script))
+		abort();
+	rt_sink_deinit(&script);
+	rt_remote_deinit(&remote);
+	rt_remote_deinit(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct rt_bytes input = rt_bytes_make(data, size);
@@ -139,6 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (rt_probes_parse(input, &probes))
 		abort();
 	round_trip(&probes);
+	export_all(&probes);
 	if (wish.spec) {
 		check_set(&probes, &wish);
 		round_trip(&probes);

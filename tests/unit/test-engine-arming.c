@@ -181,7 +181,7 @@ TEST(killed_engine_leaves_no_breakpoints)
 		rig_continue(&t);
 		assert_int_equal(rig_wait(&t), 0);
 		/* definitions of the dead are removed by the next one */
-		assert_ok(rt_uprobe_cleanup_stale(AT_FDCWD, &busy));
+		assert_ok(rt_tracefs_cleanup_stale(AT_FDCWD, &busy));
 		assert_int_equal(busy, 0);
 		snprintf(group, sizeof(group), "grep -q reftrace_%d_ /sys/kernel/tracing/uprobe_events", engine);
 		f = popen(group, "r");
@@ -226,11 +226,11 @@ TEST(stale_definition_in_use)
 	assert_true(fd >= 0);
 	kill(owner, SIGKILL);
 	waitpid(owner, NULL, 0);
-	assert_ok(rt_uprobe_cleanup_stale(AT_FDCWD, &busy));
+	assert_ok(rt_tracefs_cleanup_stale(AT_FDCWD, &busy));
 	assert_int_equal(busy, 1);
 	assert_int_equal(access(path, F_OK), 0);
 	close(fd);
-	assert_ok(rt_uprobe_cleanup_stale(AT_FDCWD, &busy));
+	assert_ok(rt_tracefs_cleanup_stale(AT_FDCWD, &busy));
 	assert_int_equal(busy, 0);
 	assert_int_equal(access(path, F_OK), -1);
 }

@@ -6,9 +6,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
-#include "engine/uprobe_tracefs.h"
+#include "engine/tracefs.h"
+#include "engine/tracefs_own.h"
+#include "wire/event.h"
 
 #define MAX_TEXT (64u << 20)
 
@@ -27,6 +32,25 @@ bool rt_tracefs_start_time(uint32_t pid, uint64_t *ret)
 			at++;
 	}
 	return at && rt_parse_u64(at, strcspn(at, " \n"), 10, ret);
+}
+
+bool rt_tracefs_own_group(char group[RT_TRACEFS_GROUP_MAX])
+{
+	uint64_t start;
+
+	if (!rt_tracefs_start_time((uint32_t)getpid(), &start))
+		return false;
+	snprintf(group, RT_TRACEFS_GROUP_MAX, "reftrace_%d_%llu", getpid(), (unsigned long long)start);
+	return true;
+}
+
+int rt_tracefs_write(int dir, const char *line)
+{
+	_cleanup_close_ int fd = openat(dir, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno;
+	return write(fd, line, strlen(line)) < 0 ? errno : 0;
 }
 
 /* "p:reftrace_PID_START/NAME ..." of nobody alive: the length of "reftrace_PID_START/NAME", else 0. */
@@ -50,7 +74,7 @@ static bool is_ours(const char *line)
 	return (line[0] == 'p' || line[0] == 'r') && line[1] == ':' && !strncmp(line + 2, "reftrace_", 9);
 }
 
-struct rt_error *rt_uprobe_cleanup_stale(int root_fd, size_t *ret_busy)
+struct rt_error *rt_tracefs_cleanup_stale(int root_fd, size_t *ret_busy)
 {
 	_cleanup_free_ char *text = NULL;
 	_cleanup_close_ int dir = -1, events = -1;

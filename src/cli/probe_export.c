@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* probe export: probes for a host without reftrace, as a shell script or as lines of uprobe_events. */
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "cache/cache.h"
+#include "cli/command.h"
+#include "cli/failure.h"
+#include "cli/file.h"
+#include "cli/options.h"
+#include "cli/probe_command.h"
+#include "probe/definition.h"
+#include "probe/near.h"
+#include "probe/remote.h"
+#include "report/words.h"
+
+enum { OPT_LINES = 0x1000, OPT_AT };
+
+struct export_options {
+	struct rt_options common; /* first: argp hands it on */
+	const char *at;
+	bool lines;
+};
+
+static const struct argp_option own[] = {
+	{ "at", OPT_AT, "PATH", 0, "where the file lies on the host (default: where it lies here)", 1 },
+	{ "lines", OPT_LINES, NULL, 0, "print lines of uprobe_events alone, which check nothing", 1 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct export_options *options = state->input;
+
+	if (key == OPT_AT)
+		options->at = arg;
+	else if (key == OPT_LINES)
+		options->lines = true;
+	else
+		return ARGP_ERR_UNKNOWN;
+	return 0;
+}
+
+const struct argp rt_probe_export_options = { own, parse };
+static const struct argp_child children[] = { { &rt_probe_export_options }, { &rt_common_argp }, { 0 } };
+static const struct argp export_argp = { NULL, rt_parse_operands, "export FILE|BUILD-ID [GROUP:EVENT...]",
+					 "Prints a shell script that probes a file on a host without reftrace, for | "
+					 "ssh HOST sh: the file's SDT markers "
+					 "and what the build-id cache knows of it.",
+					 children };
+
+struct job {
+	const struct export_options *options;
+	struct rt_cache *cache; /* NULL: there is none */
+	struct rt_image *image;
+	char *path; /* on the host */
+	struct rt_remote remote;
+	struct rt_arena arena;
+	struct rt_near near;
+	size_t offered;
+};
+
+static void job_deinit(struct job *j)
+{
+	rt_cache_closep(&j->cache);
+	rt_image_destroyp(&j->image);
+	rt_remote_deinit(&j->remote);
+	rt_arena_deinit(&j->arena);
+	free(j->path);
+}
+
+/* "0123abcd" to bytes; 0: it is no build-id */
+static size_t read_id(const char *text, uint8_t id[RT_CACHE_ID_MAX])
+{
+	size_t len = strlen(text);
+
+	if (!len || len % 2 || len / 2 > RT_CACHE_ID_MAX || strspn(text, "0123456789abcdef") != len)
+		return 0;
+	for (size_t i = 0; i < len / 2; i++) {
+		uint64_t byte;
+
+		if (!rt_parse_u64(text + 2 * i, 2, 16, &byte))
+			return 0;
+		id[i] = (uint8_t)byte;
+	}
+	return len / 2;
+}
+
+static struct rt_error *open_cached(struct job *j, const char *name, const uint8_t *id, size_t size)
+{
+	_cleanup_close_ int fd = -1;
+
+	RT_TRY(rt_cache_get(j->cache, id, size, RT_CACHE_ELF, &fd));
+	RT_TRY(rt_image_open_fd(fd, name, &j->image));
+	if (j->image->build_id_is_hash || j->image->build_id_size != size || memcmp(j->image->build_id, id, size) != 0)
+		return rt_error_fix(rt_error_new(RT_E_BUILD_ID, "the cache's file of %s has another build-id", name),
+				    "reftrace cache rm %s", name);
+	return rt_cache_origin(j->cache, id, size, &j->path);
+}
+
+/* The file, or what the cache has of a build-id: the file itself need not be on this host. */
+static struct rt_error *open_file(struct job *j, const char *name)
+{
+	uint8_t id[RT_CACHE_ID_MAX];
+	size_t size = strchr(name, '/') ? 0 : read_id(name, id);
+	_cleanup_close_ int fd = -1;
+
+	if (size && j->cache && faccessat(AT_FDCWD, name, F_OK, 0))
+		return rt_error_wrap(open_cached(j, name, id, size), "%s", name);
+	RT_TRY(rt_fs_open_file(AT_FDCWD, name, false, &fd));
+	j->path = realpath(name, NULL);
+	if (!j->path)
+		return rt_error_nomem();
+	return rt_image_open_fd(fd, name, &j->image);
+}
+
+/* "GROUP/EVENT" of a line is asked for. */
+static bool is_wanted(struct job *j, const char *line)
+{
+	size_t count = j->options->common.operands.len, len = strcspn(line, " ");
+	char *event = len > 2 ? rt_arena_strndup(&j->arena, line + 2, len - 2) : NULL;
+	char *slash = event ? strchr(event, '/') : NULL;
+
+	if (!slash)
+		return false;
+	*slash = ':';
+	j->offered++;
+	if (count > 1) {
+		j->near.wanted = j->options->common.operands.data[1];
+		rt_near_offer(&j->near, event);
+	}
+	for (size_t i = 1; i < count; i++)
+		if (!fnmatch(j->options->common.operands.data[i], event, 0))
+			return true;
+	return count == 1;
+}
+
+static void say_dropped(void *arg, unsigned n, const struct rt_operand *operand, const char *why)
+{
+	const struct rt_sdt_marker *m = arg;
+
+	fprintf(stderr, "reftrace: argument %u (%.*s) of sdt_%s:%s is left out: %s\n", n, (int)operand->text_len,
+		operand->text, m->provider, m->name, why);
+}
+
+static struct rt_error *add_marker(struct job *j, const struct rt_symtab *symtab, const struct rt_sdt_marker *m)
+{
+	/* the path is the script's: it need not be one that the kernel takes */
+	struct rt_marker_file file = { .image = j->image, .symtab = symtab, .path = "/file" };
+	struct rt_definition_options options = { .arg = (void *)(uintptr_t)m };
+	_cleanup_(rt_sink_deinit) struct rt_sink line;
+	struct rt_error *err;
+
+	for (int pass = 0; pass < 2; pass++) {
+		rt_sink_init_memory(&line);
+		err = rt_marker_definition(&file, m, &options, &line);
+		if (!err)
+			err = rt_sink_end(&line);
+		if (err && err->code == RT_E_UNARMED) {
+			fprintf(stderr, "reftrace: left out: %s\n", rt_clean(&j->arena, err->message));
+			rt_error_free(err);
+			return NULL;
+		}
+		RT_TRY(err);
+		/* what is left out of a marker that nobody asked for is of no interest */
+		if (pass)
+			break;
+		if (!is_wanted(j, line.buffer))
+			return NULL;
+		options.dropped = say_dropped;
+		rt_sink_deinit(&line);
+	}
+	return rt_remote_add(&j->remote, line.buffer);
+}
+
+static struct rt_error *add_markers(struct job *j)
+{
+	_cleanup_(rt_symtab_destroyp) struct rt_symtab *symtab = NULL;
+	_cleanup_free_ struct rt_sdt_marker *markers = NULL;
+	size_t count = 0;
+
+	RT_TRY(rt_symtab_create(j->image, &symtab));
+	RT_TRY(rt_sdt_read(j->image, &markers, &count));
+	for (size_t i = 0; i < count; i++)
+		RT_TRY(add_marker(j, symtab, &markers[i]));
+	return NULL;
+}
+
+/* What users have put into the cache: markers were read from the file itself. */
+static struct rt_error *add_cached(struct job *j)
+{
+	struct rt_error *err = NULL;
+	struct rt_probes probes;
+
+	if (!j->cache || j->image->build_id_is_hash)
+		return NULL;
+	RT_TRY(rt_cache_read_probes(j->cache, j->image->build_id, j->image->build_id_size, &probes));
+	for (size_t i = 0; !err && i < probes.entries.len; i++) {
+		const struct rt_probes_entry *e = &probes.entries.data[i];
+
+		for (size_t k = 0; !err && !e->sdt && k < e->lines.len; k++) {
+			if (!is_wanted(j, e->lines.data[k]))
+				continue;
+			err = rt_remote_add(&j->remote, e->lines.data[k]);
+			if (err && err->code == RT_E_FORMAT) {
+				fprintf(stderr, "reftrace: left out: %s\n", rt_clean(&j->arena, err->message));
+				rt_error_free(rt_take(err));
+			}
+		}
+	}
+	rt_probes_deinit(&probes);
+	return err;
+}
+
+static struct rt_error *nothing(const struct job *j)
+{
+	const char *file = j->options->common.operands.data[0];
+	struct rt_error *err;
+
+	if (!j->offered)
+		return rt_error_fix(
+			rt_error_new(RT_E_NOT_FOUND, "%s has no markers, and the build-id cache no probes of it", file),
+			"see what it has: reftrace probe markers %s", file);
+	err = rt_error_new(RT_E_NOT_FOUND, "%s has no such probe (%zu others)", file, j->offered);
+	if (j->near.count)
+		return rt_error_fix(err, "did you mean %s?", j->near.names[0]);
+	return rt_error_fix(err, "see: reftrace probe markers %s", file);
+}
+
+static struct rt_error *write_out(struct job *j)
+{
+	const char *path = j->options->at ?: j->path;
+	char id[2 * RT_BUILD_ID_MAX + 1];
+	struct rt_sink out;
+	struct rt_error *err = NULL;
+
+	if (!j->options->lines && j->image->build_id_is_hash)
+		return rt_error_fix(rt_error_new(RT_E_BUILD_ID,
+						 "%s has no build-id: the host's file could not be compared with it",
+						 j->options->common.operands.data[0]),
+				    "link it with -Wl,--build-id; or --lines, which checks nothing");
+	rt_sink_init_fd(&out, STDOUT_FILENO, "standard output");
+	if (j->options->lines)
+		err = rt_remote_lines(&j->remote, path, &out);
+	else
+		rt_remote_script(&j->remote, path, rt_build_id_text(j->image->build_id, j->image->build_id_size, id),
+				 &out);
+	if (!err)
+		err = rt_sink_end(&out);
+	rt_sink_deinit(&out);
+	return err;
+}
+
+static struct rt_error *act(struct job *j)
+{
+	_cleanup_free_ char *root = NULL;
+	struct rt_error *err;
+
+	if (!j->options->common.operands.len)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: export FILE is needed"), "reftrace help probe");
+	RT_TRY(rt_user_cache_root(&root));
+	err = rt_cache_open(root, false, &j->cache);
+	if (err && err->code == RT_E_NOMEM)
+		return err;
+	/* without a home there is no cache, and the file still has its markers */
+	rt_error_free(err);
+	RT_TRY(open_file(j, j->options->common.operands.data[0]));
+	RT_TRY(add_markers(j));
+	RT_TRY(add_cached(j));
+	return j->remote.probes.len ? write_out(j) : nothing(j);
+}
+
+int rt_probe_export(int argc, char **argv)
+{
+	struct export_options options = { .at = NULL };
+	struct job j = { .options = &options };
+	struct rt_error *err = rt_options_parse(&export_argp, argc, argv, &options.common);
+	int status = RT_EXIT_OK;
+
+	if (!err && options.common.help)
+		rt_options_help(&export_argp, "probe", stdout);
+	else if (!err)
+		err = act(&j);
+	if (err)
+		status = rt_failure(err);
+	job_deinit(&j);
+	rt_options_deinit(&options.common);
+	return status;
+}
