@@ -10,7 +10,9 @@ import unittest
 import live
 
 BUILDS = [(cc, flags) for cc in ('gcc', 'clang') for flags in (('-g', '-O2', '-fcf-protection=none'), ('-g', '-O0'))]
-WORK = ('work n s:string small big sh seven eight o->refs o->name:string o->in.a o->in.b[2] o->in.f2 o->pin->f1 o->arr[3] '
+# where addresses are no file offsets
+BUILDS.append(('gcc', ('-g', '-O2', '-fcf-protection=none', '-fno-pie', '-no-pie')))
+WORK = ('work n s:string small big sh seven eight o->refs o->name:string o->in.a o->in.b[2] o->in.f2 o->pin->f1 o->in.f3 o->in.f4 o->arr[3] '
         'o->text:string far=o->next->arr[1] o->kind cell=o->grid[1][2] global=global.a counter')
 EVENTS = '/sys/kernel/tracing/uprobe_events'
 
