@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -165,6 +166,17 @@ class Probed(unittest.TestCase):
         run = call('probe', 'add', '-x', program, f'{self.group}:a=work', f'{self.group}:b=work x=$stack:string', code=125)
         self.assertIn('the kernel refuses', run.stderr)
         self.assertNotIn(self.group, open(EVENTS, encoding='utf-8').read())
+
+    def test_other_root(self):
+        """Lines for a file that lies below another root name it as it is called there; this kernel cannot take them."""
+        program, root = live.program('probed', 'gcc', ('-g', '-O2')), live.temp_path('root')
+        (root / 'opt').mkdir(parents=True)
+        shutil.copy(program, root / 'opt/there')
+        here = call('probe', 'show', '-x', program, 'g:e=work n').stdout
+        there = call('probe', 'show', '--symfs', root, '-x', '/opt/there', 'g:e=work n').stdout
+        self.assertEqual(there, here.replace(str(program), '/opt/there'))
+        run = call('probe', 'add', '--symfs', root, '-x', '/opt/there', 'work n', code=2)
+        self.assertIn('its own root', run.stderr)
 
     def test_unprivileged(self):
         program = live.program('probed', 'gcc', ('-g', '-O2'))
