@@ -7,6 +7,7 @@
 #include "cli/failure.h"
 #include "cli/probe_command.h"
 #include "cli/probe_file.h"
+#include "cli/root.h"
 #include "engine/tracefs.h"
 #include "report/words.h"
 
@@ -56,7 +57,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 const struct argp rt_probe_add_options = { own, parse };
-static const struct argp_child children[] = { { &rt_probe_add_options }, { &rt_common_argp }, { 0 } };
+static const struct argp_child children[] = {
+	{ &rt_probe_add_options }, { &rt_root_argp }, { &rt_common_argp }, { 0 }
+};
 static const struct argp add_argp = { NULL, rt_parse_operands, "show|add -x FILE DEFINITION...",
 				      "Resolves probe definitions of perf's kind exactly, and defines their events.",
 				      children };
@@ -127,6 +130,10 @@ static struct rt_error *work(const struct rt_probe_options *options, bool add, s
 	struct rt_error *err;
 	bool defines = add && !options->definition && !options->dry_run;
 
+	*plan = (struct rt_probe_plan){ .root = AT_FDCWD };
+	if (defines && (options->common.symfs || options->common.list.target_ns))
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe add: the kernel opens the file below its own root"),
+				    "reftrace probe show, and hand its lines over there");
 	err = rt_tracefs_open(AT_FDCWD, defines, &tracefs);
 	if (!err)
 		err = rt_probe_events_read(tracefs, &taken);
@@ -137,8 +144,6 @@ static struct rt_error *work(const struct rt_probe_options *options, bool add, s
 	}
 	if (!err)
 		err = rt_probe_plan_make(options, taken.text ? &taken : NULL, plan);
-	else
-		*plan = (struct rt_probe_plan){ .count = 0 };
 	if (!err)
 		rt_probe_plan_notes(plan, &options->common);
 	if (!err && defines)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "cli/root.h"
 #include "report/words.h"
 
 enum { SOURCE_MAX = 64 << 20, SUFFIX_MAX = 10000 };
@@ -17,7 +18,16 @@ static const char *source(void *arg, const char *path)
 	for (size_t i = 0; i < p->sources.len; i += 2)
 		if (!strcmp(p->sources.data[i], path))
 			return p->sources.data[i + 1];
-	rt_error_free(rt_fs_read(AT_FDCWD, path, SOURCE_MAX, &text, NULL));
+	if (p->root == AT_FDCWD) {
+		rt_error_free(rt_fs_read(AT_FDCWD, path, SOURCE_MAX, &text, NULL));
+	} else {
+		_cleanup_close_ int fd = -1;
+		struct rt_error *err = rt_fs_open_inside(p->root, path, &fd);
+
+		if (!err)
+			err = rt_fs_read_fd(fd, path, SOURCE_MAX, &text, NULL);
+		rt_error_free(err);
+	}
 	name = strdup(path);
 	if (!name || !rt_vec_reserve(&p->sources, p->sources.len + 2)) {
 		free(name);
@@ -29,21 +39,27 @@ static const char *source(void *arg, const char *path)
 	return text;
 }
 
-static struct rt_error *open_file(const char *name, struct rt_probe_plan *p)
+static struct rt_error *open_file(const struct rt_options *options, const char *name, struct rt_probe_plan *p)
 {
 	_cleanup_close_ int fd = -1;
 
 	if (!name)
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: in which file?"), "-x FILE: a program or library");
-	RT_TRY(rt_fs_open_file(AT_FDCWD, name, false, &fd));
-	p->path = realpath(name, NULL);
+	RT_TRY(rt_root_open(options, &p->root));
+	if (p->root == AT_FDCWD) {
+		RT_TRY(rt_fs_open_file(AT_FDCWD, name, false, &fd));
+		p->path = realpath(name, NULL);
+	} else {
+		RT_TRY(rt_fs_open_inside(p->root, name, &fd));
+		p->path = rt_fs_plain_path(rt_format(&p->arena, "/%s", name));
+	}
 	if (!p->path)
 		return rt_error_nomem();
 	if (strpbrk(p->path, " \t\n\\\""))
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "the kernel takes no blank in a path: %s", p->path),
 				    "a bind mount or hard link without one; a symbolic link does not help");
 	RT_TRY(rt_image_open_fd(fd, name, &p->image));
-	RT_TRY(rt_image_find_debug(p->image, AT_FDCWD));
+	RT_TRY(rt_image_find_debug(p->image, p->root));
 	RT_TRY(rt_symtab_create(p->image, &p->symtab));
 	RT_TRY(rt_dwarf_create(p->image, &p->dwarf));
 	return rt_decoder_create(p->image->machine, &p->decoder);
@@ -138,7 +154,7 @@ struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options, cons
 	size_t count = options->common.operands.len;
 	struct rt_answer_module module;
 
-	*ret = (struct rt_probe_plan){ .count = 0 };
+	*ret = (struct rt_probe_plan){ .root = AT_FDCWD };
 	if (!count)
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: a definition is needed: 'FUNC ARG...'"),
 				    "man reftrace-probe");
@@ -149,7 +165,7 @@ struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options, cons
 	/* what is wrong with the words themselves comes first */
 	for (; ret->count < count; ret->count++)
 		RT_TRY(rt_request_parse(options->common.operands.data[ret->count], &ret->requests[ret->count]));
-	RT_TRY(open_file(options->file, ret));
+	RT_TRY(open_file(&options->common, options->file, ret));
 	module = (struct rt_answer_module){ .image = ret->image,
 					    .symtab = ret->symtab,
 					    .dwarf = ret->dwarf,
@@ -187,6 +203,8 @@ void rt_probe_plan_deinit(struct rt_probe_plan *p)
 	rt_symtab_destroy(p->symtab);
 	rt_image_destroy(p->image);
 	rt_arena_deinit(&p->arena);
+	if (p->root >= 0)
+		close(p->root);
 }
 
 void rt_probe_plan_notes(const struct rt_probe_plan *plan, const struct rt_options *options)

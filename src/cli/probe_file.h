@@ -32,7 +32,8 @@ struct rt_probe_plan {
 	struct rt_answer *answers;
 	struct rt_request *requests;
 	size_t count;
-	char *path;
+	char *path;             /* as the kernel shall open it; with another root, as it is called there */
+	int root;               /* AT_FDCWD, or what stands for / */
 	RT_VEC(char *) sources; /* name, text, ... */
 };
 

@@ -7,7 +7,7 @@ enum kind { SMALL, LARGE };
 struct inner {
 	int a;
 	char b[4];
-	unsigned f1 : 3, f2 : 5;
+	unsigned f1 : 3, f2 : 5, f3 : 9, f4 : 12;
 };
 struct obj {
 	int refs;
@@ -85,11 +85,13 @@ __attribute__((noinline)) void hold(struct obj *o)
 
 static void call_work(struct obj *o, int n, const char *s)
 {
-	printf("work n=%d s=%s small=%d big=%lld sh=%d seven=%d eight=%ld refs=%d name=%s a=%d b=%d f2=%d f1=%d "
+	printf("work n=%d s=%s small=%d big=%lld sh=%d seven=%d eight=%ld refs=%d name=%s a=%d b=%d f2=%d f1=%d f3=%d "
+	       "f4=%d "
 	       "arr=%ld "
 	       "text=%s far=%ld kind=%d cell=%d global=%d counter=%ld\n",
 	       n, s, 200 + n, -5000000000ll * n, -n, n * 7, 8l * n, o->refs, o->name, o->in.a, o->in.b[2], o->in.f2,
-	       o->pin->f1, o->arr[3], o->text, o->next->arr[1], o->kind, o->grid[1][2], global.a, counter);
+	       o->pin->f1, o->in.f3, o->in.f4, o->arr[3], o->text, o->next->arr[1], o->kind, o->grid[1][2], global.a,
+	       counter);
 	printf("back retval=%ld\n", work(o, n, s, 200 + n, -5000000000ll * n, -n, n * 7, 8l * n));
 }
 
@@ -99,6 +101,8 @@ static void calls(struct obj *a, struct holder *h)
 		a->refs = 10 * i;
 		a->in.b[2] = (char)-i;
 		a->in.f2 = 30 - i;
+		a->in.f3 = 500 - i;
+		a->in.f4 = 4000 + i;
 		a->in.a = i - 1;
 		global.a = i - 2;
 		call_work(a, i + 1, i ? "later" : "first");
