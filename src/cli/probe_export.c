@@ -12,6 +12,7 @@
 #include "cli/file.h"
 #include "cli/options.h"
 #include "cli/probe_command.h"
+#include "engine/marker_counter.h"
 #include "probe/definition.h"
 #include "probe/near.h"
 #include "probe/remote.h"
@@ -61,6 +62,7 @@ struct job {
 	struct rt_arena arena;
 	struct rt_near near;
 	size_t offered;
+	bool skewed; /* said */
 };
 
 static void job_deinit(struct job *j)
@@ -172,6 +174,13 @@ static struct rt_error *add_marker(struct job *j, const struct rt_symtab *symtab
 			return NULL;
 		options.dropped = say_dropped;
 		rt_sink_deinit(&line);
+	}
+	if (rt_counter_is_skewed(j->image, m) && !j->skewed) {
+		j->skewed = true;
+		fprintf(stderr,
+			"reftrace: the kernel raises the counters of these markers in the wrong place in programs that "
+			"start while they are recorded (a page of the file is mapped twice): record what runs "
+			"already\n");
 	}
 	return rt_remote_add(&j->remote, line.buffer);
 }

@@ -64,6 +64,29 @@ static bool peek(int memory, uint64_t at, void *to, size_t size)
 	return pread(memory, to, size, (off_t)at) == (ssize_t)size;
 }
 
+/*
+ * Breakpoints of one marker: the kernel sets one in each mapping of the page that was not writable then, and lowers the
+ * counter once for each when it takes them away.
+ */
+static uint16_t breakpoints(int memory, const struct rt_image *image, struct rt_elfaddr location, uint64_t bias)
+{
+	uint64_t page = page_size();
+	struct rt_foff offset;
+	uint16_t count = 0;
+
+	for (size_t i = 0; i < image->segment_count && rt_image_offset(image, location, &offset); i++) {
+		const struct rt_segment *s = &image->segments[i];
+		uint64_t start = s->offset.v & ~(page - 1);
+		uint64_t end = (s->offset.v + (s->end.v - s->start.v) + page - 1) & ~(page - 1);
+		uint8_t code;
+
+		if (offset.v >= start && offset.v < end &&
+		    peek(memory, bias + s->start.v - s->offset.v + offset.v, &code, sizeof(code)))
+			count += code == BREAKPOINT;
+	}
+	return count;
+}
+
 enum rt_counter_state rt_counter_raise(uint32_t pid, const struct rt_image *image, const struct rt_sdt_marker *m,
 				       uint64_t bias)
 {
@@ -90,7 +113,7 @@ enum rt_counter_state rt_counter_raise(uint32_t pid, const struct rt_image *imag
 	 */
 	if (!stray && counter)
 		return RT_COUNTER_RAISED;
-	counter++;
+	counter = (uint16_t)(counter + breakpoints(memory, image, m->location, bias));
 	if (pwrite(memory, &counter, sizeof(counter), (off_t)(bias + m->semaphore.v)) != sizeof(counter))
 		return RT_COUNTER_GONE;
 	if (stray--)

@@ -4,7 +4,8 @@
  * in the first writable mapping that holds that offset. Where a linker lays data behind the part that is made read-only
  * after relocation (lld, mold), both lie in one page of the file, which is then mapped twice; while a program starts
  * both mappings are writable, and the first is not the counter's. When the breakpoint is taken away the first one is
- * read-only: then the right counter is lowered. So raising the right one by hand is all that is missing.
+ * read-only: then the right counter is lowered, once for each mapping of the page that holds the breakpoint. So raising
+ * the right one by that number is all that is missing.
  */
 #pragma once
 

@@ -188,6 +188,14 @@ class Remote(Sdt):
                              capture_output=True, check=False)
         self.assertEqual(run.stdout, '')
 
+    def test_wrong_counter(self):
+        """Of a file whose counters the kernel raises elsewhere, it is said."""
+        if not shutil.which('ld.lld'):
+            self.skipTest('no linker lld (package lld)')
+        path = build(self.folder / 'lld', 'sdt-pad', '-DPAD=3', '-DPAD_TEXT="3"', '-fuse-ld=lld')
+        self.assertIn('record what runs already', live.call('probe', 'export', path, env=self.env).stderr)
+        self.assertEqual(live.call('probe', 'export', self.pad, env=self.env).stderr, '')
+
     def test_faults(self):
         self.assertIn('did you mean sdt_pad:plain', self.export(self.pad, 'sdt_pad:plane', status=125))
         self.assertIn('export FILE is needed', self.export(status=2))

@@ -275,6 +275,33 @@ class Linkers(Sdt):
                                  said)
                 self.assertEqual([int(e.args['arg1']) for e in seen if e.name == 'sdt_pad:plain'], plain)
 
+    def test_counter_after_kill(self):
+        """Of a launched program whose file has a page mapped twice: raised, and 0 again when the tool is killed."""
+        for linker in ('lld', 'mold'):
+            with self.subTest(linker):
+                if not live.shutil.which('ld.' + linker) and not live.shutil.which(linker):
+                    self.skipTest(f'no linker {linker} (package {LINKERS[linker]})')
+                path = build(self.folder / ('op-' + linker), 'operands', f'-fuse-ld={linker}', '-D_GNU_SOURCE')
+                tracer = live.Process([live.REFTRACE, 'record', '-o', self.folder / linker, '-e', 'sdt_op:guarded', '--',
+                                       path, '60'], env=self.env)
+                self.addCleanup(tracer.kill)
+                address = int(tracer.wait_line('semaphore').split()[1], 16)
+                with open(f'/proc/{tracer.popen.pid}/task/{tracer.popen.pid}/children', encoding='ascii') as f:
+                    pid = next(int(n) for n in f.read().split() if os.readlink(f'/proc/{n}/exe') == str(path))
+                self.addCleanup(self.end, pid)
+                self.assertTrue(live.wait_until(lambda: semaphore(pid, address) > 0, 10), 'it is never raised')
+                os.kill(tracer.popen.pid, signal.SIGKILL)
+                tracer.popen.wait(20)
+                self.assertTrue(live.wait_until(lambda: semaphore(pid, address) == 0, 10),
+                                f'it stays {semaphore(pid, address)}')
+
+    @staticmethod
+    def end(pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
     def test_bfd(self):
         self.check('bfd')
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Markers in a file whose parts lie where the linker puts them, moved by PAD bytes in each of them: sections of notes,
- * code and data keep another distance in the file than in memory. Prints what it did; a breakpoint anywhere else than at
- * a marker would change that, or end it.
+ * code and data keep another distance in the file than in memory. Prints what it did; a breakpoint anywhere else than
+ * at a marker would change that, or end it.
  */
 #define _SDT_HAS_SEMAPHORES 1
 #include <stdio.h>
