@@ -41,28 +41,26 @@ static void declared(struct rt_dwarf *dwarf, Dwarf_Die *die, struct rt_extent *e
 	} while (rt_die_next(&child));
 }
 
-static struct rt_error *extent_of(struct extents *x, struct rt_fn *fn, struct rt_extent **ret)
+/* NULL: out of memory. Valid until the next one. */
+static struct rt_extent *extent_of(struct extents *x, struct rt_fn *fn)
 {
 	uint64_t *slot =
 		rt_map_put(&x->index, rt_key_make((uintptr_t)(fn->linkage ?: fn->name), (uintptr_t)fn->file), NULL);
 	struct rt_extent *e;
 
 	if (!slot)
-		return rt_error_nomem();
-	if (*slot) {
-		*ret = &x->list.data[*slot - 1];
 		return NULL;
-	}
+	if (*slot)
+		return &x->list.data[*slot - 1];
 	e = rt_vec_add(&x->list);
 	if (!e)
-		return rt_error_nomem();
+		return NULL;
 	*slot = x->list.len;
 	*e = (struct rt_extent){
 		.name = fn->name, .linkage = fn->linkage, .file = fn->file, .first = fn->line, .last = fn->line
 	};
 	declared(x->dwarf, &fn->die, e, 0);
-	*ret = e;
-	return NULL;
+	return e;
 }
 
 /* Rows of the unit that lie in node itself, not in what was inlined into it. */
@@ -111,7 +109,9 @@ static struct rt_error *unit_extents(struct extents *x, struct rt_unit *unit,
 			parent = node->parent ? &unit->nodes.data[node->parent - 1] : NULL;
 			fn = parent ? &x->dwarf->fns.data[parent->fn] : NULL;
 			if (fn && fn->name && fn->file && match(fn->name, fn->linkage, arg)) {
-				RT_TRY(extent_of(x, fn, &e));
+				e = extent_of(x, fn);
+				if (!e)
+					return rt_error_nomem();
 				reach(e, node->call_file, node->call_line);
 			}
 			fn = &x->dwarf->fns.data[node->fn];
@@ -119,7 +119,9 @@ static struct rt_error *unit_extents(struct extents *x, struct rt_unit *unit,
 		if (!fn->name || !fn->file || !match(fn->name, fn->linkage, arg))
 			continue;
 		any = true;
-		RT_TRY(extent_of(x, fn, &e));
+		e = extent_of(x, fn);
+		if (!e)
+			return rt_error_nomem();
 		e->bodies += !node->inlined;
 		e->inlined += node->inlined && !node->split;
 	}

@@ -95,13 +95,14 @@ static bool same_arguments(const char *a, const char *b)
 	}
 }
 
-/* Can the probe be one more place of the event of this name? *ret_taken: the name is another one's. */
-static bool fits(const struct rt_remote *r, const struct rt_remote_probe *p, const char *event)
+/* Can the probe be one more place of the event of its name? Else the name is another one's. */
+static bool fits(const struct rt_remote *r, const struct rt_remote_probe *p)
 {
 	for (size_t i = 0; i < r->probes.len; i++) {
 		const struct rt_remote_probe *other = &r->probes.data[i];
 
-		if (!strcmp(other->event, event) && (other->type != p->type || !same_arguments(other->args, p->args)))
+		if (!strcmp(other->event, p->event) &&
+		    (other->type != p->type || !same_arguments(other->args, p->args)))
 			return false;
 	}
 	return true;
@@ -136,26 +137,32 @@ static struct rt_error *parse(const char *line, struct rt_remote_probe *ret)
 	return ret->event && ret->place && ret->args ? NULL : rt_error_nomem();
 }
 
+/* NAME_1, NAME_2, ... where the name is another event's. */
+static struct rt_error *name_apart(const struct rt_remote *r, struct rt_remote_probe *p)
+{
+	_cleanup_free_ char *first = p->event ? strdup(p->event) : NULL;
+	char *event;
+
+	if (!first)
+		return rt_error_nomem();
+	for (unsigned n = 1; !fits(r, p); n++) {
+		if (asprintf(&event, "%s_%u", first, n) < 0)
+			return rt_error_nomem();
+		free(p->event);
+		p->event = event;
+	}
+	return NULL;
+}
+
 struct rt_error *rt_remote_add(struct rt_remote *r, const char *line)
 {
 	struct rt_remote_probe p = { 0 };
 	struct rt_error *err = parse(line, &p);
-	char *first = p.event;
 
-	for (unsigned n = 1; !err && !fits(r, &p, p.event); n++) {
-		char *event;
-
-		if (asprintf(&event, "%s_%u", first, n) < 0) {
-			err = rt_error_nomem();
-			break;
-		}
-		if (p.event != first)
-			free(p.event);
-		p.event = event;
-	}
-	if (p.event != first)
-		free(first);
-	if (!err && !is_there(r, &p)) {
+	if (!err)
+		err = name_apart(r, &p);
+	/* it has a name then; clang-tidy does not see it */
+	if (!err && p.event && !is_there(r, &p)) {
 		if (rt_vec_push(&r->probes, p))
 			return NULL;
 		err = rt_error_nomem();

@@ -16,9 +16,9 @@ struct rt_kernel_name {
 
 /*
  * kallsyms: lines "ffffffff81000000 T _text [module]". addresses: keys are kernel addresses. *ret: the functions
- * around them, by address, each once; addresses NULL: all functions. Of several names at one address the last, as in perf,
- * so that a recording's own names and those of the kernel it was made on agree. Lines that cannot be read are passed over;
- * hidden addresses (all 0) give none.
+ * around them, by address, each once; addresses NULL: all functions. Of several names at one address the last, as in
+ * perf, so that a recording's own names and those of the kernel it was made on agree. Lines that cannot be read are
+ * passed over; hidden addresses (all 0) give none.
  */
 RT_CHECK struct rt_error *rt_kernel_names(struct rt_bytes kallsyms, const struct rt_map *addresses,
 					  struct rt_kernel_name **ret, size_t *ret_count);
