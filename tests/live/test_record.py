@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """record: samples, events and what steers a recording; the oracles are nm, perf and the programs themselves."""
 import collections
+import functools
 import os
 import pathlib
 import pty
@@ -101,6 +102,7 @@ class Spool:
         return [line.split(' ', 1) for line in self.blobs[HOST].decode().splitlines()]
 
 
+@functools.cache
 def function(path, name):
     """(file offset, size) of a function, by nm and readelf."""
     out = subprocess.run(['nm', '-S', str(path)], capture_output=True, text=True, check=True).stdout
