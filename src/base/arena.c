@@ -4,6 +4,7 @@
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -68,6 +69,18 @@ char *rt_arena_strndup(struct rt_arena *arena, const char *text, size_t len)
 	if (copy && len)
 		memcpy(copy, text, len);
 	return copy;
+}
+
+char *rt_arena_vprintf(struct rt_arena *arena, const char *format, va_list args)
+{
+	_cleanup_free_ char *text = NULL;
+	int n = vasprintf(&text, format, args);
+
+	if (n < 0) {
+		text = NULL;
+		return NULL;
+	}
+	return rt_arena_strndup(arena, text, (size_t)n);
 }
 
 void rt_arena_deinit(struct rt_arena *arena)

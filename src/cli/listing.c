@@ -94,20 +94,15 @@ void rt_listing_close(struct rt_listing *file)
 
 void rt_listing_note(struct rt_listing *file, const char *fix, const char *format, ...)
 {
-	_cleanup_free_ char *text = NULL;
+	const char *text;
 	va_list args;
-	int n;
 
 	va_start(args, format);
-	n = vasprintf(&text, format, args);
+	text = rt_arena_vprintf(&file->arena, format, args);
 	va_end(args);
-	if (n < 0) {
-		text = NULL;
-		return;
-	}
 	/* without memory there is one note less */
-	if (!rt_vec_push(&file->notes, ((struct rt_listing_note){ rt_format(&file->arena, "%s", text), fix })))
-		return;
+	if (text)
+		(void)rt_vec_push(&file->notes, ((struct rt_listing_note){ text, fix }));
 }
 
 static const char *debuglink(const struct rt_listing *file)

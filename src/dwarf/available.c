@@ -136,38 +136,6 @@ static struct rt_error *collect_missing(struct search *s)
 	return NULL;
 }
 
-/*
- * Where the prologue of the function at entry ends: where the line table says so, else where its second line begins.
- * 0: unknown
- */
-static uint64_t prologue_end(struct rt_unit *unit, uint64_t entry, uint64_t end)
-{
-	Dwarf_Lines *lines;
-	uint64_t second = 0;
-	int first_line = 0;
-	size_t count;
-
-	if (dwarf_getsrclines(&unit->die, &lines, &count) != 0)
-		return 0;
-	for (size_t i = 0; i < count; i++) {
-		Dwarf_Line *line = dwarf_onesrcline(lines, i);
-		Dwarf_Addr addr;
-		bool flag = false;
-		int number;
-
-		if (!line || dwarf_lineaddr(line, &addr) != 0 || addr < entry || addr >= end ||
-		    dwarf_lineno(line, &number) != 0)
-			continue;
-		if (dwarf_lineprologueend(line, &flag) == 0 && flag)
-			return addr;
-		if (!first_line)
-			first_line = number;
-		else if (addr > entry && !second)
-			second = addr;
-	}
-	return second;
-}
-
 static void find_prologue(struct search *s)
 {
 	struct rt_node *node = s->node;
@@ -180,7 +148,10 @@ static void find_prologue(struct search *s)
 	while (rt_spans_next(&s->unit->spans, node->entry, &pos, &index)) {
 		if (&s->unit->nodes.data[index] != node || s->unit->spans.v.data[pos].lo != node->entry)
 			continue;
-		end = prologue_end(s->unit, node->entry, s->unit->spans.v.data[pos].hi);
+		end = rt_dwarf_prologue_end(s->dwarf, (size_t)(s->unit - s->dwarf->units.data),
+					    (struct rt_elfaddr){ node->entry },
+					    (struct rt_elfaddr){ s->unit->spans.v.data[pos].hi })
+			      .v;
 		if (s->addr >= node->entry && s->addr < end)
 			s->prologue = end;
 		return;

@@ -251,3 +251,39 @@ struct rt_error *rt_dwarf_rows(struct rt_dwarf *dwarf, size_t unit, bool (*wants
 			break;
 	return NULL;
 }
+
+struct prologue {
+	struct rt_elfaddr entry, end;
+	uint64_t second, marked;
+};
+
+static bool any_file(const char *file, void *arg)
+{
+	(void)file;
+	(void)arg;
+	return true;
+}
+
+static bool visit_prologue(const struct rt_row *row, void *arg)
+{
+	struct prologue *p = arg;
+
+	if (row->addr.v <= p->entry.v || row->addr.v >= p->end.v)
+		return true;
+	if (row->prologue_end && row->addr.v < p->marked)
+		p->marked = row->addr.v;
+	if (row->addr.v < p->second)
+		p->second = row->addr.v;
+	return true;
+}
+
+struct rt_elfaddr rt_dwarf_prologue_end(struct rt_dwarf *dwarf, size_t unit, struct rt_elfaddr entry,
+					struct rt_elfaddr end)
+{
+	struct prologue p = { .entry = entry, .end = end, .second = UINT64_MAX, .marked = UINT64_MAX };
+	uint64_t found;
+
+	rt_error_free(rt_dwarf_rows(dwarf, unit, any_file, visit_prologue, &p));
+	found = p.marked != UINT64_MAX ? p.marked : p.second;
+	return (struct rt_elfaddr){ found == UINT64_MAX ? 0 : found };
+}

@@ -57,6 +57,13 @@ struct rt_row {
 RT_CHECK struct rt_error *rt_dwarf_rows(struct rt_dwarf *dwarf, size_t unit, bool (*wants)(const char *file, void *arg),
 					bool (*visit)(const struct rt_row *row, void *arg), void *arg);
 
+/*
+ * Where the prologue of the function with code in [entry, end) ends: where compilers mark it; else, as debuggers have
+ * it, where its second row begins. v = 0: not known.
+ */
+struct rt_elfaddr rt_dwarf_prologue_end(struct rt_dwarf *dwarf, size_t unit, struct rt_elfaddr entry,
+					struct rt_elfaddr end);
+
 enum rt_location_base { RT_LOCATION_REG, RT_LOCATION_NUMBER, RT_LOCATION_ADDRESS };
 enum { RT_LOCATION_DEREFS_MAX = 16 };
 

@@ -10,18 +10,13 @@
 
 char *lt_printf(struct rt_arena *arena, const char *format, ...)
 {
-	_cleanup_free_ char *text = NULL;
+	char *text;
 	va_list ap;
-	int n;
 
 	va_start(ap, format);
-	n = vasprintf(&text, format, ap);
+	text = rt_arena_vprintf(arena, format, ap);
 	va_end(ap);
-	if (n < 0) {
-		text = NULL;
-		return NULL;
-	}
-	return rt_arena_strndup(arena, text, (size_t)n);
+	return text;
 }
 
 struct notes {

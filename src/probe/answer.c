@@ -17,37 +17,26 @@ enum { FUNCTIONS_MAX = 10000 };
 
 const char *rt_answer_text(struct rt_answer_build *b, const char *format, ...)
 {
-	_cleanup_free_ char *text = NULL;
-	char *copy = NULL;
+	const char *text;
 	va_list ap;
-	int n;
 
 	va_start(ap, format);
-	n = vasprintf(&text, format, ap);
+	text = rt_arena_vprintf(&b->answer->arena, format, ap);
 	va_end(ap);
-	if (n < 0)
-		text = NULL;
-	else
-		copy = rt_arena_strndup(&b->answer->arena, text, (size_t)n);
-	return copy ? copy : "";
+	return text ? text : "";
 }
 
 void rt_answer_note(struct rt_answer_build *b, const char *format, ...)
 {
-	_cleanup_free_ char *text = NULL;
-	char *copy = NULL;
+	char *text;
 	va_list ap;
-	int n;
 
 	va_start(ap, format);
-	n = vasprintf(&text, format, ap);
+	text = rt_arena_vprintf(&b->answer->arena, format, ap);
 	va_end(ap);
-	if (n < 0)
-		text = NULL;
-	else
-		copy = rt_arena_strndup(&b->answer->arena, text, (size_t)n);
-	if (copy)
-		(void)rt_vec_push(&b->answer->notes, copy);
+	/* without memory there is one note less */
+	if (text)
+		(void)rt_vec_push(&b->answer->notes, text);
 }
 
 const char *rt_answer_where(struct rt_answer_build *b, const struct rt_answer_place *place)

@@ -5,6 +5,7 @@
 
 #include "base/sink.h"
 #include "probe/answer_build.h"
+#include "probe/definition.h"
 #include "probe/near.h"
 
 enum { PROLOGUE_INSNS = 64, ARGUMENT_REGISTERS = 6 };
@@ -16,14 +17,6 @@ struct writing {
 	struct rt_sink text, signature;
 	RT_VEC(const char *) names;
 };
-
-static const char *kernel_register(uint8_t reg)
-{
-	static const char *const names[] = { "ax", "dx", "cx",  "bx",  "si",  "di",  "bp",  "sp",
-					     "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15" };
-
-	return reg < sizeof(names) / sizeof(*names) ? names[reg] : NULL;
-}
 
 __attribute__((format(printf, 3, 4))) static struct rt_error *refuse(const struct writing *w, const char *fix,
 								     const char *format, ...)
@@ -162,7 +155,7 @@ static struct rt_error *check_stores(const struct writing *w, const struct rt_lo
 /* "+8(+0(%di))": the base, then each load. */
 static struct rt_error *write_location(struct writing *w, const struct rt_location *l, bool user, struct rt_sink *out)
 {
-	const char *reg = kernel_register(l->reg);
+	const char *reg = rt_kernel_register(l->reg);
 	unsigned first = 0, loads = l->deref_count + !l->is_value;
 	char base[48] = "";
 	int64_t distance;
@@ -349,7 +342,7 @@ static struct rt_error *put_value(struct writing *w, struct rt_datum *v)
 	if (v->where.at_entry && !still_holds(w, v->where.reg))
 		return refuse(w, "probe the entry of the function around it",
 			      "only what it was when the function was entered is known (DW_OP_entry_value of %%%s)",
-			      kernel_register(v->where.reg));
+			      rt_kernel_register(v->where.reg));
 	RT_TRY(check_stores(w, &v->where));
 	fit_number(&v->where, v);
 	rt_sink_init_memory(&text);
@@ -447,7 +440,7 @@ static struct rt_error *nth_argument(struct writing *w, char base[48])
 	    (q->place->instance && q->place->instance->inlined))
 		return refuse(w, "name the variable", "arguments can be counted at the entry of a function only");
 	if (n <= ARGUMENT_REGISTERS)
-		snprintf(base, 48, "%%%s", kernel_register((uint8_t)rt_reg_argument((unsigned)n)));
+		snprintf(base, 48, "%%%s", rt_kernel_register((uint8_t)rt_reg_argument((unsigned)n)));
 	else
 		snprintf(base, 48, "$stack%" PRIu64, n - ARGUMENT_REGISTERS);
 	return NULL;

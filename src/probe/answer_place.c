@@ -24,45 +24,11 @@ struct trial {
 	struct rt_error *why;   /* the first reason that a later one does not take away */
 };
 
-struct prologue {
-	struct rt_elfaddr entry, end;
-	uint64_t second, marked;
-	const char *file;
-};
-
-static bool any_file(const char *file, void *arg)
-{
-	(void)file;
-	(void)arg;
-	return true;
-}
-
-/* Where compilers mark it; else, as debuggers have it, where the second row of the function begins. */
-static bool visit_prologue(const struct rt_row *row, void *arg)
-{
-	struct prologue *p = arg;
-
-	if (row->addr.v <= p->entry.v || row->addr.v >= p->end.v)
-		return true;
-	if (row->prologue_end && row->addr.v < p->marked)
-		p->marked = row->addr.v;
-	if (row->addr.v < p->second)
-		p->second = row->addr.v;
-	return true;
-}
-
 static struct rt_elfaddr prologue_end(struct rt_answer_build *b, const struct rt_answer_place *place)
 {
-	struct prologue p = { .second = UINT64_MAX, .marked = UINT64_MAX };
-	uint64_t end;
-
 	if (!place->instance || place->instance->inlined || !rt_body_holds(&b->body, place->address))
 		return (struct rt_elfaddr){ 0 };
-	p.entry = place->instance->around;
-	p.end = b->body.end;
-	rt_error_free(rt_dwarf_rows(b->debug, place->instance->unit, any_file, visit_prologue, &p));
-	end = p.marked != UINT64_MAX ? p.marked : p.second;
-	return (struct rt_elfaddr){ end == UINT64_MAX ? 0 : end };
+	return rt_dwarf_prologue_end(b->debug, place->instance->unit, place->instance->around, b->body.end);
 }
 
 static struct rt_error *not_insn(struct rt_answer_build *b, const struct rt_answer_place *place,

@@ -14,14 +14,19 @@ bool rt_marker_name(const struct rt_sdt_marker *m, char text[RT_MARKER_NAME_MAX]
 	return snprintf(text, RT_MARKER_NAME_MAX, RT_SPEC_MARKER "%s:%s", m->provider, m->name) < RT_MARKER_NAME_MAX;
 }
 
+const char *rt_kernel_register(uint8_t reg)
+{
+	static const char *const names[] = { "ax", "dx", "cx",  "bx",  "si",  "di",  "bp",  "sp",
+					     "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15" };
+
+	return reg < sizeof(names) / sizeof(names[0]) ? names[reg] : NULL;
+}
+
 /* As the kernel's regs_query_register_offset() knows it (arch/.../kernel/ptrace.c). false: it does not. */
 static bool register_name(uint16_t machine, uint8_t reg, char text[8])
 {
-	static const char *const x86[] = { "ax", "dx", "cx",  "bx",  "si",  "di",  "bp",  "sp",
-					   "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15" };
-
-	if (machine == RT_MACHINE_X86_64 && reg < sizeof(x86) / sizeof(x86[0]))
-		snprintf(text, 8, "%s", x86[reg]);
+	if (machine == RT_MACHINE_X86_64 && rt_kernel_register(reg))
+		snprintf(text, 8, "%s", rt_kernel_register(reg));
 	else if (machine == RT_MACHINE_AARCH64 && reg < 31)
 		snprintf(text, 8, "x%u", reg);
 	else if (machine == RT_MACHINE_AARCH64 && reg == 31)

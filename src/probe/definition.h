@@ -18,6 +18,9 @@
 /* "sdt:PROVIDER:NAME", as SPECs name it, into text. false: it was cut, and is no name that could be found again. */
 bool rt_marker_name(const struct rt_sdt_marker *marker, char text[RT_MARKER_NAME_MAX]);
 
+/* What Linux calls a register of x86-64 by its DWARF number ("ax"); NULL: none that has a number. Static string. */
+const char *rt_kernel_register(uint8_t reg);
+
 /* A file with markers. */
 struct rt_marker_file {
 	const struct rt_image *image;

@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "probe/definition.h"
+
 enum { ARGUMENTS_MAX = 128, STEPS_MAX = 32, ARGUMENT_NAME_MAX = 31, ARRAY_MAX = 64 };
 
 static bool is_name_char(char c)
@@ -146,17 +148,15 @@ static struct rt_error *parse_variable(struct rt_scanner *s, struct rt_request_a
 /* The kernel's names; others that people know stand beside them. */
 static struct rt_error *parse_register(struct rt_scanner *s, struct rt_request_fetch *f)
 {
-	static const char *const kernel[] = { "ax", "dx",  "cx",  "bx",  "si",  "di",  "bp",  "sp", "r8",
-					      "r9", "r10", "r11", "r12", "r13", "r14", "r15", "ip", "flags" };
-	const char *start = s->at, *name = "";
+	static const char *const more[] = { "ip", "flags" };
+	const char *start = s->at, *name = "", *kernel;
 
 	RT_TRY(take_word(s, "a register", &name));
-	for (size_t i = 0; i < sizeof(kernel) / sizeof(*kernel); i++) {
-		bool full = *name == 'r' && !strcmp(name + 1, kernel[i]);
-
-		if (full || !strcmp(name, kernel[i])) {
+	for (uint8_t i = 0, extra = 0; extra < sizeof(more) / sizeof(*more); i++) {
+		kernel = rt_kernel_register(i) ?: more[extra++];
+		if (!strcmp(name, kernel) || (*name == 'r' && !strcmp(name + 1, kernel))) {
 			f->base = RT_FETCH_REG;
-			f->name = kernel[i];
+			f->name = kernel;
 			return NULL;
 		}
 	}

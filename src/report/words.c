@@ -152,22 +152,13 @@ const char *rt_clean_code(struct rt_arena *arena, const char *text)
 
 const char *rt_format(struct rt_arena *arena, const char *format, ...)
 {
+	const char *text;
 	va_list args;
-	char *text;
-	int n;
 
 	va_start(args, format);
-	n = vsnprintf(NULL, 0, format, args);
+	text = rt_arena_vprintf(arena, format, args);
 	va_end(args);
-	if (n < 0)
-		return "";
-	text = rt_arena_alloc(arena, (size_t)n + 1);
-	if (!text)
-		return "";
-	va_start(args, format);
-	vsnprintf(text, (size_t)n + 1, format, args);
-	va_end(args);
-	return text;
+	return text ? text : "";
 }
 
 const char *rt_bytes_text(struct rt_arena *arena, uint64_t bytes)
