@@ -152,8 +152,8 @@ static struct rt_error *parse_register(struct rt_scanner *s, struct rt_request_f
 	const char *start = s->at, *name = "", *kernel;
 
 	RT_TRY(take_word(s, "a register", &name));
-	for (uint8_t i = 0, extra = 0; extra < sizeof(more) / sizeof(*more); i++) {
-		kernel = rt_kernel_register(i) ?: more[extra++];
+	for (size_t i = 0, extra = 0; extra < sizeof(more) / sizeof(*more); i++) {
+		kernel = rt_kernel_register((uint8_t)i) ?: more[extra++];
 		if (!strcmp(name, kernel) || (*name == 'r' && !strcmp(name + 1, kernel))) {
 			f->base = RT_FETCH_REG;
 			f->name = kernel;
