@@ -618,8 +618,9 @@ TEST(unfinished)
 	bool more = true;
 
 	prepare();
-	/* perf dies while it records: the size of the data stays 0 */
-	done = output("perf record -q -m 1 -e cpu-clock -o k.data sh -c './spin; ./spin; kill -9 $PPID' 2>/dev/null; "
+	/* perf dies while it records, once it has written samples: the size of the data stays 0 */
+	done = output("perf record -q -m 1 -e cpu-clock -o k.data sh -c 's=$(($(stat -c %%s k.data) + 8192)); "
+		      "while [ $(stat -c %%s k.data) -lt $s ]; do ./spin; done; kill -9 $PPID' 2>/dev/null; "
 		      "test -s k.data");
 	if (!done)
 		skip();
