@@ -196,13 +196,16 @@ TEST(made_before_the_file)
 {
 	static const char events[] = "type obj\nmark attach\nget obj 0x10 main;f@a.c:3 read=1\n"
 				     "put obj 0x10 main;f@a.c:4 read=2\nhits\nexit 0\n";
-	const struct rt_wire_part begin = { .head = { .size = sizeof(begin), .kind = RT_WIRE_PART },
-					    .recording = 7,
-					    .number = 2,
-					    .where = RT_PART_BEGIN };
+	const union {
+		struct rt_wire_part part;
+		uint8_t bytes[sizeof(struct rt_wire_part) + 8]; /* and an empty text */
+	} begin = { .part = { .head = { .size = sizeof(begin), .kind = RT_WIRE_PART },
+			      .recording = 7,
+			      .number = 2,
+			      .where = RT_PART_BEGIN } };
 	const struct rt_watch watch = { .wants = wants_all };
 	const struct rt_lifetime_options options = { .watch = &watch };
-	struct story s = story_begun(&begin.head, events, &options);
+	struct story s = story_begun(&begin.part.head, events, &options);
 
 	assert_int_equal(s.verdict->watched_count, 1);
 	assert_true(s.verdict->watched[0].attached && s.verdict->watched[0].earlier);
