@@ -97,7 +97,7 @@ static struct rt_error *open_cached(struct job *j, const char *name, const uint8
 
 	RT_TRY(rt_cache_get(j->cache, id, size, RT_CACHE_ELF, &fd));
 	RT_TRY(rt_image_open_fd(fd, name, &j->image));
-	if (j->image->build_id_is_hash || j->image->build_id_size != size || memcmp(j->image->build_id, id, size) != 0)
+	if (!rt_image_is_build(j->image, id, size))
 		return rt_error_fix(rt_error_new(RT_E_BUILD_ID, "the cache's file of %s has another build-id", name),
 				    "reftrace cache rm %s", name);
 	return rt_cache_origin(j->cache, id, size, &j->path);

@@ -55,8 +55,7 @@ static bool fits(const struct wanted *wanted, const struct rt_image *debug)
 	if (debug->bytes.size == image->bytes.size && !memcmp(debug->bytes.data, image->bytes.data, image->bytes.size))
 		return false;
 	if (!image->build_id_is_hash)
-		return !debug->build_id_is_hash && debug->build_id_size == image->build_id_size &&
-		       !memcmp(debug->build_id, image->build_id, image->build_id_size);
+		return rt_image_is_build(debug, image->build_id, image->build_id_size);
 	return wanted->has_crc && file_crc(debug->bytes) == wanted->crc;
 }
 

@@ -192,6 +192,12 @@ struct rt_error *rt_image_open_fd(int fd, const char *name, struct rt_image **re
 	return make_image(bytes, true, name, ret);
 }
 
+bool rt_image_is_build(const struct rt_image *image, const uint8_t *id, size_t id_size)
+{
+	return id_size && !image->build_id_is_hash && image->build_id_size == id_size &&
+	       !memcmp(image->build_id, id, id_size);
+}
+
 struct rt_error *rt_image_open(const char *path, struct rt_image **ret)
 {
 	_cleanup_close_ int fd = -1;

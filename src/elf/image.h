@@ -52,6 +52,12 @@ struct rt_image {
  */
 RT_CHECK struct rt_error *rt_image_open_fd(int fd, const char *name, struct rt_image **ret);
 
+/*
+ * Whether the file itself says that it is this build: its note holds these
+ * bytes. False for a file without a note, and for an empty id.
+ */
+bool rt_image_is_build(const struct rt_image *image, const uint8_t *id, size_t id_size);
+
 /* Opens by path (symbolic links followed). */
 RT_CHECK struct rt_error *rt_image_open(const char *path, struct rt_image **ret);
 

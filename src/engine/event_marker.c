@@ -14,6 +14,7 @@
 #include "engine/mapped.h"
 #include "engine/marker_counter.h"
 #include "engine/markers.h"
+#include "engine/tracefs.h"
 #include "engine/tracefs_own.h"
 #include "insn/insn.h"
 #include "probe/definition.h"
@@ -587,6 +588,11 @@ struct rt_error *rt_markers_began(struct rt_markers *m, uint32_t pid, const stru
 			return rt_error_nomem();
 	}
 	return NULL;
+}
+
+bool rt_markers_wanted(const struct rt_markers *m)
+{
+	return m->wanted.len;
 }
 
 struct rt_error *rt_markers_mapped(struct rt_markers *m, uint32_t pid, const struct rt_maps_line *line)

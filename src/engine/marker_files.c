@@ -68,8 +68,7 @@ static struct rt_error *read_cached_notes(struct rt_marker_files *f, struct rt_m
 	if (err && err->code == RT_E_NOMEM)
 		return err;
 	rt_error_free(err);
-	if (!image || image->build_id_is_hash || image->build_id_size != is->build_id_size ||
-	    memcmp(image->build_id, is->build_id, is->build_id_size) != 0)
+	if (!image || !rt_image_is_build(image, is->build_id, is->build_id_size))
 		return NULL;
 	RT_TRY(read_markers(f, image, h));
 	h->notes = rt_take(image);
@@ -285,8 +284,7 @@ static struct rt_error *look_at_item(struct rt_marker_files *f, const struct rt_
 		rt_error_free(err);
 		return NULL;
 	}
-	if (image->build_id_is_hash || image->build_id_size != item->id_size ||
-	    memcmp(image->build_id, item->id, item->id_size) != 0) {
+	if (!rt_image_is_build(image, item->id, item->id_size)) {
 		if (!f->other_id)
 			f->other_id = strdup(item->path);
 		return NULL;

@@ -31,11 +31,15 @@ bool rt_markers_is_name(const char *text, bool *ret_only);
 RT_CHECK struct rt_error *rt_markers_find(struct rt_markers *markers, const char *text, struct rt_event_list *list,
 					  const char **ret_modifiers);
 
+/* Whether any was asked for (rt_markers_find()). */
+bool rt_markers_wanted(const struct rt_markers *markers);
+
 /* A file that the target has mapped. One with a marker that was asked for, and that was not known before, is noted. */
 RT_CHECK struct rt_error *rt_markers_mapped(struct rt_markers *markers, uint32_t pid, const struct rt_maps_line *line);
 
 /* The same of every mapping of a file: the process begins to use it, and its counters may have to be put right. */
 RT_CHECK struct rt_error *rt_markers_began(struct rt_markers *markers, uint32_t pid, const struct rt_maps_line *line);
+
 /* Goes on with what could not be put right yet. Now and then. */
 void rt_markers_settle(struct rt_markers *markers);
 

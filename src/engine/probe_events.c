@@ -108,17 +108,6 @@ bool rt_probe_events_has(const struct rt_probe_events *events, const char *group
 	return false;
 }
 
-/* 0 or an errno */
-static int tell(int tracefs, const char *line)
-{
-	_cleanup_close_ int fd = openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
-	size_t len = strlen(line);
-
-	if (fd < 0)
-		return errno;
-	return write(fd, line, len) == (ssize_t)len ? 0 : errno;
-}
-
 /*
  * What the kernel says in error_log about the line that it refused last:
  *     [ 12.3] trace_uprobe: error: Failed to parse argument
@@ -151,7 +140,7 @@ struct rt_error *rt_probe_events_define(int tracefs, const char *line)
 		return rt_error_fix(rt_error_new(RT_E_LIMIT, "a definition is longer than the kernel takes (%d bytes)",
 						 LINE_MAX_BYTES - 1),
 				    "fewer arguments");
-	errnum = tell(tracefs, line);
+	errnum = rt_tracefs_write(tracefs, line);
 	if (!errnum)
 		return NULL;
 	if (errnum == EACCES || errnum == EPERM)
@@ -171,7 +160,7 @@ struct rt_error *rt_probe_events_remove(int tracefs, const char *group, const ch
 		line = NULL;
 		return rt_error_nomem();
 	}
-	errnum = tell(tracefs, line);
+	errnum = rt_tracefs_write(tracefs, line);
 	if (!errnum)
 		return NULL;
 	if (errnum == EACCES || errnum == EPERM)

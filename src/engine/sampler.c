@@ -104,6 +104,9 @@ struct rt_error *rt_sampler_open(const struct rt_sampler_options *options, struc
 	places = (struct rt_event_places){ s->tracefs, s->tracefs_errno, pmus, s->markers };
 	for (size_t i = 0; i < options->event_count; i++)
 		RT_TRY(rt_event_names_parse(options->events[i], &places, &s->names));
+	/* each file that is mapped would be read for nothing */
+	if (s->markers && !rt_markers_wanted(s->markers))
+		rt_markers_destroy(rt_take(s->markers));
 	RT_TRY(rt_sampler_cpus(s));
 	RT_TRY(rt_sampler_events(s));
 	RT_TRY(names_text(s));

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <unistd.h>
 
 #include "base/capability.h"
 #include "base/fs.h"
@@ -15,6 +16,21 @@ static bool locked_down(void)
 
 	rt_error_free(rt_fs_read(AT_FDCWD, "/sys/kernel/security/lockdown", 4096, &text, NULL));
 	return text && strstr(text, "[confidentiality]");
+}
+
+int rt_tracefs_write(int dir, const char *line)
+{
+	_cleanup_close_ int fd = openat(dir, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	size_t len = strlen(line);
+	ssize_t n;
+
+	if (fd < 0)
+		return errno;
+	n = write(fd, line, len);
+	if (n < 0)
+		return errno;
+	return (size_t)n == len ? 0 : EIO;
 }
 
 struct rt_error *rt_tracefs_denied(int errnum, const char *what)

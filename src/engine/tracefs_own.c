@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fs.h"
 #include "engine/tracefs.h"
@@ -42,15 +41,6 @@ bool rt_tracefs_own_group(char group[RT_TRACEFS_GROUP_MAX])
 		return false;
 	snprintf(group, RT_TRACEFS_GROUP_MAX, "reftrace_%d_%llu", getpid(), (unsigned long long)start);
 	return true;
-}
-
-int rt_tracefs_write(int dir, const char *line)
-{
-	_cleanup_close_ int fd = openat(dir, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
-
-	if (fd < 0)
-		return errno;
-	return write(fd, line, strlen(line)) < 0 ? errno : 0;
 }
 
 /* "p:reftrace_PID_START/NAME ..." of nobody alive: the length of "reftrace_PID_START/NAME", else 0. */

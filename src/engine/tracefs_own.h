@@ -17,9 +17,6 @@ bool rt_tracefs_start_time(uint32_t pid, uint64_t *ret);
 /* "reftrace_PID_START": the group of this process. false: /proc does not tell. */
 bool rt_tracefs_own_group(char group[RT_TRACEFS_GROUP_MAX]);
 
-/* One line to uprobe_events of the folder (rt_tracefs_open()). 0 or an errno. */
-int rt_tracefs_write(int dir, const char *line);
-
 /*
  * Removes definitions of reftraces that no longer live (pid gone, or taken by another process). No tracefs, nothing to
  * remove: success. *ret_busy: definitions that the kernel does not give up yet, because somebody still has a perf event
