@@ -121,19 +121,17 @@ static __always_inline void send_event(struct hit *h)
 {
 	const struct rt_probe *p = h->probe;
 	struct rt_wire_event *e;
+	uint32_t seq;
 
 	if (h->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		add(h->count->faults, 1);
-	e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+	e = slot_take();
+	seq = next_seq(h);
 	if (!e) {
-		next_seq(h); /* a gap tells when */
+		/* a gap in seq tells when */
 		add(h->count->ring, 1);
 		return;
 	}
-	e->head.size = sizeof(*e);
-	e->head.kind = RT_WIRE_EVENT;
-	e->head.op = p->op;
-	e->head.seq = next_seq(h);
 	e->head.time_ns = bpf_ktime_get_ns();
 	e->head.pid = h->wire_pid;
 	e->head.tid = h->pid_tgid;
@@ -145,7 +143,7 @@ static __always_inline void send_event(struct hit *h)
 	e->stack = h->stack;
 	e->delta = p->delta;
 	e->flags = p->flags | h->flags;
-	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	slot_give(e, p->op, seq);
 }
 
 static __always_inline int on_entry(struct pt_regs *ctx, uint64_t cookie)

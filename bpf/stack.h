@@ -276,7 +276,7 @@ static __always_inline bool send_stack(struct hit *h, struct scratch *s, uint64_
 	s->id = id;
 	if (size > sizeof(s->head) + 8 + sizeof(s->frame))
 		return false;
-	if (bpf_ringbuf_output(&ring, &s->head, size, BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(&stack_ring, &s->head, size, BPF_RB_NO_WAKEUP))
 		return false;
 	/* Only now may others name it: their events come behind it in the ring. */
 	if (bpf_map_update_elem(&stacks, &hash, &id, BPF_ANY))

@@ -25,6 +25,8 @@
 const volatile uint32_t rt_stack_bytes = 4096;
 const volatile uint32_t rt_frames = 16;
 const volatile uint32_t rt_points = 1;
+const volatile uint32_t rt_slots = 1;      /* a power of two */
+const volatile uint32_t rt_slots_free = 0; /* never taken, see slot_take() */
 
 /* Set once the first return point is armed: stacks may hold return trampolines. */
 uint32_t rt_returns = 0;
@@ -98,10 +100,25 @@ struct {
 	__type(value, struct cpu);
 } cpus SEC(".maps");
 
+/*
+ * Events go into a ring of our own: an atomic addition and a store, where the
+ * kernel's takes a lock and two calls. Stacks, of any size and rare, use the
+ * kernel's; a stack is there before the slot of the first event that names it is taken.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct rt_wire_event);
+} slots SEC(".maps");
+
+struct rt_event_ring event_ring __attribute__((aligned(64)));
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
-} ring SEC(".maps");
+} stack_ring SEC(".maps");
 
 /* Hash of (process, frames) -> stack id. */
 struct {
@@ -184,6 +201,29 @@ static __always_inline bool hit_init(struct hit *h, uint64_t cookie)
 static __always_inline uint32_t next_seq(struct hit *h)
 {
 	return h->cpu_id << RT_SEQ_BITS | (add(h->cpu->seq, 1) & RT_SEQ_MASK);
+}
+
+/*
+ * The next free slot, or NULL. Whoever was interrupted between look and addition
+ * takes one too many: some always stay free, more than threads can be between the two at once.
+ */
+static __always_inline struct rt_wire_event *slot_take(void)
+{
+	uint64_t read = *(volatile uint64_t *)&event_ring.read;
+	uint32_t i;
+
+	if (*(volatile uint64_t *)&event_ring.taken - read >= rt_slots - rt_slots_free)
+		return NULL;
+	i = add(event_ring.taken, 1) & (rt_slots - 1);
+	return bpf_map_lookup_elem(&slots, &i);
+}
+
+/* What is in e is whole but for its first eight bytes: the reader takes it once they are there. Stores of x86 stay in
+ * order. */
+static __always_inline void slot_give(struct rt_wire_event *e, uint8_t op, uint32_t seq)
+{
+	barrier();
+	*(volatile uint64_t *)&e->head = sizeof(*e) | RT_WIRE_EVENT << 16 | (uint32_t)op << 24 | (uint64_t)seq << 32;
 }
 
 /* A scratch buffer of this CPU that nobody uses, or NULL. */

@@ -90,6 +90,18 @@ struct rt_pending {
 /* Linux hooks no return deeper than this. */
 #define RT_PENDING_MAX 64
 
+/*
+ * The ring of events: slots of one struct rt_wire_event each, in the order in which they were taken. A slot is empty
+ * as long as its first eight bytes are 0; they are written last, and cleared by who has read it. Either counter has a
+ * cache line for itself.
+ */
+struct rt_event_ring {
+	uint64_t taken; /* slots taken since the beginning */
+	uint64_t pad1[7];
+	uint64_t read; /* slots read and cleared */
+	uint64_t pad2[7];
+};
+
 struct rt_ip_key {
 	uint64_t ip;
 	uint32_t tgid;

@@ -18,6 +18,9 @@
 #pragma GCC diagnostic pop
 
 #define DEFAULT_RING (64u << 20)
+#define SMALLEST_RING (16u << 10)
+#define STACK_SHARE 4 /* of the ring: stacks are rare */
+#define FREE_SHARE 8  /* of the slots */
 #define DEFAULT_STACK_BYTES \
 	4096 /* 16 frames of real programs span 3 to 4.5 KiB in the middle; 4 KiB cost hardly more than 2 */
 #define DEFAULT_FRAMES 16
@@ -40,7 +43,7 @@ static int libbpf_says(enum libbpf_print_level level, const char *format, va_lis
 
 static size_t ring_size(size_t wanted)
 {
-	size_t size = sysconf(_SC_PAGESIZE);
+	size_t size = SMALLEST_RING;
 
 	if (!wanted)
 		wanted = DEFAULT_RING;
@@ -53,6 +56,19 @@ static size_t ring_size(size_t wanted)
 static uint32_t point_limit(uint32_t cpus)
 {
 	return cpus <= 16 ? 16384 : cpus <= 64 ? 8192 : 4096;
+}
+
+static void set_rings(struct rt_uprobe *u)
+{
+	struct reftrace_bpf *b = u->bpf;
+	size_t size = ring_size(u->options.ring_bytes);
+
+	u->ring.slots = size / sizeof(struct rt_wire_event);
+	u->ring.size = size / STACK_SHARE;
+	b->rodata->rt_slots = u->ring.slots;
+	b->rodata->rt_slots_free = u->ring.slots / FREE_SHARE;
+	bpf_map__set_max_entries(b->maps.slots, u->ring.slots);
+	bpf_map__set_max_entries(b->maps.stack_ring, u->ring.size);
 }
 
 static void set_sizes(struct rt_uprobe *u)
@@ -82,8 +98,7 @@ static void set_sizes(struct rt_uprobe *u)
 	bpf_map__set_max_entries(b->maps.pendings, PENDINGS);
 	bpf_map__set_max_entries(b->maps.nesting, THREADS);
 	bpf_map__set_max_entries(b->maps.ips, u->path == RT_ATTACH_TRACEFS ? IPS : 1);
-	u->ring.size = ring_size(u->options.ring_bytes);
-	bpf_map__set_max_entries(b->maps.ring, u->ring.size);
+	set_rings(u);
 }
 
 static void use(struct bpf_program *prog, bool wanted, uint32_t attach_type)
@@ -136,7 +151,12 @@ static struct rt_error *map_tables(struct rt_uprobe *u)
 	u->process_table = at;
 	RT_TRY(map_table(u->bpf->maps.counts, &at));
 	u->counts = at;
-	return rt_ring_open(&u->ring, bpf_map__fd(u->bpf->maps.ring), u->ring.size);
+	RT_TRY(map_table(u->bpf->maps.slots, &at));
+	/* A child has no use for it, and copying its page tables would make every fork of ours slow. */
+	(void)madvise(at, u->ring.slots * sizeof(struct rt_wire_event), MADV_DONTFORK);
+	u->ring.slot = at;
+	u->ring.counters = &u->bpf->bss->event_ring;
+	return rt_ring_open(&u->ring, bpf_map__fd(u->bpf->maps.stack_ring));
 }
 
 struct rt_error *rt_uprobe_load(struct rt_uprobe *u)
@@ -173,9 +193,11 @@ void rt_uprobe_unload(struct rt_uprobe *u)
 	unmap_table(u->bpf->maps.points, u->probes);
 	unmap_table(u->bpf->maps.processes, u->process_table);
 	unmap_table(u->bpf->maps.counts, u->counts);
+	unmap_table(u->bpf->maps.slots, u->ring.slot);
 	u->probes = NULL;
 	u->process_table = NULL;
 	u->counts = NULL;
+	u->ring.slot = NULL;
 	reftrace_bpf__destroy(u->bpf);
 	u->bpf = NULL;
 }

@@ -53,7 +53,11 @@ struct rt_uprobe_process {
 };
 
 struct rt_uprobe_ring {
-	int fd; /* of the map, not owned */
+	/* events, wire/probe.h */
+	struct rt_wire_event *slot; /* [slots], mapped */
+	size_t slots;               /* a power of two */
+	struct rt_event_ring *counters;
+	/* stacks, the kernel's */
 	size_t size;
 	uint64_t *consumer, *producer; /* mapped */
 	uint8_t *data;
@@ -147,7 +151,7 @@ void rt_tracefs_forget(struct rt_uprobe *u, uint32_t pid);
 void rt_tracefs_destroy(struct rt_tracefs *t);
 
 /* uprobe_ring.c */
-RT_CHECK struct rt_error *rt_ring_open(struct rt_uprobe_ring *ring, int map_fd, size_t size);
+RT_CHECK struct rt_error *rt_ring_open(struct rt_uprobe_ring *ring, int map_fd);
 void rt_ring_close(struct rt_uprobe_ring *ring);
 RT_CHECK struct rt_error *rt_ring_drain(struct rt_uprobe *u, struct rt_event_sink *sink);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Draining the BPF ring buffer. Producers never wake anybody (a wake-up costs
- * more than the record), so the owner's timer asks; one call takes what was
- * there when it began, and so ends however fast producers are.
+ * Draining: events from their slots (wire/probe.h), stacks from the kernel's
+ * ring buffer. Producers never wake anybody (a wake-up costs more than the
+ * record), so the owner's timer asks; one call takes what was there when it
+ * began, and so ends however fast producers are.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -12,12 +13,12 @@
 #define BUSY (1u << 31)
 #define DISCARD (1u << 30)
 #define HEAD 8
-/* Producers look at the consumer's position for every record: move it now and then only. */
+/* Producers look at the reader's position for every event: move it now and then only. */
 #define BATCH 64
 
-struct rt_error *rt_ring_open(struct rt_uprobe_ring *ring, int map_fd, size_t size)
+struct rt_error *rt_ring_open(struct rt_uprobe_ring *ring, int map_fd)
 {
-	size_t page = sysconf(_SC_PAGESIZE);
+	size_t page = sysconf(_SC_PAGESIZE), size = ring->size;
 	void *consumer, *producer;
 
 	consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
@@ -31,8 +32,6 @@ struct rt_error *rt_ring_open(struct rt_uprobe_ring *ring, int map_fd, size_t si
 	}
 	/* A child has no use for it, and copying its page tables would make every fork of ours slow. */
 	(void)madvise(producer, page + 2 * size, MADV_DONTFORK);
-	ring->fd = map_fd;
-	ring->size = size;
 	ring->consumer = consumer;
 	ring->producer = producer;
 	ring->data = (uint8_t *)producer + page;
@@ -50,7 +49,7 @@ void rt_ring_close(struct rt_uprobe_ring *ring)
 	ring->consumer = ring->producer = NULL;
 }
 
-/* Hands one record on, in a copy that the sink may change (the ring itself is read-only). */
+/* Hands one record on, in a copy that the sink may change (the kernel's ring is read-only). */
 static struct rt_error *deliver(struct rt_uprobe *u, const void *bytes, size_t size, struct rt_event_sink *sink)
 {
 	struct rt_wire_head *head = (void *)u->ring.buffer;
@@ -67,13 +66,13 @@ static struct rt_error *deliver(struct rt_uprobe *u, const void *bytes, size_t s
 	return sink->record(sink, head);
 }
 
-struct rt_error *rt_ring_drain(struct rt_uprobe *u, struct rt_event_sink *sink)
+/* *ret_all: nothing that was begun is missing. */
+static struct rt_error *drain_stacks(struct rt_uprobe *u, struct rt_event_sink *sink, bool *ret_all)
 {
 	struct rt_uprobe_ring *ring = &u->ring;
 	uint64_t pos = __atomic_load_n(ring->consumer, __ATOMIC_RELAXED);
 	uint64_t end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
 	struct rt_error *err = NULL;
-	unsigned batch = 0;
 
 	while (pos < end && !err) {
 		uint8_t *at = ring->data + (pos & (ring->size - 1));
@@ -85,9 +84,40 @@ struct rt_error *rt_ring_drain(struct rt_uprobe *u, struct rt_event_sink *sink)
 		if (!(head & DISCARD))
 			err = deliver(u, at + HEAD, size, sink);
 		pos += RT_WIRE_ALIGN(size + HEAD);
-		if (++batch % BATCH == 0)
-			__atomic_store_n(ring->consumer, pos, __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(ring->consumer, pos, __ATOMIC_RELEASE);
+	*ret_all = pos >= end;
 	return err;
+}
+
+/* Slots taken before `end`, up to the first that is not filled yet. */
+static struct rt_error *drain_events(struct rt_uprobe *u, uint64_t end, struct rt_event_sink *sink)
+{
+	struct rt_event_ring *counters = u->ring.counters;
+	uint64_t pos = counters->read;
+	struct rt_error *err = NULL;
+
+	while (pos < end && !err) {
+		struct rt_wire_event *e = &u->ring.slot[pos & (u->ring.slots - 1)];
+		uint64_t *first = (void *)e;
+
+		if (!__atomic_load_n(first, __ATOMIC_ACQUIRE))
+			break;
+		err = deliver(u, e, sizeof(*e), sink);
+		__atomic_store_n(first, 0, __ATOMIC_RELAXED);
+		if (++pos % BATCH == 0)
+			__atomic_store_n(&counters->read, pos, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&counters->read, pos, __ATOMIC_RELEASE);
+	return err;
+}
+
+struct rt_error *rt_ring_drain(struct rt_uprobe *u, struct rt_event_sink *sink)
+{
+	/* before the stacks are taken: those that these events name are all begun by now */
+	uint64_t end = __atomic_load_n(&u->ring.counters->taken, __ATOMIC_ACQUIRE);
+	bool all;
+
+	RT_TRY(drain_stacks(u, sink, &all));
+	return all ? drain_events(u, end, sink) : NULL;
 }
