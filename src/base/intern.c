@@ -3,18 +3,9 @@
 
 #include <string.h>
 
-static uint64_t hash_bytes(const uint8_t *p, size_t n)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ n;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
-	return h;
-}
-
 uint32_t rt_intern_bytes(struct rt_intern *in, const void *data, size_t size)
 {
-	uint64_t hash = hash_bytes(data, size);
+	uint64_t hash = rt_hash(size, data, size);
 
 	/* equal hashes of different bytes: try (hash, 1), (hash, 2) ... */
 	for (uint64_t probe = 0;; probe++) {

@@ -2,6 +2,24 @@
 #include "base/map.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+uint64_t rt_hash(uint64_t seed, const void *data, size_t size)
+{
+	const uint8_t *p = data;
+	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ seed;
+
+	for (size_t i = 0; i < size; i++)
+		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+struct rt_key rt_key_text(const char *text)
+{
+	size_t len = strlen(text);
+
+	return rt_key_make(rt_hash(1, text, len), rt_hash(2, text, len));
+}
 
 /* splitmix64's finaliser over both halves; never 0, which marks an empty slot */
 static uint64_t hash_key(struct rt_key key)

@@ -61,15 +61,6 @@ struct choice {
 	bool nomem;
 };
 
-static uint64_t type_key(const char *type)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (; *type; type++)
-		h = (h ^ (uint8_t)*type) * UINT64_C(0x100000001b3);
-	return h;
-}
-
 static bool type_wanted(const struct rt_options *options, const char *type)
 {
 	for (size_t i = 0; i < options->types.len; i++) {
@@ -86,9 +77,9 @@ static bool wants(void *arg, const char *type, uint64_t serial, uint64_t object)
 
 	if (!type_wanted(c->options, type) ||
 	    (c->options->view.object && !rt_object_wants(&c->object, type, serial, object)) ||
-	    (c->listed && !rt_map_get(&c->kept, rt_key_make(serial, type_key(type)))))
+	    (c->listed && !rt_map_get(&c->kept, rt_key_make(serial, rt_hash(0, type, strlen(type))))))
 		return false;
-	n = rt_map_put(&c->count, rt_key_make(type_key(type), 0), NULL);
+	n = rt_map_put(&c->count, rt_key_text(type), NULL);
 	if (n)
 		++*n;
 	c->nomem |= !n;
@@ -97,7 +88,7 @@ static bool wants(void *arg, const char *type, uint64_t serial, uint64_t object)
 
 static void keep(struct choice *c, const char *type, uint64_t serial)
 {
-	c->nomem |= !rt_map_put(&c->kept, rt_key_make(serial, type_key(type)), NULL);
+	c->nomem |= !rt_map_put(&c->kept, rt_key_make(serial, rt_hash(0, type, strlen(type))), NULL);
 }
 
 static bool keep_live(const struct rt_live *live, void *arg)
@@ -165,7 +156,7 @@ static struct rt_error *describe(const struct choice *c, const struct rt_verdict
 	if (!out)
 		return rt_error_nomem();
 	for (size_t i = 0; i < count; i++) {
-		const uint64_t *n = rt_map_get(&c->count, rt_key_make(type_key(types[i].type), 0));
+		const uint64_t *n = rt_map_get(&c->count, rt_key_text(types[i].type));
 
 		out[i].tree = &types[i];
 		out[i].objects = n ? *n : 0;

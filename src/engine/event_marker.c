@@ -479,11 +479,6 @@ static struct rt_error *not_found(struct search *s)
 	return err;
 }
 
-static bool is_glob(const char *text)
-{
-	return strpbrk(text, "*?[");
-}
-
 static struct rt_error *define_all(struct search *s)
 {
 	struct rt_marker_files *files = &s->m->files;
@@ -497,7 +492,7 @@ static struct rt_error *define_all(struct search *s)
 	for (size_t i = 0; i < own; i++)
 		RT_TRY(define_file(s, &files->list.data[i]));
 	/* a library that is loaded later may have it, too; every provider's markers are asked of the target alone */
-	if (s->fitting && is_glob(w.provider))
+	if (s->fitting && rt_event_is_glob(w.provider))
 		return NULL;
 	RT_TRY(rt_marker_files_cached(files, w.provider, w.name));
 	for (size_t i = own; i < files->list.len; i++)

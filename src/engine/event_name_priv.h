@@ -19,6 +19,8 @@ RT_CHECK struct rt_error *rt_event_pmu(const char *text, int pmus, struct rt_eve
 /* Fills desc from "PATH:WHAT"; text is the whole name, for messages. The type is the PMU's: set when it is opened. */
 RT_CHECK struct rt_error *rt_event_uprobe(const char *text, const char *place, bool at_return,
 					  struct rt_event_desc *desc);
+/* Does the name stand for others (fnmatch(3))? */
+bool rt_event_is_glob(const char *text);
 /* Appends the tracepoints that group:name (either may be a glob) stands for. */
 RT_CHECK struct rt_error *rt_event_tracepoints(const char *group, const char *name, int tracefs, int errnum,
 					       struct rt_event_list *list);

@@ -11,7 +11,7 @@
 #include "engine/event_name_priv.h"
 #include "probe/near.h"
 
-static bool is_glob(const char *text)
+bool rt_event_is_glob(const char *text)
 {
 	return strpbrk(text, "*?[") != NULL;
 }
@@ -161,7 +161,7 @@ struct rt_error *rt_event_tracepoints(const char *group, const char *name, int t
 		}
 		return rt_event_no_tracefs(whole, errnum);
 	}
-	if ((!is_glob(group) && !is_word(group)) || (!is_glob(name) && !is_word(name)))
+	if ((!rt_event_is_glob(group) && !is_word(group)) || (!rt_event_is_glob(name) && !is_word(name)))
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "'%s:%s' is no event", group, name),
 				    "write SYS:NAME, as sched:sched_switch");
 	s.near.wanted = name;

@@ -95,14 +95,11 @@ static struct rt_error *note_mapping(struct rt_sampler *s, const uint8_t *body, 
 	enum { NAME = 64, TRAILER = RT_TRAILER_BYTES };
 	struct rt_maps_line line = { .start = u64_at(body + 8), .executable = u32_at(body + 56) & PROT_EXEC };
 	const char *path = (const char *)body + NAME;
-	uint64_t hash = 0;
 	bool fresh;
 
 	if (size <= NAME + TRAILER || !line.executable || *path != '/' || !memchr(path, 0, size - NAME - TRAILER))
 		return NULL;
-	for (const char *p = path; *p; p++)
-		hash = (hash ^ (uint8_t)*p) * 0x100000001b3ull;
-	if (!rt_map_put(&s->mapped, rt_key_make(hash, strlen(path)), &fresh))
+	if (!rt_map_put(&s->mapped, rt_key_text(path), &fresh))
 		return rt_error_nomem();
 	line.end = line.start + u64_at(body + 16);
 	line.offset = u64_at(body + 24);

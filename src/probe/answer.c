@@ -10,6 +10,7 @@
 #include "elf/sdt.h"
 #include "probe/answer_build.h"
 #include "probe/definition.h"
+#include "probe/lines.h"
 #include "probe/near.h"
 #include "probe/spec.h"
 
@@ -60,11 +61,6 @@ struct rt_error *rt_answer_body(struct rt_answer_build *b, struct rt_elfaddr add
 	return rt_body_read(m->image, m->symtab, m->dwarf, m->decoder, addr, &b->body);
 }
 
-static bool has_glob(const char *name)
-{
-	return strpbrk(name, "*?") != NULL;
-}
-
 /* Outer namespaces may be left out, as in debuggers: "T::get" fits "ns::T::get". */
 static bool fits_end(const char *pattern, const char *name)
 {
@@ -104,7 +100,7 @@ static bool wants(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *ar
 	const char *pattern = b->request->function, *last = pattern;
 	_cleanup_free_ char *whole = NULL;
 
-	if (b->request->file && !(fn->file && rt_file_fits(b->request->file, fn->file)))
+	if (b->request->file && !(fn->file && rt_path_is(fn->file, b->request->file)))
 		return false;
 	if (rt_glob_match(pattern, fn->function) || (fn->linkage && rt_glob_match(pattern, fn->linkage)))
 		return true;
@@ -191,7 +187,7 @@ static struct rt_error *add_symbols(struct rt_answer_build *b, const struct rt_i
 		    !symbol_fits(r->function, s))
 			continue;
 		/* with a pattern, what debug information does not know is start-up code, or a part of a function */
-		if (has_glob(r->function) && (b->debug || strstr(s->name, ".cold") || strstr(s->name, ".part.")))
+		if (rt_glob_is(r->function) && (b->debug || strstr(s->name, ".cold") || strstr(s->name, ".part.")))
 			continue;
 		if (s->ifunc) {
 			*ret_ifunc = true;

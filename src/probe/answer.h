@@ -59,6 +59,3 @@ void rt_answer_deinit(struct rt_answer *answer);
 /* "p:GROUP/EVENT PATH:0xOFFSET ARGS", without newline. */
 void rt_answer_write(const struct rt_answer_point *point, const char *group, const char *event, const char *path,
 		     struct rt_sink *sink);
-
-/* Whether path is file, or ends with it: "b/a.c" fits "/x/b/a.c". */
-bool rt_file_fits(const char *file, const char *path);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "probe/answer_build.h"
+#include "probe/lines.h"
 #include "probe/spec.h"
 
 enum { NEAR_LINES = 1000, PLACES_MAX = 10000 };
@@ -32,19 +33,10 @@ struct rows {
 	struct rt_error *err;
 };
 
-bool rt_file_fits(const char *file, const char *path)
-{
-	size_t n = strlen(file), len = strlen(path);
-
-	if (len < n || strcmp(path + len - n, file) != 0)
-		return false;
-	return len == n || path[len - n - 1] == '/' || *file == '/';
-}
-
 static bool wants_file(const char *file, void *arg)
 {
 	struct rows *r = arg;
-	bool fits = r->file ? !strcmp(file, r->file) : rt_file_fits(r->b->request->file, file);
+	bool fits = r->file ? !strcmp(file, r->file) : rt_path_is(file, r->b->request->file);
 
 	r->file_seen |= fits;
 	return fits;

@@ -2,6 +2,8 @@
 /* Globs with * and ?, in linear space and without recursion: a pattern is user input. */
 #include "probe/spec.h"
 
+#include <string.h>
+
 bool rt_glob_match(const char *pattern, const char *name)
 {
 	const char *star = NULL, *resume = NULL;
@@ -24,4 +26,9 @@ bool rt_glob_match(const char *pattern, const char *name)
 	while (*pattern == '*')
 		pattern++;
 	return *pattern == '\0';
+}
+
+bool rt_glob_is(const char *name)
+{
+	return strpbrk(name, "*?");
 }

@@ -201,7 +201,7 @@ static struct rt_error *inlined_function(struct rt_plan_build *b, uint32_t type,
 	const struct rt_spec_function *f = &b->plan->types.data[type].spec->functions.data[function];
 	const struct rt_survey_function *declared = NULL;
 
-	if (!strpbrk(f->name, "*?")) {
+	if (!rt_glob_is(f->name)) {
 		while ((declared = rt_survey_function(&b->survey, f->name, declared)))
 			if (declared->has_inlined)
 				return add_instances(b, type, function, f->name);

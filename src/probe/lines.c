@@ -35,9 +35,14 @@ bool rt_line_same_instance(const struct rt_line_place *a, const struct rt_line_p
 
 bool rt_path_is(const char *path, const char *name)
 {
-	_cleanup_free_ char *whole = rt_fs_plain_path(path), *part = rt_fs_plain_path(name);
+	_cleanup_free_ char *whole = NULL, *part = NULL;
 	size_t n, m;
 
+	/* nearly all differ here, and there are as many as functions */
+	if (strcmp(rt_basename(path), rt_basename(name)) != 0)
+		return false;
+	whole = rt_fs_plain_path(path);
+	part = rt_fs_plain_path(name);
 	if (!whole || !part)
 		return false;
 	/* both begin with a slash: a name that has none of its own may be anywhere */

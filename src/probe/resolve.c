@@ -69,11 +69,6 @@ static struct rt_error *add_target(struct rt_plan_build *b, uint32_t type, uint3
 	return push_target(b, &target);
 }
 
-static bool is_glob(const char *name)
-{
-	return strpbrk(name, "*?") != NULL;
-}
-
 static struct rt_error *resolve_glob(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *glob)
 {
 	for (size_t i = 0; i < b->survey.symbols.len; i++) {
@@ -147,7 +142,7 @@ struct rt_error *rt_plan_resolve(struct rt_plan_build *b)
 				continue;
 			if (strncmp(f->name, "0x", 2) == 0)
 				RT_TRY(resolve_address(b, t, i, f->name));
-			else if (is_glob(f->name))
+			else if (rt_glob_is(f->name))
 				RT_TRY(resolve_glob(b, t, i, f->name));
 			else
 				RT_TRY(resolve_name(b, t, i, f->name));

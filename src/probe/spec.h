@@ -98,3 +98,6 @@ void rt_spec_keep(struct rt_spec *spec, const char *const *names, size_t count);
 
 /* Glob with * and ? over a whole name. */
 bool rt_glob_match(const char *pattern, const char *name);
+
+/* Does the name stand for others? */
+bool rt_glob_is(const char *name);

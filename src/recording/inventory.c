@@ -145,17 +145,6 @@ static struct rt_error *take_kernel(struct rt_inventory *s, uint64_t ip)
 	return rt_map_put(&s->kernel, rt_key_make(ip, 0), NULL) ? NULL : rt_error_nomem();
 }
 
-static struct rt_key path_key(const char *path)
-{
-	uint64_t a = 0xcbf29ce484222325ull, b = 0x9e3779b97f4a7c15ull;
-
-	for (; *path; path++) {
-		a = (a ^ (uint8_t)*path) * 0x100000001b3ull;
-		b = (b + (uint8_t)*path) * 0xff51afd7ed558ccdull;
-	}
-	return rt_key_make(a, b);
-}
-
 static struct rt_error *add_build_id(struct rt_inventory *s, const char *path, const uint8_t *id, size_t size)
 {
 	struct rt_perf_header *h = &s->header;
@@ -165,7 +154,7 @@ static struct rt_error *add_build_id(struct rt_inventory *s, const char *path, c
 	/* perf keeps 20 bytes; a longer id would be another one there */
 	if (!size || size > sizeof(more->id))
 		return NULL;
-	if (!rt_map_put(&s->paths, path_key(path), &made))
+	if (!rt_map_put(&s->paths, rt_key_text(path), &made))
 		return rt_error_nomem();
 	if (!made)
 		return NULL;

@@ -5,22 +5,12 @@
 
 #include "recording/recording.h"
 
-/* FNV-1a; two files of one name and build-id are one module, so a key of 128 bits is made of two seeds */
-static uint64_t hash(uint64_t seed, const void *data, size_t size)
-{
-	const uint8_t *p = data;
-	uint64_t h = 0xcbf29ce484222325ull ^ seed;
-
-	for (size_t i = 0; i < size; i++)
-		h = (h ^ p[i]) * 0x100000001b3ull;
-	return h;
-}
-
+/* Two files of one name and build-id are one module. */
 static struct rt_key file_key(const char *path, const uint8_t *id, uint8_t size)
 {
 	size_t len = strlen(path);
 
-	return rt_key_make(hash(hash(1, path, len), id, size), hash(hash(2, id, size), path, len));
+	return rt_key_make(rt_hash(rt_hash(1, path, len), id, size), rt_hash(rt_hash(2, id, size), path, len));
 }
 
 struct rt_error *rt_translate_build_id(struct rt_translate *t, const char *path, const uint8_t *id, uint8_t size)

@@ -8,20 +8,6 @@
 #include "session/batch.h"
 #include "base/log.h"
 
-static uint64_t hash_name(const char *name)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (; *name; name++)
-		h = (h ^ (uint8_t)*name) * 0x100000001b3u;
-	return h;
-}
-
-static bool is_pattern(const struct rt_spec_function *f)
-{
-	return strpbrk(f->name, "*?") != NULL;
-}
-
 static struct rt_error *index_names(struct rt_batch *b)
 {
 	for (size_t i = 0; i < b->spec->types.len; i++) {
@@ -30,9 +16,9 @@ static struct rt_error *index_names(struct rt_batch *b)
 		for (size_t k = 0; k < type->functions.len; k++) {
 			uint64_t *slot;
 
-			if (is_pattern(&type->functions.data[k]))
+			if (rt_glob_is(type->functions.data[k].name))
 				continue;
-			slot = rt_map_put(&b->names, rt_key_make(hash_name(type->functions.data[k].name), 0), NULL);
+			slot = rt_map_put(&b->names, rt_key_text(type->functions.data[k].name), NULL);
 			if (!slot)
 				return rt_error_nomem();
 			*slot = 1;
@@ -95,7 +81,8 @@ static bool patterns_match(const struct rt_batch *b, const char *name)
 		const struct rt_spec_type *type = &b->spec->types.data[i];
 
 		for (size_t k = 0; k < type->functions.len; k++) {
-			if (is_pattern(&type->functions.data[k]) && rt_glob_match(type->functions.data[k].name, name))
+			if (rt_glob_is(type->functions.data[k].name) &&
+			    rt_glob_match(type->functions.data[k].name, name))
 				return true;
 		}
 	}
@@ -133,14 +120,14 @@ bool rt_batch_matters(const struct rt_batch *b, const struct rt_module *m)
 		const struct rt_spec_type *type = &b->spec->types.data[i];
 
 		for (size_t k = 0; k < type->functions.len && !patterns; k++)
-			patterns = is_pattern(&type->functions.data[k]);
+			patterns = rt_glob_is(type->functions.data[k].name);
 	}
 	for (size_t i = 0; m->symtab && i < m->symtab->count; i++) {
 		const struct rt_symbol *sym = &m->symtab->symbols[i];
 
 		if (!sym->function || sym->plt)
 			continue;
-		if (rt_map_get(&b->names, rt_key_make(hash_name(sym->name), 0)))
+		if (rt_map_get(&b->names, rt_key_text(sym->name)))
 			return true;
 		if (patterns && patterns_match(b, sym->name))
 			return true;

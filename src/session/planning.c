@@ -284,7 +284,7 @@ struct rt_error *rt_session_note_unseen(struct rt_session *s)
 			for (size_t n = 0; n < type->spec->functions.len; n++) {
 				const struct rt_spec_function *f = &type->spec->functions.data[n];
 
-				if (type->seen[n] || f->guessed || strpbrk(f->name, "*?"))
+				if (type->seen[n] || f->guessed || rt_glob_is(f->name))
 					continue;
 				RT_TRY(note_unseen(s, f->name));
 			}
