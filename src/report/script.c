@@ -17,7 +17,8 @@ struct rt_script {
 	struct rt_script_options options;
 	struct rt_intern strings;
 	struct rt_map comm_by_tid;
-	struct rt_arena arena;
+	struct rt_arena arena;    /* of one record */
+	struct rt_map chain_line; /* (address, module) -> entry of a chain, in strings */
 	uint64_t samples;
 };
 
@@ -41,6 +42,7 @@ void rt_script_destroy(struct rt_script *s)
 		return;
 	rt_intern_deinit(&s->strings);
 	rt_map_deinit(&s->comm_by_tid);
+	rt_map_deinit(&s->chain_line);
 	rt_arena_deinit(&s->arena);
 	free(s);
 }
@@ -87,22 +89,60 @@ static uint32_t pid_of(const struct rt_script *s, uint32_t pid)
 	return s->options.pid ? s->options.pid(pid) : pid;
 }
 
-/* "  1139 leaf+0x10 (/tmp/hot)"; perf writes the address in the file in chains, the run-time one else */
-static void place(struct rt_script *s, const struct rt_perf_record *r, uint64_t ip, bool in_chain, struct rt_sink *sink)
+static size_t name_place(struct rt_script *s, const struct rt_perf_record *r, uint64_t ip,
+			 struct rt_frame frames[FRAMES_MAX])
 {
-	struct rt_frame frames[FRAMES_MAX];
-	size_t n = s->namer->name(s->namer, pid_of(s, r->id.pid), r->id.time_ns, ip, false, frames, FRAMES_MAX);
-	const struct rt_frame *f = &frames[n - 1];
-	const char *module = f->module ? rt_clean(&s->arena, f->module) : "[unknown]";
+	return s->namer->name(s->namer, pid_of(s, r->id.pid), r->id.time_ns, ip, false, frames, FRAMES_MAX);
+}
+
+/* "  1139 leaf+0x10 (/tmp/hot)" */
+static void place(struct rt_script *s, uint64_t address, const struct rt_frame *f, struct rt_sink *sink)
+{
 	const char *name = f->symbol ?: f->function ?: f->linkage;
 
-	rt_sink_printf(sink, "%16" PRIx64, f->module && in_chain ? f->address : ip);
+	rt_sink_printf(sink, "%16" PRIx64, address);
 	if (name)
 		rt_sink_printf(sink, " %s+0x%" PRIx64, rt_clean(&s->arena, name),
 			       f->address - (f->symbol ? f->symbol_entry : f->entry));
 	else
 		rt_sink_puts(sink, " [unknown]");
-	rt_sink_printf(sink, " (%s)", module);
+	rt_sink_printf(sink, " (%s)", f->module ? rt_clean(&s->arena, f->module) : "[unknown]");
+}
+
+static void write_chain_line(struct rt_script *s, uint64_t ip, const struct rt_frame *f, struct rt_sink *sink)
+{
+	rt_sink_puts(sink, "\t");
+	/* perf writes the address in the file here, the one in memory elsewhere */
+	place(s, f->module ? f->address : ip, f, sink);
+	rt_sink_puts(sink, "\n");
+}
+
+/* Chains say the same again and again: what a place of a module is called is written once. */
+static void chain_line(struct rt_script *s, const struct rt_perf_record *r, uint64_t ip, struct rt_sink *sink)
+{
+	struct rt_frame frames[FRAMES_MAX];
+	const struct rt_frame *f = &frames[name_place(s, r, ip, frames) - 1];
+	bool fresh = false;
+	uint64_t *known = NULL;
+
+	if (f->module && f->module_id)
+		known = rt_map_put(&s->chain_line, rt_key_make(f->address, f->module_id), &fresh);
+	if (known && fresh) {
+		struct rt_sink text;
+
+		rt_sink_init_memory(&text);
+		write_chain_line(s, ip, f, &text);
+		*known = text.len ? rt_intern_bytes(&s->strings, text.buffer, text.len) : 0;
+		rt_error_free(rt_sink_end(&text));
+		rt_sink_deinit(&text);
+	}
+	if (known && *known) {
+		struct rt_bytes text = rt_intern_get(&s->strings, (uint32_t)*known);
+
+		rt_sink_write(sink, text.data, text.size);
+	} else {
+		write_chain_line(s, ip, f, sink);
+	}
 }
 
 static void chain(struct rt_script *s, const struct rt_perf_record *r, struct rt_sink *sink)
@@ -110,18 +150,23 @@ static void chain(struct rt_script *s, const struct rt_perf_record *r, struct rt
 	bool first = true;
 
 	for (uint64_t i = 0; i < r->sample.chain_count && i < CHAIN_MAX; i++) {
-		uint64_t ip = r->sample.chain[i];
-
-		if (ip >= (uint64_t)PERF_CONTEXT_MAX)
+		if (r->sample.chain[i] >= (uint64_t)PERF_CONTEXT_MAX)
 			continue;
-		rt_sink_puts(sink, "\t");
 		/* perf names each entry as it is, not the call before it */
-		place(s, r, ip, true, sink);
-		rt_sink_puts(sink, "\n");
+		chain_line(s, r, r->sample.chain[i], sink);
 		first = false;
 	}
 	if (!first)
 		rt_sink_puts(sink, "\n");
+}
+
+/* The place of a sample without a chain. */
+static void sample_place(struct rt_script *s, const struct rt_perf_record *r, struct rt_sink *sink)
+{
+	struct rt_frame frames[FRAMES_MAX];
+	size_t n = name_place(s, r, r->sample.ip, frames);
+
+	place(s, r->sample.ip, &frames[n - 1], sink);
 }
 
 static void when(const struct rt_perf_record *r, struct rt_sink *sink)
@@ -203,7 +248,7 @@ static void sample(struct rt_script *s, const struct rt_perf_event *event, const
 		return;
 	}
 	if (event->attr.type != PERF_TYPE_TRACEPOINT && event->attr.sample_type & PERF_SAMPLE_IP)
-		place(s, r, r->sample.ip, false, sink);
+		sample_place(s, r, sink);
 	rt_sink_puts(sink, "\n");
 }
 
