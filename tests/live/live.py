@@ -3,11 +3,14 @@
 
 Environment: REFTRACE is the binary under test (default: build/reftrace), RT_REAL=1 asks for the heavy variants.
 """
+import codecs
 import collections
+import io
 import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -149,18 +152,34 @@ class Process:
                                       cwd=cwd, start_new_session=True)
         self.lines, self.errors, self.last = [], [], time.monotonic()
         self.changed = threading.Condition()
-        self.readers = [threading.Thread(target=self._read, args=(self.popen.stdout, self.lines), daemon=True),
-                        threading.Thread(target=self._read, args=(self.popen.stderr, self.errors), daemon=True)]
-        for reader in self.readers:
-            reader.start()
+        self.said_all = [self._reader(self.popen.stdout, self.lines), self._reader(self.popen.stderr, self.errors)]
 
-    def _read(self, stream, lines):
-        for line in stream:
+    def _reader(self, stream, lines):
+        """-> set when all that the command itself has written is in lines; what it started may have the pipe still"""
+        said_all = threading.Event()
+        args = stream.fileno(), os.pidfd_open(self.popen.pid), lines, said_all
+        threading.Thread(target=self._read, args=args, daemon=True).start()
+        return said_all
+
+    def _read(self, pipe, command, lines, said_all):
+        decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder('utf-8')('replace'), True)
+        rest, data = '', True
+        while data:
+            ready = select.select([pipe] if said_all.is_set() else [pipe, command], [], [])[0]
+            # it may have written and ended between the two looks
+            if pipe not in ready and not select.select([pipe], [], [], 0)[0]:
+                said_all.set()
+                continue
+            data = os.read(pipe, 1 << 16)
+            *whole, rest = (rest + decoder.decode(data, not data)).split('\n')
+            came = [line + '\n' for line in whole] + [rest] * (not data and bool(rest))
             with self.changed:
-                lines.append(line)
-                if lines is self.lines:
+                lines += came
+                if came and lines is self.lines:
                     self.last = time.monotonic()
                 self.changed.notify_all()
+        os.close(command)
+        said_all.set()
 
     def wait_line(self, prefix, timeout=20):
         """The first line of stdout that starts with prefix; AssertionError when none comes."""
@@ -180,8 +199,8 @@ class Process:
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError(f'still running after {timeout} s: {self.popen.args}\n{"".join(self.errors)}') from None
-        for reader in self.readers:
-            reader.join(5)
+        for said_all in self.said_all:
+            said_all.wait()
         return status if status >= 0 else 128 - status, ''.join(self.lines), ''.join(self.errors)
 
     def kill(self):
@@ -317,6 +336,14 @@ def need_mount_namespace():
     done = subprocess.run(['unshare', '-m', 'true'], capture_output=True, text=True, check=False)
     if done.returncode:
         raise unittest.SkipTest(f'no mount namespace of our own here: {done.stderr.strip()}')
+
+
+def alone(why):
+    """Marks a test, or a class of them, that runs when no other does (run.py); why: what it and others would share."""
+    def mark(test):
+        test.alone = why
+        return test
+    return mark
 
 
 def need_binary():
