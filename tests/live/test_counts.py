@@ -7,7 +7,7 @@ import unittest
 
 import live
 
-RUNS = int(os.environ.get('RT_COUNT_RUNS', '20'))
+RUNS = int(os.environ.get('RT_COUNT_RUNS', '20' if live.REAL else '5'))
 ATTACH = ('multi', 'tracefs')
 
 

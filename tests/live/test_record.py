@@ -262,6 +262,7 @@ class Samples(Record):
         run, spool = self.record('-F', '499', '-p', pid, timeout=20)
         self.assertTrue(list(spool.samples()), str(run))
 
+    @live.alone('it records all processes')
     def test_system_wide(self):
         program = live.Process([self.busy(), '60'])
         try:
@@ -276,6 +277,7 @@ class Samples(Record):
         finally:
             program.kill()
 
+    @live.alone('it records all processes')
     def test_bpf_programs(self):
         """Programs that are loaded already are named as the kernel names them."""
         live.need_engine()
@@ -319,6 +321,7 @@ class Events(Record):
         if event in out.stderr:
             self.assertEqual(int(re.search(r'^(\d+),', out.stderr, re.M).group(1)), len(samples))
 
+    @live.alone('it records all processes')
     def test_uprobe(self):
         busy = self.busy()
         events = f'u:{busy}:busy_loop,ur:{busy}:busy_loop'
@@ -398,7 +401,7 @@ class Steering(Record):
     def test_max_size(self):
         path = live.temp_path('max.rt')
         process = live.Process([live.REFTRACE, 'record', '-o', path, '-F', '4000', '-g', '-e', 'cpu-clock',
-                                '--max-size', '300K', '--', self.busy(), '60'])
+                                '--max-size', '60K', '--', self.busy(), '60'])
         try:
             status, _, err = process.wait(60)
             self.assertEqual(status, 0, err)
@@ -488,6 +491,7 @@ class Steering(Record):
         self.assertTrue(when, str(run))
         self.assertGreater(min(when) - start, 250e6)
 
+    @live.alone('it records all processes')
     def test_interrupt(self):
         path = live.temp_path('int.rt')
         process = live.Process([live.REFTRACE, 'record', '-o', path, '-F', '499', '-a', '-e', 'cpu-clock'])
@@ -521,7 +525,7 @@ class Steering(Record):
     def test_full_disk(self):
         folder = live.temp_path('full')
         folder.mkdir()
-        if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=700k', 'none', str(folder)], check=False).returncode:
+        if subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=200k', 'none', str(folder)], check=False).returncode:
             self.skipTest('tmpfs cannot be mounted here')
         try:
             run = live.call('record', '-o', folder / 'x.rt', '-F', '20000', '-g', '-e', 'cpu-clock',
@@ -587,6 +591,7 @@ class Ordinary(live.LiveTest):
                 self.assertRegex(run.stderr, r'E0[15] ')
                 self.assertIn('sudo', run.stderr)
 
+    @live.alone('what a user may lock in memory is counted over all of its recordings')
     def test_own_program(self):
         if self.paranoid > 2:
             self.skipTest('kernel.perf_event_paranoid forbids everything')

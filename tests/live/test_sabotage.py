@@ -17,7 +17,7 @@ import live
 DEMOS = ('missing-put', 'error-path', 'extra-put', 'double-put', 'thread-leak', 'extra-get', 'inlined', 'use-after-put',
          'hand-over')
 WAYS = ('drop', 'swap', 'trade', 'shift', 'offset', 'unarm', 'cut')
-ROUNDS = int(os.environ.get('RT_SABOTAGE_ROUNDS', '4200' if live.REAL else '504'))
+ROUNDS = int(os.environ.get('RT_SABOTAGE_ROUNDS', '4200' if live.REAL else '252'))
 QUICK_SECONDS = 25  # a busy machine does fewer rounds, though each way with each demo once
 SEED = int(os.environ.get('RT_SEED', '1'))
 EVENT, POINT, LOSS, COUNT, HITS = 1, 4, 12, 15, 16
