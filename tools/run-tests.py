@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -64,11 +65,14 @@ def live(build, real):
     env = dict(os.environ, REFTRACE=str(build / 'reftrace'), RT_BUILD_ROOT=str(build), RT_SOURCE_ROOT=str(ROOT))
     cmd = [sys.executable, str(ROOT / 'tests/live/run.py')] + (['--real'] if real else [])
     with subprocess.Popen(cmd, env=env, stdout=subprocess.PIPE, text=True) as p:
+        # an interrupt from the terminal is for run.py as well, which ends what it has started and says where it was
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
         last = ''
         for line in p.stdout:
             print(line, end='', flush=True)
             last = line if line.strip() else last
         status = p.wait()
+        signal.signal(signal.SIGINT, handler)
     m = re.match(r'(\d+) passed, (\d+) failed, (\d+) skipped', last)
     if not m:
         print('the live tests did not come to their end')

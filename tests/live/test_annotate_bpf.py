@@ -44,6 +44,7 @@ def record_program(cls, source):
         raise AssertionError(str(cls.record))
 
 
+@live.alone('it records all processes')
 class AnnotateBpf(live.LiveTest):
     @classmethod
     def setUpClass(cls):
@@ -113,6 +114,7 @@ class AnnotateBpf(live.LiveTest):
         self.assertEqual(moved.stdout, self.annotate('dividing'))
 
 
+@live.alone('it records all processes')
 class Calls(live.LiveTest):
     """What a program calls in the kernel has its name in both views, also where the kernel is another one."""
 

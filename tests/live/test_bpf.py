@@ -186,6 +186,7 @@ class Bpf(unittest.TestCase):
         self.assertEqual(ran[0]['attached'], ['raw_tracepoint task_newtask'])
         self.assertIn('; ran ', run.stderr)
 
+    @live.alone('what loads and unloads between the two lists is in neither')
     def test_list_is_what_bpftool_lists(self):
         if not BPFTOOL:
             self.skipTest('bpftool is not installed')
@@ -232,6 +233,7 @@ class Bpf(unittest.TestCase):
         self.check_whole(listing, programs, 20)
         self.assertEqual({p['loader']['comm'] for p in programs}, {'light'})
 
+    @live.alone('it watches the BPF programs of all processes')
     def test_watch_of_all_processes(self):
         loader, program = built()
         path = live.temp_path('bpf.json')

@@ -255,6 +255,7 @@ class Users(Capture):
         self.assertEqual(self.owners(), {(65534, 65534)})
         self.assert_hot('gone_hot')
 
+    @live.alone('what a user may lock in memory is counted over all of its recordings')
     def test_ordinary_user(self):
         """Without map_files: by /proc/PID/exe, and by path for what lies there still."""
         paranoid = int(pathlib.Path('/proc/sys/kernel/perf_event_paranoid').read_text())

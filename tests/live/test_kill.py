@@ -26,6 +26,7 @@ def descendants(session):
     return found
 
 
+@live.alone('definitions that are left behind are taken away by the next reftrace, whoever starts it')
 class Kill(live.LiveTest):
     def setUp(self):
         live.need_engine()

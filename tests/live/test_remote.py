@@ -23,6 +23,7 @@ def installed():
     return [line for line in EVENTS.read_text(encoding='utf-8').splitlines() if 'sdt_pad/' in line or 'sdt_host/' in line]
 
 
+@live.alone('what it defines in tracefs has the names of markers that other tests record')
 class Remote(Sdt):
     def setUp(self):
         super().setUp()

@@ -86,6 +86,7 @@ class Sdt(live.LiveTest):
 
 
 class Names(Sdt):
+    @live.alone('definitions that are left behind are taken away by the next reftrace, whoever starts it')
     def test_operands(self):
         """Each argument that tracefs can say is what the program prints; the others are named."""
         path = live.program('operands', 'gcc', ('-O2',))
@@ -158,6 +159,7 @@ class Names(Sdt):
         self.record(['sdt_shared:pass'], '--', script)
         self.assertEqual(counts(self.data), {'sdt_shared:pass': 5})
 
+    @live.alone('definitions that are left behind are taken away by the next reftrace, whoever starts it')
     def test_faults(self):
         host, _ = self.host()
         for name, says in (('sdt_host:bth', r'did you mean sdt_host:both'),
@@ -197,6 +199,7 @@ class Names(Sdt):
         live.wait_until(gone, 10)
 
 
+@live.alone('definitions that are left behind are taken away by the next reftrace, whoever starts it')
 class Semaphores(Sdt):
     """The counter is raised by us alone while nobody else is there, and is what it was, however we end."""
 

@@ -159,6 +159,7 @@ class Python(Sdt):
         self.check(signal.SIGKILL)
 
 
+@live.alone('it records all processes')
 class PostgreSQL(Sdt):
     """A live server: what ten of its markers say is what was asked of it."""
     TEN = ('query__start', 'query__done', 'query__parse__start', 'query__parse__done', 'query__plan__start',
