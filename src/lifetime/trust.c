@@ -243,8 +243,8 @@ bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret)
 	check_points(lt, &n, ret);
 	check_gaps(lt, &n);
 	if (lt->lifeless)
-		note(&n,
-		     "events have times at which their thread did not live: the order of the events cannot be trusted");
+		note(&n, "events have times at which their thread or process did not live: the order of the events "
+			 "cannot be trusted");
 	check_counters(lt, &n);
 	check_objects(lt, &n, ret);
 	if (!lt->events)
