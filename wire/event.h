@@ -200,6 +200,10 @@ struct rt_wire_map {
 
 enum rt_mark { RT_MARK_ATTACH = 1, RT_MARK_CENSUS = 2, RT_MARK_DETACH = 3, RT_MARK_CENSUS_SKIPPED = 4 };
 
+/*
+ * The end of a thread is later than each of its events, and so is that of a process; a tid is told again before the
+ * first event of a thread that gets a used one. The end of the first thread is told where others go on.
+ */
 struct rt_wire_task {
 	struct rt_wire_head head;
 	uint32_t other; /* child pid (RT_PID_MAKE), new tid */

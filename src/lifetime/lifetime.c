@@ -234,15 +234,16 @@ struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire
 static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
 {
 	struct lt_process *p = lt_process(lt, r->head.pid);
-	struct lt_thread *t;
 
 	if (!p)
 		return;
 	switch (r->head.kind) {
 	case RT_WIRE_FORK:
 		p = lt_process(lt, r->other);
-		if (p)
+		if (p) {
 			p->forked = true;
+			p->ended = false; /* the number of one that ended: a stream without generations */
+		}
 		break;
 	case RT_WIRE_EXEC:
 		if (RT_GEN_OF(r->head.pid))
@@ -258,13 +259,10 @@ static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
 		p->end_ns = r->head.time_ns;
 		break;
 	case RT_WIRE_THREAD:
-		t = r->value ? lt_thread(lt, r->head.pid, r->other) : NULL;
-		if (t) {
-			t->ended = true;
-			t->nr = t->proven = 0;
-			t->stale = false;
-			t->stack = t->plain.nr = 0;
-		}
+		if (r->value)
+			lt_thread_end(lt, r->head.pid, r->other, r->head.time_ns);
+		else
+			lt_thread_begin(lt, r->head.pid, r->other, r->head.time_ns);
 		break;
 	case RT_WIRE_MARK:
 		p->attached |= r->value == RT_MARK_ATTACH;

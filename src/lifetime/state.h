@@ -37,6 +37,7 @@ enum {
 	LT_WINDOW = 1 << 12,       /* records that wait for earlier ones */
 	LT_WINDOW_NS = 5000000,    /* and how long, in time of the stream */
 	LT_RACE_NS = 100000,       /* two threads this near may have read the counter in any order */
+	LT_CLOCK_NS = 10000,       /* two CPUs may tell one moment as times this far apart */
 	LT_FLIGHT_NS = 1000000000, /* an operation this old that its thread did nothing after may not have begun */
 	LT_COUNT_SANE = 1 << 16,   /* a counter above this is not one */
 };
@@ -349,10 +350,11 @@ struct lt_thread {
 	uint32_t stack, jumped; /* jumped: src id of the innermost frame, which is not in the stack; 0 = none */
 	struct lt_plain plain;  /* of the stack; nr 0 where there is a jumped one, too */
 	uint64_t sp;
-	uint32_t process; /* index + 1, 0 = not looked up yet */
-	uint32_t proven;  /* so many frames have a proven activation, outermost first */
-	bool ended;
-	bool stale; /* frames are those of the plain stack at sp, but were not written down */
+	uint32_t process;           /* index + 1, 0 = not looked up yet */
+	uint32_t proven;            /* so many frames have a proven activation, outermost first */
+	bool ended;                 /* and its number was not given to another one since */
+	bool stale;                 /* frames are those of the plain stack at sp, but were not written down */
+	uint64_t from_ns, until_ns; /* what it does, it does in between */
 	/* its last event: the operation itself may be still to come */
 	uint64_t last_ns, last_object;
 	uint32_t last_type; /* index */
@@ -434,6 +436,7 @@ struct rt_lifetime {
 
 	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
 	bool cut, untraced, gaps, given;
+	bool lifeless; /* events have times at which their thread or process did not live */
 	bool nomem;
 	bool began_earlier, goes_on; /* this is one file of several: what came before, or comes behind, is in others */
 	uint32_t part;               /* number of the first file that was read, 0 = the only one */
@@ -462,6 +465,9 @@ const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsign
 uint32_t lt_machine_function(const struct rt_lifetime *lt,
 			     const struct lt_machine *m);                             /* the symbol that has the CFA */
 struct lt_thread *lt_thread_find(struct rt_lifetime *lt, uint32_t pid, uint32_t tid); /* made when new; or NULL */
+/* It runs from now on, and its number may be a used one; it has ended. */
+void lt_thread_begin(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t time_ns);
+void lt_thread_end(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t time_ns);
 /* t is at the stack of use now; plain: what is known of it */
 void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, const struct lt_plain *plain,
 		   uint64_t sp);

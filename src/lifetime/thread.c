@@ -29,6 +29,7 @@ struct lt_thread *lt_thread_find(struct rt_lifetime *lt, uint32_t pid, uint32_t 
 			return NULL;
 		t->pid = pid;
 		t->tid = tid;
+		t->until_ns = UINT64_MAX;
 		t->turn.newer = t->turn.older = &t->turn;
 		*p = (uintptr_t)t;
 	}
@@ -204,7 +205,6 @@ static void see_stack(struct rt_lifetime *lt, struct lt_thread *t, const struct 
 void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, const struct lt_plain *plain,
 		   uint64_t sp)
 {
-	t->ended = false;
 	if (t->stack && t->stack == use->stack && t->sp == sp && t->jumped == use->jumped)
 		return;
 	if (plain->nr && t->plain.nr) {
@@ -232,6 +232,35 @@ void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt
 	turn->older = newest->older;
 	turn->older->newer = turn;
 	newest->older = turn;
+}
+
+void lt_thread_begin(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	struct lt_thread *t = lt_thread(lt, pid, tid);
+
+	if (!t)
+		return;
+	lt->lifeless |= !t->ended && t->last_ns && t->last_ns + LT_CLOCK_NS < time_ns;
+	/* what the one before did may come late, behind what is told here */
+	if (!t->ended && time_ns > LT_CLOCK_NS)
+		t->from_ns = time_ns - LT_CLOCK_NS;
+	else
+		t->from_ns = 0;
+	t->until_ns = UINT64_MAX;
+	t->ended = false;
+}
+
+void lt_thread_end(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	struct lt_thread *t = lt_thread(lt, pid, tid);
+
+	if (!t)
+		return;
+	t->ended = true;
+	t->until_ns = time_ns < UINT64_MAX - LT_CLOCK_NS ? time_ns + LT_CLOCK_NS : UINT64_MAX;
+	t->nr = t->proven = 0;
+	t->stale = false;
+	t->stack = t->plain.nr = 0;
 }
 
 /* the thread whose turn it is, NULL at the end of the ring */

@@ -242,6 +242,9 @@ bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret)
 	check_part(lt, &n);
 	check_points(lt, &n, ret);
 	check_gaps(lt, &n);
+	if (lt->lifeless)
+		note(&n, "events have times at which their thread or process did not live: the order of the events "
+			 "cannot be trusted");
 	check_counters(lt, &n);
 	check_objects(lt, &n, ret);
 	if (!lt->events)

@@ -251,6 +251,8 @@ static struct rt_error *task(struct conversion *c, const struct rt_wire_task *t)
 		r.task.ppid = pid;
 		r.task.ptid = tid;
 	} else if (t->head.kind == RT_WIRE_THREAD) {
+		if (t->value && t->other == pid)
+			return NULL; /* perf takes the end of the first thread as that of the process, which goes on */
 		if (t->value)
 			r.type = RT_PERF_EXIT;
 		r.task.pid = r.task.ppid = r.task.ptid = pid;

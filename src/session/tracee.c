@@ -112,6 +112,20 @@ static struct rt_error *first_step(struct rt_session *s, struct rt_thread *t)
 	return t->saved ? rt_tracee_replay(s, t) : NULL;
 }
 
+/* Its birth is told before it runs: its number may have been that of a thread that ended. */
+static struct rt_error *new_thread(struct rt_session *s, struct rt_process *p, uint32_t by, uint32_t tid)
+{
+	struct rt_thread *t = rt_session_thread(s, tid);
+	bool known = t && t->process == p; /* adopted, or there when its process was attached to */
+
+	t = rt_thread_add(s, p, tid);
+	if (!t)
+		return rt_error_nomem();
+	if (!known)
+		RT_TRY(rt_emit_task(s, RT_WIRE_THREAD, rt_process_wire(p), by, tid, 0));
+	return first_step(s, t);
+}
+
 static struct rt_error *new_process(struct rt_session *s, struct rt_thread *by, uint32_t tgid, bool vfork)
 {
 	struct rt_process *parent = by->process, *p = rt_session_process(s, tgid);
@@ -155,12 +169,7 @@ static struct rt_error *on_child(struct rt_session *s, struct rt_thread *t, int 
 		return NULL;
 	}
 	if (event == PTRACE_EVENT_CLONE && is_thread_of(t->process->tgid, tid)) {
-		struct rt_thread *made = rt_thread_add(s, t->process, tid);
-
-		if (!made)
-			return rt_error_nomem();
-		RT_TRY(rt_emit_task(s, RT_WIRE_THREAD, rt_process_wire(t->process), t->tid, tid, 0));
-		RT_TRY(first_step(s, made));
+		RT_TRY(new_thread(s, t->process, t->tid, tid));
 	} else if (s->options.no_follow) {
 		/* a process made by plain clone(): it is let go at its first stop, see let_go() */
 		struct rt_thread *made = rt_thread_add(s, NULL, tid);
@@ -266,16 +275,29 @@ static bool ends_alone(const struct rt_thread *t, unsigned long code)
 	return ptrace(PTRACE_GETREGS, t->tid, 0, &regs) == 0 && regs.orig_rax == SYS_exit;
 }
 
+/*
+ * At its exit event a thread runs no code of the program any more, and whoever joins it still waits: its last event
+ * is before now, and what follows from its end is after. The end of the leader is mostly that of its process (EXIT).
+ */
+static struct rt_error *tell_end(struct rt_session *s, const struct rt_thread *t)
+{
+	return rt_emit_task(s, RT_WIRE_THREAD, rt_process_wire(t->process), t->tid, t->tid, 1);
+}
+
 static struct rt_error *on_exit_event(struct rt_session *s, struct rt_thread *t)
 {
 	struct rt_process *p = t->process;
 	unsigned long code = 0;
-	bool last = true;
+	bool last = true, gone, alone;
 
 	t->exiting = true;
 	for (size_t i = 0; i < p->threads.len; i++)
 		last = last && p->threads.data[i]->exiting;
-	if (ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &code) < 0 || (!last && ends_alone(t, code))) {
+	gone = ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &code) < 0;
+	alone = !gone && !last && ends_alone(t, code);
+	if (t->tid != p->tgid || alone)
+		RT_TRY(tell_end(s, t));
+	if (gone || alone) {
 		rt_thread_continue(t, 0);
 		return NULL;
 	}
@@ -311,8 +333,9 @@ static struct rt_error *on_end(struct rt_session *s, struct rt_thread *t, int st
 	/* the leader's end is told when every other thread is gone: it is the end of the process */
 	if (p && t->tid == p->tgid)
 		return process_ended(s, p, status);
-	if (p)
-		RT_TRY(rt_emit_task(s, RT_WIRE_THREAD, rt_process_wire(p), t->tid, t->tid, 1));
+	/* killed before it could stand at its exit event */
+	if (p && !t->exiting)
+		RT_TRY(tell_end(s, t));
 	rt_thread_remove(s, t);
 	return p ? check_dying(s, p) : NULL;
 }
@@ -426,19 +449,17 @@ static struct rt_error *adopt(struct rt_session *s, struct rt_thread *t)
 		t->let_go = true; /* a process made by plain clone(), as in on_child() */
 		return rt_tracee_replay(s, t);
 	}
-	if (!p) {
-		p = rt_process_add(s, (uint32_t)tgid);
-		if (!p)
-			return rt_error_nomem();
-		p->attached = true; /* in the middle of its life */
-		if (!rt_thread_add(s, p, t->tid))
-			return rt_error_nomem();
-		/* nobody knows what it inherited */
-		RT_TRY(rt_emit_task(s, RT_WIRE_MARK, rt_process_wire(p), p->tgid, 0, RT_MARK_ATTACH));
-		RT_TRY(rt_session_look(s, p));
-	} else if (!rt_thread_add(s, p, t->tid)) {
+	if (p)
+		return new_thread(s, p, p->tgid, t->tid);
+	p = rt_process_add(s, (uint32_t)tgid);
+	if (!p)
 		return rt_error_nomem();
-	}
+	p->attached = true; /* in the middle of its life */
+	if (!rt_thread_add(s, p, t->tid))
+		return rt_error_nomem();
+	/* nobody knows what it inherited */
+	RT_TRY(rt_emit_task(s, RT_WIRE_MARK, rt_process_wire(p), p->tgid, 0, RT_MARK_ATTACH));
+	RT_TRY(rt_session_look(s, p));
 	return rt_tracee_replay(s, t);
 }
 

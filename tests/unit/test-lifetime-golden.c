@@ -73,7 +73,7 @@ TEST(every_file)
 		n++;
 	}
 	closedir(dir);
-	assert_true(n >= 9);
+	assert_true(n >= 12);
 }
 
 TEST_MAIN();

@@ -273,4 +273,66 @@ TEST(activations_of_deep_stacks)
 	story_end(&s);
 }
 
+/* 40 000 events of main between the two texts, 1 us each: more than the analysis keeps in order */
+static char *far_apart(const char *before, const char *after)
+{
+	char *out = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&out, &len);
+
+	fputs(before, f);
+	fprintf(f, "tid=1 pid=1\n");
+	for (unsigned i = 0; i < 20000; i++)
+		fprintf(f, "get obj 0x10 main;f@a.c:2\nput obj 0x10 main;f@a.c:3\n");
+	fputs(after, f);
+	fclose(f);
+	return out;
+}
+
+/* Times say where a thread lived: an event outside is damage, and a record that only comes late is none. */
+TEST(lives_of_threads)
+{
+	static const struct {
+		const char *what, *before, *after;
+		bool damaged;
+	} cases[] = {
+		{ "at its end", "t=2000 thread 7 end\nt=12000 get obj 0x10 a@a.c:9 tid=7", "", false },
+		{ "after its end", "t=2000 thread 7 end\nt=12001 get obj 0x10 a@a.c:9 tid=7", "", true },
+		{ "long after its end", "t=2000 thread 7 end\n", "get obj 0x10 a@a.c:9 tid=7", true },
+		{ "late, of before its end", "t=2000 thread 7 end\n", "t=1500 get obj 0x10 a@a.c:9 tid=7", false },
+		{ "end of another process's", "t=2000 thread 7 end pid=2 tid=2", "get obj 0x10 a@a.c:9 pid=1 tid=7",
+		  false },
+		{ "at its beginning", "t=2000 get obj 0x10 a@a.c:9 tid=7\nt=12000 thread 7 tid=1", "", false },
+		{ "before its beginning", "t=2000 get obj 0x10 a@a.c:9 tid=7\nt=12001 thread 7 tid=1", "", true },
+		{ "late, of before its beginning", "t=90000 thread 7", "t=2000 get obj 0x10 a@a.c:9 tid=7", true },
+		{ "a number again", "t=2000 thread 7\nt=3000 thread 7 end\nt=30000 thread 7\n",
+		  "get obj 0x10 a@a.c:9 tid=7", false },
+		{ "a number again, late of the first", "t=2000 thread 7\nt=3000 thread 7 end\nt=30000 thread 7\n",
+		  "t=2500 get obj 0x10 a@a.c:9 tid=7", false },
+		{ "a number again, after its end",
+		  "t=2000 thread 7 end\nt=30000 thread 7\nt=40000 thread 7 end\nt=60000 get obj 0x10 a@a.c:9 tid=7", "",
+		  true },
+		{ "after the end of its process", "t=2000 exit pid=2 tid=2", "get obj 0x20 a@a.c:9 pid=2 tid=2", true },
+		{ "a process again", "t=2000 exit pid=2 tid=2\nt=3000 fork 2 pid=1 tid=1",
+		  "get obj 0x20 a@a.c:9 pid=2 tid=2", false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *before = NULL, *events;
+		struct story s;
+		bool said = false;
+
+		assert_true(asprintf(&before, "t=1000 new obj 0x10 main@a.c:1\n%s\n", cases[i].before) > 0);
+		events = far_apart(before, cases[i].after);
+		s = story_run(events, NULL);
+		for (size_t k = 0; k < s.verdict->trust.note_count; k++)
+			said |= strstr(s.verdict->trust.notes[k], "did not live") != NULL;
+		if (said != cases[i].damaged || (said && s.verdict->trust.complete))
+			fail_msg("%s: %s", cases[i].what, said ? "called damaged" : "believed");
+		story_end(&s);
+		free(events);
+		free(before);
+	}
+}
+
 TEST_MAIN();
