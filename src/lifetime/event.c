@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lifetime/life.h"
+#include "lifetime/thread.h"
 
 static int32_t count_of(const struct rt_wire_event *e)
 {

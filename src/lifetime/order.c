@@ -14,10 +14,10 @@
 enum {
 	LOOK = 512, /* waiting records that are looked through for one object */
 	AHEAD = 64, /* more than any of these; a power of two */
-	AHEAD_FIRST = 24,
-	AHEAD_LIFE = 16,
-	AHEAD_LEDGER = 8,
-	AHEAD_PAST = 3,
+	AHEAD_FIRST = 40,
+	AHEAD_LIFE = 24,
+	AHEAD_LEDGER = 12,
+	AHEAD_PAST = 4,
 };
 
 /* A record that waits. It stays where it is until it was told. */

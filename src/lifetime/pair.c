@@ -300,25 +300,28 @@ unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const 
 		  struct lt_mark ret[LT_UNITS], uint16_t unit_of[LT_UNITS])
 {
 	struct sights threads, acts;
-	unsigned n = 0;
+	uint16_t left[LT_UNITS + 1];
+	unsigned nr = 0;
 
 	if (units->left > LT_UNITS)
 		return LT_UNITS + 1;
+	/* which ones nobody can predict: first their indexes */
+	for (unsigned i = 0; i < units->nr; i++) {
+		left[nr] = (uint16_t)i;
+		nr += units->u[i].mate < 0;
+	}
 	threads.filter = acts.filter = (struct filter){ 0 };
 	threads.nr = acts.nr = 0;
-	for (unsigned i = 0; i < units->nr; i++) {
-		const struct lt_unit *u = &units->u[i];
+	for (unsigned n = 0; n < nr; n++) {
+		const struct lt_unit *u = &units->u[left[n]];
 		const struct lt_event *e = event_of(inc, u);
 
-		if (u->mate >= 0)
-			continue;
 		ret[n] = (struct lt_mark){ .site = u->site, .opens = u->opens };
 		ret[n].is_new = e && e->op == RT_OP_NEW;
 		ret[n].thread = e ? number_of(&threads, e->tid) : 0;
 		ret[n].act = e && e->act ? number_of(&acts, e->act) : 0;
 		if (unit_of)
-			unit_of[n] = (uint16_t)i;
-		n++;
+			unit_of[n] = left[n];
 	}
-	return n;
+	return nr;
 }

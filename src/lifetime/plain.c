@@ -6,6 +6,7 @@
  * incarnation.c, which says the same of a plain event.
  */
 #include "lifetime/life.h"
+#include "lifetime/thread.h"
 
 /* a get that adds one or a put that takes one, with the counter read before it */
 static bool usual(const struct rt_wire_event *e)
@@ -48,14 +49,18 @@ bool lt_plain_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	use->events++;
 	type->op[e->head.op]++;
 	type->counter = true;
-	lt_thread_see(lt, t, use, &known->plain, e->sp);
+	t->ended = false;
+	if (!lt_thread_stands(t, use, e->sp))
+		lt_thread_see_plain(lt, t, use->stack, &known->plain, e->sp);
 	lt_counter_count(&type->counting, inc, e->head.tid, e->head.time_ns, true);
 	lt_counter_due(inc, (int32_t)e->count, e->delta);
 	lt_life_agrees(type, inc, (int32_t)e->count);
 	lt_life_forget_census(inc);
 	ev = lt_ledger_next(inc, e->head.tid, e->head.op);
+	/* all of it is named: what is not would be cleared first */
 	*ev = (struct lt_event){
 		.time_ns = e->head.time_ns,
+		.slot = 0,
 		.sp = e->sp,
 		.tid = e->head.tid,
 		.use = known->use,
@@ -64,6 +69,7 @@ bool lt_plain_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 		.count = (int32_t)e->count,
 		.delta = e->delta,
 		.op = e->head.op,
+		.flags = 0,
 	};
 	lt_life_moved(type, inc, ev);
 	lt_thread_last(lt, t, e, known->type, e->delta);

@@ -75,7 +75,7 @@ static void count_unit(struct lt_type *type, const struct lt_inc *inc, const str
 	/* one or the other nobody can predict */
 	s->closed += !u->opens;
 	s->opened += u->opens;
-	time = u->opens ? inc->ledger[u->ev].time_ns : 0;
+	time = inc->ledger[u->ev].time_ns & (0ull - u->opens);
 	s->newest_ns = time > s->newest_ns ? time : s->newest_ns;
 }
 

@@ -363,7 +363,7 @@ struct lt_thread {
 	uint32_t last_type; /* index */
 	int16_t last_delta;
 	struct lt_turn turn;
-	uint32_t act[RT_STACK_MAX]; /* activations of the frames, outermost first */
+	uint32_t act[RT_STACK_MAX]; /* activations of the frames, outermost first, each less its index */
 	struct lt_frame frames[RT_STACK_MAX];
 };
 
@@ -470,9 +470,6 @@ struct lt_thread *lt_thread_find(struct rt_lifetime *lt, uint32_t pid, uint32_t 
 /* t is at the stack of use now; plain: what is known of it */
 void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, const struct lt_plain *plain,
 		   uint64_t sp);
-/* e was the last thing that t did */
-void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e, uint32_t type,
-		    int16_t delta);
 /*
  * What operations of other threads, told before e, may not have done yet when e read the counter:
  * with them missing it is lower by at most *ret_less, or higher by at most *ret_more.
@@ -607,6 +604,16 @@ static inline uint32_t lt_lanes_or(lt_lanes lanes)
 	return (uint32_t)(two[0] | two[0] >> 32);
 }
 
+/* all of them, added: no sum of two is more than a lane */
+static inline uint32_t lt_lanes_sum(lt_lanes lanes)
+{
+	uint64_t two[2];
+
+	memcpy(two, &lanes, sizeof(two));
+	two[0] += two[1];
+	return (uint32_t)(two[0] + (two[0] >> 32));
+}
+
 /* bit i: lane i is true, of those that a comparison made */
 static inline uint32_t lt_lanes_mask(lt_lanes lanes)
 {
@@ -671,7 +678,7 @@ static inline uint32_t lt_thread_act_at(const struct lt_thread *t, unsigned m)
 {
 	uint32_t at = t->nr - 1 - m; /* huge where there is none */
 
-	return t->act[at % RT_STACK_MAX] & (0u - (at < t->proven));
+	return (t->act[at % RT_STACK_MAX] + at) & (0u - (at < t->proven));
 }
 
 /* activation of machine frame number m (or LT_JUMPED, LT_GONE) of the stack that was seen last, 0 = not proven */
