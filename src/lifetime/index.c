@@ -39,8 +39,9 @@ static struct lt_inc **find(const struct lt_index *index, uint32_t hash, uint64_
 {
 	if (!index->buckets)
 		return NULL;
-	for (uint32_t i = hash & index->mask;; i = (i + 1) & index->mask) {
-		struct lt_bucket *b = &index->buckets[i];
+	/* counts that are not counted down any more could lead round and round */
+	for (uint32_t n = 0; n <= index->mask; n++) {
+		struct lt_bucket *b = &index->buckets[(hash + n) & index->mask];
 
 		for (uint64_t match = lt_bucket_match(b, lt_index_tag(hash)); match; match &= match - 1) {
 			struct lt_inc **place = &b->lives[__builtin_ctzll(match) / 8];
@@ -52,6 +53,7 @@ static struct lt_inc **find(const struct lt_index *index, uint32_t hash, uint64_
 		if (!behind(b))
 			return NULL;
 	}
+	return NULL;
 }
 
 /* a life whose key is not there; there is room */
