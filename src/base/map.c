@@ -68,28 +68,14 @@ void rt_map_deinit(struct rt_map *map)
 	*map = (struct rt_map){ 0 };
 }
 
-uint64_t *rt_map_get_hashed(const struct rt_map *map, struct rt_key key, uint64_t hash)
+uint64_t *rt_map_get(const struct rt_map *map, struct rt_key key)
 {
 	struct rt_map_slot *s;
 
 	if (!map->cap)
 		return NULL;
-	s = find(map, key, hash);
+	s = find(map, key, hash_key(key));
 	return s->hash ? &s->value : NULL;
-}
-
-uint64_t *rt_map_get(const struct rt_map *map, struct rt_key key)
-{
-	return rt_map_get_hashed(map, key, hash_key(key));
-}
-
-uint64_t rt_map_prefetch(const struct rt_map *map, struct rt_key key)
-{
-	uint64_t hash = hash_key(key);
-
-	if (map->cap)
-		__builtin_prefetch(&map->slots[hash & (map->cap - 1)]);
-	return hash;
 }
 
 uint64_t *rt_map_put(struct rt_map *map, struct rt_key key, bool *ret_new)

@@ -43,13 +43,6 @@ void rt_map_deinit(struct rt_map *map);
 uint64_t *rt_map_get(const struct rt_map *map, struct rt_key key);
 
 /*
- * In two steps, for who knows the key some time ahead: the hash of a key, never 0 (its place is fetched), then the
- * address of the value as above.
- */
-uint64_t rt_map_prefetch(const struct rt_map *map, struct rt_key key);
-uint64_t *rt_map_get_hashed(const struct rt_map *map, struct rt_key key, uint64_t hash);
-
-/*
  * Address of the value of key, made with value 0 if it was not there (then
  * *ret_new is true; ret_new may be NULL). NULL: out of memory, nothing changed.
  */

@@ -286,6 +286,16 @@ static struct rt_error *next_record(struct rt_source *self, const struct rt_wire
 	return NULL;
 }
 
+struct rt_error *rt_spool_reader_next(struct rt_spool_reader *reader, const struct rt_wire_head **ret, size_t *ret_n)
+{
+	RT_TRY(next_record(&reader->source, ret));
+	/* what waits lies behind it */
+	*ret_n = *ret ? 1 + reader->waiting : 0;
+	reader->next += reader->waiting;
+	reader->waiting = 0;
+	return NULL;
+}
+
 /* The reader owns its source. */
 static void destroy_source(struct rt_source *self)
 {

@@ -40,6 +40,12 @@ RT_CLEANUP(struct rt_spool_reader *, rt_spool_reader_destroy);
 /* Engine replay: yields the records; damage or a missing end gives a LOSS record (RT_LOSS_CUT, text names the byte
  * offset), then the end. The reader owns the source; destroying the source does nothing. */
 struct rt_source *rt_spool_reader_source(struct rt_spool_reader *reader);
+/*
+ * The same stream for who takes many at once: *ret is *ret_n events, one behind the other, or one record of any kind;
+ * NULL and 0 at the end. Valid until the next call.
+ */
+RT_CHECK struct rt_error *rt_spool_reader_next(struct rt_spool_reader *reader, const struct rt_wire_head **ret,
+					       size_t *ret_n);
 /* NULL-terminated; owned by the reader. */
 const char *const *rt_spool_reader_command(const struct rt_spool_reader *reader);
 /* Where and when it was recorded. */

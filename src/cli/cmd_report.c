@@ -63,6 +63,14 @@ static struct rt_error *take_wire(struct rt_recording_sink *self, const struct r
 	return t->pipeline->sink.record(&t->pipeline->sink, record);
 }
 
+static struct rt_error *take_events(struct rt_recording_sink *self, const struct rt_wire_event *events, size_t n)
+{
+	struct takers *t = (struct takers *)(void *)self;
+
+	t->lifetimes = true;
+	return rt_pipeline_events(t->pipeline, events, n);
+}
+
 static struct rt_error *take_perf(struct rt_recording_sink *self, const struct rt_perf_event *events,
 				  const struct rt_perf_record *record)
 {
@@ -74,7 +82,9 @@ static struct rt_error *take_perf(struct rt_recording_sink *self, const struct r
 static struct rt_error *read_recording(struct rt_input *input, struct rt_pipeline *pipeline, struct rt_samples *samples,
 				       bool *ret_lifetimes)
 {
-	struct takers t = { .sink = { .wire = take_wire }, .pipeline = pipeline, .samples = samples };
+	struct takers t = { .sink = { .wire = take_wire, .events = take_events },
+			    .pipeline = pipeline,
+			    .samples = samples };
 
 	/* numbers of modules and events are those of one file */
 	if (rt_recording_info(input->recording).has_perf && !input->more_count) {

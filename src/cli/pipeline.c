@@ -85,6 +85,25 @@ static struct rt_error *record(struct rt_event_sink *self, const struct rt_wire_
 	return p->writer ? record_spool(p, record) : NULL;
 }
 
+struct rt_error *rt_pipeline_events(struct rt_pipeline *p, const struct rt_wire_event *events, size_t n)
+{
+	/* who reads a recording keeps no other one of it: nobody but the analysis takes events */
+	if (p->writer || p->binaries) {
+		for (size_t i = 0; i < n; i++)
+			RT_TRY(record(&p->sink, &events[i].head));
+		return NULL;
+	}
+	p->events += n;
+	for (size_t i = 0; i < n && !p->first_ns; i++)
+		p->first_ns = events[i].head.time_ns;
+	for (size_t i = n; i-- > 0;) {
+		p->last_ns = events[i].head.time_ns ?: p->last_ns;
+		if (events[i].head.time_ns)
+			break;
+	}
+	return rt_lifetime_events(p->lifetime, events, n);
+}
+
 /* The cache that lies beside the recording, as an archive unpacks it; then that of the user behind sudo, then ours. */
 static struct rt_error *open_caches(struct rt_pipeline *p, const char *input)
 {

@@ -57,6 +57,10 @@ struct rt_pipeline {
 RT_CHECK struct rt_error *rt_pipeline_init(struct rt_pipeline *ret, const struct rt_pipeline_options *options);
 void rt_pipeline_deinit(struct rt_pipeline *pipeline);
 
+/* Takes n records of kind EVENT, one behind the other: as the sink takes each of them. */
+RT_CHECK struct rt_error *rt_pipeline_events(struct rt_pipeline *pipeline, const struct rt_wire_event *events,
+					     size_t n);
+
 /* What a session shall call. */
 struct rt_session_hooks rt_pipeline_hooks(struct rt_pipeline *pipeline);
 

@@ -75,8 +75,7 @@ bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_s
 		return true;
 	}
 	if (count == inc->balance) {
-		inc->doubted = false;
-		type->max_count = count > type->max_count ? count : type->max_count;
+		lt_life_agrees(type, inc, count);
 		return true;
 	}
 	/* a counter read when the function returned has the operation in it, or not */

@@ -19,10 +19,7 @@
 #include "lifetime/answer.h"
 #include "lifetime/life.h"
 
-enum {
-	MANY = 16, /* steps before a stream that runs is judged */
-	FITS = 8,  /* steps by which a life is judged */
-};
+enum { MANY = 16 }; /* steps before a stream that runs is judged */
 
 static struct lt_counting *counting_of(struct rt_lifetime *lt, const struct lt_inc *inc)
 {
@@ -71,20 +68,12 @@ static uint64_t against(const struct lt_counting *c)
 	return c->differ + c->raced / 4;
 }
 
-/*
- * The counter did what the operation before seen should have done to it, or not. Who is first in a race nobody can
- * predict: no branches on that.
- */
+/* The counter did what the operation before seen should have done to it, or not. */
 static void step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen, bool agrees)
 {
-	bool race = (inc->last_tid != seen->ev.tid) & ((int64_t)(seen->ev.time_ns - inc->last_ns) <= LT_RACE_NS);
-	bool unjudged = !race & (inc->fits > -FITS) & (inc->fits < FITS);
 	struct lt_counting *c = counting_of(lt, inc);
 
-	c->agree += agrees;
-	c->differ += !agrees & !race;
-	c->raced += !agrees & race;
-	inc->fits = (int16_t)(inc->fits + unjudged * (agrees ? 1 : -1));
+	lt_counter_count(c, inc, seen->ev.tid, seen->ev.time_ns, agrees);
 	if (!c->off && against(c) > 2 * c->agree && against(c) >= MANY && !agrees)
 		disbelieve(lt, inc->type);
 	else if (c->off && c->agree > 2 * against(c))
@@ -124,9 +113,7 @@ void lt_counter_step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt
 		step(lt, inc, seen, seen->raw == inc->due);
 	if (inc->nr == 1 && inc->has_new && inc->born == INT32_MIN)
 		lt_counter_birth(lt, inc, seen);
-	inc->counts = true;
-	inc->moved = ev->delta;
-	inc->due = (int64_t)seen->raw + ev->delta;
+	lt_counter_due(inc, seen->raw, ev->delta);
 }
 
 static void rest(struct lt_counting *c, const struct lt_inc *inc)

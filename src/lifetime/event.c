@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lifetime/life.h"
+#include "lifetime/thread.h"
 
 static int32_t count_of(const struct rt_wire_event *e)
 {
@@ -89,16 +90,6 @@ static const struct lt_process *process_of(struct rt_lifetime *lt, struct lt_thr
 	return p;
 }
 
-/*
- * No thread does anything before its beginning or after its end: the times are not true. It is the time that counts,
- * not the place in the stream: a record that came too late for the window tells the truth.
- */
-static bool lifeless(const struct lt_thread *t, const struct lt_process *p, uint64_t time_ns)
-{
-	return time_ns < t->from_ns || time_ns > t->until_ns ||
-	       (p->ended && time_ns > p->end_ns && time_ns - p->end_ns > LT_CLOCK_NS);
-}
-
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
 	struct lt_thread *thread = lt_thread(lt, e->head.pid, e->head.tid);
@@ -112,7 +103,7 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 		lt->inconsistent++;
 		return;
 	}
-	lt->lifeless |= lifeless(thread, process, e->head.time_ns);
+	lt->lifeless |= lt_thread_lifeless(thread, process, e->head.time_ns);
 	type = &lt->types.data[known->type];
 	use = &lt->uses.data[known->use];
 	use->events++;

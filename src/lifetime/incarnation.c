@@ -10,28 +10,16 @@
 
 #include "lifetime/life.h"
 
-static struct rt_key inc_key(uint32_t pid, uint32_t type, uint64_t object)
-{
-	return rt_key_make(object, (uint64_t)pid << 32 | type);
-}
-
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object)
 {
-	uint64_t *p = rt_map_get(&lt->by_object, inc_key(pid, type, object));
-
-	return p ? (struct lt_inc *)(uintptr_t)*p : NULL;
+	return lt_index_find(&lt->by_object, lt_index_hash(object, pid, type), object, pid, type);
 }
 
-static uint32_t type_of(const struct rt_lifetime *lt, const struct rt_wire_event *e)
+uint32_t lt_inc_hash(const struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
-	return e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
-}
+	uint32_t type = e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
 
-uint64_t lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e)
-{
-	uint32_t type = type_of(lt, e);
-
-	return type ? rt_map_prefetch(&lt->by_object, inc_key(e->head.pid, type - 1, e->object)) : 0;
+	return lt_index_hash(e->object, e->head.pid, type - 1);
 }
 
 static void fetch(const void *at, size_t size)
@@ -45,12 +33,9 @@ static void fetch(const void *at, size_t size)
 		__builtin_prefetch(end - 1, 1);
 }
 
-const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint64_t hash)
+const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, uint32_t hash)
 {
-	uint32_t type = type_of(lt, e);
-	uint64_t *at = type && hash ? rt_map_get_hashed(&lt->by_object, inc_key(e->head.pid, type - 1, e->object), hash)
-				    : NULL;
-	const struct lt_inc *inc = at ? (const struct lt_inc *)(uintptr_t)*at : NULL;
+	const struct lt_inc *inc = lt->by_object.len ? lt_index_guess(&lt->by_object, hash) : NULL;
 
 	if (inc)
 		fetch(inc, offsetof(struct lt_inc, before));
@@ -59,15 +44,17 @@ const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_
 
 void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta)
 {
-	bool dead = inc->life != LT_LIVE, ends = inc->balance + delta <= 0;
+	/* that a life ends nobody can predict: no branch, what is fetched otherwise is there already */
+	const void *rest = inc->balance + delta <= 0 ? (const void *)&inc->before : inc;
 
-	if (!dead && inc->nr < inc->cap)
+	if (inc->life == LT_LIVE) {
 		fetch(&inc->ledger[inc->nr], sizeof(*inc->ledger));
-	if (dead || ends)
-		fetch(&inc->before, sizeof(*inc) - offsetof(struct lt_inc, before));
+		fetch(rest, sizeof(*inc) - offsetof(struct lt_inc, before));
+		return;
+	}
 	/* the next life at its address begins, and this one is paired */
-	if (dead)
-		fetch(inc->ledger, inc->nr * sizeof(*inc->ledger));
+	fetch(&inc->before, sizeof(*inc) - offsetof(struct lt_inc, before));
+	fetch(inc->ledger, inc->nr * sizeof(*inc->ledger));
 }
 
 void lt_inc_fetch_past(const struct lt_inc *inc)
@@ -82,7 +69,7 @@ static struct lt_inc *find_hinted(struct rt_lifetime *lt, const struct lt_seen *
 {
 	const struct lt_inc *h = lt->hint;
 
-	if (h && h->current && h->object == seen->e->object && h->pid == seen->e->head.pid && h->type == seen->type)
+	if (h && lt_inc_is(h, seen->e->head.pid, seen->type, seen->e->object))
 		return (struct lt_inc *)(uintptr_t)h;
 	return lt_inc_find(lt, seen->e->head.pid, seen->type, seen->e->object);
 }
@@ -161,7 +148,7 @@ static void trim_graves(struct rt_lifetime *lt)
 		if (inc->post && !graves_exceed(lt, 2))
 			continue;
 		if (lt_inc_find(lt, inc->pid, inc->type, inc->object) == inc)
-			rt_map_remove(&lt->by_object, inc_key(inc->pid, inc->type, inc->object), NULL);
+			lt_index_remove(&lt->by_object, inc);
 		bury(lt, inc);
 	}
 }
@@ -216,35 +203,36 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 {
 	const struct rt_wire_event *e = seen->e;
 	struct lt_type *type = &lt->types.data[seen->type];
-	uint64_t *at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->type, e->object), NULL);
-	struct lt_inc *inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL, *past = NULL;
+	struct lt_inc *inc = find_hinted(lt, seen), *past = NULL;
 	bool shaky;
 
-	if (!at)
-		return NULL;
 	if (inc && inc->life == LT_LIVE) {
 		/* its end was not seen: memory is not handed out twice */
 		if (has_new)
 			lt_counter_end(lt, inc);
 		lt_life_incomplete(lt, inc);
 		lt_life_end(lt, inc, LT_LOST, e->head.time_ns);
-		at = rt_map_get(&lt->by_object, inc_key(e->head.pid, seen->type, e->object));
-		inc = at ? (struct lt_inc *)(uintptr_t)*at : NULL;
+		inc = lt_inc_find(lt, e->head.pid, seen->type, e->object);
 	}
 	shaky = inc && does_not_fit(inc, has_new);
 	if (inc)
 		inc->current = false;
 	if (inc && !inc->post) /* evidence stays in the graveyard */
 		past = exhume(lt, inc);
-	at = rt_map_put(&lt->by_object, inc_key(e->head.pid, seen->type, e->object), NULL);
 	inc = lt->spare;
 	if (inc)
 		lt->spare = inc->before;
 	else
 		inc = rt_arena_alloc(&lt->arena, sizeof(*inc));
-	if (!at || !inc)
+	if (!inc) {
+		lt->nomem = true;
 		return NULL;
+	}
 	*inc = (struct lt_inc){ .object = e->object, .pid = e->head.pid, .type = seen->type };
+	if (!lt_index_put(&lt->by_object, inc)) {
+		lt->nomem = true;
+		return NULL;
+	}
 	inc->current = true;
 	inc->before = past;
 	inc->before_cap = past ? past->cap : 0;
@@ -258,7 +246,6 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	inc->shaky = shaky;
 	inc->inherited = !has_new && (seen->process->forked || (e->flags & RT_EV_INHERITED));
 	inc->attached = !has_new && seen->process->attached;
-	*at = (uintptr_t)inc;
 	lt_row_add(lt, &lt->live, inc);
 	if (lt->watch)
 		lt_watch_begin(lt, inc);
@@ -272,18 +259,13 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 
 	lt_counter_step(lt, inc, seen);
 	audited = lt_life_audit(lt, inc, seen);
-	inc->census = inc->nobody = inc->final_known = false; /* what a census said is history now */
+	lt_life_forget_census(inc);
 	if (!lt_ledger_add(lt, inc, &seen->ev)) {
 		lt_life_incomplete(lt, inc);
 		return;
 	}
-	inc->shared |= (inc->last_tid != 0) & (inc->last_tid != seen->ev.tid);
-	lt_inc_type(lt, inc)->shared |= inc->shared;
-	inc->last_tid = seen->ev.tid;
-	inc->last_ns = seen->ev.time_ns;
-	inc->balance += seen->ev.delta;
-	/* a get or a put, nobody can predict; that it is the last put, is rare */
-	if ((inc->balance > 0) | (seen->ev.delta >= 0) | !inc->known)
+	lt_life_moved(lt_inc_type(lt, inc), inc, &seen->ev);
+	if (!lt_life_ends(inc, inc->balance, seen->ev.delta))
 		return;
 	inc->soft = !audited;
 	lt_inc_type(lt, inc)->put_deaths++;

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "lifetime/state.h"
+#include "lifetime/life.h"
 
 enum {
 	BLOCK_LEAST = 8,       /* events */
@@ -111,17 +111,13 @@ static void fold(struct rt_lifetime *lt, struct lt_inc *inc)
 	}
 }
 
-static void note(struct lt_inc *inc, uint32_t i, const struct lt_event *ev)
-{
-	inc->recent.tid[i % LT_RECENT] = ev->tid;
-	inc->recent.op[i % LT_RECENT] = ev->op;
-}
-
 /* the ledger has moved on: who did the last operations */
 static void remember(struct lt_inc *inc)
 {
-	for (uint32_t i = inc->nr > LT_RECENT ? inc->nr - LT_RECENT : 0; i < inc->nr; i++)
-		note(inc, i, &inc->ledger[i]);
+	for (uint32_t i = inc->nr > LT_RECENT ? inc->nr - LT_RECENT : 0; i < inc->nr; i++) {
+		inc->recent.tid[i % LT_RECENT] = inc->ledger[i].tid;
+		inc->recent.op[i % LT_RECENT] = inc->ledger[i].op;
+	}
 }
 
 static bool make_room(struct rt_lifetime *lt, struct lt_inc *inc)
@@ -152,14 +148,16 @@ static bool make_room(struct rt_lifetime *lt, struct lt_inc *inc)
 
 struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)
 {
+	struct lt_event *place;
+
 	if (inc->watched)
 		lt_watch_event(lt, inc, ev);
 	if (!make_room(lt, inc))
 		return NULL;
 	lt_observe_step(lt, inc, ev);
-	note(inc, inc->nr, ev);
-	inc->ledger[inc->nr] = *ev;
-	return &inc->ledger[inc->nr++];
+	place = lt_ledger_next(inc, ev->tid, ev->op);
+	*place = *ev;
+	return place;
 }
 
 bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)

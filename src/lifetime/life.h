@@ -26,3 +26,109 @@ void lt_counter_end(struct rt_lifetime *lt, const struct lt_inc *inc);
 void lt_counter_after(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
 /* counts a dead object in the model of its type, once */
 void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc);
+
+/* The inner parts of the way of an event, for those of one object that are as nearly all are (plain.c), and all others.
+ */
+
+/*
+ * Who is first in a race nobody can predict: no branches on that. The counter agreed with the operations, or did not;
+ * FITS: steps by which a life is judged.
+ */
+static inline void lt_counter_count(struct lt_counting *c, struct lt_inc *inc, uint32_t tid, uint64_t time_ns,
+				    bool agrees)
+{
+	enum { FITS = 8 };
+	bool race = (inc->last_tid != tid) & ((int64_t)(time_ns - inc->last_ns) <= LT_RACE_NS);
+	bool unjudged = !race & (inc->fits > -FITS) & (inc->fits < FITS);
+
+	c->agree += agrees;
+	c->differ += !agrees & !race;
+	c->raced += !agrees & race;
+	inc->fits = (int16_t)(inc->fits + unjudged * (agrees ? 1 : -1));
+}
+
+/* what an operation that was read as count leaves for the next one */
+static inline void lt_counter_due(struct lt_inc *inc, int32_t count, int16_t delta)
+{
+	inc->counts = true;
+	inc->moved = delta;
+	inc->due = (int64_t)count + delta;
+}
+
+/* ev is in the ledger of inc: what else is known of it now */
+static inline void lt_life_moved(struct lt_type *type, struct lt_inc *inc, const struct lt_event *ev)
+{
+	inc->shared |= (inc->last_tid != 0) & (inc->last_tid != ev->tid);
+	type->shared |= inc->shared;
+	inc->last_tid = ev->tid;
+	inc->last_ns = ev->time_ns;
+	inc->balance += ev->delta;
+}
+
+/* the counter said what we counted */
+static inline void lt_life_agrees(struct lt_type *type, struct lt_inc *inc, int64_t count)
+{
+	inc->counted = true;
+	inc->doubted = false;
+	type->max_count = count > type->max_count ? count : type->max_count;
+}
+
+/* inc is the last life of this key */
+static inline bool lt_inc_is(const struct lt_inc *inc, uint32_t pid, uint32_t type, uint64_t object)
+{
+	return inc->current && inc->object == object && inc->pid == pid && inc->type == type;
+}
+
+/* the balance is used up by delta; in the sign, as a get or a put nobody can predict */
+static inline bool lt_life_ends(const struct lt_inc *inc, int64_t balance, int16_t delta)
+{
+	return ((balance - 1) & delta) < 0 && inc->known;
+}
+
+/* what a census said is history now */
+static inline void lt_life_forget_census(struct lt_inc *inc)
+{
+	inc->census = inc->nobody = inc->final_known = false;
+}
+
+/* the next place of a ledger that has room */
+static inline struct lt_event *lt_ledger_next(struct lt_inc *inc, uint32_t tid, uint8_t op)
+{
+	inc->recent.tid[inc->nr % LT_RECENT] = tid;
+	inc->recent.op[inc->nr % LT_RECENT] = op;
+	return &inc->ledger[inc->nr++];
+}
+
+/*
+ * How many events ago this thread did its last one, of those that are looked back through; more than LT_RECENT: none of
+ * them is its own. All are compared: where a loop would end nobody can predict.
+ */
+static inline uint32_t lt_nest_ago(const struct lt_inc *inc, uint32_t tid)
+{
+	const lt_lanes own = lt_lanes_all(tid), bit = { 1, 2, 4, 8 };
+	uint32_t oldest = inc->nr % LT_RECENT, by_place, by_age;
+
+	_Static_assert(LT_RECENT == 2 * LT_LANES, "all are compared");
+	by_place = lt_lanes_or(((lt_lanes_load(inc->recent.tid) == own) & bit) |
+			       ((lt_lanes_load(inc->recent.tid + LT_LANES) == own) & bit << LT_LANES));
+	/* the newest is the highest bit; below them all stands one that is always set */
+	by_age = (by_place | by_place << LT_RECENT) >> oldest & ((1u << LT_RECENT) - 1);
+	return (uint32_t)__builtin_clz(by_age << 1 | 1) - (30 - LT_RECENT);
+}
+
+/*
+ * Can ev of this thread tell of the operation that it told of so many events ago? Whose the last events are nobody can
+ * predict; that one of them is of the same kind, is rare.
+ */
+static inline bool lt_nest_may_be(const struct lt_inc *inc, uint32_t ago, uint8_t op)
+{
+	uint8_t old = inc->recent.op[(inc->nr - ago) % LT_RECENT];
+
+	return (ago <= LT_RECENT) & (ago <= inc->nr) & ((old == op) | (old == RT_OP_SINK));
+}
+
+/*
+ * plain.c: e is the next operation of the life that it was expected to be of, all of it as usual: it was told. false:
+ * nothing was done, event.c knows the rest.
+ */
+bool lt_plain_event(struct rt_lifetime *lt, const struct rt_wire_event *e);

@@ -77,7 +77,7 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_map_deinit(&lt->point_by_id);
 	rt_map_deinit(&lt->process_by_pid);
 	rt_map_deinit(&lt->thread_by_id);
-	rt_map_deinit(&lt->by_object);
+	lt_index_deinit(&lt->by_object);
 	rt_map_deinit(&lt->slots);
 	free(lt->live.lives);
 	free(lt->graves.lives);
@@ -213,22 +213,34 @@ static bool take_other(struct rt_lifetime *lt, const struct rt_wire_head *r)
 	return ok;
 }
 
-struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire_head *r)
+static inline void take_time(struct rt_lifetime *lt, const struct rt_wire_head *r)
 {
-	bool ok;
-
-	check_seq(lt, r->seq);
 	/* 0 is none, and the largest less 1 */
 	if (r->time_ns - 1 < lt->first_ns - 1)
 		lt->first_ns = r->time_ns;
 	lt->last_ns = r->time_ns > lt->last_ns ? r->time_ns : lt->last_ns;
-	if (r->kind == RT_WIRE_EVENT) {
-		lt->events++;
-		ok = lt_order_push(lt, r);
-	} else {
-		ok = take_other(lt, r);
+}
+
+struct rt_error *rt_lifetime_events(struct rt_lifetime *lt, const struct rt_wire_event *events, size_t n)
+{
+	bool ok = true;
+
+	for (size_t i = 0; i < n && ok; i++) {
+		check_seq(lt, events[i].head.seq);
+		take_time(lt, &events[i].head);
+		ok = lt_order_event(lt, &events[i]) && !lt->nomem;
 	}
-	return ok && !lt->nomem ? NULL : rt_error_nomem();
+	lt->events += n;
+	return ok ? NULL : rt_error_nomem();
+}
+
+struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire_head *r)
+{
+	if (r->kind == RT_WIRE_EVENT)
+		return rt_lifetime_events(lt, rt_record_event(r), 1);
+	check_seq(lt, r->seq);
+	take_time(lt, r);
+	return take_other(lt, r) && !lt->nomem ? NULL : rt_error_nomem();
 }
 
 static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)

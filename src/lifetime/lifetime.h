@@ -217,6 +217,9 @@ RT_CLEANUP(struct rt_lifetime *, rt_lifetime_destroy);
 
 /* Takes one record of the stream; unknown kinds are ignored, inconsistent ones are counted in trust. */
 RT_CHECK struct rt_error *rt_lifetime_record(struct rt_lifetime *lifetime, const struct rt_wire_head *record);
+/* Takes n records of kind EVENT that lie one behind the other, as rt_lifetime_record() does. */
+RT_CHECK struct rt_error *rt_lifetime_events(struct rt_lifetime *lifetime, const struct rt_wire_event *events,
+					     size_t n);
 
 /* A live object, for the census at the end. */
 struct rt_live {

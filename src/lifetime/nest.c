@@ -8,7 +8,7 @@
  * in the inner stack has to do. The outer frame is the site: what a wrapper
  * does inside is not the caller's business.
  */
-#include "lifetime/state.h"
+#include "lifetime/life.h"
 
 /* the frame runs the function that point stands for, as far as that can be told */
 static bool runs(const struct rt_lifetime *lt, const struct lt_machine *m, const struct lt_point *point, bool unnamed)
@@ -82,35 +82,12 @@ static bool same_kind(const struct lt_event *old, const struct lt_event *ev)
 	       !(old->flags & LT_EV_HIDDEN) && !(ev->flags & LT_EV_HIDDEN);
 }
 
-/*
- * How many events ago this thread did its last one, of those that are looked back through; 0: none of them is its own.
- * All are compared: where a loop would end nobody can predict.
- */
-static uint32_t last_of(const struct lt_inc *inc, uint32_t tid)
-{
-	const lt_lanes bit = { 1, 2, 4, 8 };
-	lt_lanes own = (lt_lanes_load(inc->recent.tid) == (int32_t)tid) & bit;
-	uint32_t oldest = inc->nr % LT_RECENT, by_place, by_age;
-
-	own |= (lt_lanes_load(inc->recent.tid + LT_LANES) == (int32_t)tid) & (bit << LT_LANES);
-	by_place = (uint32_t)(own[0] | own[1] | own[2] | own[3]);
-	/* the newest is the highest bit */
-	by_age = (by_place | by_place << LT_RECENT) >> oldest & ((1u << LT_RECENT) - 1);
-	return by_age ? LT_RECENT - (31 - (uint32_t)__builtin_clz(by_age)) : 0;
-}
-
-_Static_assert(LT_RECENT == 2 * LT_LANES, "all are compared");
-
 bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)
 {
-	uint32_t ago = last_of(inc, ev->tid);
+	uint32_t ago = lt_nest_ago(inc, ev->tid);
 	struct lt_event *old;
-	uint8_t op;
 
-	if (!ago || ago > inc->nr)
-		return false;
-	op = inc->recent.op[(inc->nr - ago) % LT_RECENT];
-	if (op != ev->op && op != RT_OP_SINK)
+	if (!lt_nest_may_be(inc, ago, ev->op))
 		return false;
 	old = &inc->ledger[inc->nr - ago];
 	if (!same_kind(old, ev))

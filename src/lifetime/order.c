@@ -9,16 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lifetime/state.h"
+#include "lifetime/life.h"
 
 enum {
 	LOOK = 512, /* waiting records that are looked through for one object */
 	AHEAD = 64, /* more than any of these; a power of two */
-	AHEAD_RECORD = 40,
-	AHEAD_FIRST = 24,
-	AHEAD_LIFE = 16,
-	AHEAD_LEDGER = 8,
-	AHEAD_PAST = 3,
+	AHEAD_FIRST = 40,
+	AHEAD_LIFE = 24,
+	AHEAD_LEDGER = 12,
+	AHEAD_PAST = 4,
 };
 
 /* A record that waits. It stays where it is until it was told. */
@@ -36,12 +35,13 @@ _Static_assert(sizeof(union lt_waiting) == LT_LINE, "a record that waits is one 
 struct turn {
 	uint64_t time_ns;
 	uint32_t place; /* in waiting[] */
+	uint32_t hash;  /* of its object (lt_index_hash()); of others anything */
 };
 
-/* What was found out about one of the next records. One that comes late moves those behind it: all of it is a guess. */
+/* The life of one of the next records, as it was a few records before; NULL = not known. One that comes late moves
+ * those behind it: all of it is a guess. */
 struct ahead {
-	uint64_t hash;            /* of the object, 0 = not known yet */
-	const struct lt_inc *inc; /* its life, as it was a few records before; NULL = not known */
+	const struct lt_inc *inc;
 };
 
 struct lt_window {
@@ -74,18 +74,13 @@ static struct ahead *ahead_at(struct lt_window *w, uint32_t i)
  */
 static void fetch(const struct rt_lifetime *lt, struct lt_window *w)
 {
-	const union lt_waiting *r;
 	struct ahead *a;
 
-	if (w->nr <= AHEAD_RECORD)
+	if (w->nr <= AHEAD_FIRST)
 		return;
-	__builtin_prefetch(waiting_at(w, AHEAD_RECORD));
-	r = waiting_at(w, AHEAD_FIRST);
-	a = ahead_at(w, AHEAD_FIRST);
-	a->hash = r->head.kind == RT_WIRE_EVENT ? lt_inc_fetch_first(lt, &r->event) : 0;
-	a = ahead_at(w, AHEAD_LIFE);
-	if (a->hash)
-		a->inc = lt_inc_fetch(lt, &waiting_at(w, AHEAD_LIFE)->event, a->hash);
+	__builtin_prefetch(waiting_at(w, AHEAD_FIRST));
+	__builtin_prefetch(lt_index_bucket(&lt->by_object, turn_at(w, AHEAD_FIRST)->hash));
+	ahead_at(w, AHEAD_LIFE)->inc = lt_inc_fetch(lt, turn_at(w, AHEAD_LIFE)->hash);
 	a = ahead_at(w, AHEAD_LEDGER);
 	if (a->inc)
 		lt_inc_fetch_ledger(a->inc, waiting_at(w, AHEAD_LEDGER)->event.delta);
@@ -107,6 +102,8 @@ static void pop(struct rt_lifetime *lt)
 	/* nothing is put into the window while a record is told: it stays as it is */
 	w->free[LT_WINDOW - 1 - w->nr] = (uint16_t)place;
 	fetch(lt, w);
+	if (r->head.kind == RT_WIRE_EVENT && lt_plain_event(lt, &r->event))
+		return;
 	if (r->head.kind)
 		lt_dispatch(lt, &r->head);
 }
@@ -129,39 +126,61 @@ void lt_order_free(struct rt_lifetime *lt)
 	free(lt->window);
 }
 
-bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
+static bool begin(struct rt_lifetime *lt)
 {
-	bool event = r->kind == RT_WIRE_EVENT;
-	uint64_t time = r->time_ns;
+	if (!lt->window)
+		lt->window = window_new();
+	return lt->window;
+}
+
+/* the turn of a record at this time, behind all of the same; the record has to be put into its place */
+static inline union lt_waiting *enter(struct rt_lifetime *lt, uint64_t time, uint32_t hash)
+{
 	struct lt_window *w = lt->window;
 	uint32_t i, place;
 
-	if (!w) {
-		w = lt->window = window_new();
-		if (!w)
-			return false;
-	}
-	/* a process ends, and its census is taken, after everything that was seen of it */
-	if (!event &&
-	    (r->kind == RT_WIRE_EXIT || r->kind == RT_WIRE_HELD || r->kind == RT_WIRE_COUNT || r->kind == RT_WIRE_MARK))
-		time = time > lt->newest_ns ? time : lt->newest_ns;
 	if (w->nr == LT_WINDOW)
 		pop(lt);
 	place = w->free[LT_WINDOW - 1 - w->nr];
 	for (i = w->nr; i && turn_at(w, i - 1)->time_ns > time; i--)
 		*turn_at(w, i) = *turn_at(w, i - 1);
-	*turn_at(w, i) = (struct turn){ .time_ns = time, .place = place };
-	/* the size is known for nearly all of them: no loop */
-	if (event)
-		memcpy(&w->waiting[place], r, sizeof(struct rt_wire_event));
-	else
-		memcpy(&w->waiting[place], r, r->size < sizeof(w->waiting[0]) ? r->size : sizeof(w->waiting[0]));
+	*turn_at(w, i) = (struct turn){ time, place, hash };
 	w->nr++;
-	/* what the session says is ahead of the events, which wait in the engine for a while */
-	if (event && time > lt->newest_ns)
-		lt->newest_ns = time;
+	return &w->waiting[place];
+}
+
+static inline void tell_old_ones(struct rt_lifetime *lt)
+{
+	struct lt_window *w = lt->window;
+
 	while (w->nr && (int64_t)(lt->newest_ns - turn_at(w, 0)->time_ns) > LT_WINDOW_NS)
 		pop(lt);
+}
+
+bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
+{
+	uint64_t time = r->time_ns;
+
+	if (!begin(lt))
+		return false;
+	/* a process ends, and its census is taken, after everything that was seen of it */
+	if (r->kind == RT_WIRE_EXIT || r->kind == RT_WIRE_HELD || r->kind == RT_WIRE_COUNT || r->kind == RT_WIRE_MARK)
+		time = time > lt->newest_ns ? time : lt->newest_ns;
+	memcpy(enter(lt, time, 0), r, r->size < sizeof(union lt_waiting) ? r->size : sizeof(union lt_waiting));
+	tell_old_ones(lt);
+	return true;
+}
+
+bool lt_order_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
+{
+	uint64_t time = e->head.time_ns;
+
+	if (!begin(lt))
+		return false;
+	enter(lt, time, lt_inc_hash(lt, e))->event = *e;
+	/* what the session says is ahead of the events, which wait in the engine for a while */
+	lt->newest_ns = time > lt->newest_ns ? time : lt->newest_ns;
+	tell_old_ones(lt);
 	return true;
 }
 

@@ -42,8 +42,6 @@ static int certain(const struct rt_lifetime *lt, const struct lt_inc *inc, const
 	return function && lt_site_passes(lt, o->site, function) ? 2 : 0;
 }
 
-enum { NONE = LT_UNITS_MAX };
-
 /* Numbers that were seen: who asks for one that was not is spared the search, mostly. */
 struct filter {
 	uint64_t bits[8];
@@ -59,119 +57,141 @@ static bool filter_has(const struct filter *f, uint32_t number)
 	return f->bits[number / 64 % 8] >> number % 64 & 1;
 }
 
-/* A reference that is open: what its event says, which lies far apart, and who took it. */
-struct opener {
-	uint32_t act, up;
-	uint32_t function; /* of the site, 0 = unknown */
-	uint16_t older;    /* index of the unit; NONE: there is none */
-};
-
-/* The open references, newest first, linked: mostly the newest is the one that ends. By the index of their units. */
-struct openers {
-	uint16_t newest;
-	struct filter acts;
-	struct opener of[LT_UNITS_MAX];
-};
-
-/* the link that leads to the opener that closer c, by this function, ends for sure; NULL: none */
-static uint16_t *certain_opener(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *u,
-				struct openers *openers, const struct lt_unit *c, uint32_t function)
-{
-	const struct lt_event *ec = event_of(inc, c);
-	uint16_t *best = NULL, *link = &openers->newest;
-	int best_sure = 0, most;
-
-	/* by its activation alone no closer is surer than 2 */
-	most = !ec ? 0 : ec->slot || (ec->flags & LT_EV_TRANSFER) ? 3 : ec->act && function ? 2 : 0;
-	if (most == 2 && !filter_has(&openers->acts, ec->act))
-		return NULL;
-	for (; *link != NONE && best_sure < most; link = &openers->of[*link].older) {
-		const struct opener *o = &openers->of[*link];
-		int sure;
-
-		if (most == 2 && o->act != ec->act && o->up != ec->act)
-			continue;
-		sure = most == 2 && o->function == function ? 2 : certain(lt, inc, &u->u[*link], ec, function);
-		if (sure > best_sure) {
-			best_sure = sure;
-			best = link;
-		}
-	}
-	return best;
-}
-
-/* a life as units, and what of it is certain */
+/*
+ * A life as units, and what of it is certain. Whether the next event opens or closes a reference nobody can predict:
+ * all are put down first, without a branch on that, then each closer looks for its opener.
+ */
 struct pairing {
 	const struct rt_lifetime *lt;
 	const struct lt_inc *inc;
 	struct lt_units *units;
-	struct openers openers;
+	/* of units->opener[]: what its event says, which lies far apart; 0 once it is closed */
+	uint32_t act[LT_UNITS_MAX + LT_LANES], up[LT_UNITS_MAX + LT_LANES];
+	uint32_t function[LT_UNITS_MAX]; /* of the site, 0 = unknown */
+	/* units that close, their functions, and how many openers come before them */
+	uint16_t closer[LT_UNITS_MAX], before[LT_UNITS_MAX];
+	uint32_t closes[LT_UNITS_MAX];
+	unsigned closers;
 };
 
 /* the next unit: event number ev of the ledger opens or closes a reference */
-static void add(struct pairing *p, unsigned ev, const struct lt_use *use, bool opens)
+static void add(struct pairing *p, unsigned ev, const struct lt_event *e, const struct lt_use *use, bool opens)
 {
 	struct lt_units *units = p->units;
-	unsigned n = units->nr;
-	struct lt_unit *u = &units->u[n];
-	const struct lt_event *e;
-	uint16_t *link;
+	unsigned n = units->nr, o = units->openers, c = p->closers;
 
 	if (n == LT_UNITS_MAX) {
 		units->cut = true;
 		return;
 	}
-	*u = (struct lt_unit){
-		.site = use && use->site ? use->site : LT_NOWHERE, .mate = -1, .ev = (uint16_t)ev, .opens = opens
-	};
+	units->u[n] =
+		(struct lt_unit){ .site = use->site ?: LT_NOWHERE, .mate = -1, .ev = (uint16_t)ev, .opens = opens };
 	units->nr = n + 1;
-	units->left++;
-	if (opens) {
-		e = event_of(p->inc, u);
-		p->openers.of[n] =
-			(struct opener){ e ? e->act : 0, e ? e->up : 0, use ? use->function : 0, p->openers.newest };
-		p->openers.newest = (uint16_t)n;
-		filter_add(&p->openers.acts, p->openers.of[n].act);
-		filter_add(&p->openers.acts, p->openers.of[n].up);
-		return;
-	}
-	link = certain_opener(p->lt, p->inc, units, &p->openers, u, use ? use->function : 0);
-	if (!link)
-		return;
-	marry(units, *link, n);
-	*link = p->openers.of[*link].older;
-	units->left -= 2;
+	units->opener[o] = p->closer[c] = (uint16_t)n;
+	p->act[o] = e->act;
+	p->up[o] = e->up;
+	p->function[o] = p->closes[c] = use->function;
+	p->before[c] = (uint16_t)o;
+	units->openers = o + opens;
+	p->closers = c + !opens;
 }
 
-static void add_times(struct pairing *p, unsigned ev, const struct lt_use *use, bool opens, int times)
+static void close_opener(struct pairing *p, unsigned o, unsigned closer)
+{
+	marry(p->units, p->units->opener[o], closer);
+	p->act[o] = p->up[o] = 0;
+	p->units->left -= 2;
+}
+
+/* closes by its activation alone: the newest opener of that activation, which this function passed */
+static void close_by_act(struct pairing *p, unsigned c, const struct lt_event *ec)
+{
+	const lt_lanes act = lt_lanes_all(ec->act);
+
+	for (unsigned end = p->before[c]; end;) {
+		unsigned from = (end - 1) / LT_LANES * LT_LANES;
+		uint32_t own =
+			lt_lanes_mask((lt_lanes_load(p->act + from) == act) | (lt_lanes_load(p->up + from) == act));
+
+		/* those of the last lanes that come later */
+		own &= (2u << (end - 1 - from)) - 1;
+		while (own) {
+			unsigned o = from + 31 - (unsigned)__builtin_clz(own);
+
+			if (p->function[o] == p->closes[c] ||
+			    lt_site_passes(p->lt, p->units->u[p->units->opener[o]].site, p->closes[c])) {
+				close_opener(p, o, p->closer[c]);
+				return;
+			}
+			own &= ~(1u << (o - from));
+		}
+		end = from;
+	}
+}
+
+/* closes by its slot, or as its flags say: the surest opener, of these the newest */
+static void close_surest(struct pairing *p, unsigned c, const struct lt_event *ec)
+{
+	int best_sure = 0;
+	unsigned best = 0;
+
+	for (unsigned o = p->before[c]; o-- > 0 && best_sure < 3;) {
+		const struct lt_unit *u = &p->units->u[p->units->opener[o]];
+		int sure = u->mate >= 0 ? 0 : certain(p->lt, p->inc, u, ec, p->closes[c]);
+
+		if (sure > best_sure) {
+			best_sure = sure;
+			best = o;
+		}
+	}
+	if (best_sure)
+		close_opener(p, best, p->closer[c]);
+}
+
+static void close_certain(struct pairing *p)
+{
+	for (unsigned c = 0; c < p->closers; c++) {
+		const struct lt_event *ec = &p->inc->ledger[p->units->u[p->closer[c]].ev];
+
+		if (ec->slot || (ec->flags & LT_EV_TRANSFER))
+			close_surest(p, c, ec);
+		else if (ec->act && p->closes[c])
+			close_by_act(p, c, ec);
+	}
+}
+
+static void add_times(struct pairing *p, unsigned ev, const struct lt_event *e, const struct lt_use *use, bool opens,
+		      int times)
 {
 	for (int i = 0; i < times; i++)
-		add(p, ev, use, opens);
+		add(p, ev, e, use, opens);
 }
 
 static void pair_certain(struct pairing *p)
 {
+	static const struct lt_event unseen;
+	static const struct lt_use nowhere;
 	const struct lt_inc *inc = p->inc;
 	int base = inc->base > BASE_MAX ? BASE_MAX : inc->base;
 	bool heap = lt_inc_type(p->lt, inc)->flags & RT_TYPE_HEAP_ONLY;
 
-	p->openers.newest = NONE;
-	p->openers.acts = (struct filter){ 0 };
-	p->units->nr = p->units->left = 0;
+	p->closers = p->units->nr = p->units->openers = 0;
 	p->units->cut = inc->folded || base < inc->base;
-	add_times(p, LT_NO_EVENT, NULL, true, base);
+	add_times(p, LT_NO_EVENT, &unseen, &nowhere, true, base);
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 		const struct lt_use *use = &p->lt->uses.data[e->use];
 
 		if (e->op == RT_OP_NEW)
-			add_times(p, i, use, true, heap ? 1 : inc->start);
+			add_times(p, i, e, use, true, heap ? 1 : inc->start);
 		if (e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES))
-			add(p, i, use, false);
+			add(p, i, e, use, false);
 		if (e->flags & LT_EV_TRANSFER)
-			add(p, i, use, true);
-		add_times(p, i, use, e->delta > 0, e->delta > 0 ? e->delta : -e->delta);
+			add(p, i, e, use, true);
+		add_times(p, i, e, use, e->delta > 0, e->delta > 0 ? e->delta : -e->delta);
 	}
+	p->units->left = p->units->nr;
+	close_certain(p);
 }
 
 /* where the frame of the site's function stands, 0 = unknown */
@@ -280,25 +300,28 @@ unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const 
 		  struct lt_mark ret[LT_UNITS], uint16_t unit_of[LT_UNITS])
 {
 	struct sights threads, acts;
-	unsigned n = 0;
+	uint16_t left[LT_UNITS + 1];
+	unsigned nr = 0;
 
 	if (units->left > LT_UNITS)
 		return LT_UNITS + 1;
+	/* which ones nobody can predict: first their indexes */
+	for (unsigned i = 0; i < units->nr; i++) {
+		left[nr] = (uint16_t)i;
+		nr += units->u[i].mate < 0;
+	}
 	threads.filter = acts.filter = (struct filter){ 0 };
 	threads.nr = acts.nr = 0;
-	for (unsigned i = 0; i < units->nr; i++) {
-		const struct lt_unit *u = &units->u[i];
+	for (unsigned n = 0; n < nr; n++) {
+		const struct lt_unit *u = &units->u[left[n]];
 		const struct lt_event *e = event_of(inc, u);
 
-		if (u->mate >= 0)
-			continue;
 		ret[n] = (struct lt_mark){ .site = u->site, .opens = u->opens };
 		ret[n].is_new = e && e->op == RT_OP_NEW;
 		ret[n].thread = e ? number_of(&threads, e->tid) : 0;
 		ret[n].act = e && e->act ? number_of(&acts, e->act) : 0;
 		if (unit_of)
-			unit_of[n] = (uint16_t)i;
-		n++;
+			unit_of[n] = left[n];
 	}
-	return n;
+	return nr;
 }

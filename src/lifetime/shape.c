@@ -32,12 +32,17 @@ static struct lt_stat *stat_of(struct lt_type *type, uint32_t site)
 	return s;
 }
 
-/* the reference that s took was closed at site mate: mostly the one that closed the last one of s, too */
-static void count_pair(struct lt_type *type, struct lt_stat *s, uint32_t mate)
+/* the reference that u took was closed: mostly at the site that closed the last one of its site, too */
+static void count_pair(struct lt_type *type, const struct lt_units *units, const struct lt_unit *u)
 {
+	struct lt_stat *s = u->mate >= 0 && u->ev != LT_NO_EVENT ? stat_of(type, u->site) : NULL;
+	uint32_t mate;
 	uint64_t *index;
 	bool made;
 
+	if (!s)
+		return;
+	mate = units->u[u->mate].site;
 	if (!s->pair || s->mate != mate) {
 		index = rt_map_put(&type->exact, rt_key_make(s->site, mate), &made);
 		if (!index)
@@ -59,6 +64,7 @@ static void count_unit(struct lt_type *type, const struct lt_inc *inc, const str
 {
 	const struct lt_unit *u = &units->u[i];
 	struct lt_stat *s = stat_of(type, u->site);
+	uint64_t time;
 
 	if (!s || u->ev == LT_NO_EVENT)
 		return;
@@ -66,15 +72,11 @@ static void count_unit(struct lt_type *type, const struct lt_inc *inc, const str
 		s->last_inc = inc->serial;
 		s->objects++;
 	}
-	if (!u->opens) {
-		s->closed++;
-		return;
-	}
-	s->opened++;
-	if (inc->ledger[u->ev].time_ns > s->newest_ns)
-		s->newest_ns = inc->ledger[u->ev].time_ns;
-	if (u->mate >= 0)
-		count_pair(type, s, units->u[u->mate].site);
+	/* one or the other nobody can predict */
+	s->closed += !u->opens;
+	s->opened += u->opens;
+	time = inc->ledger[u->ev].time_ns & (0ull - u->opens);
+	s->newest_ns = time > s->newest_ns ? time : s->newest_ns;
 }
 
 static void intern(struct lt_type *type, const struct lt_mark *marks, unsigned n)
@@ -116,6 +118,8 @@ void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc)
 	type->healthy++;
 	for (unsigned i = 0; i < units.nr; i++)
 		count_unit(type, inc, &units, i);
+	for (unsigned i = 0; i < units.openers; i++)
+		count_pair(type, &units, &units.u[units.opener[i]]);
 	n = lt_marks(lt, inc, &units, marks, NULL);
 	if (n && n <= LT_UNITS)
 		intern(type, marks, n);

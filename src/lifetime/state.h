@@ -6,7 +6,9 @@
  *   thread.c       which activation of a function an event lies in
  *   type.c         types, points, processes
  *   order.c        puts records into the order of time
+ *   plain.c        the event that nearly all are, in one go; event.c: all others
  *   incarnation.c  one life of one object, and its ledger; audit.c: its counter
+ *   index.c        which life is at an address
  *   row.c          the living, and the graves
  *   counter.c      is what is read as the counter one?
  *   nest.c         events that tell of one operation twice
@@ -22,6 +24,7 @@
 
 #include "base/intern.h"
 #include "base/map.h"
+#include "lifetime/index.h"
 #include "lifetime/lifetime.h"
 
 enum {
@@ -260,7 +263,9 @@ struct lt_units {
 	unsigned nr;
 	unsigned left; /* without a partner */
 	bool cut;      /* there were more */
+	unsigned openers;
 	struct lt_unit u[LT_UNITS_MAX];
+	uint16_t opener[LT_UNITS_MAX]; /* indexes of those that open */
 };
 
 /* What healthy dead objects did at one site. */
@@ -360,7 +365,7 @@ struct lt_thread {
 	uint32_t last_type; /* index */
 	int16_t last_delta;
 	struct lt_turn turn;
-	uint32_t act[RT_STACK_MAX]; /* activations of the frames, outermost first */
+	uint32_t act[RT_STACK_MAX]; /* activations of the frames, outermost first, each less its index */
 	struct lt_frame frames[RT_STACK_MAX];
 };
 
@@ -426,7 +431,7 @@ struct rt_lifetime {
 	struct lt_window *window; /* made with the first record that has to wait */
 	uint64_t newest_ns, first_ns, last_ns;
 
-	struct rt_map by_object;   /* (object, pid and type) -> struct lt_inc */
+	struct lt_index by_object; /* the last life at each address */
 	struct rt_map slots;       /* (slot, pid and type) -> object that a swap left there */
 	const struct lt_inc *hint; /* of the event whose turn it is */
 	struct lt_row live, graves;
@@ -471,9 +476,6 @@ void lt_thread_end(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t 
 /* t is at the stack of use now; plain: what is known of it */
 void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, const struct lt_plain *plain,
 		   uint64_t sp);
-/* e was the last thing that t did */
-void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e, uint32_t type,
-		    int16_t delta);
 /*
  * What operations of other threads, told before e, may not have done yet when e read the counter:
  * with them missing it is lower by at most *ret_less, or higher by at most *ret_more.
@@ -496,7 +498,8 @@ unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, con
 int32_t lt_type_start(const struct lt_type *type);
 
 /* order.c */
-bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r);
+bool lt_order_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
+bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r); /* one that is no event */
 void lt_order_flush(struct rt_lifetime *lt);
 void lt_order_free(struct rt_lifetime *lt);
 /* waiting events of the same address and almost the same time as e; valid until the window moves */
@@ -517,8 +520,8 @@ void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r);
 /* incarnation.c */
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
 /* a record has its turn soon: fetches what it needs, first what tells where the rest is */
-uint64_t lt_inc_fetch_first(const struct rt_lifetime *lt, const struct rt_wire_event *e); /* hash, 0 = not known */
-const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint64_t hash);
+uint32_t lt_inc_hash(const struct rt_lifetime *lt, const struct rt_wire_event *e); /* of its key in by_object */
+const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, uint32_t hash);    /* a guess; NULL = not known */
 void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta);
 void lt_inc_fetch_past(const struct lt_inc *inc);
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
@@ -592,6 +595,37 @@ static inline lt_lanes lt_lanes_load(const uint32_t *from)
 	return to;
 }
 
+static inline lt_lanes lt_lanes_all(uint32_t number)
+{
+	return (lt_lanes){ (int32_t)number, (int32_t)number, (int32_t)number, (int32_t)number };
+}
+
+/* all of them, or-ed */
+static inline uint32_t lt_lanes_or(lt_lanes lanes)
+{
+	uint64_t two[2];
+
+	memcpy(two, &lanes, sizeof(two));
+	two[0] |= two[1];
+	return (uint32_t)(two[0] | two[0] >> 32);
+}
+
+/* all of them, added: no sum of two is more than a lane */
+static inline uint32_t lt_lanes_sum(lt_lanes lanes)
+{
+	uint64_t two[2];
+
+	memcpy(two, &lanes, sizeof(two));
+	two[0] += two[1];
+	return (uint32_t)(two[0] + (two[0] >> 32));
+}
+
+/* bit i: lane i is true, of those that a comparison made */
+static inline uint32_t lt_lanes_mask(lt_lanes lanes)
+{
+	return lt_lanes_or(lanes & (lt_lanes){ 1, 2, 4, 8 });
+}
+
 static inline const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t id)
 {
 	static const struct lt_src nothing;
@@ -632,12 +666,25 @@ static inline struct lt_thread **lt_thread_known(struct rt_lifetime *lt, uint32_
 	return &lt->threads_known[(tid * 0x9e3779b1u ^ pid) >> 24];
 }
 
+static inline bool lt_thread_is(const struct lt_thread *t, uint32_t pid, uint32_t tid)
+{
+	return t->tid == tid && t->pid == pid;
+}
+
 /* made when new; NULL: out of memory */
 static inline struct lt_thread *lt_thread(struct rt_lifetime *lt, uint32_t pid, uint32_t tid)
 {
 	struct lt_thread *t = *lt_thread_known(lt, pid, tid);
 
-	return t && t->tid == tid && t->pid == pid ? t : lt_thread_find(lt, pid, tid);
+	return t && lt_thread_is(t, pid, tid) ? t : lt_thread_find(lt, pid, tid);
+}
+
+/* activation of frame number m from the innermost one on, 0 = there is none, or it is not proven */
+static inline uint32_t lt_thread_act_at(const struct lt_thread *t, unsigned m)
+{
+	uint32_t at = t->nr - 1 - m; /* huge where there is none */
+
+	return (t->act[at % RT_STACK_MAX] + at) & (0u - (at < t->proven));
 }
 
 /* activation of machine frame number m (or LT_JUMPED, LT_GONE) of the stack that was seen last, 0 = not proven */
@@ -647,10 +694,7 @@ static inline uint32_t lt_thread_act(const struct lt_thread *t, unsigned m)
 		m = t->jumped ? 0 : LT_GONE;
 	else if (t->jumped)
 		m++;
-	if (!t->stack || m >= t->nr)
-		return 0;
-	m = t->nr - 1 - m;
-	return m < t->proven ? t->act[m] : 0;
+	return t->stack ? lt_thread_act_at(t, m) : 0;
 }
 
 /* where what is known of such events is remembered; LT_KNOWN is 2^12 */
@@ -659,11 +703,16 @@ static inline struct lt_known *lt_known_place(struct rt_lifetime *lt, const stru
 	return &lt->known[(e->stack * 0x9e3779b1u ^ e->point * 0x85ebca6bu ^ e->head.pid * 0xc2b2ae35u) >> 20];
 }
 
+static inline bool lt_known_is(const struct lt_known *k, const struct rt_wire_event *e)
+{
+	return k->wire_point == e->point && k->wire_stack == e->stack && k->pid == e->head.pid && e->point;
+}
+
 static inline const struct lt_known *lt_known(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
 	const struct lt_known *k = lt_known_place(lt, e);
 
-	if (k->wire_point == e->point && k->wire_stack == e->stack && k->pid == e->head.pid && e->point)
+	if (lt_known_is(k, e))
 		return k;
 	return lt_known_find(lt, e);
 }

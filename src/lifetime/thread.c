@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "lifetime/state.h"
+#include "lifetime/thread.h"
 
 enum { THREADS_MAX = 1024 }; /* threads that are looked at for operations under way */
 
@@ -73,7 +73,7 @@ static void enter(struct rt_lifetime *lt, struct lt_thread *t, uint32_t at, bool
 {
 	if (kept)
 		return;
-	t->act[at] = ++lt->next_act;
+	t->act[at] = ++lt->next_act - at;
 	if (t->proven > at)
 		t->proven = at;
 	if (t->proven == at && cfa)
@@ -133,55 +133,6 @@ static void see_frames(struct rt_lifetime *lt, struct lt_thread *t, const struct
 	t->nr = at;
 }
 
-/*
- * How many frames the two have in common, whose outermost frames stand at one place. A node stands for all outside of
- * it, too, so equal ones are counted: where they end nobody can predict. What fills up the last LT_NODES is equal to
- * none.
- */
-static uint32_t common(const struct rt_lifetime *lt, const struct lt_plain *was, const struct lt_plain *now)
-{
-	const uint32_t *a = &lt->nodes.data[was->nodes], *b = &lt->nodes.data[now->nodes];
-	uint32_t most = was->nr < now->nr ? was->nr : now->nr;
-	lt_lanes same = { 0 };
-
-	for (uint32_t i = 0; i < most; i += LT_NODES) {
-		same -= lt_lanes_load(a + i) == lt_lanes_load(b + i); /* true is -1 */
-		same -= lt_lanes_load(a + i + LT_LANES) == lt_lanes_load(b + i + LT_LANES);
-	}
-	return (uint32_t)(same[0] + same[1] + same[2] + same[3]);
-}
-
-/* The first `kept` of nr frames are the same run as before; the others get new numbers, each the one behind its
- * caller's.
- */
-static void number_frames(struct rt_lifetime *lt, struct lt_thread *t, uint32_t kept, uint32_t nr)
-{
-	const uint32_t base = lt->next_act + 1 - kept;
-	lt_lanes place = { 0, 1, 2, 3 };
-
-	for (uint32_t at = 0; at < nr; at += LT_LANES) {
-		lt_lanes keep = place < (int32_t)kept, new = place + (int32_t)base, now;
-
-		now = (lt_lanes_load(t->act + at) & keep) | (new & ~keep);
-		memcpy(t->act + at, &now, sizeof(now));
-		place += LT_LANES;
-	}
-	lt->next_act += nr - kept;
-}
-
-_Static_assert(RT_STACK_MAX % LT_LANES == 0 && LT_NODES == 2 * LT_LANES, "whole lanes");
-
-/* t was last seen with a plain stack, and is again: the frames that have the same nodes are the same */
-static void see_nodes(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_plain *now, uint64_t sp)
-{
-	uint32_t kept = t->sp + t->plain.outer_cfa == sp + now->outer_cfa ? common(lt, &t->plain, now) : 0;
-
-	number_frames(lt, t, kept, now->nr);
-	t->proven = t->proven < kept ? t->proven : now->nr;
-	t->nr = now->nr;
-	t->stale = true;
-}
-
 /* a stack that is not plain, or not after a plain one */
 static void see_stack(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, uint64_t sp)
 {
@@ -205,33 +156,14 @@ static void see_stack(struct rt_lifetime *lt, struct lt_thread *t, const struct 
 void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, const struct lt_plain *plain,
 		   uint64_t sp)
 {
-	if (t->stack && t->stack == use->stack && t->sp == sp && t->jumped == use->jumped)
+	if (lt_thread_stands(t, use, sp))
 		return;
 	if (plain->nr && t->plain.nr) {
-		see_nodes(lt, t, plain, sp);
-		t->stack = use->stack;
-		t->sp = sp;
-	} else {
-		see_stack(lt, t, use, sp);
+		lt_thread_see_plain(lt, t, use->stack, plain, sp);
+		return;
 	}
+	see_stack(lt, t, use, sp);
 	t->plain = *plain;
-}
-
-void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e, uint32_t type,
-		    int16_t delta)
-{
-	struct lt_turn *newest = &lt->newest_turn, *turn = &t->turn;
-
-	t->last_ns = e->head.time_ns;
-	t->last_object = e->object;
-	t->last_type = type;
-	t->last_delta = delta;
-	turn->newer->older = turn->older;
-	turn->older->newer = turn->newer;
-	turn->newer = newest;
-	turn->older = newest->older;
-	turn->older->newer = turn;
-	newest->older = turn;
 }
 
 void lt_thread_begin(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t time_ns)

@@ -31,7 +31,7 @@ static void running(struct lt_answer *a)
 		const struct lt_thread *t = (const struct lt_thread *)(uintptr_t)s->value;
 
 		for (uint32_t i = 0; t && !t->ended && i < t->nr; i++) {
-			if (!rt_map_put(&a->running, rt_key_make(t->act[i], 0), NULL))
+			if (!rt_map_put(&a->running, rt_key_make(t->act[i] + i, 0), NULL))
 				a->nomem = true;
 		}
 	}

@@ -132,21 +132,33 @@ struct rt_error *rt_recording_note_damage(struct rt_recording *r, const char *te
 	return r->damage ? NULL : rt_error_nomem();
 }
 
+static struct rt_error *drain_events(const struct rt_wire_event *events, size_t n, struct rt_recording_sink *sink)
+{
+	if (sink->events)
+		return sink->events(sink, events, n);
+	for (size_t i = 0; i < n; i++)
+		RT_TRY(sink->wire(sink, &events[i].head));
+	return NULL;
+}
+
 static struct rt_error *drain_spool(struct rt_recording *r, struct rt_recording_sink *sink)
 {
 	struct rt_spool_reader *fresh = NULL;
-	struct rt_source *source;
 
 	RT_TRY(rt_spool_reader_create(r->bytes, r->name, &fresh));
 	rt_spool_reader_destroy(r->spool);
 	r->spool = fresh;
-	source = rt_spool_reader_source(r->spool);
 	for (;;) {
 		const struct rt_wire_head *record;
+		size_t n;
 
-		RT_TRY(source->next(source, &record));
+		RT_TRY(rt_spool_reader_next(r->spool, &record, &n));
 		if (!record)
 			break;
+		if (record->kind == RT_WIRE_EVENT) {
+			RT_TRY(drain_events(rt_record_event(record), n, sink));
+			continue;
+		}
 		if (record->kind == RT_WIRE_LOSS) {
 			const struct rt_wire_loss *loss = (const struct rt_wire_loss *)(const void *)record;
 

@@ -61,6 +61,8 @@ bool rt_recording_status(const struct rt_recording *recording, int *ret);
 /* Each taker may be NULL. A record is valid during the call. */
 struct rt_recording_sink {
 	struct rt_error *(*wire)(struct rt_recording_sink *self, const struct rt_wire_head *record);
+	/* n records of kind EVENT, one behind the other, instead of as many calls of wire; NULL: wire takes each */
+	struct rt_error *(*events)(struct rt_recording_sink *self, const struct rt_wire_event *events, size_t n);
 	struct rt_event_sink *side;
 	struct rt_error *(*perf)(struct rt_recording_sink *self, const struct rt_perf_event *events,
 				 const struct rt_perf_record *record);

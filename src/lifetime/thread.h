@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What each event does to its thread, where it comes from a plain stack after a plain one: thread.c knows the rest. */
+#pragma once
+
+#include "lifetime/state.h"
+
+/*
+ * How many frames the two have in common, whose outermost frames stand at one place. A node stands for all outside of
+ * it, too, so equal ones are counted: where they end nobody can predict. What fills up the last LT_NODES is equal to
+ * none.
+ */
+static inline uint32_t lt_plain_common(const struct rt_lifetime *lt, const struct lt_plain *was,
+				       const struct lt_plain *now)
+{
+	const uint32_t *a = &lt->nodes.data[was->nodes], *b = &lt->nodes.data[now->nodes];
+	uint32_t most = was->nr < now->nr ? was->nr : now->nr;
+	lt_lanes same = { 0 };
+
+	for (uint32_t i = 0; i < most; i += LT_NODES) {
+		same -= lt_lanes_load(a + i) == lt_lanes_load(b + i); /* true is -1 */
+		same -= lt_lanes_load(a + i + LT_LANES) == lt_lanes_load(b + i + LT_LANES);
+	}
+	return lt_lanes_sum(same);
+}
+
+/*
+ * The first `kept` of nr frames are the same run as before; the others get new numbers, each the one behind its
+ * caller's: less their place, they are all one number.
+ */
+static inline void lt_thread_number(struct rt_lifetime *lt, struct lt_thread *t, uint32_t kept, uint32_t nr)
+{
+	static const uint32_t keep[2 * RT_STACK_MAX] = { [0 ... RT_STACK_MAX - 1] = UINT32_MAX };
+	const lt_lanes base = lt_lanes_all(lt->next_act + 1 - kept);
+	const uint32_t *mask = keep + RT_STACK_MAX - kept;
+
+	for (uint32_t at = 0; at < nr; at += LT_LANES) {
+		lt_lanes now = ((lt_lanes_load(t->act + at) ^ base) & lt_lanes_load(mask + at)) ^ base;
+
+		memcpy(t->act + at, &now, sizeof(now));
+	}
+	lt->next_act += nr - kept;
+}
+
+_Static_assert(RT_STACK_MAX % LT_LANES == 0 && LT_NODES == 2 * LT_LANES, "whole lanes");
+
+/* t was last seen with a plain stack, and is again: the frames that have the same nodes are the same */
+static inline void lt_thread_see_plain(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack,
+				       const struct lt_plain *now, uint64_t sp)
+{
+	bool one_place = t->sp + t->plain.outer_cfa == sp + now->outer_cfa;
+	uint32_t kept = one_place ? lt_plain_common(lt, &t->plain, now) : 0;
+
+	lt_thread_number(lt, t, kept, now->nr);
+	t->proven = t->proven < kept ? t->proven : now->nr;
+	t->nr = now->nr;
+	t->stale = true;
+	t->stack = stack;
+	t->sp = sp;
+	t->plain = *now;
+}
+
+/* t is in the stack that it was in */
+static inline bool lt_thread_stands(const struct lt_thread *t, const struct lt_use *use, uint64_t sp)
+{
+	return t->stack && t->stack == use->stack && t->sp == sp && t->jumped == use->jumped;
+}
+
+/*
+ * No thread does anything before its beginning or after its end: the times are not true. It is the time that counts,
+ * not the place in the stream: a record that came too late for the window tells the truth.
+ */
+static inline bool lt_thread_lifeless(const struct lt_thread *t, const struct lt_process *p, uint64_t time_ns)
+{
+	return time_ns < t->from_ns || time_ns > t->until_ns ||
+	       (p->ended && time_ns > p->end_ns && time_ns - p->end_ns > LT_CLOCK_NS);
+}
+
+/* e was the last thing that t did */
+static inline void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e,
+				  uint32_t type, int16_t delta)
+{
+	struct lt_turn *newest = &lt->newest_turn, *turn = &t->turn;
+
+	t->last_ns = e->head.time_ns;
+	t->last_object = e->object;
+	t->last_type = type;
+	t->last_delta = delta;
+	turn->newer->older = turn->older;
+	turn->older->newer = turn->newer;
+	turn->newer = newest;
+	turn->older = newest->older;
+	turn->older->newer = turn;
+	newest->older = turn;
+}
