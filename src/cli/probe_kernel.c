@@ -70,34 +70,29 @@ static struct rt_error *read_kallsyms(const char *path, struct rt_probe_plan *p)
 	return rt_kernel_init(p->symtab, p->btf, &p->kernel);
 }
 
-/* Where the symbol lies from the start of the kernel, as both tell it. */
-static bool agrees(const struct rt_probe_plan *p, const char *symbol, uint64_t offset)
+/* Symbols by themselves tell no build-id: do they know the places and sizes of what the file holds? */
+static struct rt_error *check_symbols(struct rt_probe_plan *p, const char *kallsyms, uint64_t btf_size)
 {
-	uint64_t told;
-
-	return !rt_kernel_offset(&p->kernel, symbol, &told) || told == offset;
-}
-
-/* Symbols by themselves tell no build-id: do they know the sizes and places of what the file holds? */
-static struct rt_error *check_symbols(const struct rt_probe_plan *p, const char *kallsyms, uint64_t btf_size)
-{
-	uint64_t start, end, base = p->image->segment_count ? p->image->segments[0].start.v : 0;
-	struct rt_elfaddr addr;
-	struct rt_bytes bytes;
+	uint64_t start, end;
+	size_t compared = 0;
 	bool fits = true;
 
+	if (p->image->elf)
+		fits = rt_kernel_is_of(&p->kernel, p->image, &compared);
 	if (btf_size && rt_kernel_offset(&p->kernel, "__start_BTF", &start) &&
-	    rt_kernel_offset(&p->kernel, "__stop_BTF", &end))
-		fits = end - start == btf_size;
-	if (p->image->elf && rt_image_section(p->image, ".notes", &bytes, &addr))
-		fits = fits && agrees(p, "__start_notes", addr.v - base) &&
-		       agrees(p, "__stop_notes", addr.v + bytes.size - base);
-	if (p->image->elf && rt_image_section(p->image, ".BTF", &bytes, &addr))
-		fits = fits && agrees(p, "__start_BTF", addr.v - base);
-	if (fits)
-		return NULL;
-	return rt_error_fix(rt_error_new(RT_E_BUILD_ID, "%s is of another kernel than %s", kallsyms, p->image->name),
-			    "take both from one host, with the same uname -v");
+	    rt_kernel_offset(&p->kernel, "__stop_BTF", &end)) {
+		fits = fits && end - start == btf_size;
+		compared++;
+	}
+	if (!fits)
+		return rt_error_fix(
+			rt_error_new(RT_E_BUILD_ID, "%s is of another kernel than %s", kallsyms, p->image->name),
+			"take both from one host, with the same uname -v");
+	if (!compared &&
+	    !rt_vec_push(&p->notes, rt_format(&p->arena, "nothing in %s tells whether it is of the same kernel as %s",
+					      kallsyms, p->image->name)))
+		return rt_error_nomem();
+	return NULL;
 }
 
 /* BTF alone has no machine code; what the answer asks of a file is its name and its machine. */

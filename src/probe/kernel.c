@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { EXPORT_NAME_MAX = 512 };
+
 static const struct {
 	const char *start, *end, *why;
 } closed[] = {
@@ -30,6 +32,47 @@ bool rt_kernel_offset(const struct rt_kernel *kernel, const char *symbol, uint64
 		return false;
 	*ret = s->addr.v - kernel->text.v;
 	return true;
+}
+
+/* Name at an ELF address; NULL: none that ends. */
+static const char *name_at(const struct rt_image *image, struct rt_elfaddr addr)
+{
+	struct rt_cursor c = rt_cursor_make(rt_image_at(image, addr, EXPORT_NAME_MAX), false);
+	const char *name;
+
+	return rt_cursor_string(&c, &name) ? name : NULL;
+}
+
+bool rt_kernel_is_of(const struct rt_kernel *kernel, const struct rt_image *image, size_t *ret_compared)
+{
+	static const char *const sections[] = { "__ksymtab", "__ksymtab_gpl" };
+	uint64_t base = image->segment_count ? image->segments[0].start.v : 0, told;
+	size_t same = 0, compared = 0;
+	struct rt_elfaddr addr;
+	struct rt_bytes bytes;
+
+	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
+		struct rt_cursor c;
+		uint32_t value, name, space;
+
+		if (!rt_image_section(image, sections[i], &bytes, &addr))
+			continue;
+		/* struct kernel_symbol: distances from the fields themselves, to what is exported, its name, its
+		 * namespace */
+		c = rt_cursor_make(bytes, image->big_endian);
+		for (; rt_cursor_u32(&c, &value) && rt_cursor_u32(&c, &name) && rt_cursor_u32(&c, &space);
+		     addr.v += 3 * sizeof(value)) {
+			const char *text = name_at(image, (struct rt_elfaddr){ addr.v + 4 + (uint64_t)(int32_t)name });
+
+			if (!text || !rt_kernel_offset(kernel, text, &told))
+				continue;
+			compared++;
+			same += told == addr.v + (uint64_t)(int32_t)value - base;
+		}
+	}
+	*ret_compared = compared;
+	/* a few have namesakes that are not exported */
+	return same >= compared - compared / 10;
 }
 
 static bool is_between(const struct rt_kernel *kernel, const char *start, const char *end, struct rt_elfaddr addr)

@@ -24,6 +24,12 @@ RT_CHECK struct rt_error *rt_kernel_init(const struct rt_symtab *symtab, const s
 /* The symbol's distance from _text. false: no such symbol, or it lies before. */
 bool rt_kernel_offset(const struct rt_kernel *kernel, const char *symbol, uint64_t *ret);
 
+/*
+ * Whether the symbols are those of the image, which has none of its own: what it exports (__ksymtab, of Linux 5.4 and
+ * newer) must lie where they say. *ret_compared: how many could be compared; 0 proves nothing.
+ */
+bool rt_kernel_is_of(const struct rt_kernel *kernel, const struct rt_image *image, size_t *ret_compared);
+
 /* Why the kernel would take no probe at addr, as far as its own marks tell: end of a sentence. NULL: it may. */
 const char *rt_kernel_refuses(const struct rt_kernel *kernel, struct rt_elfaddr addr);
 
