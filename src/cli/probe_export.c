@@ -29,6 +29,7 @@ struct export_options {
 
 static const struct argp_option own[] = {
 	{ "at", OPT_AT, "PATH", 0, "where the file lies on the host (default: where it lies here)", 1 },
+	{ "quiet", 'q', NULL, 0, "no notes on stderr", 1 },
 	{ "lines", OPT_LINES, NULL, 0, "print the lines alone, which check nothing", 1 },
 	{ 0 },
 };
@@ -41,6 +42,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->at = arg;
 	else if (key == OPT_LINES)
 		options->lines = true;
+	else if (key == 'q')
+		options->probe.common.quiet = true;
 	else
 		return ARGP_ERR_UNKNOWN;
 	return 0;

@@ -4,12 +4,13 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "elf/build_id.h"
 #include "elf/kallsyms.h"
 #include "report/words.h"
 
-enum { OPT_KERNEL = 0x1100, OPT_KALLSYMS, OPT_NOTES, KALLSYMS_MAX = 64 << 20, BTF_MAGIC = 0xeb9f };
+enum { OPT_KERNEL = 0x1100, OPT_KALLSYMS, OPT_NOTES, KALLSYMS_MAX = 64 << 20, BTF_MAX = 64 << 20, BTF_MAGIC = 0xeb9f };
 
 static const char running_btf[] = "/sys/kernel/btf/vmlinux";
 static const char running_kallsyms[] = "/proc/kallsyms";
@@ -147,21 +148,29 @@ static struct rt_error *open_symbols(const struct rt_probe_options *o, struct rt
 	return check_symbols(p, o->kallsyms, bytes.size);
 }
 
+/* BTF has its magic number in either byte order. */
+static bool is_btf(int fd)
+{
+	uint8_t magic[2];
+
+	return pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
+	       ((magic[0] == (BTF_MAGIC & 255) && magic[1] == BTF_MAGIC >> 8) ||
+		(magic[1] == (BTF_MAGIC & 255) && magic[0] == BTF_MAGIC >> 8));
+}
+
 static struct rt_error *open_named(const struct rt_probe_options *o, const char *name, struct rt_probe_plan *p)
 {
+	_cleanup_free_ char *btf = NULL;
 	_cleanup_close_ int fd = -1;
-	struct rt_bytes bytes;
 	struct rt_error *err;
+	size_t size;
 
 	RT_TRY(rt_fs_open_file(AT_FDCWD, name, false, &fd));
-	RT_TRY(rt_fs_map(fd, name, &bytes));
-	if (bytes.size >= 2 && ((bytes.data[0] == (BTF_MAGIC & 255) && bytes.data[1] == BTF_MAGIC >> 8) ||
-				(bytes.data[1] == (BTF_MAGIC & 255) && bytes.data[0] == BTF_MAGIC >> 8))) {
-		err = open_btf(o, bytes, name, p);
-		rt_fs_unmap(bytes);
-		return err;
+	if (is_btf(fd)) {
+		/* read: sysfs of kernels before 6.16 maps none of its files */
+		RT_TRY(rt_fs_read_fd(fd, name, BTF_MAX, &btf, &size));
+		return open_btf(o, rt_bytes_make(btf, size), name, p);
 	}
-	rt_fs_unmap(bytes);
 	err = rt_image_open_fd(fd, name, &p->image);
 	if (err && err->code == RT_E_NOT_ELF)
 		return rt_error_fix(err, "of a packed vmlinuz: scripts/extract-vmlinux of Linux unpacks it");
