@@ -24,6 +24,7 @@ LIMIT = 400
 CHECKS = ['user_script', 'kernel_script', 'kernel_notrace', 'kernel_here', 'record_marker', 'counter_returns',
           'run_auto', 'run_tracefs', 'run_multi']
 MULTI_SINCE = (6, 6)
+ATOMICS_SINCE = (5, 12)
 
 
 class Fault(Exception):
@@ -49,9 +50,10 @@ def programs(build):
     folder.mkdir(parents=True, exist_ok=True)
     source = ROOT / 'tests'
     pad = source / 'programs/sdt-pad.c'
+    # calls opens nothing of its own: the dynamic linker would
     for target, path, flags in (('sdt-pad', pad, ('-DPAD=3', '-DPAD_TEXT="3"')),
                                 ('other/sdt-pad', pad, ('-DPAD=4', '-DPAD_TEXT="4"')),
-                                ('counted', source / 'guests/counted.c', ()), ('calls', source / 'guests/calls.c', ()),
+                                ('counted', source / 'guests/counted.c', ()), ('calls', source / 'guests/calls.c', ('-static',)),
                                 ('leak', ROOT / 'examples/leak.c', ('-fno-omit-frame-pointer',))):
         (folder / target).parent.mkdir(exist_ok=True)
         call('gcc', '-O2', '-g', '-w', *flags, path, '-o', folder / target)
@@ -91,6 +93,7 @@ def exports(build, kernel, initrd, made):
     version = tuple(map(int, re.search(r'(\d+)\.(\d+)', kernel.version).groups()))
     quoted = ' '.join("'" + d.replace("'", "'\\''") + "'" for d in definitions)
     return (f'checks="{" ".join(CHECKS)}"\npath_function={function}\nmulti={"yes" if version >= MULTI_SINCE else "no"}\n'
+            f'atomics={"yes" if version >= ATOMICS_SINCE else "no"}\n'
             f'with_definitions() {{\n\t"$1" {quoted}\n}}\n')
 
 
@@ -104,7 +107,7 @@ def prove(build, name, made):
     """-> [passed, failed]"""
     began = time.monotonic()
     kernel = kernels.Kernel(build / 'guests', name)
-    folder = build / 'guests/run'
+    folder = build / f'guests/run-{name}'
     folder.mkdir(exist_ok=True)
     symbols(kernel, folder)
     initrd = guest.Initrd(folder / 'root')
