@@ -2,6 +2,7 @@
 # What a guest is held to. Each check is a function; its answer is a line on fd 3: ok NAME, fail NAME REASON.
 # /t holds the programs, the scripts that the host has exported, and what the host knows of the kernel (/t/facts).
 set -u
+# shellcheck source=/dev/null
 . /t/facts
 tracing=/sys/kernel/tracing
 PERF_BUILDID_DIR=/tmp/cache
@@ -145,7 +146,7 @@ attached() {
 	rm -f /tmp/ctl /tmp/ack
 	mkfifo /tmp/ctl /tmp/ack
 	exec 6<>/tmp/ack
-	/t/reftrace record -o /tmp/$1.data -e sdt_guest:pass -p $counted --control=fifo:/tmp/ctl,/tmp/ack >/tmp/said 2>&1 &
+	/t/reftrace record -o "/tmp/$1.data" -e sdt_guest:pass -p "$counted" --control=fifo:/tmp/ctl,/tmp/ack >/tmp/said 2>&1 &
 	tool=$!
 	echo ping >/tmp/ctl
 	# it records from here on
@@ -154,7 +155,7 @@ attached() {
 		next
 		same "$said" "counter 1 passed $((before + round))" 'while it is recorded'
 	done
-	kill -$1 $tool
+	kill -"$1" $tool
 	wait $tool
 	status=$?
 	wanted NO
