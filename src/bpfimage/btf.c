@@ -155,7 +155,7 @@ bool rt_btf_type(const struct rt_btf *btf, uint32_t id, struct rt_btf_type *ret)
 	struct rt_btf_type t = { .kind = RT_BTF_VOID, .name = "" };
 	struct rt_cursor c;
 	struct head h;
-	uint32_t index_type;
+	uint32_t index_type, number;
 
 	if (!id) {
 		*ret = t;
@@ -174,6 +174,11 @@ bool rt_btf_type(const struct rt_btf *btf, uint32_t id, struct rt_btf_type *ret)
 	if (t.kind == RT_BTF_ARRAY &&
 	    (!rt_cursor_u32(&c, &t.type) || !rt_cursor_u32(&c, &index_type) || !rt_cursor_u32(&c, &t.elements)))
 		return false;
+	if (t.kind == RT_BTF_INT) {
+		if (!rt_cursor_u32(&c, &number))
+			return false;
+		t.encoding = number >> 24 & 15;
+	}
 	*ret = t;
 	return true;
 }

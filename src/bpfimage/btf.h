@@ -42,6 +42,7 @@ struct rt_btf_type {
 	uint32_t size;     /* INT, STRUCT, UNION, ENUM, ENUM64, DATASEC, FLOAT: bytes; else 0 */
 	uint32_t type;     /* the others: id of the type it refers to; else 0. ARRAY: of its element */
 	uint32_t elements; /* ARRAY */
+	uint8_t encoding;  /* INT: bit 0 signed, 1 char, 2 bool; else 0 */
 };
 
 /* Member of a STRUCT or UNION, parameter of a FUNC_PROTO, variable of a DATASEC, enumerator. */

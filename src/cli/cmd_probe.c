@@ -7,6 +7,7 @@
 #include "cli/listing.h"
 #include "cli/options.h"
 #include "cli/probe_command.h"
+#include "cli/probe_kernel.h"
 
 static const struct {
 	const char *name;
@@ -25,13 +26,14 @@ static const struct argp_child children[] = { { &rt_probe_add_options, 0, "show,
 					      { &rt_probe_vars_options, 0, "vars:", 6 },
 					      { &rt_root_argp, 0, NULL, 4 },
 					      { &rt_probe_export_options, 0, "export:", 7 },
+					      { &rt_probe_kernel_argp, 0, "show, export:", 8 },
 					      { &rt_common_argp },
 					      { 0 } };
 const struct argp rt_probe_argp = {
 	NULL, rt_parse_operands,
 	"show -x FILE DEFINITION...\nadd -x FILE DEFINITION...\nlist [GLOB...]\ndel GLOB...\nmarkers FILE...\n"
 	"funcs FILE [GLOB]\nlines FILE FUNC[:N-M]\nlines FILE SRC[:N-M]\nvars FILE FUNC[:LINE]\nvars FILE SRC:LINE\n"
-	"vars FILE 0xADDR\nexport FILE|BUILD-ID [GROUP:EVENT...]",
+	"vars FILE 0xADDR\nexport FILE|BUILD-ID [GROUP:EVENT...]\nexport -k VMLINUX DEFINITION...",
 	"Says what can be probed, and keeps probes in the kernel.", children
 };
 

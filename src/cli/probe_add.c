@@ -7,6 +7,7 @@
 #include "cli/failure.h"
 #include "cli/probe_command.h"
 #include "cli/probe_file.h"
+#include "cli/probe_kernel.h"
 #include "cli/root.h"
 #include "engine/tracefs.h"
 #include "report/words.h"
@@ -58,9 +59,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 const struct argp rt_probe_add_options = { own, parse };
 static const struct argp_child children[] = {
-	{ &rt_probe_add_options }, { &rt_root_argp }, { &rt_common_argp }, { 0 }
+	{ &rt_probe_add_options }, { &rt_probe_kernel_argp }, { &rt_root_argp }, { &rt_common_argp }, { 0 }
 };
-static const struct argp add_argp = { NULL, rt_parse_operands, "show|add -x FILE DEFINITION...",
+static const struct argp add_argp = { NULL, rt_parse_operands,
+				      "show|add -x FILE DEFINITION...\nshow -k VMLINUX DEFINITION...",
 				      "Resolves probe definitions of perf's kind exactly, and defines their events.",
 				      children };
 
@@ -134,6 +136,10 @@ static struct rt_error *work(const struct rt_probe_options *options, bool add, s
 	if (defines && (options->common.symfs || options->common.list.target_ns))
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe add: the kernel opens the file below its own root"),
 				    "reftrace probe show, and hand its lines over there");
+	if (defines && rt_probe_of_kernel(options))
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe add: kernel functions are probed by a script"),
+				    "reftrace probe export %s DEFINITION... | sudo sh",
+				    options->running ? "--kernel" : "-k VMLINUX");
 	err = rt_tracefs_open(AT_FDCWD, defines, &tracefs);
 	if (!err)
 		err = rt_probe_events_read(tracefs, &taken);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* probe export: probes for a host without reftrace, as a shell script or as lines of uprobe_events. */
+/* probe export: probes for a host without reftrace, as a shell script or as lines of uprobe_events or kprobe_events. */
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -12,6 +12,7 @@
 #include "cli/file.h"
 #include "cli/options.h"
 #include "cli/probe_command.h"
+#include "cli/probe_kernel.h"
 #include "engine/marker_counter.h"
 #include "probe/definition.h"
 #include "probe/near.h"
@@ -21,14 +22,15 @@
 enum { OPT_LINES = 0x1000, OPT_AT };
 
 struct export_options {
-	struct rt_options common; /* first: argp hands it on */
+	struct rt_probe_options probe; /* first: argp hands it on */
 	const char *at;
 	bool lines;
 };
 
 static const struct argp_option own[] = {
 	{ "at", OPT_AT, "PATH", 0, "where the file lies on the host (default: where it lies here)", 1 },
-	{ "lines", OPT_LINES, NULL, 0, "print lines of uprobe_events alone, which check nothing", 1 },
+	{ "quiet", 'q', NULL, 0, "no notes on stderr", 1 },
+	{ "lines", OPT_LINES, NULL, 0, "print the lines alone, which check nothing", 1 },
 	{ 0 },
 };
 
@@ -40,18 +42,26 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->at = arg;
 	else if (key == OPT_LINES)
 		options->lines = true;
+	else if (key == 'q')
+		options->probe.common.quiet = true;
 	else
 		return ARGP_ERR_UNKNOWN;
 	return 0;
 }
 
 const struct argp rt_probe_export_options = { own, parse };
-static const struct argp_child children[] = { { &rt_probe_export_options }, { &rt_common_argp }, { 0 } };
-static const struct argp export_argp = { NULL, rt_parse_operands, "export FILE|BUILD-ID [GROUP:EVENT...]",
-					 "Prints a shell script that probes a file on a host without reftrace, for | "
-					 "ssh HOST sh: the file's SDT markers "
-					 "and what the build-id cache knows of it.",
-					 children };
+static const struct argp_child children[] = {
+	{ &rt_probe_export_options }, { &rt_probe_kernel_argp }, { &rt_common_argp }, { 0 }
+};
+static const struct argp export_argp = {
+	NULL, rt_parse_operands,
+	"export FILE|BUILD-ID [GROUP:EVENT...]\n"
+	"export -k VMLINUX [--kallsyms=FILE] DEFINITION...\nexport --kernel DEFINITION...",
+	"Prints a shell script that probes a file, or the kernel, on a host without "
+	"reftrace, for | ssh HOST sh: the file's SDT markers and what the build-id "
+	"cache knows of it, or definitions resolved in the kernel.",
+	children
+};
 
 struct job {
 	const struct export_options *options;
@@ -122,7 +132,7 @@ static struct rt_error *open_file(struct job *j, const char *name)
 /* "GROUP/EVENT" of a line is asked for. */
 static bool is_wanted(struct job *j, const char *line)
 {
-	size_t count = j->options->common.operands.len, len = strcspn(line, " ");
+	size_t count = j->options->probe.common.operands.len, len = strcspn(line, " ");
 	char *event = len > 2 ? rt_arena_strndup(&j->arena, line + 2, len - 2) : NULL;
 	char *slash = event ? strchr(event, '/') : NULL;
 
@@ -131,11 +141,11 @@ static bool is_wanted(struct job *j, const char *line)
 	*slash = ':';
 	j->offered++;
 	if (count > 1) {
-		j->near.wanted = j->options->common.operands.data[1];
+		j->near.wanted = j->options->probe.common.operands.data[1];
 		rt_near_offer(&j->near, event);
 	}
 	for (size_t i = 1; i < count; i++)
-		if (!fnmatch(j->options->common.operands.data[i], event, 0))
+		if (!fnmatch(j->options->probe.common.operands.data[i], event, 0))
 			return true;
 	return count == 1;
 }
@@ -182,7 +192,7 @@ static struct rt_error *add_marker(struct job *j, const struct rt_symtab *symtab
 			"start while they are recorded (a page of the file is mapped twice): record what runs "
 			"already\n");
 	}
-	return rt_remote_add(&j->remote, line.buffer);
+	return rt_remote_add(&j->remote, line.buffer, NULL);
 }
 
 static struct rt_error *add_markers(struct job *j)
@@ -213,7 +223,7 @@ static struct rt_error *add_cached(struct job *j)
 		for (size_t k = 0; !err && !e->sdt && k < e->lines.len; k++) {
 			if (!is_wanted(j, e->lines.data[k]))
 				continue;
-			err = rt_remote_add(&j->remote, e->lines.data[k]);
+			err = rt_remote_add(&j->remote, e->lines.data[k], NULL);
 			if (err && err->code == RT_E_FORMAT) {
 				fprintf(stderr, "reftrace: left out: %s\n", rt_clean(&j->arena, err->message));
 				rt_error_free(rt_take(err));
@@ -226,7 +236,7 @@ static struct rt_error *add_cached(struct job *j)
 
 static struct rt_error *nothing(const struct job *j)
 {
-	const char *file = j->options->common.operands.data[0];
+	const char *file = j->options->probe.common.operands.data[0];
 	struct rt_error *err;
 
 	if (!j->offered)
@@ -239,27 +249,47 @@ static struct rt_error *nothing(const struct job *j)
 	return rt_error_fix(err, "see: reftrace probe markers %s", file);
 }
 
-static struct rt_error *write_out(struct job *j)
+/* image: whose build-id the script asks for. path: NULL for a kernel. */
+static struct rt_error *write_out(const struct export_options *options, const struct rt_remote *remote,
+				  const struct rt_image *image, const char *path)
 {
-	const char *path = j->options->at ?: j->path;
 	char id[2 * RT_BUILD_ID_MAX + 1];
 	struct rt_sink out;
 	struct rt_error *err = NULL;
 
-	if (!j->options->lines && j->image->build_id_is_hash)
+	if (!options->lines && (image->build_id_is_hash || !image->build_id_size))
 		return rt_error_fix(rt_error_new(RT_E_BUILD_ID,
-						 "%s has no build-id: the host's file could not be compared with it",
-						 j->options->common.operands.data[0]),
+						 "%s has no build-id: the host's %s could not be compared with it",
+						 image->name, remote->kernel ? "kernel" : "file"),
 				    "link it with -Wl,--build-id; or --lines, which checks nothing");
 	rt_sink_init_fd(&out, STDOUT_FILENO, "standard output");
-	if (j->options->lines)
-		err = rt_remote_lines(&j->remote, path, &out);
+	if (options->lines)
+		err = rt_remote_lines(remote, path, &out);
 	else
-		rt_remote_script(&j->remote, path, rt_build_id_text(j->image->build_id, j->image->build_id_size, id),
-				 &out);
+		rt_remote_script(remote, path, rt_build_id_text(image->build_id, image->build_id_size, id), &out);
 	if (!err)
 		err = rt_sink_end(&out);
 	rt_sink_deinit(&out);
+	return err;
+}
+
+static struct rt_error *export_kernel(struct job *j)
+{
+	struct rt_probe_plan plan;
+	struct rt_error *err;
+
+	if (j->options->at)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: a kernel lies nowhere on its host"),
+				    "leave --at out");
+	j->remote.kernel = true;
+	err = rt_probe_plan_make(&j->options->probe, NULL, &plan);
+	if (!err)
+		rt_probe_plan_notes(&plan, &j->options->probe.common);
+	for (size_t i = 0; !err && i < plan.lines.len; i++)
+		err = rt_remote_add(&j->remote, plan.lines.data[i].text, plan.lines.data[i].point->function);
+	if (!err)
+		err = write_out(j->options, &j->remote, plan.image, NULL);
+	rt_probe_plan_deinit(&plan);
 	return err;
 }
 
@@ -268,7 +298,12 @@ static struct rt_error *act(struct job *j)
 	_cleanup_free_ char *root = NULL;
 	struct rt_error *err;
 
-	if (!j->options->common.operands.len)
+	if (rt_probe_of_kernel(&j->options->probe))
+		return export_kernel(j);
+	if (j->options->probe.kallsyms || j->options->probe.notes)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "--kallsyms and --notes are of a kernel"),
+				    "-k VMLINUX; or --kernel, the one that runs here");
+	if (!j->options->probe.common.operands.len)
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: export FILE is needed"), "reftrace help probe");
 	RT_TRY(rt_user_cache_root(&root));
 	err = rt_cache_open(root, false, &j->cache);
@@ -276,26 +311,27 @@ static struct rt_error *act(struct job *j)
 		return err;
 	/* without a home there is no cache, and the file still has its markers */
 	rt_error_free(err);
-	RT_TRY(open_file(j, j->options->common.operands.data[0]));
+	RT_TRY(open_file(j, j->options->probe.common.operands.data[0]));
 	RT_TRY(add_markers(j));
 	RT_TRY(add_cached(j));
-	return j->remote.probes.len ? write_out(j) : nothing(j);
+	return j->remote.probes.len ? write_out(j->options, &j->remote, j->image, j->options->at ?: j->path)
+				    : nothing(j);
 }
 
 int rt_probe_export(int argc, char **argv)
 {
 	struct export_options options = { .at = NULL };
 	struct job j = { .options = &options };
-	struct rt_error *err = rt_options_parse(&export_argp, argc, argv, &options.common);
+	struct rt_error *err = rt_options_parse(&export_argp, argc, argv, &options.probe.common);
 	int status = RT_EXIT_OK;
 
-	if (!err && options.common.help)
+	if (!err && options.probe.common.help)
 		rt_options_help(&export_argp, "probe", stdout);
 	else if (!err)
 		err = act(&j);
 	if (err)
 		status = rt_failure(err);
 	job_deinit(&j);
-	rt_options_deinit(&options.common);
+	rt_options_deinit(&options.probe.common);
 	return status;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "cli/probe_kernel.h"
 #include "cli/root.h"
 #include "report/words.h"
 
@@ -44,7 +45,8 @@ static struct rt_error *open_file(const struct rt_options *options, const char *
 	_cleanup_close_ int fd = -1;
 
 	if (!name)
-		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: in which file?"), "-x FILE: a program or library");
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: in which file?"),
+				    "-x FILE: a program or library; or -k VMLINUX");
 	RT_TRY(rt_root_open(options, &p->root));
 	if (p->root == AT_FDCWD) {
 		RT_TRY(rt_fs_open_file(AT_FDCWD, name, false, &fd));
@@ -68,10 +70,12 @@ static struct rt_error *open_file(const struct rt_options *options, const char *
 /* "probe_libc" of /usr/lib/libc.so.6, as perf has it */
 static const char *file_group(struct rt_probe_plan *p)
 {
-	const char *base = rt_basename(p->path);
+	const char *base = p->path ? rt_basename(p->path) : "";
 	char text[RT_REQUEST_NAME_MAX + 1] = "probe_";
 	size_t n = strlen(text);
 
+	if (p->is_kernel)
+		return "probe";
 	for (; (isalnum((unsigned char)*base) || *base == '_') && n < RT_REQUEST_NAME_MAX; base++)
 		text[n++] = *base;
 	text[n] = '\0';
@@ -165,11 +169,15 @@ struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options, cons
 	/* what is wrong with the words themselves comes first */
 	for (; ret->count < count; ret->count++)
 		RT_TRY(rt_request_parse(options->common.operands.data[ret->count], &ret->requests[ret->count]));
-	RT_TRY(open_file(&options->common, options->file, ret));
+	if (rt_probe_of_kernel(options))
+		RT_TRY(rt_probe_kernel_open(options, ret));
+	else
+		RT_TRY(open_file(&options->common, options->file, ret));
 	module = (struct rt_answer_module){ .image = ret->image,
 					    .symtab = ret->symtab,
 					    .dwarf = ret->dwarf,
 					    .decoder = ret->decoder,
+					    .kernel = ret->is_kernel ? &ret->kernel : NULL,
 					    .path = ret->path,
 					    .source = source,
 					    .source_arg = ret,
@@ -201,6 +209,7 @@ void rt_probe_plan_deinit(struct rt_probe_plan *p)
 	rt_decoder_destroy(p->decoder);
 	rt_dwarf_destroy(p->dwarf);
 	rt_symtab_destroy(p->symtab);
+	rt_btf_destroy(p->btf);
 	rt_image_destroy(p->image);
 	rt_arena_deinit(&p->arena);
 	if (p->root >= 0)

@@ -6,14 +6,16 @@
 #include "engine/probe_events.h"
 #include "probe/answer.h"
 
-/* The options of `probe show` and `probe add`. */
+/* The options of `probe show`, `add` and `export`. */
 struct rt_probe_options {
 	struct rt_options common; /* first: argp hands it on */
 	const char *file;         /* -x */
+	const char *vmlinux, *kallsyms, *notes;
+	bool running; /* --kernel: the one that runs here */
 	bool dry_run, definition, force, partial, all_places;
 };
 
-/* One line of uprobe_events. Strings belong to the plan. */
+/* One line of uprobe_events, or of kprobe_events. Strings belong to the plan. */
 struct rt_probe_line {
 	const char *text, *group, *event;
 	bool first; /* of its event */
@@ -29,6 +31,9 @@ struct rt_probe_plan {
 	struct rt_symtab *symtab;
 	struct rt_dwarf *dwarf;
 	struct rt_decoder *decoder;
+	struct rt_btf *btf;      /* of a kernel; NULL: none */
+	struct rt_kernel kernel; /* is_kernel */
+	bool is_kernel;
 	struct rt_answer *answers;
 	struct rt_request *requests;
 	size_t count;
@@ -38,9 +43,9 @@ struct rt_probe_plan {
 };
 
 /*
- * Resolves all operands of options in its file. taken: events that exist already (NULL: not known); a name that was
- * told and is taken is RT_E_USAGE without --force, a name of ours gets a number behind it. *ret is to be freed by
- * rt_probe_plan_deinit() in any case.
+ * Resolves all operands of options in its file or kernel. taken: events that exist already (NULL: not known); a name
+ * that was told and is taken is RT_E_USAGE without --force, a name of ours gets a number behind it. *ret is to be freed
+ * by rt_probe_plan_deinit() in any case.
  */
 RT_CHECK struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options,
 					     const struct rt_probe_events *taken, struct rt_probe_plan *ret);

@@ -263,7 +263,7 @@ static void set_ends(struct rt_symtab *symtab, struct owned *owned, const struct
 }
 
 /* Sorts what was collected and makes the two indexes. */
-static struct rt_error *finish(struct rt_symtab *symtab, struct rt_symtab_build *build)
+static struct rt_error *sort(struct rt_symtab *symtab, struct rt_symtab_build *build)
 {
 	struct owned *owned = symtab->owned;
 	_cleanup_free_ struct limit *limits = sort_limits(build);
@@ -299,11 +299,9 @@ static struct rt_error *collect(const struct rt_image *image, struct rt_symtab_b
 	return rt_plt_read(image, build);
 }
 
-struct rt_error *rt_symtab_create(const struct rt_image *image, struct rt_symtab **ret)
+struct rt_error *rt_symtab_begin(struct rt_symtab_build *build, struct rt_symtab **ret)
 {
 	_cleanup_(rt_symtab_destroyp) struct rt_symtab *symtab = calloc(1, sizeof(*symtab));
-	struct rt_symtab_build build = { 0 };
-	struct rt_error *err;
 	struct owned *owned;
 
 	if (!symtab)
@@ -311,16 +309,32 @@ struct rt_error *rt_symtab_create(const struct rt_image *image, struct rt_symtab
 	symtab->owned = owned = calloc(1, sizeof(*owned));
 	if (!owned)
 		return rt_error_nomem();
-	build.arena = &owned->arena;
-	err = collect(image, &build);
-	if (!err)
-		err = finish(symtab, &build);
-	rt_vec_deinit(&build.symbols);
-	rt_vec_deinit(&build.limits);
-	if (err)
-		return err;
+	build->arena = &owned->arena;
 	*ret = rt_take(symtab);
 	return NULL;
+}
+
+struct rt_error *rt_symtab_finish(struct rt_error *err, struct rt_symtab_build *build, struct rt_symtab *symtab,
+				  struct rt_symtab **ret)
+{
+	if (!err)
+		err = sort(symtab, build);
+	rt_vec_deinit(&build->symbols);
+	rt_vec_deinit(&build->limits);
+	if (err)
+		rt_symtab_destroy(symtab);
+	else
+		*ret = symtab;
+	return err;
+}
+
+struct rt_error *rt_symtab_create(const struct rt_image *image, struct rt_symtab **ret)
+{
+	struct rt_symtab_build build = { 0 };
+	struct rt_symtab *symtab;
+
+	RT_TRY(rt_symtab_begin(&build, &symtab));
+	return rt_symtab_finish(collect(image, &build), &build, symtab, ret);
 }
 
 void rt_symtab_destroy(struct rt_symtab *symtab)

@@ -20,6 +20,12 @@ struct rt_symtab_build {
 RT_CHECK struct rt_error *rt_symtab_add(struct rt_symtab_build *build, const struct rt_symbol *symbol,
 					struct rt_elfaddr limit);
 
+/* An empty table, and build for it. The two are handed to rt_symtab_finish() in any case. */
+RT_CHECK struct rt_error *rt_symtab_begin(struct rt_symtab_build *build, struct rt_symtab **ret);
+/* Sorts what was collected into *ret, or hands err on, if there was one. build and symtab are gone then. */
+RT_CHECK struct rt_error *rt_symtab_finish(struct rt_error *err, struct rt_symtab_build *build,
+					   struct rt_symtab *symtab, struct rt_symtab **ret);
+
 /*
  * Adds the PLT stubs of image: code that jumps through a GOT slot which a
  * relocation fills. Must come after the symbols: an IRELATIVE slot is named

@@ -32,12 +32,17 @@
 
 static int libbpf_says(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char text[512];
+	_cleanup_free_ char *text = NULL;
 
 	if (!rt_log_enabled("engine"))
 		return 0;
-	vsnprintf(text, sizeof(text), format, args);
-	rt_log_debug("engine", "libbpf: %.*s", (int)strcspn(text, "\n"), text);
+	if (vasprintf(&text, format, args) < 0) {
+		text = NULL;
+		return 0;
+	}
+	/* the verifier says why it takes no program at the end of many lines */
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
+		rt_log_debug("engine", "libbpf: %.*s", (int)strcspn(line, "\n"), line);
 	return 0;
 }
 
@@ -175,7 +180,8 @@ struct rt_error *rt_uprobe_load(struct rt_uprobe *u)
 		if (r == -EPERM || r == -EACCES)
 			err = rt_uprobe_denied(u->path, -r, "cannot load BPF programs");
 		else if (r)
-			err = rt_error_errno(RT_E_KERNEL, -r, "the kernel does not take the BPF programs");
+			err = rt_error_fix(rt_error_errno(RT_E_KERNEL, -r, "the kernel does not take the BPF programs"),
+					   "Linux 5.12 or newer: they exchange values atomically");
 		else
 			err = map_tables(u);
 	} else {

@@ -45,6 +45,9 @@ const char *rt_answer_where(struct rt_answer_build *b, const struct rt_answer_pl
 	const char *name = place->function ? place->function : b->module->image->name;
 	struct rt_source_line line;
 
+	/* the addresses of kallsyms are those of one boot */
+	if (b->module->kernel && !b->debug)
+		return name;
 	if (b->debug && rt_dwarf_line(b->debug, place->address, &line) && line.line)
 		return rt_answer_text(b, "%s at 0x%" PRIx64 " (%s:%u)", name, place->address.v, rt_basename(line.file),
 				      line.line);
@@ -174,6 +177,7 @@ static struct rt_error *add_symbols(struct rt_answer_build *b, const struct rt_i
 	const struct rt_request *r = b->request;
 	const struct rt_symtab *symtab = b->module->symtab;
 	struct rt_elfaddr last = { UINT64_MAX };
+	const bool is_kernel = b->module->kernel;
 
 	for (size_t i = 0; symtab && i < symtab->count; i++) {
 		const struct rt_symbol *s = &symtab->symbols[i];
@@ -185,6 +189,9 @@ static struct rt_error *add_symbols(struct rt_answer_build *b, const struct rt_i
 
 		if (!s->function || s->plt || !s->addr.v || s->addr.v == last.v || covered(list, count, s->addr) ||
 		    !symbol_fits(r->function, s))
+			continue;
+		/* what compilers put before functions is no code that runs */
+		if (is_kernel && (!strncmp(s->name, "__pfx_", 6) || !strncmp(s->name, "__cfi_", 6)))
 			continue;
 		/* with a pattern, what debug information does not know is start-up code, or a part of a function */
 		if (rt_glob_is(r->function) && (b->debug || strstr(s->name, ".cold") || strstr(s->name, ".part.")))
@@ -290,6 +297,9 @@ static struct rt_error *function(struct rt_answer_build *b)
 	RT_TRY(add_instances(b, list, count, &inlined));
 	if (!r->file)
 		RT_TRY(add_symbols(b, list, count, &found, &ifunc));
+	if (found && m->kernel && !b->debug)
+		rt_answer_note(b, "BTF does not tell where %s is inlined: calls of its own code are seen alone",
+			       r->function);
 	if (inlined && inlined < count + found)
 		rt_answer_note(b, "%s is inlined at %zu place%s: returns of these cannot be seen", r->function, inlined,
 			       inlined == 1 ? "" : "s");
@@ -387,8 +397,15 @@ static struct rt_error *dispatch(struct rt_answer_build *b)
 	case RT_REQUEST_FUNCTION:
 		return function(b);
 	case RT_REQUEST_ADDRESS:
+		if (b->module->kernel && !b->debug)
+			return rt_error_fix(
+				rt_error_new(RT_E_UNSUPPORTED, "an address of the kernel is another at each boot"),
+				"FUNC+OFFSET");
 		return address(b);
 	case RT_REQUEST_MARKER:
+		if (b->module->kernel)
+			return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "a kernel has no SDT markers"),
+					    "it has tracepoints: reftrace record -e SUBSYSTEM:NAME");
 		return marker(b);
 	case RT_REQUEST_LINE:
 	case RT_REQUEST_SOURCE:
@@ -408,7 +425,7 @@ struct rt_error *rt_answer_request(const struct rt_request *request, const struc
 	struct rt_error *err;
 
 	*ret = (struct rt_answer){ .arena = { 0 } };
-	b.debug = rt_dwarf_present(module->dwarf) ? module->dwarf : NULL;
+	b.debug = module->dwarf && rt_dwarf_present(module->dwarf) ? module->dwarf : NULL;
 	err = dispatch(&b);
 	rt_body_deinit(&b.body);
 	if (!err && !ret->points.len)
@@ -426,8 +443,11 @@ void rt_answer_deinit(struct rt_answer *answer)
 void rt_answer_write(const struct rt_answer_point *point, const char *group, const char *event, const char *path,
 		     struct rt_sink *sink)
 {
-	rt_sink_printf(sink, "%c:%s/%s %s:0x%" PRIx64, point->at_return ? 'r' : 'p', group, event, path,
-		       point->offset.v);
+	rt_sink_printf(sink, "%c:%s/%s ", point->at_return ? 'r' : 'p', group, event);
+	if (path)
+		rt_sink_printf(sink, "%s:0x%" PRIx64, path, point->offset.v);
+	else
+		rt_sink_printf(sink, "_text+%" PRIu64, point->offset.v);
 	if (point->semaphore.v)
 		rt_sink_printf(sink, "(0x%" PRIx64 ")", point->semaphore.v);
 	rt_sink_puts(sink, point->arguments);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The answer to a request (probe/request.h): the instructions of a file that are to be armed, and each argument in the
- * words of tracefs' uprobe_events (Documentation/trace/uprobetracer.rst of Linux). Exact or refused: an argument that
- * cannot be said there is an error that names it and the reason.
+ * words of tracefs' uprobe_events (Documentation/trace/uprobetracer.rst of Linux), or kprobe_events (kprobetrace.rst).
+ * Exact or refused: an argument that cannot be said there is an error that names it and the reason.
  */
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "base/sink.h"
 #include "elf/symtab.h"
 #include "insn/insn.h"
+#include "probe/kernel.h"
 #include "probe/request.h"
 
 struct rt_answer_module {
@@ -17,6 +18,11 @@ struct rt_answer_module {
 	const struct rt_symtab *symtab;
 	struct rt_dwarf *dwarf; /* never NULL; without debug information only symbols, addresses and markers resolve */
 	struct rt_decoder *decoder;
+	/*
+	 * NULL: a program or library. Else the file is a kernel; without debug information image need hold neither code
+	 * nor symbols, and dwarf may be NULL.
+	 */
+	const struct rt_kernel *kernel;
 	const char *path; /* of the file, as the kernel shall open it */
 	/* Text of a source file, for patterns; NULL: it cannot be read. Stays the caller's. */
 	const char *(*source)(void *arg, const char *path);
@@ -28,7 +34,7 @@ struct rt_answer_module {
 
 struct rt_answer_point {
 	struct rt_elfaddr address;
-	struct rt_foff offset;
+	struct rt_foff offset;    /* of a kernel: from _text */
 	struct rt_foff semaphore; /* v = 0: none */
 	bool at_return;
 	const char *function; /* that the point is in, or NULL */
@@ -56,6 +62,6 @@ RT_CHECK struct rt_error *rt_answer_request(const struct rt_request *request, co
 					    struct rt_answer *ret);
 void rt_answer_deinit(struct rt_answer *answer);
 
-/* "p:GROUP/EVENT PATH:0xOFFSET ARGS", without newline. */
+/* "p:GROUP/EVENT PATH:0xOFFSET ARGS", without newline; path NULL: of a kernel, "p:GROUP/EVENT _text+OFFSET ARGS". */
 void rt_answer_write(const struct rt_answer_point *point, const char *group, const char *event, const char *path,
 		     struct rt_sink *sink);

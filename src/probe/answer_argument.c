@@ -38,6 +38,26 @@ __attribute__((format(printf, 3, 4))) static struct rt_error *refuse(const struc
 	return fix ? rt_error_fix(err, "%s", fix) : err;
 }
 
+/* Of kernel functions without DWARF. */
+static bool has_prototypes(const struct writing *w)
+{
+	const struct rt_answer_build *b = w->q->build;
+
+	return b->module->kernel && b->module->kernel->btf && !b->debug;
+}
+
+/* Data of a kernel, by its distance from _text: its addresses are others at each boot. */
+static struct rt_error *kernel_data(const struct writing *w, uint64_t address, char base[48])
+{
+	uint64_t distance;
+	const char *why = rt_kernel_data(w->q->build->module->kernel, (struct rt_elfaddr){ address }, &distance);
+
+	if (why)
+		return refuse(w, NULL, "%s", why);
+	snprintf(base, 48, "@_text+%" PRIu64, distance);
+	return NULL;
+}
+
 /* Distance of an ELF address from the start of the file, as the kernel counts "@+": as far from the probe as it is. */
 static bool file_distance(const struct writing *w, uint64_t address, int64_t *ret)
 {
@@ -159,6 +179,7 @@ static struct rt_error *write_location(struct writing *w, const struct rt_locati
 	unsigned first = 0, loads = l->deref_count + !l->is_value;
 	char base[48] = "";
 	int64_t distance;
+	uint64_t number;
 
 	for (unsigned i = 0; i < loads; i++) {
 		int64_t offset = i < l->deref_count ? l->derefs[i] : l->offset;
@@ -185,10 +206,15 @@ static struct rt_error *write_location(struct writing *w, const struct rt_locati
 		if (!loads)
 			return refuse(w, "what lies there can be read: @SYMBOL, or a member of it",
 				      "it is the address of something in the file, which the kernel cannot compute");
-		if (!file_distance(w, l->number + (uint64_t)(l->deref_count ? l->derefs[0] : l->offset), &distance))
+		number = l->number + (uint64_t)(l->deref_count ? l->derefs[0] : l->offset);
+		first = 1;
+		if (w->q->build->module->kernel) {
+			RT_TRY(kernel_data(w, number, base));
+			break;
+		}
+		if (!file_distance(w, number, &distance))
 			return refuse(w, NULL, "it lies before the file's code, which the kernel cannot say");
 		snprintf(base, sizeof(base), "@+0x%" PRIx64, (uint64_t)distance);
-		first = 1;
 		break;
 	}
 	if (l->base == RT_LOCATION_REG && l->is_value && l->offset) {
@@ -365,19 +391,35 @@ static struct rt_error *unknown(const struct writing *w, const char *why)
 
 	if (q->place->instance)
 		rt_dwarf_names(q->build->debug, q->place->instance, q->address, true, offer, &near);
+	else if (has_prototypes(w))
+		(void)rt_kernel_parameters(q->build->module->kernel, q->place->function, offer, &near);
 	if (near.count)
 		return rt_error_fix(err, "did you mean %s?", near.names[0]);
-	return rt_error_fix(err, "$vars takes all that can be read there");
+	return rt_error_fix(err, "%s takes all that can be read there", has_prototypes(w) ? "$params" : "$vars");
 }
 
 static const char *fix_of(const struct writing *w, const char *why)
 {
+	if (has_prototypes(w))
+		return "a vmlinux with debug information tells it; or name the register: NAME=%di";
 	if (!w->q->build->debug)
 		return "install its debug information, or name the register: NAME=%di";
 	/* members and indexes: the reason says what would do */
 	if (strncmp(why, "not known here", 14) != 0 && strncmp(why, "optimised away", 14) != 0)
 		return NULL;
 	return "FUNC:LINE where it is known, or $vars for what is there";
+}
+
+/* By the prototype that BTF has. */
+static const char *by_prototype(const struct writing *w, struct rt_datum *ret)
+{
+	const struct rt_answer_build *b = w->q->build;
+	const struct rt_request_argument *a = w->a;
+
+	if (!w->q->place->is_entry || b->request->offset || !w->q->place->function)
+		return "BTF tells arguments at the entry of a function only";
+	return rt_kernel_datum(b->module->kernel, &b->answer->arena, w->q->place->function, a->variable, a->steps,
+			       a->step_count, ret);
 }
 
 static struct rt_error *variable(struct writing *w)
@@ -389,10 +431,12 @@ static struct rt_error *variable(struct writing *w)
 
 	if (m->image->machine != RT_MACHINE_X86_64)
 		return refuse(w, NULL, "variables can be read on x86-64 only");
-	if (q->build->debug)
+	if (has_prototypes(w))
+		why = by_prototype(w, &v);
+	else if (q->build->debug)
 		why = rt_dwarf_datum(q->build->debug, q->place->instance, q->address, w->a->variable, w->a->steps,
 				     w->a->step_count, &v);
-	if (why && !strcmp(why, "there is no such variable"))
+	if (why && (!strcmp(why, "there is no such variable") || !strcmp(why, rt_kernel_no_parameter)))
 		return unknown(w, why);
 	w->q->early |= why == rt_dwarf_no_frame;
 	if (why)
@@ -407,14 +451,23 @@ static struct rt_error *retval(struct writing *w)
 {
 	const struct rt_answer_query *q = w->q;
 	const struct rt_instance *in = q->place->instance;
+	bool by_btf = has_prototypes(w) && q->place->function, nothing = false;
+	const char *why = NULL;
 	struct rt_datum v;
 	char type[32];
 
 	if (!q->build->request->at_return)
 		return refuse(w, "FUNC%return $retval", "there is a return value at the return only");
-	if (!in)
+	if (by_btf && !w->a->type)
+		why = rt_kernel_returns(q->build->module->kernel, &q->build->answer->arena, q->place->function, &v,
+					&nothing);
+	if (why)
+		return refuse(w, "give a type: $retval:s64", "%s", why);
+	if (!in && !(by_btf && !w->a->type))
 		return put(w, w->a->name, "$retval", w->a->type);
-	if (!rt_dwarf_returns(q->build->debug, in, &v))
+	if (in)
+		nothing = !rt_dwarf_returns(q->build->debug, in, &v);
+	if (nothing)
 		return refuse(w, "leave it out", "the function returns nothing (void)");
 	if (v.kind == RT_DATUM_FLOAT || v.kind == RT_DATUM_STRUCT || v.size > 8)
 		return refuse(w, NULL, "%s is not returned in the register that $retval reads", v.type ? v.type : "it");
@@ -449,6 +502,7 @@ static struct rt_error *nth_argument(struct writing *w, char base[48])
 static struct rt_error *fetch_base(struct writing *w, char base[48])
 {
 	const struct rt_request_fetch *f = &w->a->fetch;
+	bool is_kernel = w->q->build->module->kernel;
 	const struct rt_symbol *symbol;
 	int64_t distance;
 
@@ -473,15 +527,21 @@ static struct rt_error *fetch_base(struct writing *w, char base[48])
 	case RT_FETCH_TEXT:
 		return NULL;
 	case RT_FETCH_ADDRESS:
+		if (is_kernel)
+			return refuse(w, "@SYMBOL", "an address of the kernel is another at each boot");
 		snprintf(base, 48, "@0x%" PRIx64, (uint64_t)f->number);
 		return NULL;
 	case RT_FETCH_OFFSET:
+		if (is_kernel)
+			return refuse(w, "@SYMBOL", "a kernel is no file that is mapped");
 		snprintf(base, 48, "@+0x%" PRIx64, (uint64_t)f->number);
 		return NULL;
 	case RT_FETCH_SYMBOL:
 		symbol = w->q->build->module->symtab ? rt_symtab_find(w->q->build->module->symtab, f->name) : NULL;
 		if (!symbol)
 			return refuse(w, "nm FILE", "the file has no symbol %s", f->name);
+		if (is_kernel)
+			return kernel_data(w, symbol->addr.v + (uint64_t)f->number, base);
 		if (!file_distance(w, symbol->addr.v + (uint64_t)f->number, &distance))
 			return refuse(w, NULL, "it lies before the file's code, which the kernel cannot say");
 		snprintf(base, 48, "@+0x%" PRIx64, (uint64_t)distance);
@@ -499,7 +559,9 @@ static struct rt_error *fetch(struct writing *w)
 	rt_sink_init_memory(&text);
 	RT_TRY(fetch_base(w, base));
 	for (unsigned i = f->derefs; i-- > 0;)
-		rt_sink_printf(&text, "%+" PRId64 "(", f->offset[i]);
+		rt_sink_printf(&text, "%c%s%" PRIu64 "(", f->offset[i] < 0 ? '-' : '+',
+			       f->user[i] && w->q->build->module->kernel ? "u" : "",
+			       f->offset[i] < 0 ? -(uint64_t)f->offset[i] : (uint64_t)f->offset[i]);
 	if (f->base == RT_FETCH_TEXT)
 		rt_sink_printf(&text, "\\\"%s\"", f->name);
 	else
@@ -531,11 +593,21 @@ static struct rt_error *several(struct writing *w, bool variables)
 	const struct rt_request_argument *group = w->a;
 	struct rt_error *err = NULL;
 	struct names names = { 0 };
+	const char *why = NULL;
 
-	if (!q->place->instance)
+	if (has_prototypes(w) && !variables && q->place->function)
+		why = rt_kernel_parameters(q->build->module->kernel, q->place->function, keep, &names);
+	else if (has_prototypes(w))
+		why = "BTF knows no local variables";
+	if (why) {
+		rt_vec_deinit(&names.list);
+		return refuse(w, "$params; or a vmlinux with debug information", "%s", why);
+	}
+	if (!q->place->instance && !has_prototypes(w))
 		return refuse(w, "install its debug information, or name registers: NAME=%di",
 			      "there is no debug information about it");
-	rt_dwarf_names(q->build->debug, q->place->instance, q->address, variables, keep, &names);
+	if (q->place->instance)
+		rt_dwarf_names(q->build->debug, q->place->instance, q->address, variables, keep, &names);
 	for (size_t i = 0; i < names.list.len && !err; i++) {
 		struct rt_request_argument one = { .text = names.list.data[i], .variable = names.list.data[i] };
 

@@ -53,9 +53,15 @@ static struct rt_error *not_armable(struct rt_answer_build *b, const struct rt_a
 static struct rt_error *fill_point(struct trial *t, struct rt_elfaddr at, struct rt_answer_point *p)
 {
 	struct rt_answer_build *b = t->b;
+	const struct rt_kernel *kernel = b->module->kernel;
+	const char *why = kernel ? rt_kernel_refuses(kernel, at) : NULL;
 	struct rt_source_line line = { 0 };
 
-	if (!rt_image_offset(b->module->image, at, &p->offset))
+	if (why)
+		return rt_error_new(RT_E_UNSUPPORTED, "%s: %s", rt_answer_where(b, t->place), why);
+	if (kernel)
+		p->offset.v = at.v - kernel->text.v;
+	else if (!rt_image_offset(b->module->image, at, &p->offset))
 		return rt_error_new(RT_E_UNSUPPORTED, "%s: its code is not in the file", rt_answer_where(b, t->place));
 	p->address = at;
 	p->at_return = b->request->at_return;
@@ -79,7 +85,8 @@ static struct rt_error *try_at(struct trial *t, const struct rt_insn *insn, bool
 	q.prologue_end = t->prologue_end;
 	q.below = t->prologue_end.v && t->place->is_entry && insn->addr.v < t->prologue_end.v;
 	b->answer->notes.len = t->notes;
-	if (insn->cost == RT_COST_NEVER)
+	/* of its own instructions the kernel arms more than of a program's */
+	if (insn->cost == RT_COST_NEVER && !b->module->kernel)
 		err = not_armable(b, t->place);
 	if (!err)
 		err = fill_point(t, insn->addr, &p);
@@ -195,6 +202,22 @@ static struct rt_error *at_return(struct trial *t)
 	return try_at(t, &insn, false, &done);
 }
 
+/*
+ * At this very place, of a kernel: its returns are hooked at the entry alone, and without debug information there may
+ * be no code to be read. It looks itself whether an instruction begins there.
+ */
+static struct rt_error *exactly(struct trial *t)
+{
+	const struct rt_insn insn = { .addr = t->place->address };
+	bool done;
+
+	if (t->b->request->at_return && !t->place->is_entry)
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "%s: returns of a function are hooked at its entry",
+						 rt_answer_where(t->b, t->place)),
+				    "FUNC%%return");
+	return try_at(t, &insn, false, &done);
+}
+
 static const char *event_name(struct rt_answer_build *b, const struct rt_answer_place *place)
 {
 	const char *name = place->function ? place->function : "", *last = name;
@@ -245,14 +268,20 @@ static struct rt_error *take(struct trial *t)
 struct rt_error *rt_answer_add(struct rt_answer_build *b, const struct rt_answer_place *place)
 {
 	struct trial t = { .b = b, .place = place, .notes = b->answer->notes.len };
+	bool is_kernel = b->module->kernel;
 	struct rt_elfaddr before, behind;
 	struct rt_error *err;
 
-	RT_TRY(rt_answer_body(b, place->address));
-	if (!rt_body_is_insn(&b->body, place->address, &before, &behind))
-		return not_insn(b, place, before, behind);
-	t.prologue_end = prologue_end(b, place);
-	err = b->request->at_return ? at_return(&t) : walk(&t);
+	if (!is_kernel || b->debug) {
+		RT_TRY(rt_answer_body(b, place->address));
+		if (!rt_body_is_insn(&b->body, place->address, &before, &behind))
+			return not_insn(b, place, before, behind);
+		t.prologue_end = prologue_end(b, place);
+	}
+	if (is_kernel && (!b->debug || b->request->at_return))
+		err = exactly(&t);
+	else
+		err = b->request->at_return ? at_return(&t) : walk(&t);
 	if (!err && t.found) {
 		err = take(&t);
 	} else if (!err && b->module->partial && t.first) {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
 #include "base/vec.h"
+#include "elf/kallsyms.h"
 
 struct symbol {
 	uint64_t start;
@@ -28,54 +28,40 @@ static int by_start(const void *x, const void *y)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
-/* Functions only: t, T, w, W; BPF programs have records of their own. */
-static bool parse(const char *line, size_t len, struct symbol *ret)
+/* The next function: t, T, w, W; BPF programs have records of their own. */
+static bool next_function(struct rt_bytes kallsyms, size_t *pos, struct symbol *ret)
 {
-	const char *end = memchr(line, ' ', len), *name, *tab;
-	size_t left;
+	struct rt_kallsym k;
 
-	if (!end || (size_t)(end - line) + 3 >= len || !rt_parse_u64(line, (size_t)(end - line), 16, &ret->start) ||
-	    !(ret->start >> 63) || !end[1] || !strchr("tTwW", end[1]) || end[2] != ' ')
-		return false;
-	name = end + 3;
-	left = len - (size_t)(name - line);
-	tab = memchr(name, '\t', left);
-	ret->name = name;
-	ret->len = tab ? (size_t)(tab - name) : left;
-	ret->needed = false;
-	return ret->len && ret->len < 512 && !(tab && left >= 5 && !memcmp(name + left - 5, "[bpf]", 5));
+	while (rt_kallsyms_next(kallsyms, pos, &k)) {
+		if (!(k.address >> 63) || !strchr("tTwW", k.type) ||
+		    (k.module_len == 5 && !memcmp(k.module, "[bpf]", 5)))
+			continue;
+		*ret = (struct symbol){ .start = k.address, .name = k.name, .len = k.len };
+		return true;
+	}
+	return false;
 }
 
 uint64_t rt_kernel_address(struct rt_bytes kallsyms, const char *name)
 {
-	const char *at = (const char *)kallsyms.data, *stop = at + kallsyms.size;
-	size_t len = strlen(name);
+	size_t len = strlen(name), pos = 0;
+	struct symbol s;
 
-	while (at < stop) {
-		const char *end = memchr(at, '\n', (size_t)(stop - at));
-		struct symbol s;
-
-		end = end ? end : stop;
-		if (parse(at, (size_t)(end - at), &s) && s.len == len && !memcmp(s.name, name, len))
+	while (next_function(kallsyms, &pos, &s))
+		if (s.len == len && !memcmp(s.name, name, len))
 			return s.start;
-		at = end + 1;
-	}
 	return 0;
 }
 
 static struct rt_error *read_all(struct rt_bytes kallsyms, struct table *t)
 {
-	const char *at = (const char *)kallsyms.data, *stop = at + kallsyms.size;
+	struct symbol s;
+	size_t pos = 0;
 
-	while (at < stop) {
-		const char *end = memchr(at, '\n', (size_t)(stop - at));
-		struct symbol s;
-
-		end = end ? end : stop;
-		if (parse(at, (size_t)(end - at), &s) && !rt_vec_push(&t->symbols, s))
+	while (next_function(kallsyms, &pos, &s))
+		if (!rt_vec_push(&t->symbols, s))
 			return rt_error_nomem();
-		at = end + 1;
-	}
 	if (t->symbols.len)
 		qsort(t->symbols.data, t->symbols.len, sizeof(*t->symbols.data), by_start);
 	return NULL;

@@ -155,11 +155,11 @@ static void export_all(const struct rt_probes *probes)
 
 	for (size_t i = 0; i < probes->entries.len; i++)
 		for (size_t n = 0; n < probes->entries.data[i].lines.len; n++)
-			rt_error_free(rt_remote_add(&remote, probes->entries.data[i].lines.data[n]));
+			rt_error_free(rt_remote_add(&remote, probes->entries.data[i].lines.data[n], NULL));
 	text = lines_of(&remote);
 	rest = copy = strdup(text);
 	while (rest && (line = strsep(&rest, "\n")))
-		if (*line && rt_remote_add(&again, line))
+		if (*line && rt_remote_add(&again, line, NULL))
 			abort();
 	same_text = lines_of(&again);
 	if (strcmp(text, same_text) != 0)

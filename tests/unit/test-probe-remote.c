@@ -30,7 +30,7 @@ static void test_taken(void **state)
 	char *text;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		assert_ok(rt_remote_add(&r, good[i]));
+		assert_ok(rt_remote_add(&r, good[i], NULL));
 	text = lines(&r);
 	assert_string_equal(text, "p:sdt_a/b /x:0x12(0x34) arg1=+8(%di):s32 arg2=%ax\nr:g/e /x:0xAB\n"
 				  "p:g/e2 /x:0x1 a=\\5:u8 b=@+0x10:string\n");
@@ -72,7 +72,7 @@ static void test_refused(void **state)
 	struct rt_remote r = { 0 };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct rt_error *err = rt_remote_add(&r, bad[i]);
+		struct rt_error *err = rt_remote_add(&r, bad[i], NULL);
 
 		if (!err || err->code != RT_E_FORMAT)
 			fail_msg("'%s' was taken", bad[i]);
@@ -103,12 +103,36 @@ static void test_names(void **state)
 	size_t count = sizeof(want) / sizeof(want[0]);
 
 	for (size_t i = 0; i < count; i++) {
-		assert_ok(rt_remote_add(&r, want[i].line));
+		assert_ok(rt_remote_add(&r, want[i].line, NULL));
 		assert_string_equal(r.probes.data[i].event, want[i].event);
 	}
 	/* one place is probed once */
-	assert_ok(rt_remote_add(&r, want[0].line));
+	assert_ok(rt_remote_add(&r, want[0].line, NULL));
 	assert_int_equal(r.probes.len, count);
+	rt_remote_deinit(&r);
+}
+
+static void test_kernel(void **state)
+{
+	static const char *const bad[] = {
+		"p:g/e /x:0x1",   "p:g/e _text",  "p:g/e _text+",  "p:g/e _text+0x1",     "p:g/e _text+1;2",
+		"p:g/e _text+1'", "p:g/e dput+1", "p:g/e _text-1", "p:g/e _text+1 a=1#b", "p:g/e  _text+1",
+	};
+	struct rt_remote r = { .kernel = true };
+	char *text;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct rt_error *err = rt_remote_add(&r, bad[i], "f");
+
+		if (!err || err->code != RT_E_FORMAT)
+			fail_msg("'%s' was taken", bad[i]);
+		rt_error_free(err);
+	}
+	assert_ok(rt_remote_add(&r, "p:probe/dput _text+7212736 n=+36(%di):x32", "dput"));
+	assert_ok(rt_remote_add(&r, "r:probe/dput__return _text+7212736", NULL));
+	text = lines(&r);
+	assert_string_equal(text, "p:probe/dput _text+7212736 n=+36(%di):x32\nr:probe/dput__return _text+7212736\n");
+	free(text);
 	rt_remote_deinit(&r);
 }
 
@@ -118,6 +142,7 @@ int main(void)
 		cmocka_unit_test(test_taken),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_kernel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
