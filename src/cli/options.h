@@ -44,7 +44,8 @@ struct rt_options {
 	size_t switch_bytes; /* both 0: at a signal */
 	uint64_t switch_ns;
 	const char *control;
-	bool no_cache, cache_all; /* which of the mapped files go into the build-id cache: none, all */
+	bool allow_unverified, allow_mismatch; /* use definitions of the build-id cache on other files */
+	bool no_cache, cache_all;              /* which of the mapped files go into the build-id cache: none, all */
 	/* output */
 	enum rt_format format;
 	enum rt_color color;
@@ -111,6 +112,8 @@ enum {
 	RT_OPT_NO_DEMANGLE,
 	RT_OPT_SOURCE_DIR,
 	RT_OPT_EXTERNS,
+	RT_OPT_UNVERIFIED,
+	RT_OPT_MISMATCH,
 };
 
 /* Groups. */

@@ -54,6 +54,9 @@ struct rt_cached_allow {
 /* "", "_unverified", "_mismatch": stands behind the group of an event, wherever it is read. Static text. */
 const char *rt_cached_mark(enum rt_cached_trust trust);
 
+/* What the mark of "GROUP:EVENT" means: a sentence about the event, static text; NULL: it has none. */
+const char *rt_cached_marked(const char *event);
+
 struct rt_cached_match {
 	enum rt_cached_trust trust;
 	struct rt_probes probes; /* of the id that was taken: those that fit, and others */

@@ -13,6 +13,27 @@ const char *rt_cached_mark(enum rt_cached_trust trust)
 	return marks[trust];
 }
 
+const char *rt_cached_marked(const char *event)
+{
+	static const char *const texts[] = {
+		[RT_CACHED_UNVERIFIED] = "its definition was used on a file without build-id (--allow-unverified): it "
+					 "may have hit wrong places",
+		[RT_CACHED_MISMATCH] =
+			"its definition was made for a file with another build-id (--allow-mismatch): it "
+			"may have hit wrong places"
+	};
+	size_t len = strcspn(event, ":");
+
+	for (unsigned i = RT_CACHED_UNVERIFIED; event[len] && i <= RT_CACHED_MISMATCH; i++) {
+		const char *mark = rt_cached_mark((enum rt_cached_trust)i);
+		size_t size = strlen(mark);
+
+		if (len > size && !strncmp(event + len - size, mark, size))
+			return texts[i];
+	}
+	return NULL;
+}
+
 struct search {
 	const struct rt_cache *cache;
 	const struct rt_image *image;

@@ -191,6 +191,45 @@ class Kept(unittest.TestCase):
         shutil.copy(live.program('probed', 'gcc', BUILDS[1][1]), self.program)
         self.assertIn('it was made for', self.ours('add', f'%{self.group}:{self.a}', status=125).stderr)
 
+    def record(self, event, program, *more, status=0):
+        """-> (stderr, {event: samples}, text of the report)"""
+        data = live.temp_path('data')
+        run = live.call('record', '-q', '-N', *more, '-e', event, '-o', data, '--', program, env=self.env)
+        self.assertEqual(run.status, status, str(run))
+        if status:
+            return run.stderr, {}, ''
+        report = json.loads(live.call('report', '-i', data, '--json').stdout)
+        return run.stderr, {e['name']: e['samples'] for e in report['events']}, live.call('report', '-i', data).stdout
+
+    def test_recorded(self):
+        """By name, and as often as the program says that it was there; wherever the file lies, without its being named."""
+        self.add('{g}:{a}=work n', '{g}:{b}=obj_get o->refs')
+        name = f'{self.group}:{self.a}'
+        done = subprocess.run([str(self.program)], capture_output=True, text=True, check=True).stdout.splitlines()
+        times = {word: sum(line.split()[0] == word for line in done) for word in ('work', 'get')}
+        bare = live.temp_path('bare')
+        subprocess.run(['strip', '-o', str(bare), str(self.program)], check=True)
+        for event in (f'%{name}', name, f'%{self.a}', f'%*:{self.a}:u', f'%{name}@{bare}'):
+            self.assertEqual(self.record(event, bare)[1], {name: times['work']}, event)
+        self.assertEqual(self.record(f'%{self.group}:*', self.program)[1],
+                         {name: times['work'], f'{self.group}:{self.b}': times['get']})
+        self.assertIn('no such definition', self.record('%nothing', bare, status=125)[0])
+        self.assertEqual(self.installed(), {})
+
+    def test_recorded_with_a_mark(self):
+        """What was made for another file is used when that was allowed, says so then, and in each report."""
+        self.add('{g}:{a}=work n')
+        # commas end an event's name
+        name, other = f'{self.group}:{self.a}', live.temp_path('other')
+        shutil.copy(live.program('probed', 'gcc', (*BUILDS[0][1], '-Wl,--build-id=0x0102030405060708')), other)
+        for more in ((), ('--allow-unverified',)):
+            self.assertIn('--allow-mismatch', self.record(f'%{name}@{other}', other, *more, status=125)[0])
+        said, counts, text = self.record(f'%{name}@{other}', other, '--allow-mismatch')
+        self.assertIn('warning:', said)
+        self.assertEqual(list(counts), [f'{self.group}_mismatch:{self.a}'])
+        self.assertIn('trust: its definition was made for a file with another build-id', text)
+        self.assertNotIn('trust:', self.record(f'%{name}', self.program)[2])
+
     def test_no_word_for_word_trust(self):
         """A line that somebody wrote there is looked at like any other."""
         self.add('{g}:{a}=work n')
