@@ -121,6 +121,41 @@ struct rt_error *rt_probe_cached_path(struct rt_probe_plan *p, const char **ret)
 	return err;
 }
 
+static struct rt_error *id_of(const struct rt_cache *cache, const struct rt_request *r, uint8_t id[RT_CACHE_ID_MAX],
+			      size_t *ret_size)
+{
+	struct rt_cache_item *items = NULL;
+	struct holders h = { 0 };
+	size_t count = 0;
+	struct rt_error *err = cache ? rt_cache_list(cache, &items, &count) : NULL;
+
+	if (!err)
+		err = find_holders(cache, r, items, count, &h);
+	/* the file itself need not be on this host */
+	if (!err && (!h.count || (h.count > 1 && h.there_count != 1)))
+		err = choose(r, &h, &h.first);
+	if (!err && h.count) {
+		const struct rt_cache_item *item = h.there ?: h.first;
+
+		memcpy(id, item->id, item->id_size);
+		*ret_size = item->id_size;
+	}
+	rt_cache_items_free(items, count);
+	return err;
+}
+
+struct rt_error *rt_probe_cached_id(const struct rt_cache *cache, const char *name, uint8_t id[RT_CACHE_ID_MAX],
+				    size_t *ret_size)
+{
+	struct rt_request r;
+	struct rt_error *err = rt_request_parse(name, &r);
+
+	if (!err)
+		err = id_of(cache, &r, id, ret_size);
+	rt_request_deinit(&r);
+	return err;
+}
+
 /* ---- lines from the cache ---- */
 
 struct addition {

@@ -16,6 +16,10 @@ RT_CHECK struct rt_error *rt_probe_cache_open(bool create, struct rt_cache **ret
  */
 RT_CHECK struct rt_error *rt_probe_cached_path(struct rt_probe_plan *plan, const char **ret);
 
+/* The build-id that a name ("%GROUP:EVENT") is kept for. cache may be NULL. RT_E_NOT_FOUND, RT_E_USAGE for several. */
+RT_CHECK struct rt_error *rt_probe_cached_id(const struct rt_cache *cache, const char *name,
+					     uint8_t id[RT_CACHE_ID_MAX], size_t *ret_size);
+
 /* Adds the lines of the definitions that a request names; errors of rt_cached_match(). */
 RT_CHECK struct rt_error *rt_probe_cached_add(struct rt_probe_plan *plan, const struct rt_probe_options *options,
 					      const struct rt_probe_events *taken, const struct rt_request *request);

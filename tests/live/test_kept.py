@@ -191,6 +191,22 @@ class Kept(unittest.TestCase):
         shutil.copy(live.program('probed', 'gcc', BUILDS[1][1]), self.program)
         self.assertIn('it was made for', self.ours('add', f'%{self.group}:{self.a}', status=125).stderr)
 
+    def test_exported(self):
+        """By name alone, from the cache's file; the host's path is told. Another file's are marked there, too."""
+        self.add('{g}:{a}=work n', '{g}:{b}=direct')
+        name = f'{self.group}:{self.a}'
+        want = self.ours('export', '--lines', self.program, name).stdout
+        self.assertIn(f'p:{self.group}/{self.a} {self.program}:0x', want)
+        other = live.program('probed', 'gcc', (*BUILDS[0][1], '-Wl,--build-id=0x0102030405060708'))
+        self.assertIn('--allow-mismatch', self.ours('export', '--lines', other, f'%{name}', status=125).stderr)
+        run = self.ours('export', '--lines', '--allow-mismatch', other, f'%{name}')
+        self.assertEqual(run.stdout, want.replace(self.group, f'{self.group}_mismatch').replace(str(self.program), str(other)))
+        self.assertIn('warning:', run.stderr)
+        os.unlink(self.program)
+        for word in (f'%{name}', f'%{self.a}'):
+            self.assertEqual(self.ours('export', '--lines', word).stdout, want)
+        self.assertIn('no definition', self.ours('export', '%nothing', status=125).stderr)
+
     def record(self, event, program, *more, status=0):
         """-> (stderr, {event: samples}, text of the report)"""
         data = live.temp_path('data')
