@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/fetch.h"
 #include "cli/probe_cached.h"
 #include "cli/root.h"
 #include "report/words.h"
@@ -62,7 +63,7 @@ static struct rt_error *open_file(const struct rt_options *options, const char *
 				    "a bind mount or hard link without one; a symbolic link does not help");
 	p->fd = rt_take_fd(&fd);
 	RT_TRY(rt_image_open_fd(p->fd, name, &p->image));
-	RT_TRY(rt_image_find_debug(p->image, p->root));
+	RT_TRY(rt_fetch_debug(options, p->root, p->image));
 	RT_TRY(rt_symtab_create(p->image, &p->symtab));
 	RT_TRY(rt_dwarf_create(p->image, &p->dwarf));
 	return rt_decoder_create(p->image->machine, &p->decoder);
