@@ -579,7 +579,7 @@ struct rt_error *rt_markers_began(struct rt_markers *m, uint32_t pid, const stru
 
 bool rt_markers_wanted(const struct rt_markers *m)
 {
-	return m->wanted.len;
+	return m->wanted.len || m->defined.len;
 }
 
 struct rt_error *rt_markers_mapped(struct rt_markers *m, uint32_t pid, const struct rt_maps_line *line)

@@ -31,7 +31,7 @@ bool rt_markers_is_name(const char *text, bool *ret_only);
 RT_CHECK struct rt_error *rt_markers_find(struct rt_markers *markers, const char *text, struct rt_event_list *list,
 					  const char **ret_modifiers);
 
-/* Whether any was asked for (rt_markers_find()). */
+/* Whether any marker was asked for, or any definition found (rt_markers_find(), rt_markers_find_kept()). */
 bool rt_markers_wanted(const struct rt_markers *markers);
 
 /*
