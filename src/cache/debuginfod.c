@@ -121,7 +121,7 @@ static struct rt_error *check(int fd, const char *path, const uint8_t *id, size_
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
 	struct rt_error *err = rt_image_open_fd(fd, path, &image);
 
-	if (!err && !image->build_id_is_hash && image->build_id_size == size && !memcmp(image->build_id, id, size))
+	if (!err && rt_image_is_build(image, id, size))
 		return NULL;
 	if (err && err->code == RT_E_NOMEM)
 		return err;
