@@ -103,12 +103,13 @@ static struct rt_error *refuse(const struct search *s, const char *name, const c
 {
 	struct rt_error *err = rt_error_new(RT_E_BUILD_ID, "%s: %s", name, why);
 
+	if (!mismatch)
+		return rt_error_fix(err,
+				    "link it with -Wl,--build-id; --allow-unverified uses it all the same, if you know "
+				    "that it is the same file");
 	return rt_error_fix(err,
-			    mismatch
-				    ? "resolve it anew: reftrace probe add --cache -x %s ...; --allow-mismatch uses it "
-				      "all the same, which may hit wrong places and break the program"
-				    : "link %s with -Wl,--build-id; --allow-unverified uses it all the same, if you "
-				      "know that it is the same file",
+			    "resolve it anew: reftrace probe add --cache -x %s ...; --allow-mismatch uses it all the "
+			    "same, which may hit wrong places and break the program",
 			    s->path);
 }
 
