@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -48,3 +49,10 @@ const char *rt_basename(const char *path);
 
 /* One unsigned number in text[0, len), base 10 or 16, nothing else around it. false: not one, or too big. */
 bool rt_parse_u64(const char *text, size_t len, unsigned base, uint64_t *ret);
+
+/*
+ * From now on this thread's files are made and looked up with the rights of this user alone, and belong to it; its
+ * other rights stay. Back with geteuid() and getegid(). For root who works in another user's folders, whose links may
+ * lead anywhere.
+ */
+void rt_fs_act_as(uid_t uid, gid_t gid);

@@ -6,6 +6,7 @@
 #include "base/fs.h"
 #include "cli/command.h"
 #include "cli/failure.h"
+#include "cli/fetch.h"
 #include "cli/file.h"
 #include "cli/listing.h"
 #include "cli/options.h"
@@ -189,7 +190,7 @@ static struct rt_error *scan_image(struct scan *s, struct rt_image *image, const
 	const char *missing;
 	struct rt_error *err;
 
-	RT_TRY(rt_image_find_debug(image, s->root_fd));
+	RT_TRY(rt_fetch_debug(s->options, s->root_fd, image));
 	RT_TRY(rt_symtab_create(image, &symtab));
 	RT_TRY(rt_dwarf_create(image, &dwarf));
 	module.symtab = symtab;

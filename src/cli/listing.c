@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "cli/command.h"
 #include "cli/failure.h"
+#include "cli/fetch.h"
 #include "cli/root.h"
 #include "elf/demangle.h"
 #include "report/words.h"
@@ -58,7 +59,7 @@ static struct rt_error *open_image(const struct rt_options *options, struct rt_l
 	if (fstat(fd, &st) == 0)
 		file->mtime = st.st_mtim;
 	RT_TRY(rt_image_open_fd(fd, file->path, &file->image));
-	return rt_image_find_debug(file->image, file->root);
+	return rt_fetch_debug(options, file->root, file->image);
 }
 
 struct rt_error *rt_listing_open(const struct rt_options *options, size_t most, struct rt_listing *ret)
@@ -128,7 +129,7 @@ const char *rt_listing_debug_fix(struct rt_listing *file)
 		return rt_format(
 			&file->arena,
 			"install its debug symbols (Debian: find-dbgsym-packages %s), or put its debug file at "
-			"%s/usr/lib/debug/.build-id/%.2s/%s.debug",
+			"%s/usr/lib/debug/.build-id/%.2s/%s.debug; or fetch it: --debuginfod=URL",
 			file->path, file->options->symfs ?: "", id, id + 2);
 	}
 	if (link)

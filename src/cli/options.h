@@ -44,7 +44,11 @@ struct rt_options {
 	size_t switch_bytes; /* both 0: at a signal */
 	uint64_t switch_ns;
 	const char *control;
-	bool no_cache, cache_all; /* which of the mapped files go into the build-id cache: none, all */
+	bool debuginfod;                       /* ask servers for debug information */
+	const char *debuginfod_urls;           /* NULL: those of the environment */
+	uint64_t debuginfod_timeout_ns;        /* 0 = default */
+	bool allow_unverified, allow_mismatch; /* use definitions of the build-id cache on other files */
+	bool no_cache, cache_all;              /* which of the mapped files go into the build-id cache: none, all */
 	/* output */
 	enum rt_format format;
 	enum rt_color color;
@@ -111,6 +115,10 @@ enum {
 	RT_OPT_NO_DEMANGLE,
 	RT_OPT_SOURCE_DIR,
 	RT_OPT_EXTERNS,
+	RT_OPT_UNVERIFIED,
+	RT_OPT_MISMATCH,
+	RT_OPT_DEBUGINFOD,
+	RT_OPT_DEBUGINFOD_TIMEOUT,
 };
 
 /* Groups. */

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/failure.h"
+#include "cli/probe_cached.h"
 #include "cli/probe_command.h"
 #include "cli/probe_file.h"
 #include "cli/probe_kernel.h"
@@ -12,7 +13,7 @@
 #include "engine/tracefs.h"
 #include "report/words.h"
 
-enum { OPT_PARTIAL = 0x1000, OPT_ALL_PLACES };
+enum { OPT_PARTIAL = 0x1000, OPT_ALL_PLACES, OPT_CACHE, OPT_UNVERIFIED, OPT_MISMATCH };
 
 static const struct argp_option own[] = {
 	{ "exec", 'x', "FILE", 0, "the program or library", 1 },
@@ -23,6 +24,11 @@ static const struct argp_option own[] = {
 	{ "all-places", OPT_ALL_PLACES, NULL, 0, "of a line: each place where code of it begins, not only the first",
 	  1 },
 	{ "quiet", 'q', NULL, 0, "no notes on stderr", 1 },
+	{ "cache", OPT_CACHE, NULL, 0,
+	  "add: keep the definitions in the build-id cache, where perf finds them, too; with -D there alone", 1 },
+	{ "allow-unverified", OPT_UNVERIFIED, NULL, 0,
+	  "use cached definitions on a file without build-id, where nobody can tell whether they fit", 1 },
+	{ "allow-mismatch", OPT_MISMATCH, NULL, 0, "use cached definitions on a file with another build-id", 1 },
 	{ 0 },
 };
 
@@ -49,6 +55,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_ALL_PLACES:
 		options->all_places = true;
 		return 0;
+	case OPT_CACHE:
+		options->cache = true;
+		return 0;
+	case OPT_UNVERIFIED:
+		options->allow.unverified = true;
+		return 0;
+	case OPT_MISMATCH:
+		options->allow.mismatch = true;
+		return 0;
 	case OPT_PARTIAL:
 		options->partial = true;
 		return 0;
@@ -61,10 +76,11 @@ const struct argp rt_probe_add_options = { own, parse };
 static const struct argp_child children[] = {
 	{ &rt_probe_add_options }, { &rt_probe_kernel_argp }, { &rt_root_argp }, { &rt_common_argp }, { 0 }
 };
-static const struct argp add_argp = { NULL, rt_parse_operands,
-				      "show|add -x FILE DEFINITION...\nshow -k VMLINUX DEFINITION...",
-				      "Resolves probe definitions of perf's kind exactly, and defines their events.",
-				      children };
+static const struct argp add_argp = {
+	NULL, rt_parse_operands,
+	"show|add -x FILE DEFINITION...\nshow|add [-x FILE] %[GROUP:]EVENT...\nshow -k VMLINUX DEFINITION...",
+	"Resolves probe definitions of perf's kind exactly, and defines their events.", children
+};
 
 static struct rt_error *print(const struct rt_probe_plan *plan)
 {
@@ -116,6 +132,11 @@ static struct rt_error *define(const struct rt_probe_plan *plan, int tracefs)
 
 	for (; done < plan->lines.len && !err; done++)
 		err = rt_probe_events_define(tracefs, plan->lines.data[done].text);
+	/* what failed is none of them; a file that was replaced is behind the last */
+	if (!err) {
+		err = rt_probe_plan_check(plan);
+		done++;
+	}
 	if (!err)
 		return NULL;
 	for (size_t i = 0; i + 1 < done; i++)
@@ -132,7 +153,10 @@ static struct rt_error *work(const struct rt_probe_options *options, bool add, s
 	struct rt_error *err;
 	bool defines = add && !options->definition && !options->dry_run;
 
-	*plan = (struct rt_probe_plan){ .root = AT_FDCWD };
+	*plan = (struct rt_probe_plan){ .root = AT_FDCWD, .fd = -1 };
+	if (options->cache && !add)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe show keeps nothing: --cache is an option of add"),
+				    "reftrace probe add --cache -D, which leaves the kernel alone");
 	if (defines && (options->common.symfs || options->common.list.target_ns))
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe add: the kernel opens the file below its own root"),
 				    "reftrace probe show, and hand its lines over there");
@@ -154,6 +178,8 @@ static struct rt_error *work(const struct rt_probe_options *options, bool add, s
 		rt_probe_plan_notes(plan, &options->common);
 	if (!err && defines)
 		err = define(plan, tracefs);
+	if (!err && options->cache && !options->dry_run)
+		err = rt_probe_cached_keep(plan);
 	rt_probe_events_deinit(&taken);
 	if (err)
 		return err;

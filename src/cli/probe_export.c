@@ -11,6 +11,7 @@
 #include "cli/failure.h"
 #include "cli/file.h"
 #include "cli/options.h"
+#include "cli/probe_cached.h"
 #include "cli/probe_command.h"
 #include "cli/probe_kernel.h"
 #include "engine/marker_counter.h"
@@ -19,7 +20,7 @@
 #include "probe/remote.h"
 #include "report/words.h"
 
-enum { OPT_LINES = 0x1000, OPT_AT };
+enum { OPT_LINES = 0x1000, OPT_AT, OPT_UNVERIFIED, OPT_MISMATCH };
 
 struct export_options {
 	struct rt_probe_options probe; /* first: argp hands it on */
@@ -44,18 +45,29 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->lines = true;
 	else if (key == 'q')
 		options->probe.common.quiet = true;
+	else if (key == OPT_UNVERIFIED)
+		options->probe.allow.unverified = true;
+	else if (key == OPT_MISMATCH)
+		options->probe.allow.mismatch = true;
 	else
 		return ARGP_ERR_UNKNOWN;
 	return 0;
 }
 
 const struct argp rt_probe_export_options = { own, parse };
+/* The help of all commands has the same two from show and add. */
+static const struct argp_option guru[] = {
+	{ "allow-unverified", OPT_UNVERIFIED, NULL, 0, "use cached definitions on a file without build-id", 1 },
+	{ "allow-mismatch", OPT_MISMATCH, NULL, 0, "use cached definitions on a file with another build-id", 1 },
+	{ 0 },
+};
+static const struct argp guru_argp = { guru, parse };
 static const struct argp_child children[] = {
-	{ &rt_probe_export_options }, { &rt_probe_kernel_argp }, { &rt_common_argp }, { 0 }
+	{ &rt_probe_export_options }, { &guru_argp }, { &rt_probe_kernel_argp }, { &rt_common_argp }, { 0 }
 };
 static const struct argp export_argp = {
 	NULL, rt_parse_operands,
-	"export FILE|BUILD-ID [GROUP:EVENT...]\n"
+	"export FILE|BUILD-ID [GROUP:EVENT...]\nexport %[GROUP:]EVENT...\n"
 	"export -k VMLINUX [--kallsyms=FILE] DEFINITION...\nexport --kernel DEFINITION...",
 	"Prints a shell script that probes a file, or the kernel, on a host without "
 	"reftrace, for | ssh HOST sh: the file's SDT markers and what the build-id "
@@ -65,6 +77,7 @@ static const struct argp export_argp = {
 
 struct job {
 	const struct export_options *options;
+	size_t first;           /* operand that is a name: the file may be told by it */
 	struct rt_cache *cache; /* NULL: there is none */
 	struct rt_image *image;
 	char *path; /* on the host */
@@ -129,6 +142,31 @@ static struct rt_error *open_file(struct job *j, const char *name)
 	return rt_image_open_fd(fd, name, &j->image);
 }
 
+/* The file that the cache knows a definition of. */
+static struct rt_error *open_named(struct job *j)
+{
+	const char *name = j->options->probe.common.operands.data[0];
+	char text[2 * RT_CACHE_ID_MAX + 1];
+	uint8_t id[RT_CACHE_ID_MAX];
+	size_t size = 0;
+
+	RT_TRY(rt_probe_cached_id(j->cache, name, id, &size));
+	return rt_error_wrap(open_cached(j, rt_build_id_text(id, size, text), id, size), "%s", name);
+}
+
+static const char *without_mark(const char *name)
+{
+	return name + (*name == '%');
+}
+
+/* "%EVENT" is that of any group. */
+static bool is_named(const char *name, const char *event)
+{
+	bool any = *name == '%' && !strchr(name, ':');
+
+	return !fnmatch(without_mark(name), any ? strchr(event, ':') + 1 : event, 0);
+}
+
 /* "GROUP/EVENT" of a line is asked for. */
 static bool is_wanted(struct job *j, const char *line)
 {
@@ -140,14 +178,14 @@ static bool is_wanted(struct job *j, const char *line)
 		return false;
 	*slash = ':';
 	j->offered++;
-	if (count > 1) {
-		j->near.wanted = j->options->probe.common.operands.data[1];
+	if (count > j->first) {
+		j->near.wanted = without_mark(j->options->probe.common.operands.data[j->first]);
 		rt_near_offer(&j->near, event);
 	}
-	for (size_t i = 1; i < count; i++)
-		if (!fnmatch(j->options->probe.common.operands.data[i], event, 0))
+	for (size_t i = j->first; i < count; i++)
+		if (is_named(j->options->probe.common.operands.data[i], event))
 			return true;
-	return count == 1;
+	return count == j->first;
 }
 
 static void say_dropped(void *arg, unsigned n, const struct rt_operand *operand, const char *why)
@@ -234,6 +272,58 @@ static struct rt_error *add_cached(struct job *j)
 	return err;
 }
 
+/* One line, for a file that it was not made for. */
+static struct rt_error *add_other(struct job *j, const char *line, const char *name, const char *mark)
+{
+	const char *slash = strchr(line, '/'), *event;
+	size_t len = strcspn(line, " ");
+
+	if (!slash || len < 3 || slash > line + len)
+		return NULL;
+	event = rt_format(&j->arena, "%.*s:%.*s", (int)(slash - line - 2), line + 2, (int)(line + len - slash - 1),
+			  slash + 1);
+	if (!is_named(name, event))
+		return NULL;
+	return rt_remote_add(&j->remote, rt_format(&j->arena, "%.*s%s%s", (int)(slash - line), line, mark, slash),
+			     NULL);
+}
+
+/* Names that begin with % and are not the file's: of another file, as far as that is allowed. */
+static struct rt_error *add_others(struct job *j)
+{
+	for (size_t i = j->first; j->cache && i < j->options->probe.common.operands.len; i++) {
+		const char *name = j->options->probe.common.operands.data[i];
+		struct rt_cached_match match;
+		struct rt_request r;
+		struct rt_error *err;
+
+		if (*name != '%')
+			continue;
+		err = rt_request_parse(name, &r);
+		if (!err)
+			err = rt_cached_match(j->cache, j->image, j->path, r.provider, r.function,
+					      &j->options->probe.allow, &match);
+		else
+			match = (struct rt_cached_match){ RT_CACHED_SAME };
+		if (!err && match.why)
+			fprintf(stderr, "reftrace: warning: '%s' may hit wrong places: %s; its events are marked %s\n",
+				rt_clean(&j->arena, name), rt_clean(&j->arena, match.why), rt_cached_mark(match.trust));
+		for (size_t k = 0; !err && match.why && k < match.probes.entries.len; k++) {
+			const struct rt_probes_entry *e = &match.probes.entries.data[k];
+
+			for (size_t n = 0; !err && n < e->lines.len; n++)
+				err = add_other(j, e->lines.data[n], name, rt_cached_mark(match.trust));
+		}
+		rt_cached_match_deinit(&match);
+		rt_request_deinit(&r);
+		/* a marker of the file need not be in the cache */
+		if (err && err->code == RT_E_NOT_FOUND && j->remote.probes.len)
+			rt_error_free(rt_take(err));
+		RT_TRY(err);
+	}
+	return NULL;
+}
+
 static struct rt_error *nothing(const struct job *j)
 {
 	const char *file = j->options->probe.common.operands.data[0];
@@ -311,9 +401,11 @@ static struct rt_error *act(struct job *j)
 		return err;
 	/* without a home there is no cache, and the file still has its markers */
 	rt_error_free(err);
-	RT_TRY(open_file(j, j->options->probe.common.operands.data[0]));
+	j->first = *j->options->probe.common.operands.data[0] != '%';
+	RT_TRY(j->first ? open_file(j, j->options->probe.common.operands.data[0]) : open_named(j));
 	RT_TRY(add_markers(j));
 	RT_TRY(add_cached(j));
+	RT_TRY(add_others(j));
 	return j->remote.probes.len ? write_out(j->options, &j->remote, j->image, j->options->at ?: j->path)
 				    : nothing(j);
 }

@@ -4,7 +4,10 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "cli/fetch.h"
+#include "cli/probe_cached.h"
 #include "cli/probe_kernel.h"
 #include "cli/root.h"
 #include "report/words.h"
@@ -60,15 +63,15 @@ static struct rt_error *open_file(const struct rt_options *options, const char *
 	if (strpbrk(p->path, " \t\n\\\""))
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "the kernel takes no blank in a path: %s", p->path),
 				    "a bind mount or hard link without one; a symbolic link does not help");
-	RT_TRY(rt_image_open_fd(fd, name, &p->image));
-	RT_TRY(rt_image_find_debug(p->image, p->root));
+	p->fd = rt_take_fd(&fd);
+	RT_TRY(rt_image_open_fd(p->fd, name, &p->image));
+	RT_TRY(rt_fetch_debug(options, p->root, p->image));
 	RT_TRY(rt_symtab_create(p->image, &p->symtab));
 	RT_TRY(rt_dwarf_create(p->image, &p->dwarf));
 	return rt_decoder_create(p->image->machine, &p->decoder);
 }
 
-/* "probe_libc" of /usr/lib/libc.so.6, as perf has it */
-static const char *file_group(struct rt_probe_plan *p)
+const char *rt_probe_plan_group(struct rt_probe_plan *p)
 {
 	const char *base = p->path ? rt_basename(p->path) : "";
 	char text[RT_REQUEST_NAME_MAX + 1] = "probe_";
@@ -92,14 +95,13 @@ static bool is_taken(const struct rt_probe_plan *p, const struct rt_probe_events
 }
 
 /* Names clash within a group only. */
-static struct rt_error *name_event(struct rt_probe_plan *p, const struct rt_probe_events *taken,
-				   const struct rt_request *r, bool force, const char *group, const char *wanted,
-				   const char **ret)
+struct rt_error *rt_probe_plan_name(struct rt_probe_plan *p, const struct rt_probe_events *taken, bool told, bool force,
+				    const char *group, const char *wanted, const char **ret)
 {
 	*ret = wanted;
 	if (!is_taken(p, taken, group, wanted))
 		return NULL;
-	if (r->event && !force && taken && rt_probe_events_has(taken, group, wanted))
+	if (told && !force && taken && rt_probe_events_has(taken, group, wanted))
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "there is an event %s:%s already", group, wanted),
 				    "reftrace probe del %s:%s; or --force, which puts a number behind the name", group,
 				    wanted);
@@ -121,11 +123,11 @@ static struct rt_error *add_lines(struct rt_probe_plan *p, const struct rt_probe
 
 	for (size_t i = 0; i < answer->points.len; i++) {
 		const struct rt_answer_point *point = &answer->points.data[i];
-		struct rt_probe_line line = { .point = point, .first = true };
+		struct rt_probe_line line = { .point = point, .first = true, .request = (size_t)(r - p->requests) };
 		struct rt_sink text;
 		struct rt_error *err;
 
-		line.group = r->group ? r->group : point->group ? point->group : file_group(p);
+		line.group = r->group ? r->group : point->group ? point->group : rt_probe_plan_group(p);
 		for (size_t k = first; k < p->lines.len && !line.event; k++) {
 			const struct rt_answer_point *other = p->lines.data[k].point;
 
@@ -135,7 +137,8 @@ static struct rt_error *add_lines(struct rt_probe_plan *p, const struct rt_probe
 			}
 		}
 		if (!line.event)
-			RT_TRY(name_event(p, taken, r, force, line.group, point->event, &line.event));
+			RT_TRY(rt_probe_plan_name(p, taken, r->event != NULL, force, line.group, point->event,
+						  &line.event));
 		rt_sink_init_memory(&text);
 		rt_answer_write(point, line.group, line.event, p->path, &text);
 		err = rt_sink_end(&text);
@@ -152,13 +155,53 @@ static struct rt_error *add_lines(struct rt_probe_plan *p, const struct rt_probe
 	return NULL;
 }
 
+struct rt_answer_module rt_probe_plan_module(struct rt_probe_plan *p, const struct rt_probe_options *options)
+{
+	return (struct rt_answer_module){ .image = p->image,
+					  .symtab = p->symtab,
+					  .dwarf = p->dwarf,
+					  .decoder = p->decoder,
+					  .kernel = p->is_kernel ? &p->kernel : NULL,
+					  .path = p->path,
+					  .source = source,
+					  .source_arg = p,
+					  .partial = options->partial,
+					  .all_places = options->all_places,
+					  .returns_anyway = options->force };
+}
+
+/* The cache is asked for what is named so, and for what the file does not tell any more. */
+static struct rt_error *resolve(struct rt_probe_plan *p, const struct rt_probe_options *options,
+				const struct rt_probe_events *taken, const struct rt_answer_module *module, size_t i)
+{
+	const struct rt_request *r = &p->requests[i];
+	struct rt_error *err = rt_answer_request(r, module, &p->answers[i]);
+	bool found;
+
+	if (!err)
+		return add_lines(p, taken, r, &p->answers[i], options->force);
+	if (err->code == RT_E_NOMEM)
+		return err;
+	if (r->cached && err->code == RT_E_NOT_FOUND) {
+		rt_error_free(err);
+		return rt_probe_cached_add(p, options, taken, r);
+	}
+	if (rt_dwarf_present(p->dwarf))
+		return err;
+	rt_error_free(rt_probe_cached_instead(p, options, taken, r, &found));
+	if (found)
+		rt_error_free(rt_take(err));
+	return err;
+}
+
 struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options, const struct rt_probe_events *taken,
 				    struct rt_probe_plan *ret)
 {
 	size_t count = options->common.operands.len;
 	struct rt_answer_module module;
+	const char *path;
 
-	*ret = (struct rt_probe_plan){ .root = AT_FDCWD };
+	*ret = (struct rt_probe_plan){ .root = AT_FDCWD, .fd = -1 };
 	if (!count)
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: a definition is needed: 'FUNC ARG...'"),
 				    "man reftrace-probe");
@@ -169,25 +212,17 @@ struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options, cons
 	/* what is wrong with the words themselves comes first */
 	for (; ret->count < count; ret->count++)
 		RT_TRY(rt_request_parse(options->common.operands.data[ret->count], &ret->requests[ret->count]));
-	if (rt_probe_of_kernel(options))
+	if (rt_probe_of_kernel(options)) {
 		RT_TRY(rt_probe_kernel_open(options, ret));
-	else
-		RT_TRY(open_file(&options->common, options->file, ret));
-	module = (struct rt_answer_module){ .image = ret->image,
-					    .symtab = ret->symtab,
-					    .dwarf = ret->dwarf,
-					    .decoder = ret->decoder,
-					    .kernel = ret->is_kernel ? &ret->kernel : NULL,
-					    .path = ret->path,
-					    .source = source,
-					    .source_arg = ret,
-					    .partial = options->partial,
-					    .all_places = options->all_places,
-					    .returns_anyway = options->force };
-	for (size_t i = 0; i < count; i++) {
-		RT_TRY(rt_answer_request(&ret->requests[i], &module, &ret->answers[i]));
-		RT_TRY(add_lines(ret, taken, &ret->requests[i], &ret->answers[i], options->force));
+	} else {
+		path = options->file;
+		if (!path)
+			RT_TRY(rt_probe_cached_path(ret, &path));
+		RT_TRY(open_file(&options->common, path, ret));
 	}
+	module = rt_probe_plan_module(ret, options);
+	for (size_t i = 0; i < count; i++)
+		RT_TRY(resolve(ret, options, taken, &module, i));
 	return NULL;
 }
 
@@ -198,6 +233,9 @@ void rt_probe_plan_deinit(struct rt_probe_plan *p)
 		rt_request_deinit(&p->requests[i]);
 	for (size_t i = 0; p->answers && i < p->count; i++)
 		rt_answer_deinit(&p->answers[i]);
+	rt_cache_close(p->cache);
+	if (p->fd >= 0)
+		close(p->fd);
 	for (size_t i = 0; i < p->sources.len; i++)
 		free(p->sources.data[i]);
 	rt_vec_deinit(&p->sources);
@@ -206,6 +244,7 @@ void rt_probe_plan_deinit(struct rt_probe_plan *p)
 	free(p->path);
 	rt_vec_deinit(&p->lines);
 	rt_vec_deinit(&p->notes);
+	rt_vec_deinit(&p->warnings);
 	rt_decoder_destroy(p->decoder);
 	rt_dwarf_destroy(p->dwarf);
 	rt_symtab_destroy(p->symtab);
@@ -220,4 +259,18 @@ void rt_probe_plan_notes(const struct rt_probe_plan *plan, const struct rt_optio
 {
 	for (size_t i = 0; i < plan->notes.len && !options->quiet; i++)
 		fprintf(stderr, "reftrace: %s\n", plan->notes.data[i]);
+	for (size_t i = 0; i < plan->warnings.len; i++)
+		fprintf(stderr, "reftrace: warning: %s\n", plan->warnings.data[i]);
+}
+
+struct rt_error *rt_probe_plan_check(const struct rt_probe_plan *plan)
+{
+	struct stat looked_at, there;
+
+	if (!fstat(plan->fd, &looked_at) && !stat(plan->path, &there) && looked_at.st_dev == there.st_dev &&
+	    looked_at.st_ino == there.st_ino)
+		return NULL;
+	return rt_error_fix(
+		rt_error_new(RT_E_BUILD_ID, "%s was replaced meanwhile: its probes are removed again", plan->path),
+		"do it once more: they are resolved in the file that is there now");
 }

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "engine/probe_events.h"
 #include "probe/answer.h"
+#include "probe/cached.h"
 
 /* The options of `probe show`, `add` and `export`. */
 struct rt_probe_options {
@@ -13,19 +14,24 @@ struct rt_probe_options {
 	const char *vmlinux, *kallsyms, *notes;
 	bool running; /* --kernel: the one that runs here */
 	bool dry_run, definition, force, partial, all_places;
+	bool cache; /* --cache */
+	struct rt_cached_allow allow;
 };
 
 /* One line of uprobe_events, or of kprobe_events. Strings belong to the plan. */
 struct rt_probe_line {
 	const char *text, *group, *event;
-	bool first; /* of its event */
-	const struct rt_answer_point *point;
+	const char *wanted;                  /* what the cache calls the event; NULL: it is not from there */
+	bool first;                          /* of its event */
+	const struct rt_answer_point *point; /* NULL: it is from the build-id cache */
+	size_t request;                      /* index */
 };
 
 struct rt_probe_plan {
 	struct rt_arena arena;
 	RT_VEC(struct rt_probe_line) lines;
-	RT_VEC(const char *) notes; /* one sentence each, clean */
+	RT_VEC(const char *) notes;    /* one sentence each, clean */
+	RT_VEC(const char *) warnings; /* the same; said even to those who want none */
 	/* what the strings come from */
 	struct rt_image *image;
 	struct rt_symtab *symtab;
@@ -37,6 +43,8 @@ struct rt_probe_plan {
 	struct rt_answer *answers;
 	struct rt_request *requests;
 	size_t count;
+	struct rt_cache *cache; /* NULL: not needed yet, or there is none */
+	int fd;                 /* of the file */
 	char *path;             /* as the kernel shall open it; with another root, as it is called there */
 	int root;               /* AT_FDCWD, or what stands for / */
 	RT_VEC(char *) sources; /* name, text, ... */
@@ -51,5 +59,19 @@ RT_CHECK struct rt_error *rt_probe_plan_make(const struct rt_probe_options *opti
 					     const struct rt_probe_events *taken, struct rt_probe_plan *ret);
 void rt_probe_plan_deinit(struct rt_probe_plan *plan);
 
-/* Prints the notes on stderr, unless quiet. */
+/*
+ * A name for an event that no other has, in *ret: wanted, or with a number behind it. told: the user named it, and
+ * without force it is RT_E_USAGE when the kernel has it.
+ */
+RT_CHECK struct rt_error *rt_probe_plan_name(struct rt_probe_plan *plan, const struct rt_probe_events *taken, bool told,
+					     bool force, const char *group, const char *wanted, const char **ret);
+/* "probe_libc" of /usr/lib/libc.so.6, as perf has it. */
+const char *rt_probe_plan_group(struct rt_probe_plan *plan);
+/* What the answers to requests are found in. Valid as long as the plan. */
+struct rt_answer_module rt_probe_plan_module(struct rt_probe_plan *plan, const struct rt_probe_options *options);
+
+/* Does the plan's path still lead to the file that was looked at? RT_E_BUILD_ID. */
+RT_CHECK struct rt_error *rt_probe_plan_check(const struct rt_probe_plan *plan);
+
+/* Prints the notes on stderr, unless quiet, and the warnings. */
 void rt_probe_plan_notes(const struct rt_probe_plan *plan, const struct rt_options *options);

@@ -8,6 +8,7 @@
 #include "cli/failure.h"
 #include "cli/options.h"
 #include "cli/probe_command.h"
+#include "cli/probe_kept.h"
 #include "dwarf/dwarf.h"
 #include "elf/symtab.h"
 #include "engine/probe_events.h"
@@ -16,25 +17,26 @@
 #include "report/json_writer.h"
 #include "report/words.h"
 
-struct list_options {
-	struct rt_options common; /* first: argp hands it on */
-	bool dry_run;
-};
+enum { OPT_CACHE = 0x1000 };
 
 static const struct argp_option own[] = {
 	{ "json", RT_OPT_JSON, NULL, 0, "list: print JSON", 1 },
+	{ "cache", OPT_CACHE, NULL, 0, "the definitions of the build-id cache instead", 1 },
 	{ "dry-run", 'n', NULL, 0, "del: say what would go, remove nothing", 1 },
 	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct list_options *options = state->input;
+	struct rt_probe_list_options *options = state->input;
 
 	(void)arg;
 	switch (key) {
 	case RT_OPT_JSON:
 		options->common.format = RT_FORMAT_JSON;
+		return 0;
+	case OPT_CACHE:
+		options->cache = true;
 		return 0;
 	case 'n':
 		options->dry_run = true;
@@ -47,9 +49,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 const struct argp rt_probe_list_options = { own, parse };
 static const struct argp_child children[] = { { &rt_probe_list_options }, { &rt_common_argp }, { 0 } };
 static const struct argp list_argp = {
-	NULL, rt_parse_operands, "list [GLOB...]\ndel GLOB...",
-	"Lists and removes the uprobe events that tracefs keeps. GLOB: [GROUP:]EVENT with * "
-	"and ?.",
+	NULL, rt_parse_operands, "list [--cache] [GLOB...]\ndel [--cache] GLOB...",
+	"Lists and removes the uprobe events that tracefs keeps, or the definitions of the build-id cache. GLOB: "
+	"[GROUP:]EVENT with * and ?.",
 	children
 };
 
@@ -62,7 +64,7 @@ struct file {
 };
 
 struct listing {
-	const struct list_options *options;
+	const struct rt_probe_list_options *options;
 	struct rt_probe_events events;
 	struct rt_sink out;
 	struct rt_json json;
@@ -253,7 +255,7 @@ static struct rt_error *del(struct listing *l)
 	return err;
 }
 
-static struct rt_error *work(const struct list_options *options, struct rt_error *(*act)(struct listing *l))
+static struct rt_error *work(const struct rt_probe_list_options *options, struct rt_error *(*act)(struct listing *l))
 {
 	struct listing l = { .options = options, .tracefs = -1 };
 	struct rt_error *err = rt_tracefs_open(AT_FDCWD, false, &l.tracefs), *ended;
@@ -283,16 +285,17 @@ static struct rt_error *work(const struct list_options *options, struct rt_error
 	return ended;
 }
 
-static int run(int argc, char **argv, struct rt_error *(*act)(struct listing *l))
+static int run(int argc, char **argv, struct rt_error *(*act)(struct listing *l),
+	       struct rt_error *(*of_cache)(const struct rt_probe_list_options *options))
 {
-	struct list_options options = { .dry_run = false };
+	struct rt_probe_list_options options = { .dry_run = false };
 	struct rt_error *err = rt_options_parse(&list_argp, argc, argv, &options.common);
 	int status = RT_EXIT_OK;
 
 	if (!err && options.common.help)
 		rt_options_help(&list_argp, "probe", stdout);
 	else if (!err)
-		err = work(&options, act);
+		err = options.cache ? of_cache(&options) : work(&options, act);
 	if (err)
 		status = rt_failure(err);
 	rt_options_deinit(&options.common);
@@ -301,10 +304,10 @@ static int run(int argc, char **argv, struct rt_error *(*act)(struct listing *l)
 
 int rt_probe_list(int argc, char **argv)
 {
-	return run(argc, argv, list);
+	return run(argc, argv, list, rt_probe_kept_list);
 }
 
 int rt_probe_del(int argc, char **argv)
 {
-	return run(argc, argv, del);
+	return run(argc, argv, del, rt_probe_kept_del);
 }

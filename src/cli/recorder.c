@@ -251,6 +251,7 @@ static struct rt_error *marker_target(struct rt_recorder *r)
 		.pid_count = o->pids.len,
 		.every_process = o->all_cpus,
 		.cache_root = r->cache_root,
+		.allow = { .unverified = o->allow_unverified, .mismatch = o->allow_mismatch },
 	};
 	return NULL;
 }
@@ -279,6 +280,8 @@ static struct rt_error *open_sampler(struct rt_recorder *r)
 	RT_TRY(rt_sampler_open(&sampler, &r->sampler));
 	if (rt_sampler_note(r->sampler) && !o->quiet)
 		fprintf(stderr, "reftrace: %s\n", rt_sampler_note(r->sampler));
+	if (rt_sampler_warning(r->sampler))
+		fprintf(stderr, "reftrace: warning: %s\n", rt_sampler_warning(r->sampler));
 	RT_TRY(rt_recorder_add(r, rt_sampler_source(r->sampler)));
 	RT_TRY(rt_bpf_source_create(o->all_cpus, &r->bpf));
 	RT_TRY(rt_recorder_add(r, rt_bpf_source_side(r->bpf)));

@@ -12,6 +12,10 @@ static const struct argp_option own[] = {
 	{ "symfs", RT_OPT_SYMFS, "DIR", 0,
 	  "DIR stands for /: files, their debug files and sources are looked up below it", 2 },
 	{ "target-ns", RT_OPT_TARGET_NS, "PID", 0, "the same, with the root that process PID sees (a container's)", 2 },
+	{ "debuginfod", RT_OPT_DEBUGINFOD, "URL", OPTION_ARG_OPTIONAL,
+	  "fetch debug information that is not here from a debuginfod server (default: $DEBUGINFOD_URLS)", 2 },
+	{ "debuginfod-timeout", RT_OPT_DEBUGINFOD_TIMEOUT, "TIME", 0,
+	  "give it up when no byte comes for TIME (default 30s)", 2 },
 	{ 0 },
 };
 
@@ -24,6 +28,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case RT_OPT_SYMFS:
 		options->symfs = arg;
 		return 0;
+	case RT_OPT_DEBUGINFOD:
+		options->debuginfod = true;
+		options->debuginfod_urls = arg;
+		return 0;
+	case RT_OPT_DEBUGINFOD_TIMEOUT:
+		return rt_option_fault(options, rt_parse_duration(arg, &options->debuginfod_timeout_ns));
 	case RT_OPT_TARGET_NS:
 		if (!rt_parse_u64(arg, strlen(arg), 10, &pid) || !pid || pid > INT32_MAX)
 			return rt_option_fault(options,

@@ -10,64 +10,15 @@
 #include "base/fs.h"
 #include "base/intern.h"
 #include "base/sink.h"
-#include "engine/event_name_priv.h"
 #include "engine/mapped.h"
 #include "engine/marker_counter.h"
-#include "engine/markers.h"
-#include "engine/tracefs.h"
-#include "engine/tracefs_own.h"
-#include "insn/insn.h"
+#include "engine/markers_priv.h"
 #include "probe/definition.h"
 #include "probe/near.h"
 
 enum { NOTES_MAX = 6, CLOSE_MS = 2000, TRIES_MAX = 50 };
 
-/* What -e asked for; strings owned. */
-struct wanted {
-	char *provider, *name; /* globs */
-	char *file;            /* NULL: any */
-	char *modifiers;       /* NULL: none */
-	uint32_t strings;
-};
-
-/* An event in our group of tracefs: "mNUMBER". */
-struct defined {
-	unsigned number;
-	size_t wanted;         /* index */
-	char *provider, *name; /* owned */
-};
-
-/* A counter that the kernel raises in the wrong place, in every process that maps the file from now on. */
-struct skewed {
-	size_t file, marker; /* indexes */
-	dev_t dev;
-	ino_t ino;
-};
-
-/* One of them that waits to be put right. */
-struct pending {
-	uint32_t pid;
-	size_t skewed; /* index */
-	uint64_t bias;
-	unsigned tries;
-};
-
-struct rt_markers {
-	struct rt_marker_target target;
-	struct rt_marker_files files;
-	bool looked;
-	int tracefs, tracefs_errno;
-	char group[RT_TRACEFS_GROUP_MAX];
-	RT_VEC(struct wanted) wanted;
-	RT_VEC(struct defined) defined;
-	RT_VEC(struct skewed) skewed;
-	RT_VEC(struct pending) pending;
-	struct rt_sink note, missed, fix;
-	size_t notes, late;
-	struct rt_decoder *decoder;
-};
-
-static void wanted_deinit(struct wanted *w)
+static void wanted_deinit(struct rt_wanted_marker *w)
 {
 	free(w->provider);
 	free(w->name);
@@ -88,6 +39,7 @@ struct rt_error *rt_markers_create(const struct rt_marker_target *target, int tr
 	rt_sink_init_memory(&m->note);
 	rt_sink_init_memory(&m->missed);
 	rt_sink_init_memory(&m->fix);
+	rt_sink_init_memory(&m->warning);
 	*ret = m;
 	return NULL;
 }
@@ -106,7 +58,7 @@ void rt_markers_destroy(struct rt_markers *m)
 {
 	for (size_t i = 0; i < m->defined.len; i++) {
 		undefine(m, m->defined.data[i].number);
-		free(m->defined.data[i].provider);
+		free(m->defined.data[i].group);
 		free(m->defined.data[i].name);
 	}
 	rt_vec_deinit(&m->defined);
@@ -119,6 +71,7 @@ void rt_markers_destroy(struct rt_markers *m)
 	rt_sink_deinit(&m->note);
 	rt_sink_deinit(&m->missed);
 	rt_sink_deinit(&m->fix);
+	rt_sink_deinit(&m->warning);
 	rt_decoder_destroyp(&m->decoder);
 	free(m);
 }
@@ -158,7 +111,7 @@ static struct rt_error *parse_strings(const char *text, const char *list, uint32
 }
 
 /* "PROVIDER:NAME[:string=...|:MODIFIERS][@FILE]" */
-static struct rt_error *parse(const char *text, struct wanted *ret)
+static struct rt_error *parse(const char *text, struct rt_wanted_marker *ret)
 {
 	bool only;
 	const char *rest = behind_prefix(text, &only), *at = strchr(rest, '@');
@@ -233,20 +186,18 @@ static struct rt_error *refuse(struct search *s, const char *path, const char *w
 	return NULL;
 }
 
-/* Would the kernel's breakpoint be hit, and do no harm? NULL, or why not. */
-static const char *unarmable(struct search *s, const struct rt_marker_holder *h)
+const char *rt_markers_unarmable(struct rt_markers *m, const struct rt_image *image, struct rt_elfaddr address)
 {
-	const struct rt_sdt_marker *m = s->marker;
 	struct rt_error *err = NULL;
 	struct rt_insn insn;
 
-	if (!s->m->decoder)
-		err = rt_decoder_create(h->image->machine, &s->m->decoder);
+	if (!m->decoder)
+		err = rt_decoder_create(image->machine, &m->decoder);
 	rt_error_free(err);
 	/* a machine that we cannot read: the kernel says what it takes */
-	if (!s->m->decoder)
+	if (!m->decoder)
 		return NULL;
-	if (!rt_decode(s->m->decoder, rt_image_at(h->image, m->location, 16), m->location, &insn))
+	if (!rt_decode(m->decoder, rt_image_at(image, address, 16), address, &insn))
 		return "there is no code at its place";
 	return insn.cost == RT_COST_NEVER || insn.cost == RT_COST_AVOID ? "its instruction cannot be probed here"
 									: NULL;
@@ -273,15 +224,14 @@ static struct rt_error *write_line(struct search *s, const struct rt_marker_hold
 	return NULL;
 }
 
-static struct rt_error *refused_write(const struct search *s, int errnum)
+struct rt_error *rt_markers_refused(const char *text, const char *what, int errnum)
 {
 	struct rt_error *err;
 
 	if (errnum == EACCES || errnum == EPERM)
-		return rt_error_fix(rt_error_errno(RT_E_PRIVILEGE, errnum, "-e '%s': cannot define uprobes", s->text),
-				    "sudo reftrace record -e %s ...", s->text);
-	err = rt_error_errno(RT_E_KERNEL, errnum, "-e '%s': the kernel does not take the probe of %s:%s", s->text,
-			     s->marker->provider, s->marker->name);
+		return rt_error_fix(rt_error_errno(RT_E_PRIVILEGE, errnum, "-e '%s': cannot define uprobes", text),
+				    "sudo reftrace record -e %s ...", text);
+	err = rt_error_errno(RT_E_KERNEL, errnum, "-e '%s': the kernel does not take the probe of %s", text, what);
 	return errnum == ENOENT || errnum == ENODEV
 		       ? rt_error_fix(err, "a kernel with CONFIG_UPROBE_EVENTS is needed: reftrace doctor")
 		       : err;
@@ -292,11 +242,11 @@ static struct rt_error *append(struct search *s, const struct rt_marker_holder *
 {
 	*ret = false;
 	for (size_t i = s->first; i < s->m->defined.len && !*ret; i++) {
-		const struct defined *d = &s->m->defined.data[i];
+		const struct rt_defined_event *d = &s->m->defined.data[i];
 		char event[RT_TRACEFS_GROUP_MAX + 32];
 		int errnum;
 
-		if (strcmp(d->provider, s->marker->provider) != 0 || strcmp(d->name, s->marker->name) != 0)
+		if (strcmp(d->group + 4, s->marker->provider) != 0 || strcmp(d->name, s->marker->name) != 0)
 			continue;
 		snprintf(event, sizeof(event), "%s/m%u", s->m->group, d->number);
 		RT_TRY(write_line(s, h, event, true, &errnum));
@@ -305,23 +255,40 @@ static struct rt_error *append(struct search *s, const struct rt_marker_holder *
 	return NULL;
 }
 
+unsigned rt_markers_next_number(const struct rt_markers *m)
+{
+	return m->defined.len ? m->defined.data[m->defined.len - 1].number + 1 : 0;
+}
+
+struct rt_error *rt_markers_defined(struct rt_markers *m, const char *group, const char *name)
+{
+	unsigned number = rt_markers_next_number(m);
+	struct rt_defined_event *d = rt_vec_add(&m->defined);
+
+	if (!d) {
+		undefine(m, number);
+		return rt_error_nomem();
+	}
+	*d = (struct rt_defined_event){ number, strdup(group), strdup(name) };
+	return d->group && d->name ? NULL : rt_error_nomem();
+}
+
 static struct rt_error *define(struct search *s, const struct rt_marker_holder *h)
 {
 	struct rt_markers *m = s->m;
-	struct defined *d;
+	_cleanup_free_ char *group = NULL;
 	char event[RT_TRACEFS_GROUP_MAX + 32];
-	unsigned number = m->defined.len ? m->defined.data[m->defined.len - 1].number + 1 : 0;
 	int errnum;
 
-	snprintf(event, sizeof(event), "%s/m%u", m->group, number);
-	if (!rt_vec_reserve(&m->defined, m->defined.len + 1))
+	if (asprintf(&group, "sdt_%s", s->marker->provider) < 0) {
+		group = NULL;
 		return rt_error_nomem();
+	}
+	snprintf(event, sizeof(event), "%s/m%u", m->group, rt_markers_next_number(m));
 	RT_TRY(write_line(s, h, event, false, &errnum));
 	if (errnum)
-		return refused_write(s, errnum);
-	d = rt_vec_add(&m->defined);
-	*d = (struct defined){ number, s->wanted, strdup(s->marker->provider), strdup(s->marker->name) };
-	return d->provider && d->name ? NULL : rt_error_nomem();
+		return rt_markers_refused(s->text, group, errnum);
+	return rt_markers_defined(m, group, s->marker->name);
 }
 
 /* One place is one probe, however often the notes name it. */
@@ -339,7 +306,8 @@ static bool is_repeated(const struct rt_marker_holder *h, size_t index)
 static struct rt_error *note_skewed(struct search *s, const struct rt_marker_holder *h)
 {
 	struct rt_markers *m = s->m;
-	struct skewed k = { .file = (size_t)(h - m->files.list.data), .marker = (size_t)(s->marker - h->markers) };
+	struct rt_skewed_counter k = { .file = (size_t)(h - m->files.list.data),
+				       .marker = (size_t)(s->marker - h->markers) };
 	struct stat st;
 
 	if (!rt_counter_is_skewed(h->image, s->marker) || fstat(h->fd, &st))
@@ -364,7 +332,7 @@ static struct rt_error *define_marker(struct search *s, const struct rt_marker_h
 	bool done;
 
 	if (!why)
-		why = unarmable(s, h);
+		why = rt_markers_unarmable(s->m, h->image, s->marker->location);
 	if (why)
 		return refuse(s, h->path, why);
 	RT_TRY(append(s, h, &done));
@@ -375,7 +343,7 @@ static struct rt_error *define_marker(struct search *s, const struct rt_marker_h
 
 static struct rt_error *define_file(struct search *s, const struct rt_marker_holder *h)
 {
-	const struct wanted *w = &s->m->wanted.data[s->wanted];
+	const struct rt_wanted_marker *w = &s->m->wanted.data[s->wanted];
 
 	for (size_t i = 0; i < h->count; i++) {
 		s->marker = &h->markers[i];
@@ -389,7 +357,8 @@ static struct rt_error *define_file(struct search *s, const struct rt_marker_hol
 
 /* ---- events ---- */
 
-static struct rt_error *add_event(const struct rt_markers *m, const struct defined *d, struct rt_event_list *list)
+static struct rt_error *add_event(const struct rt_markers *m, const struct rt_defined_event *d,
+				  struct rt_event_list *list)
 {
 	struct rt_event_desc desc = { .kind = RT_EVENT_TRACEPOINT, .type = PERF_TYPE_TRACEPOINT };
 	_cleanup_free_ char *text = NULL;
@@ -407,14 +376,20 @@ static struct rt_error *add_event(const struct rt_markers *m, const struct defin
 	if (!kept)
 		return rt_error_nomem();
 	*kept = desc;
-	if (asprintf(&kept->name, "sdt_%s:%s", d->provider, d->name) < 0)
+	if (asprintf(&kept->name, "%s:%s", d->group, d->name) < 0)
 		kept->name = NULL;
-	if (asprintf(&kept->group, "sdt_%s", d->provider) < 0)
-		kept->group = NULL;
+	kept->group = strdup(d->group);
 	if (asprintf(&kept->folder, "%s/m%u", m->group, d->number) < 0)
 		kept->folder = NULL;
 	kept->tracepoint = strdup(d->name);
 	return kept->name && kept->group && kept->folder && kept->tracepoint ? NULL : rt_error_nomem();
+}
+
+struct rt_error *rt_markers_add_events(const struct rt_markers *m, size_t first, struct rt_event_list *list)
+{
+	for (size_t i = first; i < m->defined.len; i++)
+		RT_TRY(add_event(m, &m->defined.data[i], list));
+	return NULL;
 }
 
 /* Near names of all files that were looked at. names owns them. */
@@ -439,10 +414,29 @@ static struct rt_error *offer(const struct rt_marker_files *files, struct rt_int
 	return NULL;
 }
 
+/* There is one: a name of it was offered. */
+static const char *first_with_markers(const struct rt_marker_files *files)
+{
+	size_t i = 0;
+
+	while (i + 1 < files->list.len && !files->list.data[i].count)
+		i++;
+	return files->list.data[i].path;
+}
+
+static size_t with_markers(const struct rt_marker_files *files)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < files->list.len; i++)
+		n += files->list.data[i].count != 0;
+	return n;
+}
+
 static struct rt_error *not_found(struct search *s)
 {
 	const struct rt_marker_files *files = &s->m->files;
-	const struct wanted *w = &s->m->wanted.data[s->wanted];
+	const struct rt_wanted_marker *w = &s->m->wanted.data[s->wanted];
 	_cleanup_free_ char *plain = NULL;
 	struct rt_near near = { 0 };
 	struct rt_intern names = { 0 };
@@ -464,12 +458,12 @@ static struct rt_error *not_found(struct search *s)
 	else if (!err)
 		err = rt_error_new(RT_E_NOT_FOUND, "-e '%s': no such marker in %zu file%s%s (%zu with markers)%s",
 				   s->text, files->looked_at, files->looked_at == 1 ? "" : "s",
-				   w->file ? "" : " of the target and the build-id cache", files->list.len,
+				   w->file ? "" : " of the target and the build-id cache", with_markers(files),
 				   files->damaged ? "; some have damaged SDT notes" : "");
 	if (err->code == RT_E_NOT_FOUND && near.count)
 		err = rt_error_fix(err, "did you mean %s%s%s? all of a file: reftrace probe markers %s", near.names[0],
 				   near.count > 1 ? ", or " : "", near.count > 1 ? near.names[1] : "",
-				   files->list.data[0].path);
+				   first_with_markers(files));
 	else if (err->code == RT_E_NOT_FOUND && !err->fix)
 		err = rt_error_fix(err,
 				   "a library that is loaded later: -e '%s@/path/to/library', or, for every "
@@ -482,7 +476,7 @@ static struct rt_error *not_found(struct search *s)
 static struct rt_error *define_all(struct search *s)
 {
 	struct rt_marker_files *files = &s->m->files;
-	const struct wanted w = s->m->wanted.data[s->wanted];
+	const struct rt_wanted_marker w = s->m->wanted.data[s->wanted];
 	size_t own = files->list.len, index = SIZE_MAX;
 
 	if (w.file) {
@@ -500,7 +494,7 @@ static struct rt_error *define_all(struct search *s)
 	return NULL;
 }
 
-static struct rt_error *prepare(struct rt_markers *m)
+struct rt_error *rt_markers_prepare(struct rt_markers *m)
 {
 	size_t busy;
 
@@ -518,7 +512,7 @@ struct rt_error *rt_markers_find(struct rt_markers *m, const char *text, struct 
 				 const char **ret_modifiers)
 {
 	struct search s = { .m = m, .text = text, .wanted = m->wanted.len, .first = m->defined.len };
-	struct wanted *w = rt_vec_add(&m->wanted);
+	struct rt_wanted_marker *w = rt_vec_add(&m->wanted);
 	struct rt_error *err;
 
 	if (!w)
@@ -526,7 +520,7 @@ struct rt_error *rt_markers_find(struct rt_markers *m, const char *text, struct 
 	RT_TRY(parse(text, w));
 	if (m->tracefs < 0)
 		return rt_event_no_tracefs(text, m->tracefs_errno);
-	RT_TRY(prepare(m));
+	RT_TRY(rt_markers_prepare(m));
 	err = define_all(&s);
 	if (!err && !s.fitting)
 		err = not_found(&s);
@@ -534,17 +528,15 @@ struct rt_error *rt_markers_find(struct rt_markers *m, const char *text, struct 
 		err = rt_error_new(RT_E_UNARMED, "-e '%s': %s", text, s.why ?: "it cannot be probed");
 	free(s.why);
 	*ret_modifiers = m->wanted.data[s.wanted].modifiers;
-	for (size_t i = s.first; !err && i < m->defined.len; i++)
-		err = add_event(m, &m->defined.data[i], list);
-	return err;
+	return err ? err : rt_markers_add_events(m, s.first, list);
 }
 
 /* ---- what comes later ---- */
 
 /* false: it has to be tried again */
-static bool raise_counter(const struct rt_markers *m, struct pending *p)
+static bool raise_counter(const struct rt_markers *m, struct rt_pending_counter *p)
 {
-	const struct skewed *k = &m->skewed.data[p->skewed];
+	const struct rt_skewed_counter *k = &m->skewed.data[p->skewed];
 	const struct rt_marker_holder *h = &m->files.list.data[k->file];
 
 	return rt_counter_raise(p->pid, h->image, &h->markers[k->marker], p->bias) != RT_COUNTER_NOT_YET ||
@@ -573,8 +565,8 @@ struct rt_error *rt_markers_began(struct rt_markers *m, uint32_t pid, const stru
 	if (fd < 0 || fstat(fd, &st))
 		return NULL;
 	for (size_t i = 0; i < m->skewed.len; i++) {
-		const struct skewed *k = &m->skewed.data[i];
-		struct pending p = { .pid = pid, .skewed = i };
+		const struct rt_skewed_counter *k = &m->skewed.data[i];
+		struct rt_pending_counter p = { .pid = pid, .skewed = i };
 
 		if (k->dev != st.st_dev || k->ino != st.st_ino ||
 		    !rt_counter_bias(m->files.list.data[k->file].image, line->start, line->offset, &p.bias))
@@ -587,7 +579,7 @@ struct rt_error *rt_markers_began(struct rt_markers *m, uint32_t pid, const stru
 
 bool rt_markers_wanted(const struct rt_markers *m)
 {
-	return m->wanted.len;
+	return m->wanted.len || m->defined.len;
 }
 
 struct rt_error *rt_markers_mapped(struct rt_markers *m, uint32_t pid, const struct rt_maps_line *line)
@@ -602,9 +594,9 @@ struct rt_error *rt_markers_mapped(struct rt_markers *m, uint32_t pid, const str
 		const struct rt_sdt_marker *marker = &m->files.list.data[index].markers[i];
 
 		for (size_t k = 0; k < m->wanted.len; k++) {
-			const struct wanted *w = &m->wanted.data[k];
+			const struct rt_wanted_marker *w = &m->wanted.data[k];
 
-			if (w->file || !rt_marker_fits(marker, w->provider, w->name))
+			if (!w->provider || w->file || !rt_marker_fits(marker, w->provider, w->name))
 				continue;
 			rt_sink_printf(&m->missed, "%ssdt_%s:%s in %s", m->missed.len ? ", " : "", marker->provider,
 				       marker->name, line->path);
@@ -619,6 +611,11 @@ struct rt_error *rt_markers_mapped(struct rt_markers *m, uint32_t pid, const str
 const char *rt_markers_note(const struct rt_markers *m)
 {
 	return m->note.len ? m->note.buffer : NULL;
+}
+
+const char *rt_markers_warning(const struct rt_markers *m)
+{
+	return m->warning.len ? m->warning.buffer : NULL;
 }
 
 const char *rt_markers_missed(const struct rt_markers *m, const char **ret_fix)

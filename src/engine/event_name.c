@@ -244,6 +244,38 @@ static struct rt_error *parse_marker(const char *text, bool only, const struct r
 	return err;
 }
 
+/* A definition of the build-id cache. */
+static struct rt_error *parse_kept(const char *text, const struct rt_event_places *places, struct rt_event_list *list)
+{
+	struct rt_event_desc modifiers = { .exclude_guest = true };
+	size_t first = list->len;
+	const char *letters = NULL;
+
+	RT_TRY(rt_markers_find_kept(places->markers, text, list, &letters));
+	if (letters)
+		RT_TRY(parse_modifiers(text, letters, &modifiers));
+	exclude(list, first, &modifiers);
+	return NULL;
+}
+
+/* What tracefs does not have may be one that the cache can define. */
+static struct rt_error *parse_defined(const char *text, const char *colon, const struct rt_event_places *places,
+				      struct rt_event_list *list)
+{
+	struct rt_error *err = parse_tracepoint(text, colon, places, list), *other;
+
+	if (!err || err->code != RT_E_USAGE || !places->markers)
+		return err;
+	other = parse_kept(text, places, list);
+	/* what there is to say about a definition that was found says more */
+	if (other && other->code == RT_E_NOT_FOUND) {
+		rt_error_free(other);
+		return err;
+	}
+	rt_error_free(err);
+	return other;
+}
+
 static struct rt_error *parse_pmu(const char *text, int pmus, struct rt_event_list *list)
 {
 	struct rt_event_desc desc = { .kind = RT_EVENT_CPU, .exclude_guest = true };
@@ -282,6 +314,8 @@ static struct rt_error *parse_one(const char *text, const struct rt_event_places
 	}
 	if (places->markers && rt_markers_is_name(text, &only))
 		return parse_marker(text, only, places, list);
+	if (places->markers && *text == '%')
+		return parse_kept(text, places, list);
 	if (rt_event_is_pmu(text))
 		return parse_pmu(text, places->pmus, list);
 	name = strndup(text, colon ? (size_t)(colon - text) : strlen(text));
@@ -295,7 +329,7 @@ static struct rt_error *parse_one(const char *text, const struct rt_event_places
 		return push(list, &desc);
 	}
 	if (colon)
-		return parse_tracepoint(text, colon, places, list);
+		return parse_defined(text, colon, places, list);
 	return unknown(text, name);
 }
 

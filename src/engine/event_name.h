@@ -8,7 +8,8 @@
  *     PMU/EVENT/  PMU/TERM=N,TERM/         an event of a PMU: cpu/event=0x3c,umask=0x1/
  *     SYS:NAME                             a tracepoint, or a uprobe that is defined in tracefs; globs
  *     sdt_PROVIDER:NAME                    an SDT marker (engine/markers.h); globs
- *     u:PATH:SYMBOL  u:PATH:0xOFFSET       a uprobe (ur: at its return); offsets are file offsets
+ *     %GROUP:EVENT                         a definition of the build-id cache; without % where tracefs has no such
+ * event u:PATH:SYMBOL  u:PATH:0xOFFSET       a uprobe (ur: at its return); offsets are file offsets
  *
  * Terms of a PMU are also config, config1, config2, period, freq and name. Modifiers stand behind a colon (or the
  * second slash): u (user code), k (kernel code), h (hypervisor), G, H (of guests, of the host), p (precise, up to ppp),

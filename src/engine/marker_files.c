@@ -75,13 +75,35 @@ static struct rt_error *read_cached_notes(struct rt_marker_files *f, struct rt_m
 	return NULL;
 }
 
+/* Does the cache keep definitions for the file? */
+static struct rt_error *is_kept(const struct rt_marker_files *f, const struct rt_image *image, bool *ret)
+{
+	struct rt_probes probes;
+	struct rt_error *err;
+
+	*ret = false;
+	if (!f->cache)
+		return NULL;
+	err = rt_cache_read_probes(f->cache, image->build_id, image->build_id_size, &probes);
+	if (err && err->code == RT_E_NOMEM)
+		return err;
+	if (err) {
+		rt_error_free(err);
+		return NULL;
+	}
+	for (size_t i = 0; i < probes.entries.len; i++)
+		*ret |= !probes.entries.data[i].sdt;
+	rt_probes_deinit(&probes);
+	return NULL;
+}
+
 /* Takes fd. *ret: index, SIZE_MAX without markers or when it was looked at before. */
 static struct rt_error *look(struct rt_marker_files *f, int fd, const char *path, size_t *ret)
 {
 	struct rt_marker_holder h = { .fd = fd };
 	struct rt_error *err;
 	struct stat st;
-	bool fresh = false;
+	bool fresh = false, kept = false;
 
 	*ret = SIZE_MAX;
 	if (fstat(fd, &st) || !rt_map_put(&f->seen, rt_key_make((uint64_t)st.st_dev, (uint64_t)st.st_ino), &fresh)) {
@@ -99,8 +121,10 @@ static struct rt_error *look(struct rt_marker_files *f, int fd, const char *path
 			err = read_cached_notes(f, &h);
 		if (!err && h.count)
 			err = rt_symtab_create(h.image, &h.symtab);
+		if (!err && !h.count)
+			err = is_kept(f, h.image, &kept);
 	}
-	if (!err && h.count) {
+	if (!err && (h.count || kept)) {
 		if (rt_vec_push(&f->list, h)) {
 			*ret = f->list.len - 1;
 			return NULL;

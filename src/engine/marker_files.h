@@ -11,6 +11,7 @@
 #include "elf/sdt.h"
 #include "elf/symtab.h"
 #include "maps/maps.h"
+#include "probe/cached.h"
 
 struct rt_marker_target {
 	const char *command;      /* the program that will be started; NULL: none */
@@ -19,16 +20,17 @@ struct rt_marker_target {
 	const uint32_t *pids;
 	size_t pid_count;
 	bool every_process;
-	const char *cache_root; /* as rt_cache_open() */
+	const char *cache_root;       /* as rt_cache_open() */
+	struct rt_cached_allow allow; /* on which files definitions of the cache are used */
 };
 
-/* One file with at least one marker. */
+/* One file with at least one marker, or with definitions in the cache. */
 struct rt_marker_holder {
 	char *path; /* for people; owned */
 	int fd;
 	struct rt_image *image;
-	struct rt_image *notes; /* the cache's copy, where the file itself has lost its notes; else NULL */
-	struct rt_symtab *symtab;
+	struct rt_image *notes;   /* the cache's copy, where the file itself has lost its notes; else NULL */
+	struct rt_symtab *symtab; /* NULL without markers */
 	struct rt_sdt_marker *markers;
 	size_t count;
 	bool late; /* not known when the target began */
@@ -56,7 +58,8 @@ void rt_marker_files_close(struct rt_marker_files *files);
  */
 RT_CHECK struct rt_error *rt_marker_files_cached(struct rt_marker_files *files, const char *provider, const char *name);
 
-/* Adds the file at path. RT_E_NOT_FOUND, RT_E_NOT_ELF, RT_E_FORMAT. *ret: its index; SIZE_MAX: it has no markers. */
+/* Adds the file at path. RT_E_NOT_FOUND, RT_E_NOT_ELF, RT_E_FORMAT. *ret: its index; SIZE_MAX: it is not one of the
+ * list. */
 RT_CHECK struct rt_error *rt_marker_files_add(struct rt_marker_files *files, const char *path, size_t *ret);
 
 /*

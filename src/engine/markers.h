@@ -31,8 +31,16 @@ bool rt_markers_is_name(const char *text, bool *ret_only);
 RT_CHECK struct rt_error *rt_markers_find(struct rt_markers *markers, const char *text, struct rt_event_list *list,
 					  const char **ret_modifiers);
 
-/* Whether any was asked for (rt_markers_find()). */
+/* Whether any marker was asked for, or any definition found (rt_markers_find(), rt_markers_find_kept()). */
 bool rt_markers_wanted(const struct rt_markers *markers);
+
+/*
+ * The same for a definition that the build-id cache keeps: "[%][GROUP:]EVENT[:MODIFIERS][@FILE]", globs in both parts;
+ * in the target's files, else where the cache saw the file. RT_E_BUILD_ID where it was made for another file, and the
+ * target does not allow that.
+ */
+RT_CHECK struct rt_error *rt_markers_find_kept(struct rt_markers *markers, const char *text, struct rt_event_list *list,
+					       const char **ret_modifiers);
 
 /* A file that the target has mapped. One with a marker that was asked for, and that was not known before, is noted. */
 RT_CHECK struct rt_error *rt_markers_mapped(struct rt_markers *markers, uint32_t pid, const struct rt_maps_line *line);
@@ -45,6 +53,8 @@ void rt_markers_settle(struct rt_markers *markers);
 
 /* What cannot be recorded of the events, for people; NULL: nothing. */
 const char *rt_markers_note(const struct rt_markers *markers);
+/* What may be wrong with the events, because it was allowed; NULL: nothing. */
+const char *rt_markers_warning(const struct rt_markers *markers);
 /* What was missed by now, because its file was loaded later; NULL: nothing. *ret_fix: what helps. */
 const char *rt_markers_missed(const struct rt_markers *markers, const char **ret_fix);
 

@@ -290,6 +290,11 @@ const char *rt_sampler_note(const struct rt_sampler *s)
 	return s->note;
 }
 
+const char *rt_sampler_warning(const struct rt_sampler *s)
+{
+	return s->markers ? rt_markers_warning(s->markers) : NULL;
+}
+
 const char *rt_sampler_missed(const struct rt_sampler *s, const char **ret_fix)
 {
 	return s->markers ? rt_markers_missed(s->markers, ret_fix) : NULL;

@@ -80,6 +80,8 @@ void rt_sampler_enable(struct rt_sampler *sampler, bool on);
 const char *rt_sampler_names(const struct rt_sampler *sampler);
 /* What differs from what was asked ("no CPU counters here: cpu-clock instead of cycles"), NULL = nothing. */
 const char *rt_sampler_note(const struct rt_sampler *sampler);
+/* What may be wrong with the events, because it was allowed; NULL = nothing. */
+const char *rt_sampler_warning(const struct rt_sampler *sampler);
 /*
  * What was not recorded because the target loaded it later ("sdt_x:y in /lib/z.so"), NULL = nothing. *ret_fix: what
  * helps. Both owned by the sampler, true when it has stopped.

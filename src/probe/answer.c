@@ -381,13 +381,13 @@ static struct rt_error *marker(struct rt_answer_build *b)
 	size_t count = 0;
 
 	RT_TRY(rt_sdt_read(b->module->image, &list, &count));
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && r->provider; i++)
 		if (rt_glob_match(r->provider, list[i].provider) && rt_glob_match(r->function, list[i].name))
 			RT_TRY(add_marker(b, &list[i]));
 	if (b->answer->points.len)
 		return NULL;
-	return rt_error_fix(rt_error_new(RT_E_NOT_FOUND, "%s has no marker %s:%s", b->module->image->name, r->provider,
-					 r->function),
+	return rt_error_fix(rt_error_new(RT_E_NOT_FOUND, "%s has no marker %s:%s", b->module->image->name,
+					 r->provider ?: "*", r->function),
 			    "list them: reftrace probe markers FILE");
 }
 

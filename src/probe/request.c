@@ -160,6 +160,14 @@ static struct rt_error *parse_marker(struct rt_scanner *s)
 	const char *prefix = strncmp(start, "sdt_", 4) ? start : start + 4;
 	size_t len = word_length(start);
 
+	r->cached = *s->at == '%';
+	/* "%EVENT": one of the cache's own, whatever its group */
+	if (r->cached && len && (!colon || colon >= start + len)) {
+		r->kind = RT_REQUEST_MARKER;
+		r->function = rt_scanner_copy(s, start, len);
+		s->at = start + len;
+		return r->function ? NULL : rt_error_nomem();
+	}
 	if (!colon || colon >= start + len || colon == prefix || colon + 1 == start + len)
 		return rt_request_fault(s, start, "%sdt_PROVIDER:NAME; list them: reftrace probe markers FILE",
 					"a marker has a provider and a name");

@@ -5,6 +5,7 @@
  *
  *     [[GROUP:]EVENT=]FUNC[@FILE][+OFFSET|%return|:LINE|;PATTERN] [ARG...]
  *     [[GROUP:]EVENT=]FILE:LINE | FILE;PATTERN | 0xADDRESS | [%]sdt_PROVIDER:NAME | %PROVIDER:NAME
+ *     %GROUP:EVENT | %EVENT                a definition of the build-id cache
  *
  *     ARG: [NAME=]VARIABLE[->MEMBER|.MEMBER|[INDEX]]...[:TYPE][@user] | $params | $vars | $retval
  *          [NAME=]FETCH[:TYPE]      as in Documentation/trace/uprobetracer.rst of Linux
@@ -17,6 +18,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/sink.h"
 #include "base/vec.h"
 #include "dwarf/variable.h"
 
@@ -27,7 +29,7 @@ enum rt_request_kind {
 	RT_REQUEST_LINE,    /* file, line */
 	RT_REQUEST_SOURCE,  /* file, pattern */
 	RT_REQUEST_ADDRESS, /* ELF address */
-	RT_REQUEST_MARKER,  /* provider, function is its name */
+	RT_REQUEST_MARKER,  /* provider (NULL: any group of the build-id cache), function is its name */
 };
 
 enum rt_fetch_base {
@@ -84,6 +86,7 @@ struct rt_request {
 	uint64_t offset; /* behind the function's entry, or the address */
 	uint32_t line;   /* from the function's first line, or of the file */
 	bool has_line;   /* of a function */
+	bool cached;     /* "%...": a marker, else a definition of the build-id cache */
 	bool at_return;
 	RT_VEC(struct rt_request_argument) arguments;
 };
@@ -91,6 +94,15 @@ struct rt_request {
 /* RT_E_SPEC says at which column what is wrong. *ret is to be freed by rt_request_deinit() in any case. */
 RT_CHECK struct rt_error *rt_request_parse(const char *text, struct rt_request *ret);
 void rt_request_deinit(struct rt_request *request);
+
+/*
+ * The request as perf writes it into its caches (synthesize_perf_probe_command() in tools/perf/util/probe-event.c of
+ * Linux 6.1), so that either tool finds what the other has kept: "[GROUP:EVENT=]FUNC[+N|:N|%return][@FILE]
+ * [NAME=]VAR...". group is that of an event that was named without one. What perf would split elsewhere is escaped, a
+ * blank in a name is '?'. RT_E_UNSUPPORTED, and nothing written, for what perf could not read back: it refuses the
+ * whole file then.
+ */
+RT_CHECK struct rt_error *rt_request_write(const struct rt_request *request, const char *group, struct rt_sink *sink);
 
 /* A type that tracefs knows: "u32", "string", "x8[4]", "b3@2/8". */
 bool rt_request_is_type(const char *text, size_t len);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
+#include "probe/cached.h"
 #include "report/json_writer.h"
 #include "report/profile_report.h"
 
@@ -33,6 +34,8 @@ static void part(struct rt_json *json, const struct rt_profile_part *p)
 {
 	rt_json_begin_object(json, NULL);
 	rt_json_string(json, "name", p->event);
+	if (rt_cached_marked(p->event))
+		rt_json_string(json, "trust", rt_cached_marked(p->event));
 	rt_json_string(json, "unit", p->unit);
 	rt_json_u64(json, "samples", p->table->samples);
 	rt_json_u64(json, "period", p->table->period);

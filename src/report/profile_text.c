@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "probe/cached.h"
 #include "report/words.h"
 
 enum { DEFAULT_WIDTH = 80, COMM_MIN = 7, COMM_MAX = 16, MODULE_MAX = 24, DEPTH_MAX = 64, NAMES = 3 };
@@ -120,6 +121,8 @@ static void part(struct text *t, const struct rt_profile_part *p)
 	if (table->has_chains && table->without_chain)
 		rt_sink_printf(t->sink, ", %s without a callchain", number(t, table->without_chain));
 	rt_sink_puts(t->sink, "\n");
+	if (rt_cached_marked(p->event))
+		rt_sink_printf(t->sink, "trust: %s\n", rt_cached_marked(p->event));
 	if (!table->samples)
 		return;
 	for (size_t i = 0; i < table->row_count; i++) {

@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/log.h"
 #include "session/binaries_priv.h"
 
@@ -46,18 +46,14 @@ struct rt_binaries {
 /* What is made in the cache belongs to its user, and root's rights must not help there: its links may lead anywhere. */
 static void enter(const struct rt_binaries *b)
 {
-	if (!b->options.as_user)
-		return;
-	setfsgid(b->options.gid);
-	setfsuid(b->options.uid);
+	if (b->options.as_user)
+		rt_fs_act_as(b->options.uid, b->options.gid);
 }
 
 static void leave(const struct rt_binaries *b)
 {
-	if (!b->options.as_user)
-		return;
-	setfsuid(geteuid());
-	setfsgid(getegid());
+	if (b->options.as_user)
+		rt_fs_act_as(geteuid(), getegid());
 }
 
 struct rt_error *rt_binaries_create(const struct rt_binaries_options *options, struct rt_binaries **ret)
