@@ -56,7 +56,8 @@ static void check_point(const struct rt_request *r)
 			abort();
 		break;
 	case RT_REQUEST_MARKER:
-		if (!r->provider || !r->function || r->file)
+		/* "%EVENT" is that of any group */
+		if ((!r->provider && !r->cached) || !r->function || r->file)
 			abort();
 		break;
 	}
