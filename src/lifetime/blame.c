@@ -75,7 +75,7 @@ bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, boo
 bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type)
 {
 	return type->damaged || type->miscounted || lt->unbound_loss || lt->cut || lt->untraced || lt->gaps ||
-	       lt->inconsistent || lt->lifeless || lt->began_earlier || lt->goes_on;
+	       lt->inconsistent || lt->lifeless || lt->late_birth || lt->began_earlier || lt->goes_on;
 }
 
 static double pointers(const struct lt_inc *inc)

@@ -485,11 +485,21 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 	return true;
 }
 
+/*
+ * Nobody has an object before its constructor returns, so its birth is told before all that others do to it, and what
+ * the constructor did to it is older. It is told late in a stream whose order was changed: lives are cut in two.
+ */
+static bool born_late(const struct lt_inc *inc, const struct lt_event *ev)
+{
+	return inc->nr && ev->time_ns + LT_RACE_NS < inc->ledger[inc->nr - 1].time_ns;
+}
+
 static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
 {
 	struct lt_type *type = &lt->types.data[seen->type];
 	int32_t count = seen->ev.count;
 
+	lt->late_birth |= inc && born_late(inc, &seen->ev);
 	if (inc && inc->life == LT_LIVE && life_adopt(lt, inc, seen))
 		return;
 	inc = lt_life_begin(lt, seen, true);

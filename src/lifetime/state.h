@@ -441,7 +441,8 @@ struct rt_lifetime {
 
 	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
 	bool cut, untraced, gaps, given;
-	bool lifeless; /* events have times at which their thread or process did not live */
+	bool late_birth; /* an object was made before what had been done to it by then */
+	bool lifeless;   /* events have times at which their thread or process did not live */
 	bool nomem;
 	bool began_earlier, goes_on; /* this is one file of several: what came before, or comes behind, is in others */
 	uint32_t part;               /* number of the first file that was read, 0 = the only one */

@@ -245,6 +245,9 @@ bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret)
 	if (lt->lifeless)
 		note(&n, "events have times at which their thread or process did not live: the order of the events "
 			 "cannot be trusted");
+	if (lt->late_birth)
+		note(&n, "an object was made before the operations on it that were told first: the order of the events "
+			 "cannot be trusted");
 	check_counters(lt, &n);
 	check_objects(lt, &n, ret);
 	if (!lt->events)
