@@ -164,6 +164,16 @@ static struct rt_error *map_tables(struct rt_uprobe *u)
 	return rt_ring_open(&u->ring, bpf_map__fd(u->bpf->maps.stack_ring));
 }
 
+/* What the verifier does not know it calls invalid: of all that the programs use, exchanging values came last. */
+static struct rt_error *not_taken(int errnum)
+{
+	struct rt_error *err = rt_error_errno(RT_E_KERNEL, errnum, "the kernel does not take the BPF programs");
+
+	if (errnum == EINVAL)
+		return rt_error_fix(err, "Linux 5.12 or newer; where it is: --debug=engine shows what the kernel says");
+	return rt_error_fix(err, "--debug=engine shows what the kernel says");
+}
+
 struct rt_error *rt_uprobe_load(struct rt_uprobe *u)
 {
 	libbpf_print_fn_t old = libbpf_set_print(libbpf_says);
@@ -180,8 +190,7 @@ struct rt_error *rt_uprobe_load(struct rt_uprobe *u)
 		if (r == -EPERM || r == -EACCES)
 			err = rt_uprobe_denied(u->path, -r, "cannot load BPF programs");
 		else if (r)
-			err = rt_error_fix(rt_error_errno(RT_E_KERNEL, -r, "the kernel does not take the BPF programs"),
-					   "Linux 5.12 or newer: they exchange values atomically");
+			err = not_taken(-r);
 		else
 			err = map_tables(u);
 	} else {
