@@ -75,22 +75,28 @@ static struct rt_error *read_cached_notes(struct rt_marker_files *f, struct rt_m
 	return NULL;
 }
 
+/* What the cache keeps for a file; what cannot be read is nothing. The caller gives it back. */
+static struct rt_error *read_kept(const struct rt_marker_files *f, const uint8_t *id, size_t id_size,
+				  struct rt_probes *ret)
+{
+	struct rt_error *err = rt_cache_read_probes(f->cache, id, id_size, ret);
+
+	if (err)
+		*ret = (struct rt_probes){ 0 };
+	if (err && err->code != RT_E_NOMEM)
+		rt_error_free(rt_take(err));
+	return err;
+}
+
 /* Does the cache keep definitions for the file? */
 static struct rt_error *is_kept(const struct rt_marker_files *f, const struct rt_image *image, bool *ret)
 {
 	struct rt_probes probes;
-	struct rt_error *err;
 
 	*ret = false;
 	if (!f->cache)
 		return NULL;
-	err = rt_cache_read_probes(f->cache, image->build_id, image->build_id_size, &probes);
-	if (err && err->code == RT_E_NOMEM)
-		return err;
-	if (err) {
-		rt_error_free(err);
-		return NULL;
-	}
+	RT_TRY(read_kept(f, image->build_id, image->build_id_size, &probes));
 	for (size_t i = 0; i < probes.entries.len; i++)
 		*ret |= !probes.entries.data[i].sdt;
 	rt_probes_deinit(&probes);
@@ -276,15 +282,9 @@ static struct rt_error *item_fits(struct rt_marker_files *f, const struct rt_cac
 				  const char *name, bool *ret)
 {
 	struct rt_probes probes;
-	struct rt_error *err = rt_cache_read_probes(f->cache, item->id, item->id_size, &probes);
 
 	*ret = false;
-	if (err && err->code == RT_E_NOMEM)
-		return err;
-	if (err) {
-		rt_error_free(err);
-		return NULL;
-	}
+	RT_TRY(read_kept(f, item->id, item->id_size, &probes));
 	for (size_t i = 0; i < probes.entries.len; i++)
 		*ret |= entry_fits(&probes.entries.data[i], provider, name);
 	rt_probes_deinit(&probes);
