@@ -331,7 +331,7 @@ struct rt_error *rt_symtab_finish(struct rt_error *err, struct rt_symtab_build *
 struct rt_error *rt_symtab_create(const struct rt_image *image, struct rt_symtab **ret)
 {
 	struct rt_symtab_build build = { 0 };
-	struct rt_symtab *symtab;
+	struct rt_symtab *symtab = NULL;
 
 	RT_TRY(rt_symtab_begin(&build, &symtab));
 	return rt_symtab_finish(collect(image, &build), &build, symtab, ret);
