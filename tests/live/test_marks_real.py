@@ -35,8 +35,8 @@ def modules(kmod):
     needs = {f'chain{i}': f'chain{i - 1}' if i else '' for i in range(6)} | {f'alone{i}': '' for i in range(6)}
     for name, depends in needs.items():
         use = f'extern int from_{depends}; void *use_{name}(void) {{ return &from_{depends}; }}' if depends else ''
-        subprocess.run([live.compiler('gcc'), '-x', 'c', '-c', '-', '-o', str(folder / f'{name}.ko')], text=True, check=True,
-                       input=MODULE.format(name=name, depends=depends, use=use))
+        subprocess.run([live.compiler('gcc'), '-x', 'c', '-c', '-', '-o', str(folder / f'{name}.ko')], check=True,
+                       text=True, input=MODULE.format(name=name, depends=depends, use=use))
     subprocess.run([kmod('depmod'), '-b', str(root), '1.0'], check=True, stderr=subprocess.DEVNULL)
     for name in ('alone3', 'alone4'):
         (folder / f'{name}.ko').write_text('no ELF file\n')
@@ -69,10 +69,12 @@ class Marks(live.LiveTest):
     def work(kmod, root):
         """Real work: [argv]"""
         chain = [f'al:chain{i}' for i in range(6)]
+        alone = [f'al:alone{i}' for i in range(6)]
+        modprobe = [kmod('modprobe'), '-C', '/dev/null', '-d', root, '-S', '1.0']
         return [[kmod('depmod'), '-n', '-b', root, '1.0'],
-                [kmod('modprobe'), '-C', '/dev/null', '-d', root, '-S', '1.0', '-D', '-a', 'chain5', 'alone1', 'chain2'],
-                [kmod('modprobe'), '-C', '/dev/null', '-d', root, '-S', '1.0', '-R', '-a', *chain],
-                [kmod('modinfo'), '-b', root, '-k', '1.0', 'chain3', 'none', *chain, *(f'al:alone{i}' for i in range(6))]]
+                [*modprobe, '-D', '-a', 'chain5', 'alone1', 'chain2'],
+                [*modprobe, '-R', '-a', *chain],
+                [kmod('modinfo'), '-b', root, '-k', '1.0', 'chain3', 'none', *chain, *alone]]
 
     def test_each_operation(self):
         """Type, operation and object of each, in order, are what the program says of itself."""
@@ -110,8 +112,8 @@ class Marks(live.LiveTest):
     @staticmethod
     def by_bpftrace(argv):
         program = ' '.join(f'usdt:{argv[0]}:refcnt:{op} {{ @["{op}"] = count(); }}' for op in ('new', 'get', 'put'))
-        done = subprocess.run(['bpftrace', '-e', program, '-c', ' '.join(map(str, argv))], capture_output=True, text=True,
-                              env=live.clean_env(), check=False, timeout=120)
+        done = subprocess.run(['bpftrace', '-e', program, '-c', ' '.join(map(str, argv))], text=True,
+                              capture_output=True, env=live.clean_env(), check=False, timeout=120)
         return collections.Counter({op: int(n) for op, n in re.findall(r'^@\[(\w+)\]: (\d+)$', done.stdout, re.M)})
 
     def test_missing_put(self):
@@ -127,12 +129,13 @@ class Marks(live.LiveTest):
         self.assert_clean_trust(run)
 
     def test_missing_put_without_names(self):
-        """Stripped of everything: the address that is named lies in that function, or in what it took the reference with."""
+        """Stripped of everything: the address that is named is in that function, or in what it took the reference with."""
         kmod = self.made('kmod-missing-put.patch', link=False)
         run = live.trace('--', *self.work(kmod, modules(kmod))[-1])
         found = [f for f in run.findings['findings'] if f['type'] == 'kmod_module']
         self.assertEqual([(f['kind'], f['objects']) for f in found], [('leak', 2)], str(run))
-        address = re.search(r'missing put in \S*modinfo\+(0x[0-9a-f]+)', run.report[run.report.index('struct kmod_module:'):])
+        of_modules = run.report[run.report.index('struct kmod_module:'):]
+        address = re.search(r'missing put in \S*modinfo\+(0x[0-9a-f]+)', of_modules)
         # the call before the address
         names = subprocess.run(['addr2line', '-fsie', str(self.unstripped), hex(int(address[1], 16) - 1)],
                                capture_output=True, text=True, check=True).stdout.split()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The truth: the marks as they are, and each also says on stderr what it marks. */
-#include <stdio.h>
 #include_next <refcnt/mark.h>
+#include <stdio.h>
 
 #define SHOWN_(op, type, obj) \
 	do { \
