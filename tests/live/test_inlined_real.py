@@ -99,7 +99,8 @@ class Inlined(live.LiveTest):
             self.assertEqual((trust['lost'], trust['nothing_seen']), (0, False), str(run))
             self.assertTrue(len(have) == len(said) or not trust['complete'] and trust['unarmed'], str(run))
             for refused in trust['unarmed']:
-                self.assertRegex(refused, r'^\w+: inlined into \w+ \(line \d+\): (optimised away|.*(can|cannot) hold a probe)')
+                self.assertRegex(refused, r'^\w+: inlined into \w+ \(line \d+\): '
+                                          r'(optimised away|.*(can|cannot) hold a probe)')
             self.assertLessEqual(len(trust['unarmed']), REFUSED[cc, patch], trust['unarmed'])
 
 

@@ -129,7 +129,7 @@ class Marks(live.LiveTest):
         self.assert_clean_trust(run)
 
     def test_missing_put_without_names(self):
-        """Stripped of everything: the address that is named is in that function, or in what it took the reference with."""
+        """Stripped of everything: the address that is named is in that function, or in what took the reference."""
         kmod = self.made('kmod-missing-put.patch', link=False)
         run = live.trace('--', *self.work(kmod, modules(kmod))[-1])
         found = [f for f in run.findings['findings'] if f['type'] == 'kmod_module']
