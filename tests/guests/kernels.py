@@ -4,9 +4,11 @@ import pathlib
 import re
 import struct
 import subprocess
+import sys
 
-MIRROR = 'http://deb.debian.org/debian'
-KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'lib'))
+from debian import Missing, apt, prepare  # pylint: disable=wrong-import-position
+
 # what is wanted -> suite, package; the newest that the suite has is taken
 KERNELS = {
     '5.10': ('bullseye', r'linux-image-5\.10\.[-0-9]+-cloud-amd64-unsigned'),
@@ -18,38 +20,13 @@ UNPACK = {b'\x02\x21\x4c\x18': ['lz4', '-dc'], b'\x28\xb5\x2f\xfd': ['zstd', '-d
           b'\x1f\x8b\x08\x00': ['gzip', '-dc']}
 
 
-class Missing(Exception):
-    """A kernel that cannot be had; the text says why."""
-
-
-def apt(folder, *words, cwd=None, limit=300):
-    """An apt command in a tree of its own. -> its output"""
-    options = {'Dir::Etc::sourcelist': folder / 'sources.list', 'Dir::Etc::sourceparts': '/dev/null',
-               'Dir::State::lists': folder / 'lists', 'Dir::Cache': folder / 'cache', 'Dir::State::status': '/dev/null',
-               'Acquire::Languages': 'none', 'Acquire::http::Timeout': '30', 'Acquire::Retries': '2',
-               'APT::Sandbox::User': 'root'}
-    command = [words[0], *[w for k, v in options.items() for w in ('-o', f'{k}={v}')], *map(str, words[1:])]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=limit,
-                              stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.TimeoutExpired) as e:
-        raise Missing(f'{" ".join(words[:2])}: {e}') from e
-    # apt-get update ends with 0 when nothing could be reached
-    if done.returncode or 'Failed to fetch' in done.stderr:
-        raise Missing(f'{words[0]} {words[1]}: {(done.stderr.strip().splitlines() or ["no reason given"])[-1]}')
-    return done.stdout
-
-
 def newest(names):
     return max(names, key=lambda n: [int(x) for x in re.findall(r'\d+', n)])
 
 
 def download(folder, suite, pattern):
     """-> the package's file"""
-    for part in ('lists/partial', 'cache/archives/partial'):
-        (folder / part).mkdir(parents=True, exist_ok=True)
-    (folder / 'sources.list').write_text(f'deb [signed-by={KEYRING}] {MIRROR} {suite} main\n')
-    apt(folder, 'apt-get', 'update')
+    prepare(folder, 'deb', suite)
     names = re.findall(rf'(?m)^({pattern}) - ', apt(folder, 'apt-cache', 'search', '--names-only', 'cloud-amd64'))
     # "image" of sid has no kernel inside: that is "binary"'s
     names = [n for n in names if n.startswith('linux-binary-')] or names
