@@ -104,7 +104,8 @@ struct rt_error *rt_fs_map(int fd, const char *name, struct rt_bytes *ret)
 		*ret = rt_bytes_make(NULL, 0);
 		return NULL;
 	}
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	/* shared: into a private view of a program the kernel writes everybody's uprobes, and we would read those */
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return rt_error_errno(RT_E_UNREADABLE, errno, "cannot map %s", name);
 	*ret = rt_bytes_make(p, (size_t)st.st_size);
