@@ -64,8 +64,8 @@ static struct rt_error *await_leader(uint32_t pid)
 
 static struct rt_error *check_target(uint32_t pid, uint32_t *ret)
 {
-	uint64_t tgid, tracer, kernel = 0;
-	char comm[64], other[64];
+	uint64_t tgid, kernel = 0;
+	char comm[64];
 
 	if (!pid || !rt_proc_status(pid, "Tgid", 10, &tgid) || !tgid)
 		return gone(pid);
@@ -78,12 +78,7 @@ static struct rt_error *check_target(uint32_t pid, uint32_t *ret)
 		return rt_error_new(RT_E_USAGE, "process %u is reftrace itself", *ret);
 	if (rt_proc_status(*ret, "Kthread", 10, &kernel) && kernel)
 		return rt_error_new(RT_E_UNSUPPORTED, "process %u (%s) is a kernel thread", *ret, comm);
-	if (rt_proc_status(*ret, "TracerPid", 10, &tracer) && tracer)
-		return rt_error_fix(rt_error_new(RT_E_TRACED, "process %u (%s) is traced by process %u (%s)", *ret,
-						 comm, (uint32_t)tracer,
-						 rt_proc_comm((uint32_t)tracer, other, sizeof(other))),
-				    "detach %s first", other);
-	return NULL;
+	return rt_proc_check_untraced(*ret);
 }
 
 /* Kernels before 6.8 do not mark kernel threads in status: they have no program. */

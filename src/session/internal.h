@@ -20,6 +20,7 @@
 
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/proc.h"
 #include "maps/maps.h"
 #include "session/session.h"
 
@@ -107,14 +108,10 @@ bool rt_process_has_armed(const struct rt_process *p, uint32_t module);
 RT_CHECK struct rt_error *rt_process_each(struct rt_session *s,
 					  struct rt_error *(*visit)(struct rt_session *s, struct rt_process *p));
 
-/* ---- procfs.c: small questions to /proc ---- */
+/* ---- procfs.c: more questions to /proc than base/proc.h has ---- */
 
-/* Number behind "Key:" of /proc/PID/status (or task/TID/status); base 10 or 16. false: gone or no such key. */
-bool rt_proc_status(uint32_t tid, const char *key, unsigned base, uint64_t *ret);
 /* State letter of /proc/TID/stat, 0 when it is gone. */
 char rt_proc_state(uint32_t tid);
-/* Name as in /proc/PID/comm into text; "?" when gone. Returns text. */
-char *rt_proc_comm(uint32_t pid, char *text, size_t size);
 /* Value of one entry of /proc/PID/auxv; 0 when it is not there. */
 uint64_t rt_proc_auxv(uint32_t pid, uint64_t key);
 /* Tids of a process; *ret is owned by the caller. false: gone or out of memory. */

@@ -3,7 +3,6 @@
  * Small questions to /proc. The asked process may vanish at any time: that is
  * an ordinary answer, not an error.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -11,32 +10,6 @@
 
 #include "base/fs.h"
 #include "session/internal.h"
-
-bool rt_proc_status(uint32_t tid, const char *key, unsigned base, uint64_t *ret)
-{
-	_cleanup_free_ char *text = NULL;
-	size_t key_len = strlen(key);
-	char path[64];
-	char *line;
-
-	snprintf(path, sizeof(path), "/proc/%u/status", tid);
-	struct rt_error *err = rt_fs_read(AT_FDCWD, path, 1 << 16, &text, NULL);
-
-	if (err) {
-		rt_error_free(err);
-		return false;
-	}
-	for (line = text; line; line = strchr(line, '\n')) {
-		if (*line == '\n')
-			line++;
-		if (!strncmp(line, key, key_len) && line[key_len] == ':') {
-			char *start = line + key_len + 1 + strspn(line + key_len + 1, " \t");
-
-			return rt_parse_u64(start, strspn(start, "0123456789abcdefABCDEF"), base, ret);
-		}
-	}
-	return false;
-}
 
 char rt_proc_state(uint32_t tid)
 {
@@ -54,28 +27,6 @@ char rt_proc_state(uint32_t tid)
 	/* the name may hold parentheses and blanks: the last one closes it */
 	end = strrchr(text, ')');
 	return end && end[1] == ' ' ? end[2] : 0;
-}
-
-char *rt_proc_comm(uint32_t pid, char *text, size_t size)
-{
-	_cleanup_free_ char *comm = NULL;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
-	struct rt_error *err = rt_fs_read(AT_FDCWD, path, 4096, &comm, NULL);
-
-	if (err) {
-		rt_error_free(err);
-		snprintf(text, size, "?");
-		return text;
-	}
-	comm[strcspn(comm, "\n")] = 0;
-	for (char *c = comm; *c; c++) {
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
-	}
-	snprintf(text, size, "%s", comm);
-	return text;
 }
 
 uint64_t rt_proc_auxv(uint32_t pid, uint64_t key)
