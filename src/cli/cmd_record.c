@@ -85,6 +85,8 @@ static bool say_missed(const struct rt_recorder *recorder)
 	struct rt_arena arena = { 0 };
 	const char *fix = NULL, *missed = recorder->sampler ? rt_sampler_missed(recorder->sampler, &fix) : NULL;
 
+	if (recorder->sampler && rt_sampler_debugged(recorder->sampler))
+		fprintf(stderr, "reftrace: warning: %s\n", rt_clean(&arena, rt_sampler_debugged(recorder->sampler)));
 	if (missed) {
 		fprintf(stderr, "reftrace: not recorded, for it was loaded later: %s\n", rt_clean(&arena, missed));
 		fprintf(stderr, "  fix: %s\n", rt_clean(&arena, fix));

@@ -9,6 +9,7 @@
 
 #include "base/fs.h"
 #include "base/intern.h"
+#include "base/proc.h"
 #include "base/sink.h"
 #include "engine/mapped.h"
 #include "engine/marker_counter.h"
@@ -40,6 +41,7 @@ struct rt_error *rt_markers_create(const struct rt_marker_target *target, int tr
 	rt_sink_init_memory(&m->missed);
 	rt_sink_init_memory(&m->fix);
 	rt_sink_init_memory(&m->warning);
+	rt_sink_init_memory(&m->debugged);
 	*ret = m;
 	return NULL;
 }
@@ -72,6 +74,7 @@ void rt_markers_destroy(struct rt_markers *m)
 	rt_sink_deinit(&m->missed);
 	rt_sink_deinit(&m->fix);
 	rt_sink_deinit(&m->warning);
+	rt_sink_deinit(&m->debugged);
 	rt_decoder_destroyp(&m->decoder);
 	free(m);
 }
@@ -232,6 +235,9 @@ struct rt_error *rt_markers_refused(const char *text, const char *what, int errn
 		return rt_error_fix(rt_error_errno(RT_E_PRIVILEGE, errnum, "-e '%s': cannot define uprobes", text),
 				    "sudo reftrace record -e %s ...", text);
 	err = rt_error_errno(RT_E_KERNEL, errnum, "-e '%s': the kernel does not take the probe of %s", text, what);
+	/* our lines are what the kernel takes: it is somebody else's that this one does not go with */
+	if (errnum == EINVAL)
+		return rt_error_fix(err, RT_MARKER_CONFLICT_FIX);
 	return errnum == ENOENT || errnum == ENODEV
 		       ? rt_error_fix(err, "a kernel with CONFIG_UPROBE_EVENTS is needed: reftrace doctor")
 		       : err;
@@ -606,6 +612,31 @@ struct rt_error *rt_markers_mapped(struct rt_markers *m, uint32_t pid, const str
 		}
 	}
 	return NULL;
+}
+
+struct rt_error *rt_markers_check_debuggers(const struct rt_markers *m)
+{
+	for (size_t i = 0; i < m->target.pid_count; i++)
+		RT_TRY(rt_proc_check_untraced(m->target.pids[i]));
+	return NULL;
+}
+
+void rt_markers_find_debuggers(struct rt_markers *m)
+{
+	_cleanup_error_ struct rt_error *err = rt_markers_check_debuggers(m);
+
+	if (err && err->code == RT_E_TRACED)
+		rt_sink_printf(
+			&m->debugged,
+			"%s: a breakpoint that it has set at a place of ours becomes ours when it is taken away, "
+			"and ends the program that comes there; next time %s, and attach it when the recording "
+			"has ended",
+			err->message, err->fix);
+}
+
+const char *rt_markers_debugged(const struct rt_markers *m)
+{
+	return m->debugged.len ? m->debugged.buffer : NULL;
 }
 
 const char *rt_markers_note(const struct rt_markers *m)

@@ -51,6 +51,26 @@ RT_CHECK struct rt_error *rt_markers_began(struct rt_markers *markers, uint32_t 
 /* Goes on with what could not be put right yet. Now and then. */
 void rt_markers_settle(struct rt_markers *markers);
 
+/* The kernel takes one semaphore for a place, whoever asks first; EINVAL for others. */
+#define RT_MARKER_CONFLICT_FIX \
+	"another tracer may have a probe there with another semaphore, or with none: end it, or delete its " \
+	"definition " \
+	"(see " \
+	"/sys/kernel/tracing/uprobe_events, and bpftool link), then record again"
+
+/*
+ * RT_E_TRACED where a debugger holds a process of the target that is attached to. The kernel would take its breakpoints
+ * for our own: it would see none of them any more, and the counters that it has raised would be lowered twice. To be
+ * asked before the events are opened.
+ */
+RT_CHECK struct rt_error *rt_markers_check_debuggers(const struct rt_markers *markers);
+/*
+ * Looks for one that has come since, before the events are closed: what it has saved of the program holds breakpoints
+ * of ours. rt_markers_debugged() then says so; else it is NULL.
+ */
+void rt_markers_find_debuggers(struct rt_markers *markers);
+const char *rt_markers_debugged(const struct rt_markers *markers);
+
 /* What cannot be recorded of the events, for people; NULL: nothing. */
 const char *rt_markers_note(const struct rt_markers *markers);
 /* What may be wrong with the events, because it was allowed; NULL: nothing. */

@@ -48,7 +48,7 @@ struct rt_markers {
 	RT_VEC(struct rt_defined_event) defined;
 	RT_VEC(struct rt_skewed_counter) skewed;
 	RT_VEC(struct rt_pending_counter) pending;
-	struct rt_sink note, missed, fix, warning;
+	struct rt_sink note, missed, fix, warning, debugged;
 	size_t notes, late;
 	struct rt_decoder *decoder;
 };

@@ -24,7 +24,11 @@ static struct rt_error *source_restate(struct rt_side_source *self, struct rt_ev
 
 static struct rt_error *source_stop(struct rt_side_source *self, struct rt_event_sink *sink)
 {
-	return rt_sampler_stop((struct rt_sampler *)(void *)self, sink);
+	struct rt_sampler *s = (struct rt_sampler *)(void *)self;
+
+	if (s->markers)
+		rt_markers_find_debuggers(s->markers);
+	return rt_sampler_stop(s, sink);
 }
 
 #define PMUS "sys/bus/event_source/devices"
@@ -107,6 +111,8 @@ struct rt_error *rt_sampler_open(const struct rt_sampler_options *options, struc
 	/* each file that is mapped would be read for nothing */
 	if (s->markers && !rt_markers_wanted(s->markers))
 		rt_markers_destroy(rt_take(s->markers));
+	if (s->markers)
+		RT_TRY(rt_markers_check_debuggers(s->markers));
 	RT_TRY(rt_sampler_cpus(s));
 	RT_TRY(rt_sampler_events(s));
 	RT_TRY(names_text(s));
@@ -293,6 +299,11 @@ const char *rt_sampler_note(const struct rt_sampler *s)
 const char *rt_sampler_warning(const struct rt_sampler *s)
 {
 	return s->markers ? rt_markers_warning(s->markers) : NULL;
+}
+
+const char *rt_sampler_debugged(const struct rt_sampler *s)
+{
+	return s->markers ? rt_markers_debugged(s->markers) : NULL;
 }
 
 const char *rt_sampler_missed(const struct rt_sampler *s, const char **ret_fix)

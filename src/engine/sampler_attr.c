@@ -66,6 +66,8 @@ static struct rt_error *denied(const struct rt_sampler *s, const struct rt_sampl
 
 struct rt_error *rt_sampler_refused(const struct rt_sampler *s, const struct rt_sampler_event *event, int errnum)
 {
+	struct rt_error *err;
+
 	/* a PMU that cannot interrupt refuses each sample */
 	if (event->desc && event->desc->pmu && (errnum == EINVAL || errnum == EOPNOTSUPP))
 		return rt_error_fix(
@@ -92,8 +94,10 @@ struct rt_error *rt_sampler_refused(const struct rt_sampler *s, const struct rt_
 			rt_error_errno(RT_E_UNSUPPORTED, errnum, "somebody else uses the counter of %s", event->name),
 			"end the other profiler, or record -e cpu-clock");
 	default:
-		return rt_error_errno(RT_E_KERNEL, errnum, "the kernel does not take the event %s", event->name);
+		break;
 	}
+	err = rt_error_errno(RT_E_KERNEL, errnum, "the kernel does not take the event %s", event->name);
+	return errnum == EINVAL && !strncmp(event->name, "sdt_", 4) ? rt_error_fix(err, RT_MARKER_CONFLICT_FIX) : err;
 }
 
 static struct rt_error *too_fast(uint64_t frequency, uint64_t most)

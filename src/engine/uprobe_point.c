@@ -8,9 +8,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "base/fs.h"
 #include "engine/uprobe_priv.h"
+#include "maps/maps.h"
 
 #define INT3 0xcc
+#define MAPS_MAX (64u << 20)
 #define ERRNO_NOTSUPP 524 /* the kernel's own ENOTSUPP: no such instruction can be probed */
 
 static uint8_t result_of(const struct rt_point *p)
@@ -92,8 +95,7 @@ const char *rt_uprobe_site_refused(const struct rt_uprobe_site *site, int errnum
 		return "the kernel cannot probe this instruction";
 	if (errnum == EINVAL && site->semaphore)
 		return "the kernel refuses the marker or its semaphore: another tracer has it armed with another one, "
-		       "or "
-		       "with none";
+		       "or with none; end that one (/sys/kernel/tracing/uprobe_events, bpftool link)";
 	return errnum == EINVAL ? "the kernel refuses this offset of the file" : NULL;
 }
 
@@ -111,6 +113,33 @@ static struct rt_key armed_key(const struct stat *st, uint64_t offset)
 	return rt_key_make(st->st_dev * 0x9e3779b97f4a7c15ull ^ st->st_ino, offset);
 }
 
+/* Whether any of the process's counters at this offset of the file is raised; they are in a writable mapping of it. */
+static bool is_raised(const struct rt_arm *arm, int mem, const struct stat *file, uint64_t offset)
+{
+	_cleanup_free_ char *text = NULL;
+	_cleanup_error_ struct rt_error *err = NULL;
+	struct rt_maps_line line;
+	uint16_t counter;
+	char path[32], *at;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", arm->pid);
+	err = rt_fs_read(AT_FDCWD, path, MAPS_MAX, &text, NULL);
+	at = text;
+	while (!err && rt_maps_parse_line(&at, &line))
+		if (line.inode == file->st_ino && line.writable && offset >= line.offset &&
+		    offset - line.offset < line.end - line.start &&
+		    pread(mem, &counter, sizeof(counter), (off_t)(line.start + (offset - line.offset))) ==
+			    sizeof(counter) &&
+		    counter)
+			return true;
+	return false;
+}
+
+/*
+ * A breakpoint is another tracer's, and the kernel's uprobes are for any number of them; no debugger holds the process,
+ * for we do. Where there is a counter that it should have raised, and it did not, it is no uprobe like ours: the kernel
+ * would not raise it either, and lower it when we go.
+ */
 void rt_uprobe_check_before(struct rt_uprobe *u, const struct rt_arm *arm, struct rt_uprobe_sites *sites,
 			    const struct rt_uprobe_report *report)
 {
@@ -124,12 +153,16 @@ void rt_uprobe_check_before(struct rt_uprobe *u, const struct rt_arm *arm, struc
 		struct rt_uprobe_site *s = &sites->list.data[i];
 		struct rt_key key = armed_key(&st, s->offset);
 
-		if (s->bad)
+		if (s->bad || !s->semaphore)
 			continue;
 		/* A forked child has inherited the breakpoints of its parent. */
 		if (!rt_map_get(&u->armed, key) && pread(mem, &now, 1, (off_t)s->address) == 1 && now == INT3 &&
-		    pread(file, &original, 1, (off_t)s->offset) == 1 && original != INT3)
-			rt_uprobe_fail(report, s, 0, "another debugger or tracer has a breakpoint here");
+		    pread(file, &original, 1, (off_t)s->offset) == 1 && original != INT3 &&
+		    !is_raised(arm, mem, &st, s->semaphore))
+			rt_uprobe_fail(
+				report, s, 0,
+				"a breakpoint here does not raise the marker's semaphore: end the other tracer or "
+				"debugger, or start the program anew");
 		else
 			(void)rt_map_put(&u->armed, key, NULL);
 	}
