@@ -159,10 +159,8 @@ void rt_uprobe_check_before(struct rt_uprobe *u, const struct rt_arm *arm, struc
 		if (!rt_map_get(&u->armed, key) && pread(mem, &now, 1, (off_t)s->address) == 1 && now == INT3 &&
 		    pread(file, &original, 1, (off_t)s->offset) == 1 && original != INT3 &&
 		    !is_raised(arm, mem, &st, s->semaphore))
-			rt_uprobe_fail(
-				report, s, 0,
-				"a breakpoint here does not raise the marker's semaphore: end the other tracer or "
-				"debugger, or start the program anew");
+			rt_uprobe_fail(report, s, 0,
+				       "end the other tracer or debugger: its breakpoint does not raise the semaphore");
 		else
 			(void)rt_map_put(&u->armed, key, NULL);
 	}
