@@ -231,7 +231,7 @@ static struct rt_error *take_functions(struct search *s)
 	_cleanup_free_ struct rt_instance *list = NULL;
 	size_t count;
 
-	RT_TRY(rt_dwarf_instances(s->file->dwarf, is_function, s, &list, &count));
+	RT_TRY(rt_dwarf_instances(s->file->dwarf, NULL, is_function, s, &list, &count));
 	for (size_t i = 0; i < count; i++) {
 		if (!rt_vec_push(&s->sites, ((struct site){ list[i].entry, list[i] })))
 			return rt_error_nomem();

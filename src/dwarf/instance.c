@@ -32,7 +32,7 @@ static void fill(struct rt_dwarf *dwarf, struct rt_unit *unit, const struct rt_n
 	ret->around.v = outer->entry;
 }
 
-struct rt_error *rt_dwarf_instances(struct rt_dwarf *dwarf,
+struct rt_error *rt_dwarf_instances(struct rt_dwarf *dwarf, const char *name,
 				    bool (*wants)(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *arg),
 				    void *arg, struct rt_instance **ret, size_t *ret_count)
 {
@@ -41,7 +41,7 @@ struct rt_error *rt_dwarf_instances(struct rt_dwarf *dwarf,
 	_cleanup_free_ uint8_t *asked = NULL;
 
 	if (dwarf->dw)
-		RT_TRY(rt_dwarf_walk_all(dwarf));
+		RT_TRY(name ? rt_dwarf_walk_named(dwarf, name) : rt_dwarf_walk_all(dwarf));
 	asked = calloc(dwarf->fns.len + 1, 1);
 	if (!asked)
 		return rt_error_nomem();

@@ -139,6 +139,8 @@ bool rt_unit_of_split(struct rt_dwarf *dwarf, struct Dwarf_CU *cu, Dwarf_Die *re
 /* Reads the tree of a unit, or of all units. Doing it again costs nothing. */
 RT_CHECK struct rt_error *rt_unit_walk(struct rt_dwarf *dwarf, struct rt_unit *unit);
 RT_CHECK struct rt_error *rt_dwarf_walk_all(struct rt_dwarf *dwarf);
+/* Reads at least the trees of the units that may have a function of this name or linkage name. */
+RT_CHECK struct rt_error *rt_dwarf_walk_named(struct rt_dwarf *dwarf, const char *name);
 
 /* String of an attribute of die or of what it refers to (abstract origin, specification); not interned. */
 const char *rt_die_string(Dwarf_Die *die, unsigned attribute);

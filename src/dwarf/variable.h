@@ -25,9 +25,10 @@ struct rt_instance {
 
 /*
  * All instances of the functions that wants() takes: by name, and by qualified name ("ns::T::get") where it asks for
- * that with rt_dwarf_qualified(). *ret is freed by the caller.
+ * that with rt_dwarf_qualified(). *ret is freed by the caller. name, unless NULL: wants() takes only functions of this
+ * name or linkage name, and is asked about no others in units that cannot have it (a large file is read much faster).
  */
-RT_CHECK struct rt_error *rt_dwarf_instances(struct rt_dwarf *dwarf,
+RT_CHECK struct rt_error *rt_dwarf_instances(struct rt_dwarf *dwarf, const char *name,
 					     bool (*wants)(struct rt_dwarf *dwarf, const struct rt_instance *fn,
 							   void *arg),
 					     void *arg, struct rt_instance **ret, size_t *ret_count);

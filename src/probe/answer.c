@@ -247,7 +247,7 @@ static struct rt_error *no_function(struct rt_answer_build *b, bool ifunc)
 			rt_near_offer(&near, s->name);
 	}
 	if (b->debug)
-		rt_error_free(rt_dwarf_instances(b->debug, offer_function, &near, &none, &count));
+		rt_error_free(rt_dwarf_instances(b->debug, NULL, offer_function, &near, &none, &count));
 	if (near.count)
 		return rt_error_fix(err, "did you mean %s?", near.names[0]);
 	if (m->symtab && m->symtab->stripped)
@@ -276,10 +276,12 @@ static struct rt_error *function(struct rt_answer_build *b)
 	const struct rt_answer_module *m = b->module;
 	_cleanup_free_ struct rt_instance *list = NULL;
 	size_t count = 0, inlined = 0, found = 0;
+	/* all other patterns fit more than one name */
+	const char *name = strpbrk(r->function, "*?:(") ? NULL : r->function;
 	bool ifunc = false;
 
 	if (b->debug)
-		RT_TRY(rt_dwarf_instances(b->debug, wants, b, &list, &count));
+		RT_TRY(rt_dwarf_instances(b->debug, name, wants, b, &list, &count));
 	if (count > FUNCTIONS_MAX)
 		return rt_error_fix(rt_error_new(RT_E_LIMIT, "'%s' fits %zu places", r->function, count),
 				    "a narrower name, or FUNC@FILE");

@@ -120,7 +120,7 @@ static void list(struct rt_dwarf *dwarf)
 	err = rt_dwarf_rows(dwarf, SIZE_MAX, any_file, see_row, &l);
 	rt_error_free(err);
 	count = 0;
-	err = rt_dwarf_instances(dwarf, any_function, NULL, &instances, &count);
+	err = rt_dwarf_instances(dwarf, NULL, any_function, NULL, &instances, &count);
 	rt_error_free(err);
 	for (size_t i = 0; i < count && i < 64; i++)
 		ask_variables(dwarf, instances[i].entry, &instances[i]);
@@ -203,7 +203,7 @@ static void ask_instances(struct rt_dwarf *dwarf)
 	size_t count = 0;
 	struct rt_datum d;
 
-	rt_error_free(rt_dwarf_instances(dwarf, want, &functions, &list, &count));
+	rt_error_free(rt_dwarf_instances(dwarf, NULL, want, &functions, &list, &count));
 	for (size_t i = 0; i < count && i < 64; i++) {
 		v.instance = &list[i];
 		v.addr = list[i].entry;
