@@ -74,17 +74,15 @@ static bool is_hit(const struct name_search *s, const unsigned char *at, size_t 
 	return false;
 }
 
-/* At most count places from at on. */
-static bool find_one_by_one(const struct name_search *s, const unsigned char *at, const unsigned char *end,
-			    size_t count)
+static bool find_one_by_one(const struct name_search *s, const unsigned char *at, const unsigned char *end)
 {
-	for (; at < end && count; at++, count--)
+	for (; at < end; at++)
 		if (is_hit(s, at, (size_t)(end - at)))
 			return true;
 	return false;
 }
 
-/* 64 places in one go: most of the time of a search in a large file is spent here. */
+/* 16 places in one go: most of the time of a search in a large file is spent here. */
 static bool find_few(const struct name_search *s, const unsigned char *at, const unsigned char *end)
 {
 	lanes wanted[RT_NAME_FEW + 1];
@@ -94,23 +92,24 @@ static bool find_few(const struct name_search *s, const unsigned char *at, const
 		wanted[i] = (lanes){ 0 } + s->offsets.data[i];
 	if (s->size >= sizeof(uint32_t))
 		wanted[count++] = (lanes){ 0 } + word_at((const unsigned char *)s->name);
-	for (; end - at >= 67; at += 64) {
+	for (; end - at >= 19; at += 16) {
 		lanes any = { 0 };
 		uint64_t halves[2];
 
-		for (size_t i = 0; i < count; i++)
-			for (unsigned k = 0; k < 64; k += 16)
-				for (unsigned shift = 0; shift < 4; shift++) {
-					lanes have;
+		for (unsigned shift = 0; shift < 4; shift++) {
+			lanes have;
 
-					memcpy(&have, at + k + shift, sizeof(have));
-					any |= (lanes)(have == wanted[i]);
-				}
+			memcpy(&have, at + shift, sizeof(have));
+			for (size_t i = 0; i < count; i++)
+				any |= (lanes)(have == wanted[i]);
+		}
 		memcpy(halves, &any, sizeof(halves));
-		if ((halves[0] | halves[1]) && find_one_by_one(s, at, end, 64))
-			return true;
+		if (halves[0] | halves[1])
+			for (unsigned i = 0; i < 16; i++)
+				if (is_hit(s, at + i, (size_t)(end - at - i)))
+					return true;
 	}
-	return find_one_by_one(s, at, end, SIZE_MAX);
+	return find_one_by_one(s, at, end);
 }
 
 static bool holds_name(const struct name_search *s, struct rt_bytes unit)
@@ -119,7 +118,7 @@ static bool holds_name(const struct name_search *s, struct rt_bytes unit)
 
 	if (s->size < sizeof(uint32_t) && memmem(at, unit.size, s->name, s->size))
 		return true;
-	return s->offsets.len <= RT_NAME_FEW ? find_few(s, at, end) : find_one_by_one(s, at, end, SIZE_MAX);
+	return s->offsets.len <= RT_NAME_FEW ? find_few(s, at, end) : find_one_by_one(s, at, end);
 }
 
 static bool is_naming(uint64_t attribute)

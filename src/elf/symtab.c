@@ -13,7 +13,6 @@ struct owned {
 	struct rt_elfaddr *reach;       /* highest end of symbols [0, i] */
 	const struct rt_symbol **names; /* sorted by name, then as in symbols; no PLT stubs */
 	size_t name_count;
-	bool names_sorted; /* at the first search by name */
 };
 
 struct raw_symbol {
@@ -286,6 +285,8 @@ static struct rt_error *sort(struct rt_symtab *symtab, struct rt_symtab_build *b
 		if (!symtab->symbols[i].plt)
 			owned->names[owned->name_count++] = &symtab->symbols[i];
 	}
+	if (owned->name_count)
+		qsort(owned->names, owned->name_count, sizeof(*owned->names), compare_names);
 	return NULL;
 }
 
@@ -439,12 +440,9 @@ const struct rt_symbol *rt_symtab_code_at(const struct rt_symtab *symtab, struct
 
 const struct rt_symbol *rt_symtab_find(const struct rt_symtab *symtab, const char *name)
 {
-	struct owned *owned = symtab->owned;
+	const struct owned *owned = symtab->owned;
 	size_t low = 0, high = owned->name_count;
 
-	if (!owned->names_sorted && owned->name_count)
-		qsort(owned->names, owned->name_count, sizeof(*owned->names), compare_names);
-	owned->names_sorted = true;
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
