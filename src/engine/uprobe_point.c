@@ -94,8 +94,7 @@ const char *rt_uprobe_site_refused(const struct rt_uprobe_site *site, int errnum
 	if (errnum == ERRNO_NOTSUPP)
 		return "the kernel cannot probe this instruction";
 	if (errnum == EINVAL && site->semaphore)
-		return "the kernel refuses the marker or its semaphore: another tracer has it armed with another one, "
-		       "or with none; end that one (/sys/kernel/tracing/uprobe_events, bpftool link)";
+		return "another tracer has it armed with another semaphore, or none: end that one (bpftool link)";
 	return errnum == EINVAL ? "the kernel refuses this offset of the file" : NULL;
 }
 
