@@ -31,9 +31,9 @@ static const struct argp_child children[] = { { &rt_probe_add_options, 0, "show,
 					      { 0 } };
 const struct argp rt_probe_argp = {
 	NULL, rt_parse_operands,
-	"show -x FILE DEFINITION...\nadd -x FILE DEFINITION...\nlist [GLOB...]\ndel GLOB...\nmarkers FILE...\n"
-	"funcs FILE [GLOB]\nlines FILE FUNC[:N-M]\nlines FILE SRC[:N-M]\nvars FILE FUNC[:LINE]\nvars FILE SRC:LINE\n"
-	"vars FILE 0xADDR\nexport FILE|BUILD-ID [GROUP:EVENT...]\nexport -k VMLINUX DEFINITION...",
+	"show|add -x FILE DEFINITION...\nlist [GLOB...]\ndel GLOB...\nmarkers FILE...\nfuncs FILE [GLOB]\n"
+	"lines FILE FUNC|SRC[:N-M]\nvars FILE FUNC[:LINE]|SRC:LINE|0xADDR\nexport FILE|BUILD-ID "
+	"[GROUP:EVENT...]\nexport -k VMLINUX DEFINITION...",
 	"Says what can be probed, and keeps probes in the kernel.", children
 };
 

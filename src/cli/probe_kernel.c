@@ -17,13 +17,10 @@ static const char running_kallsyms[] = "/proc/kallsyms";
 static const char running_notes[] = "/sys/kernel/notes";
 
 static const struct argp_option own[] = {
-	{ "vmlinux", 'k', "FILE", 0,
-	  "functions of a kernel: its vmlinux, with debug information or BTF; or the host's /sys/kernel/btf/vmlinux",
-	  3 },
+	{ "vmlinux", 'k', "FILE", 0, "functions of a kernel: its vmlinux, or its BTF", 3 },
 	{ "kernel", OPT_KERNEL, NULL, 0, "the same, of the kernel that runs here", 3 },
-	{ "kallsyms", OPT_KALLSYMS, "FILE", 0, "a copy of the host's /proc/kallsyms, for a vmlinux without symbols",
-	  3 },
-	{ "notes", OPT_NOTES, "FILE", 0, "a copy of the host's /sys/kernel/notes, for BTF alone", 3 },
+	{ "kallsyms", OPT_KALLSYMS, "FILE", 0, "the host's /proc/kallsyms, where symbols lack", 3 },
+	{ "notes", OPT_NOTES, "FILE", 0, "the host's /sys/kernel/notes, for BTF alone", 3 },
 	{ 0 },
 };
 

@@ -277,7 +277,8 @@ static bool ends_alone(const struct rt_thread *t, unsigned long code)
 
 /*
  * At its exit event a thread runs no code of the program any more, and whoever joins it still waits: its last event
- * is before now, and what follows from its end is after. The end of the leader is mostly that of its process (EXIT).
+ * is before now, and what follows from its end is after. One that is killed, by the end of its process or by an exec,
+ * stood in the middle of something: that is told by what killed it (EXIT, EXEC).
  */
 static struct rt_error *tell_end(struct rt_session *s, const struct rt_thread *t)
 {
@@ -288,16 +289,17 @@ static struct rt_error *on_exit_event(struct rt_session *s, struct rt_thread *t)
 {
 	struct rt_process *p = t->process;
 	unsigned long code = 0;
-	bool last = true, gone, alone;
+	bool last = true, gone;
 
 	t->exiting = true;
 	for (size_t i = 0; i < p->threads.len; i++)
 		last = last && p->threads.data[i]->exiting;
 	gone = ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &code) < 0;
-	alone = !gone && !last && ends_alone(t, code);
-	if (t->tid != p->tgid || alone)
+	if (!gone && !last && ends_alone(t, code)) {
 		RT_TRY(tell_end(s, t));
-	if (gone || alone) {
+		gone = true;
+	}
+	if (gone) {
 		rt_thread_continue(t, 0);
 		return NULL;
 	}
@@ -333,9 +335,6 @@ static struct rt_error *on_end(struct rt_session *s, struct rt_thread *t, int st
 	/* the leader's end is told when every other thread is gone: it is the end of the process */
 	if (p && t->tid == p->tgid)
 		return process_ended(s, p, status);
-	/* killed before it could stand at its exit event */
-	if (p && !t->exiting)
-		RT_TRY(tell_end(s, t));
 	rt_thread_remove(s, t);
 	return p ? check_dying(s, p) : NULL;
 }

@@ -151,10 +151,17 @@ class Others(Split):
     """perf and bpftrace are there, before us or after us: both see what they should, and nobody lowers another's."""
 
     def perf(self):
-        other = live.Process(['perf', 'stat', '-x,', '-e', Defined(self.path).define(self, 'hit'), '-p',
-                              self.target.popen.pid])
+        order, answer = live.temp_path('order'), live.temp_path('answer')
+        os.mkfifo(order)
+        os.mkfifo(answer)
+        other = live.Process(['perf', 'stat', '-x,', '-D', '-1', f'--control=fifo:{order},{answer}', '-e',
+                              Defined(self.path).define(self, 'hit'), '-p', self.target.popen.pid])
         self.addCleanup(other.kill)
-        self.assertTrue(live.wait_until(lambda: self.armed_by(other), 20), 'perf does not open its event')
+        # that it has opened its event does not say that it counts
+        with open(order, 'w', encoding='ascii') as f:
+            f.write('enable\n')
+        with open(answer, encoding='ascii') as f:
+            self.assertEqual(f.readline().strip('\n\0'), 'ack')
         self.becomes(1)
 
         def told(parts):
