@@ -202,8 +202,8 @@ enum rt_mark { RT_MARK_ATTACH = 1, RT_MARK_CENSUS = 2, RT_MARK_DETACH = 3, RT_MA
 
 /*
  * The end of a thread is later than each of its events, and so is that of a process; a tid is told again before the
- * first event of a thread that gets a used one. The end of the first thread is told where others go on. Threads that are
- * killed, by the end of the process or by its exec, are not told one by one: they stood in the middle of something.
+ * first event of a thread that gets a used one. The end of the first thread is told where others go on. Threads that
+ * are killed, by the end of the process or by its exec, are not told one by one: they stood in the middle of something.
  */
 struct rt_wire_task {
 	struct rt_wire_head head;

@@ -135,9 +135,9 @@ static bool is_raised(const struct rt_arm *arm, int mem, const struct stat *file
 }
 
 /*
- * A breakpoint is another tracer's, and the kernel's uprobes are for any number of them; no debugger holds the process,
- * for we do. Where there is a counter that it should have raised, and it did not, it is no uprobe like ours: the kernel
- * would not raise it either, and lower it when we go.
+ * A breakpoint that is not ours is left alone, unless it has raised the counter of the marker: then it is a uprobe, of
+ * which the kernel takes any number. Else the kernel would not raise the counter for us either, and lower it when we
+ * go.
  */
 void rt_uprobe_check_before(struct rt_uprobe *u, const struct rt_arm *arm, struct rt_uprobe_sites *sites,
 			    const struct rt_uprobe_report *report)
@@ -152,14 +152,16 @@ void rt_uprobe_check_before(struct rt_uprobe *u, const struct rt_arm *arm, struc
 		struct rt_uprobe_site *s = &sites->list.data[i];
 		struct rt_key key = armed_key(&st, s->offset);
 
-		if (s->bad || !s->semaphore)
+		if (s->bad)
 			continue;
 		/* A forked child has inherited the breakpoints of its parent. */
 		if (!rt_map_get(&u->armed, key) && pread(mem, &now, 1, (off_t)s->address) == 1 && now == INT3 &&
 		    pread(file, &original, 1, (off_t)s->offset) == 1 && original != INT3 &&
-		    !is_raised(arm, mem, &st, s->semaphore))
+		    !(s->semaphore && is_raised(arm, mem, &st, s->semaphore)))
 			rt_uprobe_fail(report, s, 0,
-				       "end the other tracer or debugger: its breakpoint does not raise the semaphore");
+				       s->semaphore ? "end the other tracer or debugger: its breakpoint does not raise "
+						      "the semaphore"
+						    : "another tracer or debugger has a breakpoint there");
 		else
 			(void)rt_map_put(&u->armed, key, NULL);
 	}
