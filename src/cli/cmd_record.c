@@ -127,6 +127,9 @@ static struct rt_error *finish(struct rt_launch *launch, struct rt_recorder *rec
 	if (!options->quiet) {
 		say_ended(launch, recorder, options);
 		say_written(launch, recorder);
+	} else if (p->lost) {
+		fprintf(stderr, "reftrace: %llu events or samples were lost (exit %d); a larger buffer: -m SIZE\n",
+			(unsigned long long)p->lost, *ret);
 	}
 	return NULL;
 }
