@@ -6,8 +6,8 @@
 #include "engine/sampler_priv.h"
 
 #define RING_MIN (16 * 1024)
-/* Some hundred mappings, as long as a pass over all rings may take. */
-#define SIDEBAND_BYTES (128 * 1024)
+#define SIDEBAND_MIN (128 * 1024)       /* some hundred mappings, as long as a pass over all rings may take */
+#define SIDEBAND_ROOT (2 * 1024 * 1024) /* what the kernel loads as well: 500 BPF programs in a row are a megabyte */
 
 static struct rt_error *no_ring(const struct rt_sampler *s, int errnum)
 {
@@ -18,10 +18,18 @@ static struct rt_error *no_ring(const struct rt_sampler *s, int errnum)
 				 "kernel.perf_event_mlock_kb=4096");
 }
 
+/* Only who may lock as much memory as he likes gets more than the least, and then no less than for his samples. */
+static size_t sideband_bytes(const struct rt_sampler *s)
+{
+	if (geteuid())
+		return SIDEBAND_MIN;
+	return s->options.ring_bytes > SIDEBAND_ROOT ? s->options.ring_bytes : SIDEBAND_ROOT;
+}
+
 struct rt_error *rt_sampler_ring_map(struct rt_sampler *s, uint32_t cpu, bool sideband, int fd)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = page;
-	size_t want = sideband ? SIDEBAND_BYTES : s->options.ring_bytes;
+	size_t want = sideband ? sideband_bytes(s) : s->options.ring_bytes;
 	struct rt_sampler_ring ring = { .cpu = cpu, .sideband = sideband, .fd = fd };
 	void *map;
 

@@ -258,6 +258,24 @@ class Bpf(unittest.TestCase):
         self.assertGreaterEqual(len(programs), 25)
         self.assertEqual(listing['trust']['lost'], 0)
 
+    @live.alone('its rings hold what one reader is late for, not what all tests load meanwhile')
+    def test_what_others_load_costs_a_recording_nothing(self):
+        loader, program = built()
+        recording = live.temp_path('bpf.data')
+        process = live.Process([live.REFTRACE, 'record', '-N', '-F', '99', '-e', 'cpu-clock', '-o', recording, '--', 'sh',
+                                '-c', 'echo up; read line'], pipe=True)
+        try:
+            process.wait_line('up')
+            os.kill(process.popen.pid, signal.SIGSTOP)
+            subprocess.run([loader, program, '500'], capture_output=True, check=True)
+            os.kill(process.popen.pid, signal.SIGCONT)
+            process.popen.stdin.write('go\n')
+            process.popen.stdin.close()
+            _, _, err = process.wait()
+        finally:
+            process.kill()
+        self.assertIn(' 0 lost', err)
+
     def test_exit_status_and_stdout_are_the_programs(self):
         run = self.bpf('--', 'sh', '-c', 'echo hello; exit 7')[0]
         self.assertEqual((run.status, run.stdout), (7, 'hello\n'))
