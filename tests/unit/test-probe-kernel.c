@@ -318,12 +318,16 @@ static void test_damaged(void **state)
 	assert_true(rt_image_section(k.image, ".BTF", &bytes, &addr));
 	copy = malloc(bytes.size);
 	for (size_t i = 0; i < 2 * bytes.size; i++) {
+		struct rt_error *err;
 		struct rt_btf *btf;
 
 		memcpy(copy, bytes.data, bytes.size);
 		copy[i / 2] = i % 2 ? 0xff : (uint8_t)(copy[i / 2] + 1);
-		if (rt_btf_create(rt_bytes_make(copy, bytes.size), &btf))
+		err = rt_btf_create(rt_bytes_make(copy, bytes.size), &btf);
+		if (err) {
+			rt_error_free(err);
 			continue;
+		}
 		k.kernel.btf = btf;
 		free(ask(&k, "plain o->next->next->table[1] o->more $params"));
 		free(ask(&k, "many h->name.text:string"));
