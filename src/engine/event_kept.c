@@ -58,13 +58,13 @@ static struct rt_error *define_line(struct search *s, const struct rt_marker_hol
 	if (why)
 		return rt_error_new(RT_E_UNARMED, "-e '%s': %s:%s at 0x%" PRIx64 " of %s: %s", s->text, line->group,
 				    line->event, line->offset.v, h->path, why);
-	if (asprintf(&semaphore, line->semaphore.v ? "(0x%" PRIx64 ")" : "", line->semaphore.v) < 0) {
+	if (line->semaphore.v && asprintf(&semaphore, "(0x%" PRIx64 ")", line->semaphore.v) < 0) {
 		semaphore = NULL;
 		return rt_error_nomem();
 	}
 	/* what was looked at, whatever lies at its path by now */
 	if (asprintf(&text, "%c:%s/m%u /proc/self/fd/%d:0x%" PRIx64 "%s%s", line->at_return ? 'r' : 'p', s->m->group,
-		     number, h->fd, line->offset.v, semaphore, line->arguments) < 0) {
+		     number, h->fd, line->offset.v, semaphore ?: "", line->arguments) < 0) {
 		text = NULL;
 		return rt_error_nomem();
 	}
