@@ -347,6 +347,21 @@ static bool in_last_put(struct rt_lifetime *lt, struct lt_inc *inc, const struct
 	return true;
 }
 
+/*
+ * Functions that end an object call each other, and are inlined into the put and into one another so that the compiler
+ * shares their code: which calls which cannot be told any more. What happens inside the last put is one end.
+ */
+static bool ends_within_last_put(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
+{
+	uint32_t i = inc->nr;
+
+	if (ev->op != RT_OP_FREE || !inc->freed)
+		return false;
+	while (i > 0 && inc->ledger[i - 1].op == RT_OP_FREE)
+		i--;
+	return i > 0 && inc->ledger[i - 1].op == RT_OP_PUT && lt_nested(lt, ev, &inc->ledger[i - 1]);
+}
+
 /* an event on a dead object: evidence, or a life that began unseen */
 static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
 {
@@ -361,7 +376,7 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 		lt_ledger_add(lt, inc, &seen->ev);
 		return;
 	}
-	if (in_last_put(lt, inc, seen))
+	if (in_last_put(lt, inc, seen) || ends_within_last_put(lt, inc, &seen->ev))
 		return;
 	/* the put that a wrapper calls, after the wrapper's own event */
 	if (lt_nest_merge(lt, inc, &seen->ev))

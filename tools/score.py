@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""How often the guilty function is named first: runs a corpus of programs with known bugs and prints the table.
+
+    score.py BUILD [--blind] [--runs N] [--case ID]... [--keep FOLDER | --from FOLDER] [--json FILE] DIR...
+
+DIR is one program of a corpus: DIR/truth.json says its types (their functions) and its cases (which function is
+guilty, how to run the buggy and the healthy build). The run lines are started in the folder above DIR with ./ in front;
+the words in the environment variable PFX come before the traced command. --blind tells reftrace nothing, otherwise it
+is told the functions of truth.json and no more. --keep writes the recordings of the first run of each, --from reports
+from them instead of running anything, which shows in seconds what a change of the analysis does.
+
+A suspect is a function that a finding names; the functions of the type itself do not count. A case is a hit when the
+median of its runs names a guilty function first. On a healthy build every finding is a false accusation, on a buggy
+one every finding whose first suspect is neither guilty nor a known other bug.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shlex
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+MISS = 99
+TIMEOUT = 600
+
+
+def functions(entries):
+    """The names in a list of functions, written as strings or as {'function': ...}."""
+    return [e if isinstance(e, str) else e['function'] for e in entries]
+
+
+def place(entry, op):
+    """What a SPEC says behind a function: where the object is. Arguments count from 0 in truth.json."""
+    if isinstance(entry, str):
+        return entry
+    text = entry['function']
+    if 'arg' in entry and op != 'new':
+        text += ':{}{}'.format('*' if entry.get('pointer') else '', entry['arg'] + 1)
+    return text
+
+
+def spec(name, kind):
+    """One type of truth.json as a SPEC."""
+    words = ['type=' + re.sub(r'\W', '_', name)]
+    for op in ('new', 'get', 'put', 'free'):
+        words += [f'{op}={place(entry, op)}' for entry in kind.get(op, [])]
+    if isinstance(kind.get('count_start'), int):
+        words.append(f'start={kind["count_start"]}')
+    return ' '.join(words)
+
+
+class Case:
+    """One bug, its truth and what was found."""
+
+    def __init__(self, folder, truth, case):
+        self.folder, self.id, self.kind = folder, case['id'], case['kind']
+        self.name = f'{truth["name"]}/{self.id}'
+        guilty = case['guilty']
+        self.guilty = {guilty['function'], *guilty.get('also_accepted', [])}
+        self.symbol = set(guilty.get('inlined_into', []))
+        self.taker = set(guilty.get('reference_taken_by', []))
+        self.expected = case.get('expected_leaked')
+        self.commands = {'buggy': case['run'], 'healthy': case.get('run_healthy')}
+        self.skip = set()
+        for kind in truth['types'].values():
+            for key in ('new', 'get', 'put', 'free', 'wrappers'):
+                self.skip |= set(functions(kind.get(key, [])))
+        self.specs = [spec(name, kind) for name, kind in truth['types'].items()]
+        # other bugs that the program is known to have: named in words, or by the id of their own case
+        told = ' '.join(truth.get('known_other_bugs', []))
+        self.known = set(re.findall(r'\w+', told))
+        for other in truth['cases']:
+            if other['id'] in told:
+                self.known |= {other['guilty']['function'], *other['guilty'].get('also_accepted', [])}
+
+    def suspects(self, found):
+        """All suspects, best first, each function once."""
+        names = []
+        for finding in found:
+            for guilty in [finding.get('guilty'), *finding.get('alternatives', [])]:
+                name = guilty and guilty.get('function')
+                if name and name not in self.skip and name not in names:
+                    names.append(name)
+        return names
+
+    def rank(self, names, wanted):
+        return next((i + 1 for i, name in enumerate(names) if name in wanted), MISS)
+
+    def false(self, found, buggy):
+        """Accusations that are not true."""
+        fine = self.known | (self.guilty | self.symbol | self.taker if buggy else set())
+        return [f for f in found if f.get('guilty') and f['guilty'].get('function') not in fine]
+
+
+class Runner:
+    """Runs cases, or reports from what runs have left."""
+
+    def __init__(self, options):
+        self.options = options
+        self.tool = options.build.resolve() / 'reftrace'
+        self.temp = pathlib.Path(tempfile.mkdtemp(prefix='rt-score-'))
+
+    def trace(self, case, which, number):
+        """-> (findings best first, all complete?, seconds)"""
+        if self.options.source:
+            answers, seconds = self.replay(self.options.source / case.name / which), 0
+        else:
+            answers, seconds = self.run(case, which, number)
+        found = [f for a in answers for f in a['findings']]
+        found.sort(key=lambda f: -f['confidence'])
+        return found, bool(answers) and all(a['trust']['complete'] for a in answers), seconds
+
+    def run(self, case, which, number):
+        folder = self.temp / f'{case.name}-{which}-{number}'
+        folder.mkdir(parents=True)
+        words = shlex.split(case.commands[which])
+        out = ['-q', '-o', '/dev/null'] + (['--no-presets'] if self.options.blind else
+                                           [w for s in case.specs for w in ('-P', s)])
+        # a run line may start the traced command more than once: a file for each
+        files = f'--json={shlex.quote(str(folder))}/$$.json'
+        if self.options.keep and not number:
+            kept = self.options.keep.resolve() / case.name / which
+            kept.mkdir(parents=True, exist_ok=True)
+            files += f' -w {shlex.quote(str(kept))}/$$.data'
+        script = folder / 'trace'
+        script.write_text(f'#!/bin/sh\nexec {self.tool} run {shlex.join(out)} {files} -- "$@"\n')
+        script.chmod(0o755)
+        begin = time.monotonic()
+        with open(folder / 'log', 'w', encoding='utf-8') as log, \
+                subprocess.Popen(['./' + words[0], *words[1:]], cwd=case.folder.parent, stdout=log, stderr=log,
+                                 stdin=subprocess.DEVNULL, start_new_session=True,
+                                 env={**os.environ, 'PFX': str(script)}) as process:
+            try:
+                process.wait(TIMEOUT)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+        seconds = time.monotonic() - begin
+        return self.read(sorted(folder.glob('*.json'))), seconds
+
+    def replay(self, folder):
+        answers = []
+        for i, recording in enumerate(sorted(folder.glob('*.data'))):
+            path = self.temp / f'replay-{i}.json'
+            subprocess.run([self.tool, 'report', '-q', '-o', '/dev/null', f'--json={path}', '-i', recording],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=TIMEOUT)
+            answers += self.read([path])
+            path.unlink(missing_ok=True)
+        return answers
+
+    @staticmethod
+    def read(paths):
+        """The answers in these files; one that was not written whole is none."""
+        answers = []
+        for path in paths:
+            try:
+                answers.append(json.loads(path.read_text()))
+            except (OSError, ValueError):
+                continue
+        return answers
+
+
+def score(runner, case, runs):
+    """One row of the table."""
+    row = {'case': case.name, 'kind': case.kind}
+    ranks, symbols, takers, complete, seconds, false, first, leaked = [], [], [], [], [], [], [], []
+    for i in range(runs):
+        found, whole, took = runner.trace(case, 'buggy', i)
+        names = case.suspects(found)
+        ranks.append(case.rank(names, case.guilty))
+        symbols.append(case.rank(names, case.guilty | case.symbol))
+        takers.append(case.rank(names, case.taker))
+        complete.append(whole)
+        seconds.append(took)
+        false.append(len(case.false(found, True)))
+        first.append((names or ['-'])[0])
+        leaked.append(next((f['objects'] for f in found if f.get('guilty') and
+                            f['guilty'].get('function') in case.guilty | case.symbol | case.taker), 0))
+    row.update(rank=statistics.median_low(ranks), symbol=statistics.median_low(symbols),
+               taker=statistics.median_low(takers), complete=sum(complete), false=statistics.median_low(false),
+               first=first[len(first) // 2], seconds=statistics.median(seconds), runs=runs,
+               count=None if case.expected is None else abs(statistics.median_low(leaked) - case.expected) <= 1,
+               leaked=statistics.median_low(leaked), expected=case.expected)
+    row['healthy'] = []
+    for i in range(runs if case.commands['healthy'] else 0):
+        found, _, _ = runner.trace(case, 'healthy', i)
+        row['healthy'].append([f['guilty']['function'] for f in case.false(found, False)])
+    return row
+
+
+def line(row):
+    rank = {MISS: '-'}
+    accused = [name for names in row['healthy'] for name in names]
+    print('{:<22} {:<23} {:>4} {:>4} {:>4} {:>6} {:>5} {:>6.1f}  {}{}'.format(
+        row['case'], row['kind'], rank.get(row['rank'], row['rank']), rank.get(row['symbol'], row['symbol']),
+        rank.get(row['taker'], row['taker']), '' if row['count'] is None else f'{row["leaked"]}/{row["expected"]}',
+        f'{row["complete"]}/{row["runs"]}', row['seconds'], row['first'],
+        f'  HEALTHY: {", ".join(sorted(set(accused)))}' if accused else ''), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('build', type=pathlib.Path)
+    parser.add_argument('--blind', action='store_true')
+    parser.add_argument('--runs', type=int, default=3)
+    parser.add_argument('--case', action='append', default=[])
+    parser.add_argument('--keep', type=pathlib.Path)
+    parser.add_argument('--from', dest='source', type=pathlib.Path)
+    parser.add_argument('--json', type=pathlib.Path)
+    parser.add_argument('folders', nargs='+', type=pathlib.Path)
+    options = parser.parse_args()
+    runner, rows = Runner(options), []
+    print(f'{"case":<22} {"kind":<23} {"rank":>4} {"symb":>4} {"took":>4} {"count":>6} {"whole":>5} {"s":>6}  first')
+    for folder in options.folders:
+        truth = json.loads((folder / 'truth.json').read_text())
+        for entry in truth['cases']:
+            if options.case and entry['id'] not in options.case:
+                continue
+            rows.append(score(runner, Case(folder.resolve(), truth, entry), 1 if options.source else options.runs))
+            line(rows[-1])
+    if not rows:
+        sys.exit('score: no such case')
+    healthy = [names for row in rows for names in row['healthy']]
+    print(f'{len(rows)} cases: top-1 {sum(r["rank"] == 1 for r in rows)}, top-3 {sum(r["rank"] <= 3 for r in rows)}, '
+          f'top-1 by symbol {sum(r["symbol"] == 1 for r in rows)}, '
+          f'healthy runs with accusations {sum(bool(n) for n in healthy)} of {len(healthy)}, '
+          f'other accusations in buggy runs {sum(r["false"] for r in rows)}')
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == '__main__':
+    main()
