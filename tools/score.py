@@ -68,10 +68,8 @@ class Case:
         self.taker = set(guilty.get('reference_taken_by', []))
         self.expected = case.get('expected_leaked')
         self.commands = {'buggy': case['run'], 'healthy': case.get('run_healthy')}
-        self.skip = set()
-        for kind in truth['types'].values():
-            for key in ('new', 'get', 'put', 'free', 'wrappers'):
-                self.skip |= set(functions(kind.get(key, [])))
+        own = truth['types'].get(case['type'], {})
+        self.skip = {name for key in ('new', 'get', 'put', 'free', 'wrappers') for name in functions(own.get(key, []))}
         self.specs = [spec(name, kind) for name, kind in truth['types'].items()]
         # other bugs that the program is known to have: named in words, or by the id of their own case
         told = ' '.join(truth.get('known_other_bugs', []))
@@ -128,6 +126,8 @@ class Runner:
         if self.options.keep and not number:
             kept = self.options.keep.resolve() / case.name / which
             kept.mkdir(parents=True, exist_ok=True)
+            for old in kept.glob('*.data'):
+                old.unlink()
             files += f' -w {shlex.quote(str(kept))}/$$.data'
         script = folder / 'trace'
         script.write_text(f'#!/bin/sh\nexec {self.tool} run {shlex.join(out)} {files} -- "$@"\n')

@@ -26,8 +26,9 @@
 #define UNKNOWN_SIZE 64u
 #define AROUND_BELOW 64u /* memory without blocks: how much around a pointer is taken for its block */
 #define AROUND_ABOVE 256u
-#define KINDS 4
+#define KINDS 3
 #define NOBODY UINT32_MAX
+#define HOLDINGS 16u /* of one object that are told apart: enough for who holds whom */
 
 struct object {
 	uint64_t lo, hi; /* pointers into [lo, hi) are pointers to it */
@@ -37,7 +38,15 @@ struct object {
 	bool reached;
 	uint32_t count[KINDS]; /* RT_HOLDER_GLOBAL - 1 ... */
 	uint64_t slot[KINDS];
-	uint64_t holder;
+	uint32_t holdings; /* index + 1 of the first of its list */
+	uint32_t holding_count;
+};
+
+/* Pointers from one traced object to another. */
+struct holding {
+	uint64_t holder, slot;
+	uint32_t count;
+	uint32_t next; /* index + 1 */
 };
 
 /* Memory that waits to be looked through; owner: object that alone leads here, or NOBODY. */
@@ -52,6 +61,7 @@ struct census {
 	size_t count;
 	uint64_t low, high; /* of all objects */
 	RT_VEC(struct work) work;
+	RT_VEC(struct holding) holdings;
 	RT_VEC(struct rt_census_thread) threads;
 	uint8_t *buffer; /* CHUNK bytes */
 	bool nomem;
@@ -62,6 +72,7 @@ static void census_deinit(struct census *c)
 	rt_census_memory_deinit(&c->memory);
 	free(c->objects);
 	rt_vec_deinit(&c->work);
+	rt_vec_deinit(&c->holdings);
 	rt_vec_deinit(&c->threads);
 	free(c->buffer);
 }
@@ -244,15 +255,37 @@ static void reach_block(struct census *c, uint64_t addr, struct object *o, uint3
 	}
 }
 
-static void count_slot(struct object *o, enum rt_holder where, uint64_t slot, const struct object *holder)
+static void count_slot(struct object *o, enum rt_holder where, uint64_t slot)
 {
 	unsigned kind = (unsigned)where - 1;
 
-	if (!o->count[kind]++) {
+	if (!o->count[kind]++)
 		o->slot[kind] = slot;
-		if (holder)
-			o->holder = holder->address;
+}
+
+static void count_holding(struct census *c, struct object *o, const struct object *holder, uint64_t slot)
+{
+	struct holding *h;
+
+	for (uint32_t i = o->holdings; i; i = h->next) {
+		h = &c->holdings.data[i - 1];
+		if (h->holder == holder->address) {
+			h->count++;
+			return;
+		}
 	}
+	if (o->holding_count == HOLDINGS) {
+		c->holdings.data[o->holdings - 1].count++;
+		return;
+	}
+	h = rt_vec_add(&c->holdings);
+	if (!h) {
+		c->nomem = true;
+		return;
+	}
+	*h = (struct holding){ holder->address, slot, 1, o->holdings };
+	o->holdings = (uint32_t)c->holdings.len;
+	o->holding_count++;
 }
 
 /* One word of memory at `slot`; where: what it counts as when it lies in no traced object. */
@@ -267,8 +300,10 @@ static void visit_word(struct census *c, uint64_t slot, uint64_t value, enum rt_
 		in = where == RT_HOLDER_STACK ? NULL : object_at(c, slot);
 		if (!in && owner != NOBODY)
 			in = &c->objects[owner];
-		if (in != o)
-			count_slot(o, in ? RT_HOLDER_OBJECT : where, slot, in);
+		if (!in)
+			count_slot(o, where, slot);
+		else if (in != o)
+			count_holding(c, o, in, slot);
 		/* what a lost object holds is not reached by anybody; it is looked through in its own name */
 		if (owner == NOBODY)
 			o->reached = true;
@@ -400,7 +435,17 @@ static struct rt_error *answer(struct census *c, struct object *o, const struct 
 		held.where = kind + 1;
 		held.value = o->count[kind];
 		held.slot = o->slot[kind];
-		held.holder = kind + 1 == RT_HOLDER_OBJECT ? o->holder : 0;
+		RT_TRY(emit(sink, RT_WIRE_HELD, wire_pid, time_ns, &held));
+		any = true;
+	}
+	for (uint32_t i = o->holdings; i; i = c->holdings.data[i - 1].next) {
+		const struct holding *h = &c->holdings.data[i - 1];
+
+		held = (struct rt_wire_held){ .object = o->address,
+					      .where = RT_HOLDER_OBJECT,
+					      .value = h->count,
+					      .slot = h->slot,
+					      .holder = h->holder };
 		RT_TRY(emit(sink, RT_WIRE_HELD, wire_pid, time_ns, &held));
 		any = true;
 	}

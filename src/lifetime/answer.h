@@ -91,8 +91,11 @@ static inline bool lt_life_vague(const struct rt_lifetime *lt, const struct lt_i
 {
 	return inc->incomplete || inc->attached || (!inc->has_new && !inc->known) || lt_counter_vague(lt, inc);
 }
-/* census.c: who is reachable */
+/* census.c: who is reachable; and the live object that h tells of as a holder, NULL: it is none of ours */
 void lt_census(struct rt_lifetime *lt);
+struct lt_inc *lt_holder_of(const struct rt_lifetime *lt, const struct lt_holder *h);
+/* lost.c: which of the lost ones that others point to are faults of their own. false: out of memory. */
+bool lt_lost(struct rt_lifetime *lt);
 /* group.c */
 void lt_accuse(struct lt_answer *a, const struct lt_ref *ref, const struct lt_blame *blame);
 /* when all are accused: what rests on one or two objects whose address has a doubtful past is a suspicion */

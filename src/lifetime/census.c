@@ -3,11 +3,11 @@
  * What the pointer census means: an object is rooted when globals, stacks or
  * reachable memory point to it, or a rooted object does. What only lost objects
  * point to is lost with them and not a fault of its own; lost objects in a
- * circle are.
+ * circle may be (lost.c).
  */
 #include "lifetime/answer.h"
 
-static struct lt_inc *holder_of(const struct rt_lifetime *lt, const struct lt_holder *h)
+struct lt_inc *lt_holder_of(const struct rt_lifetime *lt, const struct lt_holder *h)
 {
 	for (uint32_t i = 0; i < lt->types.len; i++) {
 		struct lt_inc *inc = lt_inc_find(lt, h->inc->pid, i, h->holder);
@@ -44,7 +44,7 @@ static void spread(struct rt_lifetime *lt, bool roots)
 		changed = false;
 		for (size_t i = 0; i < lt->holders.len; i++) {
 			struct lt_holder *h = &lt->holders.data[i];
-			struct lt_inc *by = valid(h) ? holder_of(lt, h) : NULL;
+			struct lt_inc *by = valid(h) ? lt_holder_of(lt, h) : NULL;
 
 			if (!valid(h) || by == h->inc)
 				continue;
@@ -69,9 +69,5 @@ void lt_census(struct rt_lifetime *lt)
 	forget_old(lt);
 	spread(lt, true);
 	spread(lt, false);
-	at = UINT32_MAX;
-	while ((inc = lt_row_older(&lt->live, &at))) {
-		if (inc->census && !inc->rooted && !inc->child)
-			inc->nobody = true;
-	}
+	lt->nomem |= !lt_lost(lt);
 }

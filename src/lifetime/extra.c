@@ -247,7 +247,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 		return;
 	taken(a, inc, &ref);
 	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type) || unsteady(m->type) ||
-	    (m->type->unarmed && !inc->counted))
+	    (m->type->unarmed && (!inc->counted || !inc->has_new)))
 		b.confidence = fmin(b.confidence, 0.45);
 	lt_accuse(a, &ref, &b);
 }

@@ -15,7 +15,7 @@
 
 #include "lifetime/assign.h"
 
-static const double FAR = 1e6, SMOOTH = 2;
+static const double FAR = 1e6, SMOOTH = 2, TWICE = 1;
 /* cells of a site that are no put sites */
 static const uint32_t ANY = 0, LEFT = UINT32_MAX, LOST = UINT32_MAX - 2, HELD = UINT32_MAX - 3,
 		      CROSSED = UINT32_MAX - 4;
@@ -148,11 +148,22 @@ static double pair_cost(const struct lt_model *m, const struct lt_mark *marks, u
 	return cost + (marks[o].thread != marks[c].thread ? 0.3 : 0);
 }
 
-static double left_cost(const struct lt_model *m, uint32_t g)
+/* more than one reference taken by one run of a function at one place */
+static bool taken_twice(const struct lt_mark *marks, unsigned n, unsigned o)
 {
-	double left = value(m, g, LEFT);
+	for (unsigned i = 0; i < n; i++) {
+		if (i != o && marks[i].opens && marks[i].act && marks[i].act == marks[o].act &&
+		    marks[i].site == marks[o].site)
+			return true;
+	}
+	return false;
+}
 
-	return -log((left + 0.5) / (value(m, g, ANY) + left + 1));
+static double left_cost(const struct lt_model *m, const struct lt_mark *marks, unsigned n, unsigned o)
+{
+	double left = value(m, marks[o].site, LEFT);
+
+	return -log((left + 0.5) / (value(m, marks[o].site, ANY) + left + 1)) - (taken_twice(marks, n, o) ? TWICE : 0);
 }
 
 /* of a put that nobody owed: sites that never put in health, and doubles of one activation, come first */
@@ -201,7 +212,7 @@ void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsig
 			if (r < no && c < nc)
 				v = opens[r] < closes[c] ? pair_cost(m, marks, opens[r], closes[c]) : FAR;
 			else if (r < no)
-				v = (int)opens[r] == forbid ? FAR : extra ? 6 : left_cost(m, marks[opens[r]].site);
+				v = (int)opens[r] == forbid ? FAR : extra ? 6 : left_cost(m, marks, n, opens[r]);
 			else if (c < nc)
 				v = (int)closes[c] == forbid ? FAR
 				    : extra                  ? extra_cost(m, marks, n, closes[c], post)

@@ -160,6 +160,54 @@ static void close_certain(struct pairing *p)
 	}
 }
 
+/* where the frame of the site's function stands, 0 = unknown */
+static uint64_t frame_of(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	const struct lt_use *use = &lt->uses.data[e->use];
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+	uint32_t cfa = s && use->machine < s->nr ? lt->machines.data[s->first + use->machine].cfa : 0;
+
+	return cfa && e->sp ? e->sp + cfa : 0;
+}
+
+/*
+ * The put runs where the function that took the reference ran, and was called from the same place: that function jumped
+ * to it, at its end. What it calls lies below its frame, and what its caller calls next comes from another place.
+ */
+static bool jumped_from(const struct rt_lifetime *lt, const struct lt_event *eo, const struct lt_event *ec)
+{
+	const struct lt_use *uo = &lt->uses.data[eo->use], *uc = &lt->uses.data[ec->use];
+	const struct lt_stack *so, *sc;
+
+	if (eo->tid != ec->tid || !ec->sp || !uo->stack || !uc->stack || frame_of(lt, eo) != ec->sp)
+		return false;
+	so = &lt->stacks.data[uo->stack - 1];
+	sc = &lt->stacks.data[uc->stack - 1];
+	return sc->nr && uo->machine + 1u < so->nr &&
+	       lt->machines.data[so->first + uo->machine + 1].pc == lt->machines.data[sc->first].pc;
+}
+
+/* closers whose activation is not known because it is over already */
+static void close_jumped(struct pairing *p)
+{
+	for (unsigned c = 0; c < p->closers && p->units->left; c++) {
+		const struct lt_unit *u = &p->units->u[p->closer[c]];
+		const struct lt_event *ec = &p->inc->ledger[u->ev];
+
+		if (u->mate >= 0 || ec->slot || (ec->flags & LT_EV_TRANSFER))
+			continue;
+		for (unsigned o = p->before[c]; o-- > 0;) {
+			const struct lt_unit *opener = &p->units->u[p->units->opener[o]];
+			const struct lt_event *eo = event_of(p->inc, opener);
+
+			if (opener->mate < 0 && eo && jumped_from(p->lt, eo, ec)) {
+				close_opener(p, o, p->closer[c]);
+				break;
+			}
+		}
+	}
+}
+
 static void add_times(struct pairing *p, unsigned ev, const struct lt_event *e, const struct lt_use *use, bool opens,
 		      int times)
 {
@@ -192,16 +240,8 @@ static void pair_certain(struct pairing *p)
 	}
 	p->units->left = p->units->nr;
 	close_certain(p);
-}
-
-/* where the frame of the site's function stands, 0 = unknown */
-static uint64_t frame_of(const struct rt_lifetime *lt, const struct lt_event *e)
-{
-	const struct lt_use *use = &lt->uses.data[e->use];
-	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
-	uint32_t cfa = s && use->machine < s->nr ? lt->machines.data[s->first + use->machine].cfa : 0;
-
-	return cfa && e->sp ? e->sp + cfa : 0;
+	if (p->units->left)
+		close_jumped(p);
 }
 
 /*

@@ -224,18 +224,34 @@ static void flatten(const struct rt_lifetime *lt, const struct lt_stack *s, cons
 	}
 }
 
+/* Where an inlined API function is over: what lies further in, in the same frame, is inlined into it. */
+static unsigned inlined_end(const struct rt_lifetime *lt, const struct lt_point *point, const struct flat *flat)
+{
+	const char *name = rt_intern_text(&lt->names, point->name);
+	unsigned end = 0;
+
+	for (unsigned i = 0; (point->flags & RT_EV_INLINE) && i < flat->nr && !flat->machine[i]; i++) {
+		const struct lt_src *src = lt_src(lt, flat->src[i]);
+
+		if (src->name == point->name || (src->frame.linkage && !strcmp(src->frame.linkage, name)))
+			end = i + 1;
+	}
+	return end;
+}
+
 /*
  * First frame that is not API. Frames below a constructor (for new) or a
  * finder are its helpers, if it is near; further out only API that follows API
  * is left out: a deeper look would swallow callers that a wrapper calls back.
  * A constructor that gets or puts does so on its own account.
  */
-static unsigned skip_api(const struct rt_lifetime *lt, const struct lt_type *type, enum rt_op op,
+static unsigned skip_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_point *point,
 			 const struct flat *flat)
 {
-	unsigned makes = LT_API_FINDS | (op == RT_OP_NEW ? LT_API_NEW : 0), all = LT_API | makes, at = 0;
+	unsigned makes = LT_API_FINDS | (point->op == RT_OP_NEW ? LT_API_NEW : 0), all = LT_API | makes;
+	unsigned at = inlined_end(lt, point, flat);
 
-	for (unsigned i = 0; i < flat->nr && i <= LOOK_AHEAD; i++) {
+	for (unsigned i = at; i < flat->nr && i <= at + LOOK_AHEAD; i++) {
 		if (lt_is_api(lt, type, lt_src(lt, flat->src[i])) & makes)
 			at = i + 1;
 	}
@@ -299,7 +315,7 @@ static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_n
 	if (!flat.nr)
 		return true;
 	use->jumped = flat.machine[0] == LT_JUMPED ? flat.src[0] : 0;
-	at = skip_api(lt, type, point->op, &flat);
+	at = skip_api(lt, type, point, &flat);
 	use->machine = flat.machine[at];
 	for (;;) {
 		site.src[site.nr++] = flat.src[at];

@@ -29,7 +29,7 @@
 
 enum {
 	LT_LINE = 64,              /* bytes of a cache line */
-	LT_PATH = 4,               /* frames of a site that hands its reference up */
+	LT_PATH = 8,               /* frames of a site that hands its reference up */
 	LT_LEDGER = 512,           /* events kept of one life before it is folded */
 	LT_RECENT = 8,             /* events of a life that are looked back through; a power of two */
 	LT_NODES = 8,              /* nodes of two stacks that are compared at once */

@@ -257,33 +257,46 @@ static void forget_all(struct candidates *c)
 	free(c->surveys);
 }
 
-struct rt_error *rt_plan_missing(const struct rt_plan *plan, const struct rt_plan_module *modules, size_t count)
+/* a mistyped get beside a good new would turn every put into an extra one */
+static bool is_short(const struct rt_plan_type *type, struct shortage *ret)
+{
+	return lacks(type, RT_OP_GET, RT_OP_GET, ret) || lacks(type, RT_OP_PUT, RT_OP_PUT, ret) ||
+	       lacks(type, RT_OP_NEW, RT_OP_GET, ret) || lacks(type, RT_OP_PUT, RT_OP_FREE, ret);
+}
+
+/* err: out of memory, or what to say of a function that is nowhere */
+static struct rt_error *nowhere_error(const struct rt_spec_function *f, const struct rt_plan_module *modules,
+				      size_t count)
 {
 	struct candidates c = { .count = 0 };
-	struct rt_error *err = NULL;
-	struct shortage s = { 0 };
-	size_t t = 0;
+	struct rt_error *err;
 
-	for (; t < plan->types.len; t++) {
-		const struct rt_plan_type *type = &plan->types.data[t];
-
-		/* a mistyped get beside a good new would turn every put into an extra one */
-		if (is_told(type->spec) &&
-		    (lacks(type, RT_OP_GET, RT_OP_GET, &s) || lacks(type, RT_OP_PUT, RT_OP_PUT, &s) ||
-		     lacks(type, RT_OP_NEW, RT_OP_GET, &s) || lacks(type, RT_OP_PUT, RT_OP_FREE, &s)))
-			break;
-	}
-	if (t == plan->types.len)
-		return NULL;
-	if (!s.missing)
-		return refused_error(plan, &s);
-	if (rt_spec_is_marker(s.missing))
-		return no_marker_error(s.missing, modules, count);
+	if (rt_spec_is_marker(f))
+		return no_marker_error(f, modules, count);
 	err = survey_all(&c, modules, count);
 	if (!err)
-		err = missing_error(s.missing, &c, modules);
+		err = missing_error(f, &c, modules);
 	forget_all(&c);
 	return err;
+}
+
+struct rt_error *rt_plan_missing(const struct rt_plan *plan, const struct rt_plan_module *modules, size_t count)
+{
+	struct shortage refused = { 0 };
+	bool whole = false;
+
+	for (size_t t = 0; t < plan->types.len; t++) {
+		struct shortage s = { 0 };
+
+		if (!is_told(plan->types.data[t].spec) || !is_short(&plan->types.data[t], &s))
+			whole = true;
+		else if (s.missing)
+			return nowhere_error(s.missing, modules, count);
+		else if (!refused.type)
+			refused = s;
+	}
+	/* the others are worth the run; of this one the answer says what could not be probed */
+	return refused.type && !whole ? refused_error(plan, &refused) : NULL;
 }
 
 struct rt_error *rt_plan_near(const struct rt_plan_module *modules, size_t count, const char *name, char **ret)

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Lost objects that point to each other in a circle: no census finds one that nobody points to. They are the fault only
+ * where nothing lost outside of the circle points into it; what hangs on a circle, another circle included, is lost
+ * with it.
+ *
+ * The last one that a walk along the pointers is done with stands in such a circle, and whoever leads to it is in it
+ * as well. What it reaches besides hangs on it; then the same with the rest.
+ */
+#include "lifetime/answer.h"
+
+/* An edge from one lost object to another, by their numbers. */
+struct edge {
+	uint32_t from, to;
+};
+
+struct graph {
+	RT_VEC(struct lt_inc *) nodes;
+	struct rt_map number; /* address of the lt_inc -> its number */
+	RT_VEC(struct edge) edges;
+	/* of each node the edges out of it, and into it: [first[n], first[n + 1]) */
+	uint32_t *first_out, *out, *first_in, *in;
+	uint32_t *done; /* nodes as a walk was done with them */
+	uint8_t *mark;
+	RT_VEC(struct edge) stack; /* node, and how many of its edges were followed */
+};
+
+enum { NEW, SEEN, FAULT, CHILD };
+
+static bool is_lost(const struct lt_inc *inc)
+{
+	return inc->life == LT_LIVE && inc->census && !inc->rooted && !inc->child && !inc->nobody;
+}
+
+static bool add_edges(struct graph *g, const struct rt_lifetime *lt)
+{
+	for (size_t i = 0; i < lt->holders.len; i++) {
+		const struct lt_holder *h = &lt->holders.data[i];
+		const struct lt_inc *by = is_lost(h->inc) ? lt_holder_of(lt, h) : NULL;
+		uint64_t *from = by ? rt_map_get(&g->number, rt_key_make((uintptr_t)by, 0)) : NULL;
+		uint64_t *to = rt_map_get(&g->number, rt_key_make((uintptr_t)h->inc, 0));
+
+		if (from && to && *from != *to &&
+		    !rt_vec_push(&g->edges, ((struct edge){ (uint32_t)*from, (uint32_t)*to })))
+			return false;
+	}
+	return true;
+}
+
+static bool add_nodes(struct graph *g, struct rt_lifetime *lt)
+{
+	uint32_t at = UINT32_MAX;
+	struct lt_inc *inc;
+
+	while ((inc = lt_row_older(&lt->live, &at))) {
+		uint64_t *number = is_lost(inc) ? rt_map_put(&g->number, rt_key_make((uintptr_t)inc, 0), NULL) : NULL;
+
+		if (!is_lost(inc))
+			continue;
+		if (!number || !rt_vec_push(&g->nodes, inc))
+			return false;
+		*number = g->nodes.len - 1;
+	}
+	return true;
+}
+
+/* sorts the edges by one of their ends */
+static bool sort_edges(const struct graph *g, bool by_from, uint32_t **ret_first, uint32_t **ret)
+{
+	uint32_t *first = *ret_first = calloc(g->nodes.len + 2, sizeof(*first));
+	uint32_t *all = *ret = calloc(g->edges.len + 1, sizeof(*all));
+
+	if (!first || !all)
+		return false;
+	for (size_t i = 0; i < g->edges.len; i++)
+		first[(by_from ? g->edges.data[i].from : g->edges.data[i].to) + 2]++;
+	for (size_t i = 2; i < g->nodes.len + 2; i++)
+		first[i] += first[i - 1];
+	for (size_t i = 0; i < g->edges.len; i++) {
+		const struct edge *e = &g->edges.data[i];
+
+		all[first[(by_from ? e->from : e->to) + 1]++] = by_from ? e->to : e->from;
+	}
+	return true;
+}
+
+/* Gives node, and what it reaches of what has mark `from`, the mark `mark`; *n of done are written. false: out of
+ * memory. */
+static bool walk(struct graph *g, uint32_t node, const uint32_t *first, const uint32_t *next, uint8_t from,
+		 uint8_t mark, uint32_t *n)
+{
+	g->mark[node] = mark;
+	rt_vec_clear(&g->stack);
+	if (!rt_vec_push(&g->stack, ((struct edge){ node, first[node] })))
+		return false;
+	while (g->stack.len) {
+		struct edge *top = &g->stack.data[g->stack.len - 1];
+		uint32_t to;
+
+		if (top->to == first[top->from + 1]) {
+			if (n)
+				g->done[(*n)++] = top->from;
+			g->stack.len--;
+			continue;
+		}
+		to = next[top->to++];
+		if (g->mark[to] != from)
+			continue;
+		g->mark[to] = mark;
+		if (!rt_vec_push(&g->stack, ((struct edge){ to, first[to] })))
+			return false;
+	}
+	return true;
+}
+
+static bool judge(struct graph *g)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->nodes.len; i++) {
+		if (g->mark[i] == NEW && !walk(g, i, g->first_out, g->out, NEW, SEEN, &n))
+			return false;
+	}
+	while (n-- > 0) {
+		uint32_t node = g->done[n];
+
+		/* it reaches its circle, and what hangs on that; of these, the circle leads back to it */
+		if (g->mark[node] == SEEN && (!walk(g, node, g->first_out, g->out, SEEN, CHILD, NULL) ||
+					      !walk(g, node, g->first_in, g->in, CHILD, FAULT, NULL)))
+			return false;
+	}
+	return true;
+}
+
+bool lt_lost(struct rt_lifetime *lt)
+{
+	struct graph g = { 0 };
+	bool ok = add_nodes(&g, lt) && add_edges(&g, lt);
+
+	g.done = calloc(g.nodes.len + 1, sizeof(*g.done));
+	g.mark = calloc(g.nodes.len + 1, sizeof(*g.mark));
+	ok = ok && g.done && g.mark && sort_edges(&g, true, &g.first_out, &g.out) &&
+	     sort_edges(&g, false, &g.first_in, &g.in) && judge(&g);
+	for (size_t i = 0; ok && i < g.nodes.len; i++) {
+		g.nodes.data[i]->nobody = g.mark[i] == FAULT;
+		g.nodes.data[i]->child = g.mark[i] == CHILD;
+	}
+	rt_vec_deinit(&g.nodes);
+	rt_vec_deinit(&g.edges);
+	rt_vec_deinit(&g.stack);
+	rt_map_deinit(&g.number);
+	free(g.first_out);
+	free(g.out);
+	free(g.first_in);
+	free(g.in);
+	free(g.done);
+	free(g.mark);
+	return ok;
+}
