@@ -21,10 +21,28 @@ struct life {
 	struct lt_units units;
 	struct lt_mark marks[LT_UNITS];
 	uint16_t unit_of[LT_UNITS];
-	bool post[LT_UNITS];
+	uint8_t hints[LT_UNITS]; /* LT_HINT_* */
 	unsigned n, opens, closes;
 	uint16_t bad; /* first event after death */
 };
+
+/* LT_HINT_* of event ev */
+static uint8_t hints_of(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
+{
+	const struct lt_event *mine = &inc->ledger[ev];
+	uint32_t function = lt_site_function(a->lt, a->lt->uses.data[mine->use].site);
+	int gets = 0, puts = 0;
+
+	for (uint32_t i = 0; mine->act && i <= ev; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->act != mine->act || lt_site_function(a->lt, a->lt->uses.data[e->use].site) != function)
+			continue;
+		gets += e->op == RT_OP_NEW || e->delta > 0;
+		puts += e->delta < 0;
+	}
+	return (uint8_t)((mine->flags & LT_EV_POST ? LT_HINT_POST : 0) | (puts > 1 && puts > gets ? LT_HINT_TWICE : 0));
+}
 
 /* false: too much of it to be matched */
 static bool read_life(const struct lt_answer *a, const struct lt_inc *inc, struct life *ret)
@@ -42,7 +60,7 @@ static bool read_life(const struct lt_answer *a, const struct lt_inc *inc, struc
 	for (unsigned i = 0; i < ret->n; i++) {
 		const struct lt_unit *u = &ret->units.u[ret->unit_of[i]];
 
-		ret->post[i] = u->ev != LT_NO_EVENT && (inc->ledger[u->ev].flags & LT_EV_POST);
+		ret->hints[i] = u->ev == LT_NO_EVENT ? 0 : hints_of(a, inc, u->ev);
 		ret->opens += ret->marks[i].opens;
 		ret->closes += !ret->marks[i].opens;
 	}
@@ -66,7 +84,7 @@ static bool alone(const struct lt_answer *a, const struct lt_model *m, const str
 	struct lt_match match, other;
 	int best = -1;
 
-	lt_model_match(m, l->marks, l->n, -1, true, l->post, &match);
+	lt_model_match(m, l->marks, l->n, -1, l->hints, &match);
 	for (unsigned i = 0; i < l->n; i++) {
 		if (!l->marks[i].opens && match.mate[i] < 0)
 			best = (int)i;
@@ -75,7 +93,7 @@ static bool alone(const struct lt_answer *a, const struct lt_model *m, const str
 		return false;
 	ref->bad = l->units.u[l->unit_of[best]].ev;
 	b->guilty = src_of_event(a, &inc->ledger[ref->bad]);
-	lt_model_match(m, l->marks, l->n, best, true, l->post, &other);
+	lt_model_match(m, l->marks, l->n, best, l->hints, &other);
 	b->confidence = by_margin(other.cost - match.cost);
 	for (unsigned i = 0; i < l->n; i++) {
 		if (!l->marks[i].opens && other.mate[i] < 0 && match.mate[i] >= 0) {
@@ -143,7 +161,7 @@ static int misfit(const struct lt_model *m, const struct life *l, uint32_t user)
 	struct lt_match match;
 	int best = -1;
 
-	lt_model_match(m, l->marks, l->n, -1, true, l->post, &match);
+	lt_model_match(m, l->marks, l->n, -1, l->hints, &match);
 	for (unsigned i = 0; i < l->n; i++) {
 		uint32_t g = l->marks[i].site, p;
 
@@ -200,7 +218,7 @@ static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, co
 
 	if (!past || past->incomplete || !read_life(a, past, &l))
 		return false;
-	lt_model_match(m, l.marks, l.n, -1, false, NULL, &match);
+	lt_model_match(m, l.marks, l.n, -1, NULL, &match);
 	for (unsigned i = 0; i < l.n; i++) {
 		double share;
 		uint32_t usual = lt_model_usual(m, l.marks[i].site, &share), q;

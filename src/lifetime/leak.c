@@ -49,7 +49,7 @@ static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc 
 	lt_pair(a->lt, inc, &units);
 	for (unsigned i = 0; i < units.nr; i++) {
 		if (units.u[i].opens && units.u[i].mate >= 0 && !inc->incomplete)
-			lt_model_learn(m, units.u[i].site, units.u[units.u[i].mate].site, 1);
+			lt_model_learn_certain(m, units.u[i].site, units.u[units.u[i].mate].site, 1);
 	}
 	memset(marks, 0, sizeof(marks));
 	units.nr = units.cut ? 0 : units.nr;
@@ -85,7 +85,7 @@ static void doubt(struct lt_model *m, struct solution *s, unsigned i)
 	struct lt_match other;
 	double margin;
 
-	lt_model_match(m, s->marks, s->n, (int)i, false, NULL, &other);
+	lt_model_match(m, s->marks, s->n, (int)i, NULL, &other);
 	margin = other.cost - s->match.cost;
 	s->doubt[i] = margin > 20 ? 0 : exp(-margin) / (1 + exp(-margin));
 	for (unsigned j = 0; j < s->n; j++) {
@@ -105,7 +105,7 @@ static void solve(struct survivors *s, struct lt_model *m)
 			struct solution *sol = &s->solutions.data[i];
 			struct lt_match next;
 
-			lt_model_match(m, sol->marks, sol->n, -1, false, NULL, &next);
+			lt_model_match(m, sol->marks, sol->n, -1, NULL, &next);
 			if (round)
 				left(m, sol, -1);
 			sol->match = next;

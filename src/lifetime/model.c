@@ -15,13 +15,16 @@
 
 #include "lifetime/assign.h"
 
-static const double FAR = 1e6, SMOOTH = 2, TWICE = 1;
+static const double FAR = 1e6, SMOOTH = 2, TWICE = 1, OTHER_RUN = 0.3;
 /* cells of a site that are no put sites */
 static const uint32_t ANY = 0, LEFT = UINT32_MAX, LOST = UINT32_MAX - 2, HELD = UINT32_MAX - 3,
 		      CROSSED = UINT32_MAX - 4;
 enum { ROUNDS = 5 };
 
-static double *cell(struct lt_model *m, uint32_t g, uint32_t p)
+/* the cell (g, p) of the closings by the very run that took the reference has a key of its own */
+static const uint64_t CERTAIN = UINT64_C(1) << 32;
+
+static double *cell(struct lt_model *m, uint64_t g, uint32_t p)
 {
 	bool made;
 	uint64_t *i = rt_map_put(&m->index, rt_key_make(g, p), &made);
@@ -38,14 +41,14 @@ static double *cell(struct lt_model *m, uint32_t g, uint32_t p)
 	return &m->n.data[*i];
 }
 
-static double value(const struct lt_model *m, uint32_t g, uint32_t p)
+static double value(const struct lt_model *m, uint64_t g, uint32_t p)
 {
 	uint64_t *i = rt_map_get(&m->index, rt_key_make(g, p));
 
 	return i ? m->n.data[*i] : 0;
 }
 
-static void bump(struct lt_model *m, uint32_t g, uint32_t p, double n)
+static void bump(struct lt_model *m, uint64_t g, uint32_t p, double n)
 {
 	double *c = cell(m, g, p);
 
@@ -58,6 +61,12 @@ void lt_model_learn(struct lt_model *m, uint32_t g, uint32_t p, double n)
 	bump(m, g, p, n);
 	bump(m, g, ANY, n);
 	bump(m, ANY, p, n);
+}
+
+void lt_model_learn_certain(struct lt_model *m, uint32_t g, uint32_t p, double n)
+{
+	lt_model_learn(m, g, p, n);
+	bump(m, g | CERTAIN, p, n);
 }
 
 void lt_model_left(struct lt_model *m, uint32_t g, double n)
@@ -142,10 +151,15 @@ static double known_prior(const struct lt_model *m, uint32_t g, uint32_t p)
 static double pair_cost(const struct lt_model *m, const struct lt_mark *marks, unsigned o, unsigned c)
 {
 	uint32_t g = marks[o].site, p = marks[c].site;
-	double share = (value(m, g, p) + SMOOTH * known_prior(m, g, p)) / (value(m, g, ANY) + SMOOTH);
-	double cost = -log(share) + 0.1 * log1p(c - o);
+	double n = value(m, g, p), says = known_prior(m, g, p), share;
 
-	return cost + (marks[o].thread != marks[c].thread ? 0.3 : 0);
+	/* that the function which took the reference closes it holds for one run of it, and these are two */
+	if (says >= 1 && marks[o].act && marks[c].act) {
+		n -= value(m, g | CERTAIN, p);
+		says = OTHER_RUN;
+	}
+	share = (n + SMOOTH * says) / (value(m, g, ANY) + SMOOTH);
+	return -log(share) + 0.1 * log1p(c - o) + (marks[o].thread != marks[c].thread ? 0.3 : 0);
 }
 
 /* more than one reference taken by one run of a function at one place */
@@ -166,31 +180,26 @@ static double left_cost(const struct lt_model *m, const struct lt_mark *marks, u
 	return -log((left + 0.5) / (value(m, marks[o].site, ANY) + left + 1)) - (taken_twice(marks, n, o) ? TWICE : 0);
 }
 
-/* of a put that nobody owed: sites that never put in health, and doubles of one activation, come first */
-static double extra_cost(const struct lt_model *m, const struct lt_mark *marks, unsigned n, unsigned c,
-			 const bool *post)
+/* of a put that nobody owed: sites that never put in health, and those that give back twice, come first */
+static double extra_cost(const struct lt_model *m, const struct lt_mark *marks, unsigned n, unsigned c, uint8_t hints)
 {
 	double healthy = value(m, ANY, marks[c].site), cost = 1.5 + fmin(3, log1p(healthy));
-	bool owns = false, twice = false;
+	bool owns = false;
 	uint32_t function = lt_site_function(m->lt, marks[c].site);
 
 	if (!healthy && m->type->healthy >= 3)
 		cost = 0.2;
-	for (unsigned i = 0; i < n; i++) {
-		if (marks[i].opens)
-			owns |= lt_site_passes(m->lt, marks[i].site, function);
-		else if (i != c && marks[i].act && marks[i].act == marks[c].act)
-			twice |= lt_site_function(m->lt, marks[i].site) == function;
-	}
+	for (unsigned i = 0; i < n; i++)
+		owns |= marks[i].opens && lt_site_passes(m->lt, marks[i].site, function);
 	cost += owns ? 0.5 : 0;
-	cost -= twice ? 1.0 : 0;
+	cost -= hints & LT_HINT_TWICE ? 2.0 : 0;
 	/* the last one is mostly the victim, whose own reference was gone */
-	cost += post && post[c] && !twice ? 0.7 : 0;
+	cost += hints == LT_HINT_POST ? 0.7 : 0;
 	return cost > 0.05 ? cost : 0.05;
 }
 
-void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsigned n, int forbid, bool extra,
-		    const bool *post, struct lt_match *ret)
+void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsigned n, int forbid, const uint8_t *hints,
+		    struct lt_match *ret)
 {
 	double cost[LT_ASSIGN_MAX * LT_ASSIGN_MAX];
 	unsigned opens[LT_UNITS], closes[LT_UNITS], no = 0, nc = 0, size;
@@ -212,10 +221,10 @@ void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsig
 			if (r < no && c < nc)
 				v = opens[r] < closes[c] ? pair_cost(m, marks, opens[r], closes[c]) : FAR;
 			else if (r < no)
-				v = (int)opens[r] == forbid ? FAR : extra ? 6 : left_cost(m, marks, n, opens[r]);
+				v = (int)opens[r] == forbid ? FAR : hints ? 6 : left_cost(m, marks, n, opens[r]);
 			else if (c < nc)
 				v = (int)closes[c] == forbid ? FAR
-				    : extra                  ? extra_cost(m, marks, n, closes[c], post)
+				    : hints                  ? extra_cost(m, marks, n, closes[c], hints[closes[c]])
 							     : 8;
 			cost[r * size + c] = v;
 		}
@@ -239,7 +248,8 @@ static void model_exact(struct lt_model *m)
 	size_t pos = 0;
 
 	while ((s = rt_map_next(&m->type->exact, &pos)))
-		lt_model_learn(m, (uint32_t)s->key.a, (uint32_t)s->key.b, (double)m->type->pairs.data[s->value]);
+		lt_model_learn_certain(m, (uint32_t)s->key.a, (uint32_t)s->key.b,
+				       (double)m->type->pairs.data[s->value]);
 }
 
 static void model_round(struct lt_model *m)
@@ -255,7 +265,7 @@ static void model_round(struct lt_model *m)
 		struct lt_match match;
 
 		memcpy(marks, bytes.data, bytes.size);
-		lt_model_match(m, marks, n, -1, false, NULL, &match);
+		lt_model_match(m, marks, n, -1, NULL, &match);
 		for (unsigned o = 0; o < n; o++) {
 			if (!marks[o].opens || match.mate[o] < 0)
 				continue;

@@ -53,6 +53,17 @@ double lt_model_left_open(const struct lt_model *m, uint32_t g);
 void lt_model_fate(struct lt_model *m, uint32_t g, bool lost);
 double lt_model_fates(const struct lt_model *m, uint32_t g, bool lost);
 void lt_model_learn(struct lt_model *m, uint32_t g, uint32_t p, double n);
-/* The cheapest matching of marks. forbid >= 0: this mark must have a partner. extra: closers may stay alone cheaply. */
-void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsigned n, int forbid, bool extra,
-		    const bool *post, struct lt_match *ret);
+/* the same, of closings beyond doubt: by the slot, or by the run of the function that took the reference */
+void lt_model_learn_certain(struct lt_model *m, uint32_t g, uint32_t p, double n);
+/* What an extra put may be known by. */
+enum {
+	LT_HINT_POST = 1,  /* it came after the last put */
+	LT_HINT_TWICE = 2, /* the run of the function that did it gave back more than it had taken */
+};
+
+/*
+ * The cheapest matching of marks. forbid >= 0: this mark must have a partner. hints (LT_HINT_*, of each mark; else
+ * NULL): closers may stay alone cheaply.
+ */
+void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsigned n, int forbid, const uint8_t *hints,
+		    struct lt_match *ret);

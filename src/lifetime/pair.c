@@ -305,6 +305,58 @@ static unsigned pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc
 	return married;
 }
 
+/* One after the other among what is left: taken and given back with nothing in between. */
+struct couple {
+	uint16_t opener, closer; /* units */
+	unsigned times;          /* how many have the same two sites */
+};
+
+/* the couples among what is left, oldest first; *ret_most: the one that comes most often, the first of these */
+static unsigned couples(const struct lt_inc *inc, const struct lt_units *u, struct couple ret[LT_UNITS_MAX / 2],
+			unsigned *ret_most)
+{
+	unsigned n = 0;
+	uint16_t last = LT_NO_EVENT;
+
+	for (unsigned i = 0; i < u->nr; i++) {
+		const struct lt_event *a = last == LT_NO_EVENT ? NULL : event_of(inc, &u->u[last]);
+		const struct lt_event *b = event_of(inc, &u->u[i]);
+
+		if (u->u[i].mate >= 0)
+			continue;
+		if (a && b && u->u[last].opens && !u->u[i].opens && a->tid == b->tid)
+			ret[n++] = (struct couple){ last, (uint16_t)i, 0 };
+		last = (uint16_t)i;
+	}
+	*ret_most = 0;
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned j = 0; j < n; j++)
+			ret[i].times += u->u[ret[i].opener].site == u->u[ret[j].opener].site &&
+					u->u[ret[i].closer].site == u->u[ret[j].closer].site;
+		if (ret[i].times > ret[*ret_most].times)
+			*ret_most = i;
+	}
+	return n;
+}
+
+/* What a program does again and again, taken for certain from the oldest on, until the rest can be matched. */
+static void pair_couples(const struct lt_inc *inc, struct lt_units *u)
+{
+	struct couple all[LT_UNITS_MAX / 2], most;
+	unsigned n, best;
+
+	while (u->left > LT_UNITS && (n = couples(inc, u, all, &best))) {
+		most = all[best];
+		for (unsigned i = best; i < n && u->left > LT_UNITS; i++) {
+			if (u->u[all[i].opener].site != u->u[most.opener].site ||
+			    u->u[all[i].closer].site != u->u[most.closer].site)
+				continue;
+			marry(u, all[i].opener, all[i].closer);
+			u->left -= 2;
+		}
+	}
+}
+
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
 {
 	struct pairing p;
@@ -316,6 +368,8 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
 	/* a deep recursion leaves more than can be matched: what is likely is taken as certain */
 	for (int least = 2; least && ret->left > LT_UNITS; least--)
 		ret->left -= pair_as_likely(lt, inc, ret, least);
+	if (ret->left > LT_UNITS)
+		pair_couples(inc, ret);
 }
 
 /* Numbers by first sight. */
