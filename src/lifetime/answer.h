@@ -62,6 +62,7 @@ struct lt_answer {
 	struct rt_lifetime *lt;
 	struct rt_arena *arena; /* of the verdict */
 	struct rt_map running;  /* activations that are not known to be over */
+	struct rt_map runs;     /* (activation, type) -> references that it left open */
 	struct rt_map left;     /* (type, function) -> open references */
 	RT_VEC(struct lt_group) groups;
 	RT_VEC(struct lt_alive) alive;

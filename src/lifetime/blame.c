@@ -189,22 +189,62 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 	return lt_ended_well(a->lt, inc->pid) ? 0.95 : 0.75;
 }
 
-/* the level of the path that keeps what is handed up to it */
-static unsigned climb(const struct lt_model *m, uint32_t site)
+/*
+ * The outermost function of the path has put, besides what it took itself, as many references as were handed up to it:
+ * one by each run of the function that took this one. What is open still was not handed up.
+ */
+static bool gave_back(const struct lt_ref *ref)
 {
-	const struct lt_site *s = lt_site(m->lt, site);
+	const struct lt_event *mine = &ref->inc->ledger[ref->ev];
+	uint32_t last = 0;
+	int runs = 0, puts = 0;
+
+	for (uint32_t i = 0; mine->up && mine->act && i < ref->inc->nr; i++) {
+		const struct lt_event *e = &ref->inc->ledger[i];
+
+		if (e->act == mine->up) {
+			puts -= e->delta;
+		} else if (e->up == mine->up && e->delta >= 0 && e->act != last) {
+			last = e->act;
+			runs++;
+		}
+	}
+	return runs && puts >= runs;
+}
+
+/*
+ * A function returns one reference. The run that took this one has left several open, as far as stacks tell runs apart,
+ * and what its callers do close is the smaller part.
+ */
+static bool kept_inside(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
+			const double closed[LT_PATH])
+{
+	const uint64_t *n = rt_map_get(&a->runs, rt_key_make(ref->inc->ledger[ref->ev].act, ref->inc->type));
+	double outside = 0;
+
+	for (unsigned i = 1; i < LT_PATH; i++)
+		outside += closed[i];
+	return n && *n > 1 && outside > 0 && outside < lt_model_closed(m, ref->site) / 2;
+}
+
+/* The level of the path that keeps what is handed up to it: where healthy twins are closed; without twins, the top. */
+static unsigned climb(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
+{
+	const struct lt_site *s = lt_site(m->lt, ref->site);
 	const struct lt_cell *c;
-	bool closes[LT_PATH] = { false };
+	double closed[LT_PATH] = { 0 }; /* by the functions of the path */
 	unsigned level = 0;
 	uint32_t pos = 0;
 
-	while (s->nr > 1 && (c = lt_model_next(m, site, &pos))) {
+	while (s->nr > 1 && (c = lt_model_next(m, ref->site, &pos))) {
 		uint32_t function = lt_site_function(m->lt, c->site);
 
 		for (unsigned i = 0; function && i < s->nr; i++)
-			closes[i] |= lt_src(m->lt, s->src[i])->function == function;
+			closed[i] += lt_src(m->lt, s->src[i])->function == function ? m->n.data[c->n] : 0;
 	}
-	while (level + 1 < s->nr && !closes[level])
+	if (s->nr < 2 || kept_inside(a, m, ref, closed) || gave_back(ref))
+		return 0;
+	while (level + 1 < s->nr && closed[level] <= 0)
 		level++;
 	return level;
 }
@@ -311,7 +351,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	if (!site->nr || ref->ev == LT_NO_EVENT)
 		return b;
 	/* who takes two and gives back one keeps the other */
-	level = took_twice(a, ref) ? 0 : climb(m, ref->site);
+	level = took_twice(a, ref) ? 0 : climb(a, m, ref);
 	b.guilty = site->src[level];
 	b.confidence = confidence(a, m, ref, &b);
 	if (ref->alternative) {

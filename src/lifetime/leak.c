@@ -155,16 +155,28 @@ static void count_left(struct lt_answer *a, const struct lt_ref *ref)
 		(*n)++;
 }
 
-/* what became of the objects that each site left open */
+static void count_run(struct lt_answer *a, const struct lt_ref *ref)
+{
+	uint32_t act = ref->ev == LT_NO_EVENT ? 0 : ref->inc->ledger[ref->ev].act;
+	uint64_t *n = act ? rt_map_put(&a->runs, rt_key_make(act, ref->inc->type), NULL) : NULL;
+
+	if (n)
+		(*n)++;
+}
+
+/* what became of the objects that each site left open, and how many each run of a function left */
 static void fates(struct lt_answer *a, struct lt_model *m, const struct survivors *s)
 {
 	for (size_t i = 0; i < s->all.len; i++) {
 		struct lt_ref refs[LT_UNITS];
 		const struct lt_inc *inc = s->all.data[i].inc;
-		unsigned n = inc->census ? open_refs(a, &s->all.data[i], s, refs) : 0;
+		unsigned n = open_refs(a, &s->all.data[i], s, refs);
 
-		for (unsigned j = 0; j < n; j++)
-			lt_model_fate(m, refs[j].site, inc->nobody);
+		for (unsigned j = 0; j < n; j++) {
+			count_run(a, &refs[j]);
+			if (inc->census)
+				lt_model_fate(m, refs[j].site, inc->nobody);
+		}
 	}
 }
 

@@ -224,6 +224,7 @@ static void answer_deinit(struct lt_answer *a)
 	rt_vec_deinit(&a->alive);
 	rt_map_deinit(&a->group_of);
 	rt_map_deinit(&a->running);
+	rt_map_deinit(&a->runs);
 	rt_map_deinit(&a->left);
 }
 
