@@ -97,6 +97,8 @@ void lt_census(struct rt_lifetime *lt);
 struct lt_inc *lt_holder_of(const struct rt_lifetime *lt, const struct lt_holder *h);
 /* lost.c: which of the lost ones that others point to are faults of their own. false: out of memory. */
 bool lt_lost(struct rt_lifetime *lt);
+/* holder.c: source id of what should have put the reference with the object that it was taken for; 0: not known */
+uint32_t lt_holder_end(struct rt_lifetime *lt, const struct lt_model *m, const struct lt_ref *ref);
 /* group.c */
 void lt_accuse(struct lt_answer *a, const struct lt_ref *ref, const struct lt_blame *blame);
 /* when all are accused: what rests on one or two objects whose address has a doubtful past is a suspicion */

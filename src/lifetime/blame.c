@@ -29,6 +29,7 @@
  *    in another thread and F did all that it does with healthy objects, the
  *    hand-over included; else F, with P as alternative.
  *  - F took two references in one activation and gave back fewer: an extra get.
+ *  - F makes objects of another type, and as many of these ended as references were left: what ends them (holder.c).
  */
 #include <math.h>
 #include <string.h>
@@ -336,6 +337,21 @@ static void handed_over(const struct lt_answer *a, const struct lt_model *m, con
 	}
 }
 
+/* the reference was taken for an object that has ended without giving it back */
+static bool held_on(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref, struct lt_blame *b)
+{
+	uint32_t end = lt_holder_end(a->lt, m, ref);
+
+	if (!end)
+		return false;
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.25;
+	b->guilty = end;
+	b->confidence = fmin(b->confidence, 0.7);
+	b->why = "it ends the objects for which references like these are taken, and puts none of them";
+	return true;
+}
+
 /* the counter itself says at the end that nothing was missed */
 static bool audited(const struct lt_inc *inc)
 {
@@ -363,7 +379,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	}
 	if (took_twice(a, ref))
 		b.role = RT_ROLE_EXTRA_GET;
-	else
+	else if (!held_on(a, m, ref, &b))
 		handed_over(a, m, ref, &b);
 	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
 	    (m->type->unarmed && !audited(ref->inc)))

@@ -82,6 +82,23 @@ static uint32_t src_intern(struct rt_lifetime *lt, const struct rt_frame *f)
 	return id;
 }
 
+uint32_t lt_src_named(struct rt_lifetime *lt, uint32_t name, const struct rt_frame *beside)
+{
+	struct rt_frame f = { .function = rt_intern_text(&lt->names, name),
+			      .module = beside->module,
+			      .module_id = beside->module_id,
+			      .build_id_size = beside->build_id_size };
+
+	memcpy(f.build_id, beside->build_id, sizeof(f.build_id));
+	for (size_t i = 0; i < lt->srcs.len && !f.file; i++) {
+		const struct lt_src *known = &lt->srcs.data[i];
+
+		if (known->name == name && known->frame.module_id == f.module_id)
+			f.file = known->frame.file;
+	}
+	return src_intern(lt, &f);
+}
+
 /* source id of the function that a call goes to: where it starts right there, and is no PLT stub, which is nobody */
 static uint32_t callee_src(struct rt_lifetime *lt, uint32_t pid, uint64_t time_ns, uint64_t callee)
 {

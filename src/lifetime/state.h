@@ -459,6 +459,8 @@ struct rt_lifetime {
 /* stack.c */
 bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r);
 uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id); /* index + 1, 0 = unknown */
+/* source id of the function of this name (in names) in the module of `beside`, at no line; 0: out of memory */
+uint32_t lt_src_named(struct rt_lifetime *lt, uint32_t name, const struct rt_frame *beside);
 /* the use of (stack, point), made when new; UINT32_MAX: out of memory */
 uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
 /* what the event's numbers stand for, by asking the tables; NULL: no such point, or out of memory */
