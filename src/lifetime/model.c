@@ -114,6 +114,11 @@ double lt_model_closes(const struct lt_model *m, uint32_t p)
 	return value(m, ANY, p);
 }
 
+static bool same_file(const struct lt_src *a, const struct lt_src *b)
+{
+	return a->frame.file && b->frame.file && !strcmp(a->frame.file, b->frame.file);
+}
+
 /* what the code itself says: 0..1 */
 static double prior(const struct rt_lifetime *lt, uint32_t g, uint32_t p)
 {
@@ -124,6 +129,9 @@ static double prior(const struct rt_lifetime *lt, uint32_t g, uint32_t p)
 		return best;
 	if (lt_site_passes(lt, g, lt_site_function(lt, p)))
 		return 1;
+	/* who keeps references mostly has both ends of it in one file */
+	if (same_file(lt_src(lt, sg->src[0]), lt_src(lt, sp->src[0])))
+		best = 0.2;
 	for (unsigned i = 0; i < sg->nr; i++) {
 		double stem = lt_stem_match(lt_function_name(lt, g, i), lt_function_name(lt, p, 0));
 
