@@ -31,11 +31,11 @@ const char *rt_report_place(struct rt_text_report *report, const struct rt_frame
 	if (!file || !*file) {
 		if (!frame->module || !frame->function)
 			return "";
-		return rt_shorten(&report->arena,
-				  rt_format(&report->arena, "%s+0x%llx",
-					    rt_clean(&report->arena, rt_basename(frame->module)),
-					    (unsigned long long)frame->address),
-				  max);
+		line = rt_clean(&report->arena, rt_basename(frame->module));
+		/* without an address it is a function by its name alone */
+		if (frame->address)
+			line = rt_format(&report->arena, "%s+0x%llx", line, (unsigned long long)frame->address);
+		return rt_shorten(&report->arena, line, max);
 	}
 	file = rt_clean(&report->arena, file);
 	line = frame->line ? rt_format(&report->arena, ":%u", frame->line) : "";
