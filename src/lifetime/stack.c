@@ -13,6 +13,18 @@
 
 enum { INLINE_MAX = 16, LOOK_AHEAD = 3 };
 
+/*
+ * Where the outermost function of a thread stands nobody says (nothing is above _start), but it stands there as long as
+ * the thread lives: just outside of what it called.
+ */
+static void place_root(struct rt_lifetime *lt, const struct lt_stack *s)
+{
+	struct lt_machine *root = s->nr > 1 && !s->cut ? &lt->machines.data[s->first + s->nr - 1] : NULL;
+
+	if (root && !root->cfa && root[-1].cfa && root[-1].cfa < UINT32_MAX)
+		root->cfa = root[-1].cfa + 1;
+}
+
 bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r)
 {
 	uint64_t content[RT_STACK_MAX * 2 + 1];
@@ -52,6 +64,7 @@ bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r)
 		m->is_site = r->frame[i].flags & RT_FRAME_SITE;
 		lt->stacks.data[id - 1].nr++;
 	}
+	place_root(lt, &lt->stacks.data[id - 1]);
 	return true;
 }
 
