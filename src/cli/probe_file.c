@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "cli/fetch.h"
+#include "cli/listing.h"
 #include "cli/probe_cached.h"
 #include "cli/probe_kernel.h"
 #include "cli/root.h"
@@ -186,6 +187,29 @@ static struct rt_error *answer(struct rt_probe_plan *p, const struct rt_probe_op
 	return rt_answer_request(&p->requests[i], &module, &p->answers[i]);
 }
 
+/* Debug information that should be there and is not: places may be unknown for it. */
+static const char *missing(struct rt_probe_plan *p)
+{
+	return p->dwarf ? rt_split_missing(&p->arena, p->dwarf) : NULL;
+}
+
+static struct rt_error *blame_missing(struct rt_probe_plan *p, struct rt_error *err)
+{
+	const char *text = err && err->code != RT_E_NOMEM ? missing(p) : NULL;
+
+	return text ? rt_error_fix(err, "bring it back, or build again: %s", text) : err;
+}
+
+static struct rt_error *warn_of_missing(struct rt_probe_plan *p)
+{
+	const char *text = missing(p);
+
+	if (!text)
+		return NULL;
+	text = rt_format(&p->arena, "places may lack: %s", text);
+	return rt_vec_push(&p->warnings, rt_clean(&p->arena, text)) ? NULL : rt_error_nomem();
+}
+
 /* The cache is asked for what is named so, and for what the file does not tell any more. */
 static struct rt_error *resolve(struct rt_probe_plan *p, const struct rt_probe_options *options,
 				const struct rt_probe_events *taken, size_t i)
@@ -241,8 +265,8 @@ struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options, cons
 		RT_TRY(open_file(&options->common, path, ret));
 	}
 	for (size_t i = 0; i < count; i++)
-		RT_TRY(resolve(ret, options, taken, i));
-	return NULL;
+		RT_TRY(blame_missing(ret, resolve(ret, options, taken, i)));
+	return warn_of_missing(ret);
 }
 
 void rt_probe_plan_deinit(struct rt_probe_plan *p)
