@@ -43,7 +43,7 @@ DEFINE_READ(rt_cursor_u16, uint16_t)
 DEFINE_READ(rt_cursor_u32, uint32_t)
 DEFINE_READ(rt_cursor_u64, uint64_t)
 
-bool rt_cursor_uleb(struct rt_cursor *c, uint64_t *ret)
+bool rt_cursor_long_uleb(struct rt_cursor *c, uint64_t *ret)
 {
 	size_t pos = c->pos;
 	uint64_t v = 0;

@@ -46,7 +46,15 @@ bool rt_cursor_u32(struct rt_cursor *c, uint32_t *ret);
 bool rt_cursor_u64(struct rt_cursor *c, uint64_t *ret);
 
 /* LEB128. false: cut, or more than 64 bits. */
-bool rt_cursor_uleb(struct rt_cursor *c, uint64_t *ret);
+bool rt_cursor_long_uleb(struct rt_cursor *c, uint64_t *ret);
+static inline bool rt_cursor_uleb(struct rt_cursor *c, uint64_t *ret)
+{
+	/* nearly all have one byte */
+	if (c->pos >= c->bytes.size || c->bytes.data[c->pos] >= 0x80)
+		return rt_cursor_long_uleb(c, ret);
+	*ret = c->bytes.data[c->pos++];
+	return true;
+}
 bool rt_cursor_sleb(struct rt_cursor *c, int64_t *ret);
 
 /* The NUL-terminated string here; ret points into the bytes. false: no NUL before the end. */

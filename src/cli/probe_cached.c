@@ -7,8 +7,11 @@
 
 #include "cli/file.h"
 #include "elf/sdt.h"
+#include "insn/insn.h"
 #include "probe/definition.h"
 #include "report/words.h"
+
+enum { SWEEP_MAX = 64 << 20, INSN_BYTES = 16 };
 
 struct rt_error *rt_probe_cache_open(bool create, struct rt_cache **ret)
 {
@@ -163,15 +166,30 @@ struct addition {
 	const struct rt_probe_options *options;
 	const struct rt_probe_events *taken;
 	const struct rt_request *request;
-	struct rt_answer_module module;
 	const char *mark;
 	size_t first; /* of the plan's lines: those of the entry that is added */
 };
+
+/* Without a look at symbols or debug information, which may be long, or not be there. false: not known */
+static bool is_instruction(const struct rt_image *image, struct rt_elfaddr address)
+{
+	struct rt_elfaddr start;
+
+	if (image->machine != RT_MACHINE_X86_64)
+		return false;
+	/* all code before it, where nothing tells the function: decoding comes into step by itself */
+	if (!rt_image_unwind_start(image, address, &start) && !rt_image_code_start(image, address, &start))
+		return false;
+	if (address.v - start.v > SWEEP_MAX)
+		return false;
+	return rt_x86_holds_probe(rt_image_at(image, start, address.v - start.v + INSN_BYTES), address.v - start.v);
+}
 
 /* What stands in the cache is as good as who may write there: a place that nobody would probe is none. */
 static struct rt_error *check_line(const struct addition *a, const struct rt_cached_line *line, const char *text)
 {
 	struct rt_request request = { .kind = RT_REQUEST_ADDRESS, .text = text };
+	struct rt_answer_module module;
 	struct rt_elfaddr address;
 	struct rt_answer answer;
 	struct rt_error *err;
@@ -179,8 +197,12 @@ static struct rt_error *check_line(const struct addition *a, const struct rt_cac
 	if (!rt_image_address(a->plan->image, line->offset, true, &address))
 		return rt_error_new(RT_E_UNARMED, "0x%" PRIx64 " is not in the code of %s", line->offset.v,
 				    a->plan->path);
+	if (!a->plan->is_kernel && is_instruction(a->plan->image, address))
+		return NULL;
+	RT_TRY(rt_probe_plan_read(a->plan, a->options));
+	module = rt_probe_plan_module(a->plan, a->options);
 	request.offset = address.v;
-	err = rt_answer_request(&request, &a->module, &answer);
+	err = rt_answer_request(&request, &module, &answer);
 	rt_answer_deinit(&answer);
 	return err;
 }
@@ -226,7 +248,7 @@ static struct rt_error *add_entry(struct addition *a, const struct rt_probes_ent
 static struct addition begin(struct rt_probe_plan *p, const struct rt_probe_options *options,
 			     const struct rt_probe_events *taken, const struct rt_request *r)
 {
-	return (struct addition){ p, options, taken, r, rt_probe_plan_module(p, options), "", p->lines.len };
+	return (struct addition){ p, options, taken, r, "", p->lines.len };
 }
 
 static struct rt_error *open_cache(struct rt_probe_plan *p)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "cli/fetch.h"
+#include "cli/listing.h"
 #include "cli/probe_cached.h"
 #include "cli/probe_kernel.h"
 #include "cli/root.h"
@@ -64,8 +65,15 @@ static struct rt_error *open_file(const struct rt_options *options, const char *
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "the kernel takes no blank in a path: %s", p->path),
 				    "a bind mount or hard link without one; a symbolic link does not help");
 	p->fd = rt_take_fd(&fd);
-	RT_TRY(rt_image_open_fd(p->fd, name, &p->image));
-	RT_TRY(rt_fetch_debug(options, p->root, p->image));
+	return rt_image_open_fd(p->fd, name, &p->image);
+}
+
+struct rt_error *rt_probe_plan_read(struct rt_probe_plan *p, const struct rt_probe_options *options)
+{
+	if (p->is_read || p->is_kernel)
+		return NULL;
+	p->is_read = true;
+	RT_TRY(rt_fetch_debug(&options->common, p->root, p->image));
 	RT_TRY(rt_symtab_create(p->image, &p->symtab));
 	RT_TRY(rt_dwarf_create(p->image, &p->dwarf));
 	return rt_decoder_create(p->image->machine, &p->decoder);
@@ -170,14 +178,51 @@ struct rt_answer_module rt_probe_plan_module(struct rt_probe_plan *p, const stru
 					  .returns_anyway = options->force };
 }
 
+static struct rt_error *answer(struct rt_probe_plan *p, const struct rt_probe_options *options, size_t i)
+{
+	struct rt_answer_module module;
+
+	RT_TRY(rt_probe_plan_read(p, options));
+	module = rt_probe_plan_module(p, options);
+	return rt_answer_request(&p->requests[i], &module, &p->answers[i]);
+}
+
+/* Debug information that should be there and is not: places may be unknown for it. */
+static const char *missing(struct rt_probe_plan *p)
+{
+	return p->dwarf ? rt_split_missing(&p->arena, p->dwarf) : NULL;
+}
+
+static struct rt_error *blame_missing(struct rt_probe_plan *p, struct rt_error *err)
+{
+	const char *text = err && err->code != RT_E_NOMEM ? missing(p) : NULL;
+
+	return text ? rt_error_fix(err, "bring it back, or build again: %s", text) : err;
+}
+
+static struct rt_error *warn_of_missing(struct rt_probe_plan *p)
+{
+	const char *text = missing(p);
+
+	if (!text)
+		return NULL;
+	text = rt_format(&p->arena, "places may lack: %s", text);
+	return rt_vec_push(&p->warnings, rt_clean(&p->arena, text)) ? NULL : rt_error_nomem();
+}
+
 /* The cache is asked for what is named so, and for what the file does not tell any more. */
 static struct rt_error *resolve(struct rt_probe_plan *p, const struct rt_probe_options *options,
-				const struct rt_probe_events *taken, const struct rt_answer_module *module, size_t i)
+				const struct rt_probe_events *taken, size_t i)
 {
 	const struct rt_request *r = &p->requests[i];
-	struct rt_error *err = rt_answer_request(r, module, &p->answers[i]);
+	struct rt_bytes markers;
+	struct rt_error *err;
 	bool found;
 
+	/* without markers there is nothing to look for in the file */
+	if (r->cached && !p->is_kernel && !rt_image_section(p->image, ".note.stapsdt", &markers, NULL))
+		return rt_probe_cached_add(p, options, taken, r);
+	err = answer(p, options, i);
 	if (!err)
 		return add_lines(p, taken, r, &p->answers[i], options->force);
 	if (err->code == RT_E_NOMEM)
@@ -186,7 +231,7 @@ static struct rt_error *resolve(struct rt_probe_plan *p, const struct rt_probe_o
 		rt_error_free(err);
 		return rt_probe_cached_add(p, options, taken, r);
 	}
-	if (rt_dwarf_present(p->dwarf))
+	if (!p->dwarf || rt_dwarf_present(p->dwarf))
 		return err;
 	rt_error_free(rt_probe_cached_instead(p, options, taken, r, &found));
 	if (found)
@@ -198,7 +243,6 @@ struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options, cons
 				    struct rt_probe_plan *ret)
 {
 	size_t count = options->common.operands.len;
-	struct rt_answer_module module;
 	const char *path;
 
 	*ret = (struct rt_probe_plan){ .root = AT_FDCWD, .fd = -1 };
@@ -220,10 +264,9 @@ struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options, cons
 			RT_TRY(rt_probe_cached_path(ret, &path));
 		RT_TRY(open_file(&options->common, path, ret));
 	}
-	module = rt_probe_plan_module(ret, options);
 	for (size_t i = 0; i < count; i++)
-		RT_TRY(resolve(ret, options, taken, &module, i));
-	return NULL;
+		RT_TRY(blame_missing(ret, resolve(ret, options, taken, i)));
+	return warn_of_missing(ret);
 }
 
 void rt_probe_plan_deinit(struct rt_probe_plan *p)

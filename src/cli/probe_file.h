@@ -37,6 +37,7 @@ struct rt_probe_plan {
 	struct rt_symtab *symtab;
 	struct rt_dwarf *dwarf;
 	struct rt_decoder *decoder;
+	bool is_read;            /* the three above: see rt_probe_plan_read() */
 	struct rt_btf *btf;      /* of a kernel; NULL: none */
 	struct rt_kernel kernel; /* is_kernel */
 	bool is_kernel;
@@ -67,6 +68,8 @@ RT_CHECK struct rt_error *rt_probe_plan_name(struct rt_probe_plan *plan, const s
 					     bool force, const char *group, const char *wanted, const char **ret);
 /* "probe_libc" of /usr/lib/libc.so.6, as perf has it. */
 const char *rt_probe_plan_group(struct rt_probe_plan *plan);
+/* Reads the symbols and debug information of the plan's file, unless that was done: only the cache can do without. */
+RT_CHECK struct rt_error *rt_probe_plan_read(struct rt_probe_plan *plan, const struct rt_probe_options *options);
 /* What the answers to requests are found in. Valid as long as the plan. */
 struct rt_answer_module rt_probe_plan_module(struct rt_probe_plan *plan, const struct rt_probe_options *options);
 

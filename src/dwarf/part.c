@@ -13,23 +13,64 @@
 
 #define RT_PARTS_MAX (1u << 20)
 
-static bool read_table(struct rt_dwarf *dwarf, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
+static const char mark[] = ".part.";
+
+/* Where in the names the mark is: far fewer places than there are symbols. */
+struct marks {
+	RT_VEC(uint64_t) v;
+};
+
+static bool find_marks(const Elf_Data *names, struct marks *marks)
 {
-	Elf_Data *data = elf_getdata(scn, NULL);
+	const char *begin = names->d_buf, *at = begin, *end = begin + names->d_size;
+
+	while ((at = memmem(at, (size_t)(end - at), mark, sizeof(mark) - 1)) != NULL)
+		if (marks->v.len >= RT_PARTS_MAX || !rt_vec_push(&marks->v, (uint64_t)(at++ - begin)))
+			return false;
+	return true;
+}
+
+/* Is there a mark in the name that begins at offset? */
+static bool is_marked(const Elf_Data *names, const struct marks *marks, uint64_t offset)
+{
+	size_t low = 0, high = marks->v.len;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (marks->v.data[mid] < offset)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < marks->v.len && !memchr((const char *)names->d_buf + offset, '\0', marks->v.data[low] - offset);
+}
+
+static bool read_symbols(struct rt_dwarf *dwarf, Elf_Data *data, const Elf_Data *names, const struct marks *marks)
+{
 	GElf_Sym sym;
 
-	for (int i = 0; data && gelf_getsym(data, i, &sym); i++) {
-		const char *name;
-
-		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC)
-			continue;
-		name = elf_strptr(elf, shdr->sh_link, sym.st_name);
-		if (!name || !strstr(name, ".part."))
+	for (int i = 0; marks->v.len && gelf_getsym(data, i, &sym); i++) {
+		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC || !is_marked(names, marks, sym.st_name))
 			continue;
 		if (dwarf->parts.len >= RT_PARTS_MAX || !rt_vec_push(&dwarf->parts, sym.st_value))
 			return false;
 	}
 	return true;
+}
+
+static bool read_table(struct rt_dwarf *dwarf, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
+{
+	Elf_Scn *strings = elf_getscn(elf, shdr->sh_link);
+	Elf_Data *data = elf_getdata(scn, NULL), *names = strings ? elf_getdata(strings, NULL) : NULL;
+	struct marks marks = { 0 };
+	bool ok;
+
+	if (!data || !names || !names->d_buf)
+		return true;
+	ok = find_marks(names, &marks) && read_symbols(dwarf, data, names, &marks);
+	rt_vec_deinit(&marks.v);
+	return ok;
 }
 
 static bool read_elf(struct rt_dwarf *dwarf, Elf *elf)

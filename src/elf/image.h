@@ -89,6 +89,14 @@ bool rt_image_address(const struct rt_image *image, struct rt_foff offset, bool 
 /* At most max bytes of code or data at addr, up to the end of its segment's file part; empty when none. */
 struct rt_bytes rt_image_at(const struct rt_image *image, struct rt_elfaddr addr, size_t max);
 
+/*
+ * Where the function around addr begins, or the nearest one before it, by the sorted table of .eh_frame_hdr: it is
+ * there in stripped files, too. false: there is no such table, or it tells nothing of addr.
+ */
+bool rt_image_unwind_start(const struct rt_image *image, struct rt_elfaddr addr, struct rt_elfaddr *ret);
+/* Where the section of code around addr begins. false: none is around it. */
+bool rt_image_code_start(const struct rt_image *image, struct rt_elfaddr addr, struct rt_elfaddr *ret);
+
 /* The section of this name ("." included), decompressed never; false when absent, NOBITS or out of bounds. */
 bool rt_image_section(const struct rt_image *image, const char *name, struct rt_bytes *ret,
 		      struct rt_elfaddr *ret_addr);

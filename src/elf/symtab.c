@@ -4,14 +4,20 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/map.h"
+#include "base/sort.h"
 #include "elf/section.h"
 #include "elf/symtab_build.h"
 
+struct name {
+	uint32_t hash, symbol;
+};
+
 struct owned {
 	struct rt_arena arena;
-	struct rt_elfaddr *ends;        /* per symbol: address behind it, size 0 resolved */
-	struct rt_elfaddr *reach;       /* highest end of symbols [0, i] */
-	const struct rt_symbol **names; /* sorted by name, then as in symbols; no PLT stubs */
+	struct rt_elfaddr *ends;  /* per symbol: address behind it, size 0 resolved */
+	struct rt_elfaddr *reach; /* highest end of symbols [0, i] */
+	struct name *names;       /* sorted by hash, then as in symbols; no PLT stubs */
 	size_t name_count;
 };
 
@@ -75,13 +81,23 @@ static bool wanted(const struct raw_symbol *raw)
 	return type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_OBJECT || type == STT_NOTYPE;
 }
 
-static struct rt_elfaddr section_end(const struct rt_image *image, const struct raw_symbol *raw)
-{
-	struct rt_section s;
+/* The section of a symbol, and of the next ones, as a rule. */
+struct place {
+	uint16_t index; /* 0: none yet */
+	bool sound;
+	struct rt_section section;
+};
 
-	if (raw->section < SHN_LORESERVE && rt_section_bare(image, raw->section, &s) && s.addr.v <= raw->value &&
-	    s.size <= UINT64_MAX - s.addr.v)
-		return (struct rt_elfaddr){ s.addr.v + s.size };
+static struct rt_elfaddr section_end(const struct rt_image *image, const struct raw_symbol *raw, struct place *place)
+{
+	const struct rt_section *s = &place->section;
+
+	if (place->index != raw->section) {
+		place->index = raw->section;
+		place->sound = raw->section < SHN_LORESERVE && rt_section_bare(image, raw->section, &place->section);
+	}
+	if (place->sound && s->addr.v <= raw->value && s->size <= UINT64_MAX - s->addr.v)
+		return (struct rt_elfaddr){ s->addr.v + s->size };
 	return (struct rt_elfaddr){ UINT64_MAX };
 }
 
@@ -90,6 +106,7 @@ static struct rt_error *read_table(const struct rt_image *image, const struct rt
 {
 	bool dynamic = table->type == SHT_DYNSYM;
 	struct rt_bytes bytes, strings;
+	struct place place = { .index = 0 };
 	struct rt_section names;
 	struct raw_symbol raw;
 	struct rt_cursor c;
@@ -123,7 +140,7 @@ static struct rt_error *read_table(const struct rt_image *image, const struct rt
 		symbol.ifunc = type == STT_GNU_IFUNC;
 		symbol.function = type == STT_FUNC || symbol.ifunc;
 		symbol.bind = bind == STB_LOCAL ? RT_BIND_LOCAL : bind == STB_WEAK ? RT_BIND_WEAK : RT_BIND_GLOBAL;
-		RT_TRY(rt_symtab_add(build, &symbol, section_end(image, &raw)));
+		RT_TRY(rt_symtab_add(build, &symbol, section_end(image, &raw, &place)));
 	}
 	return NULL;
 }
@@ -179,72 +196,60 @@ static int compare_symbols(const void *a, const void *b)
 	return x->plt != y->plt ? x->plt - y->plt : y->function - x->function;
 }
 
-static int compare_names(const void *a, const void *b)
+/* Of each symbol, in the order that they have: sorted by address first, as most of them differ there. */
+static int compare_keys(const void *a, const void *b, void *arg)
 {
-	const struct rt_symbol *const *x = a, *const *y = b;
-	int by_name = (*x)->name == (*y)->name ? 0 : strcmp((*x)->name, (*y)->name);
+	const struct rt_symtab_build *build = arg;
+	const struct rt_sort_key *x = a, *y = b;
+	int by_symbol = compare_symbols(&build->symbols.data[x->index], &build->symbols.data[y->index]);
 
-	return by_name ? by_name : *x < *y ? -1 : *x > *y;
+	return by_symbol ? by_symbol : x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Sorted symbols: the same one from several tables becomes one. Returns the new count. */
-static size_t merge(struct rt_symbol *symbols, size_t count)
+static void sort_equal(struct rt_sort_key *keys, size_t count, struct rt_symtab_build *build)
 {
-	size_t n = 0;
+	for (size_t i = 0, next; i < count; i = next) {
+		for (next = i + 1; next < count && keys[next].value == keys[i].value;)
+			next++;
+		if (next - i > 1)
+			qsort_r(keys + i, next - i, sizeof(*keys), compare_keys, build);
+	}
+}
 
-	for (size_t i = 0; i < count; i++) {
-		struct rt_symbol *last = n ? &symbols[n - 1] : NULL;
+/* The same symbol from several tables becomes one. */
+static void merge_into(struct rt_symbol *last, const struct rt_symbol *symbol)
+{
+	last->dynamic |= symbol->dynamic;
+	last->ifunc |= symbol->ifunc;
+	last->label |= symbol->label;
+	if (!strcmp(last->full, last->name))
+		last->full = symbol->full;
+	if (last->bind == RT_BIND_LOCAL)
+		last->bind = symbol->bind;
+}
 
-		if (last && !compare_symbols(last, &symbols[i])) {
-			last->dynamic |= symbols[i].dynamic;
-			last->ifunc |= symbols[i].ifunc;
-			last->label |= symbols[i].label;
-			if (!strcmp(last->full, last->name))
-				last->full = symbols[i].full;
-			if (last->bind == RT_BIND_LOCAL)
-				last->bind = symbols[i].bind;
+/* In the order of keys; owned->ends: of their sections. */
+static void take(struct rt_symtab *symtab, const struct rt_symtab_build *build, const struct rt_sort_key *keys)
+{
+	struct owned *owned = symtab->owned;
+
+	for (size_t i = 0; i < build->symbols.len; i++) {
+		const struct rt_symbol *symbol = &build->symbols.data[keys[i].index];
+		struct rt_symbol *last = symtab->count ? &symtab->symbols[symtab->count - 1] : NULL;
+
+		if (last && !compare_symbols(last, symbol)) {
+			merge_into(last, symbol);
 			continue;
 		}
-		symbols[n++] = symbols[i];
+		symtab->symbols[symtab->count] = *symbol;
+		owned->ends[symtab->count++] = build->limits.data[keys[i].index];
 	}
-	return n;
 }
 
-struct limit {
-	struct rt_elfaddr addr, end;
-};
-
-static int compare_limits(const void *a, const void *b)
-{
-	const struct limit *x = a, *y = b;
-
-	return x->addr.v < y->addr.v ? -1 : x->addr.v > y->addr.v;
-}
-
-/* Section ends by address: they survive the sorting and merging of the symbols. */
-static struct limit *sort_limits(const struct rt_symtab_build *build)
-{
-	struct limit *limits = calloc(build->limits.len + 1, sizeof(*limits));
-
-	for (size_t i = 0; limits && i < build->limits.len; i++)
-		limits[i] = (struct limit){ build->symbols.data[i].addr, build->limits.data[i] };
-	if (limits && build->limits.len)
-		qsort(limits, build->limits.len, sizeof(*limits), compare_limits);
-	return limits;
-}
-
-static void set_ends(struct rt_symtab *symtab, struct owned *owned, const struct limit *limits)
+static void set_ends(struct rt_symtab *symtab, struct owned *owned)
 {
 	uint64_t next = UINT64_MAX;
-	size_t at = 0;
 
-	for (size_t i = 0; i < symtab->count; i++) {
-		const struct rt_symbol *s = &symtab->symbols[i];
-
-		while (limits[at].addr.v < s->addr.v)
-			at++;
-		owned->ends[i] = limits[at].end;
-	}
 	for (size_t i = symtab->count; i-- > 0;) {
 		const struct rt_symbol *s = &symtab->symbols[i];
 
@@ -262,31 +267,50 @@ static void set_ends(struct rt_symtab *symtab, struct owned *owned, const struct
 	}
 }
 
+static uint64_t hash_name(const char *name)
+{
+	return rt_hash(0, name, strlen(name));
+}
+
+/* keys: of at least all symbols */
+static void index_names(struct rt_symtab *symtab, struct rt_sort_key *keys, struct rt_sort_key *spare)
+{
+	struct owned *owned = symtab->owned;
+	size_t count = 0;
+
+	for (size_t i = 0; i < symtab->count; i++)
+		if (!symtab->symbols[i].plt)
+			keys[count++] =
+				(struct rt_sort_key){ hash_name(symtab->symbols[i].name) & UINT32_MAX, (uint32_t)i };
+	keys = rt_sort_keys(keys, spare, count);
+	for (size_t i = 0; i < count; i++)
+		owned->names[i] = (struct name){ (uint32_t)keys[i].value, keys[i].index };
+	owned->name_count = count;
+}
+
 /* Sorts what was collected and makes the two indexes. */
 static struct rt_error *sort(struct rt_symtab *symtab, struct rt_symtab_build *build)
 {
 	struct owned *owned = symtab->owned;
-	_cleanup_free_ struct limit *limits = sort_limits(build);
+	size_t count = build->symbols.len;
+	_cleanup_free_ struct rt_sort_key *keys = calloc(count + 1, sizeof(*keys));
+	_cleanup_free_ struct rt_sort_key *spare = calloc(count + 1, sizeof(*spare));
+	struct rt_sort_key *sorted;
 
-	if (!limits)
-		return rt_error_nomem();
-	if (build->symbols.len)
-		qsort(build->symbols.data, build->symbols.len, sizeof(*build->symbols.data), compare_symbols);
-	symtab->count = merge(build->symbols.data, build->symbols.len);
-	symtab->symbols = rt_take(build->symbols.data);
 	symtab->stripped = !build->has_symtab;
-	owned->ends = calloc(symtab->count + 1, sizeof(*owned->ends));
-	owned->reach = calloc(symtab->count + 1, sizeof(*owned->reach));
-	owned->names = calloc(symtab->count + 1, sizeof(*owned->names));
-	if (!owned->ends || !owned->reach || !owned->names)
+	symtab->symbols = calloc(count + 1, sizeof(*symtab->symbols));
+	owned->ends = calloc(count + 1, sizeof(*owned->ends));
+	owned->reach = calloc(count + 1, sizeof(*owned->reach));
+	owned->names = calloc(count + 1, sizeof(*owned->names));
+	if (!keys || !spare || !symtab->symbols || !owned->ends || !owned->reach || !owned->names)
 		return rt_error_nomem();
-	set_ends(symtab, owned, limits);
-	for (size_t i = 0; i < symtab->count; i++) {
-		if (!symtab->symbols[i].plt)
-			owned->names[owned->name_count++] = &symtab->symbols[i];
-	}
-	if (owned->name_count)
-		qsort(owned->names, owned->name_count, sizeof(*owned->names), compare_names);
+	for (size_t i = 0; i < count; i++)
+		keys[i] = (struct rt_sort_key){ build->symbols.data[i].addr.v, (uint32_t)i };
+	sorted = rt_sort_keys(keys, spare, count);
+	sort_equal(sorted, count, build);
+	take(symtab, build, sorted);
+	set_ends(symtab, owned);
+	index_names(symtab, keys, spare);
 	return NULL;
 }
 
@@ -441,17 +465,22 @@ const struct rt_symbol *rt_symtab_code_at(const struct rt_symtab *symtab, struct
 const struct rt_symbol *rt_symtab_find(const struct rt_symtab *symtab, const char *name)
 {
 	const struct owned *owned = symtab->owned;
+	const uint32_t hash = (uint32_t)hash_name(name);
 	size_t low = 0, high = owned->name_count;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (strcmp(owned->names[mid]->name, name) < 0)
+		if (owned->names[mid].hash < hash)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	if (low < owned->name_count && !strcmp(owned->names[low]->name, name))
-		return owned->names[low];
+	for (; low < owned->name_count && owned->names[low].hash == hash; low++) {
+		const struct rt_symbol *symbol = &symtab->symbols[owned->names[low].symbol];
+
+		if (!strcmp(symbol->name, name))
+			return symbol;
+	}
 	return NULL;
 }

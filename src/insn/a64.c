@@ -58,7 +58,7 @@ bool rt_a64_decode(struct rt_decoder *decoder, struct rt_bytes code, struct rt_e
 	if (!rt_cursor_u32(&c, &w))
 		return false;
 	/* the hint space (nop, bti, paciasp) is valid on every machine, newer hints too */
-	if ((w & 0xfffff01f) != 0xd503201f && !cs_disasm_iter(decoder->handle, &at, &size, &pc, decoder->insn))
+	if ((w & 0xfffff01f) != 0xd503201f && !decoder->cs.disasm_iter(decoder->handle, &at, &size, &pc, decoder->insn))
 		return false;
 	ret->length = 4;
 	ret->sp_known = false;

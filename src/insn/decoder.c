@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "insn/decoder.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 
 enum rt_reg rt_reg_argument(unsigned n)
@@ -16,6 +17,25 @@ const char *rt_reg_name(enum rt_reg reg)
 						      "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip" };
 
 	return (unsigned)reg < RT_REG_NR ? names[reg] : "none";
+}
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+static const char library[] = "libcapstone.so." TEXT(CS_API_MAJOR);
+
+static bool open_library(struct rt_capstone *cs)
+{
+	cs->library = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+	if (!cs->library)
+		return false;
+	*(void **)&cs->open = dlsym(cs->library, "cs_open");
+	*(void **)&cs->close = dlsym(cs->library, "cs_close");
+	*(void **)&cs->option = dlsym(cs->library, "cs_option");
+	*(void **)&cs->malloc = dlsym(cs->library, "cs_malloc");
+	*(void **)&cs->free = dlsym(cs->library, "cs_free");
+	*(void **)&cs->disasm_iter = dlsym(cs->library, "cs_disasm_iter");
+	*(void **)&cs->regs_access = dlsym(cs->library, "cs_regs_access");
+	return cs->open && cs->close && cs->option && cs->malloc && cs->free && cs->disasm_iter && cs->regs_access;
 }
 
 struct rt_error *rt_decoder_create(uint16_t machine, struct rt_decoder **ret)
@@ -37,11 +57,14 @@ struct rt_error *rt_decoder_create(uint16_t machine, struct rt_decoder **ret)
 	if (!decoder)
 		return rt_error_nomem();
 	decoder->machine = machine;
-	if (cs_open(arch, mode, &decoder->handle) != CS_ERR_OK)
+	if (!open_library(&decoder->cs))
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "no instruction can be decoded: %s", dlerror()),
+				    "apt-get install libcapstone4");
+	if (decoder->cs.open(arch, mode, &decoder->handle) != CS_ERR_OK)
 		return rt_error_new(RT_E_UNSUPPORTED, "this build's capstone cannot decode ELF machine %u", machine);
-	if (cs_option(decoder->handle, CS_OPT_DETAIL, CS_OPT_ON) != CS_ERR_OK)
+	if (decoder->cs.option(decoder->handle, CS_OPT_DETAIL, CS_OPT_ON) != CS_ERR_OK)
 		return rt_error_new(RT_E_UNSUPPORTED, "this build's capstone tells no operands");
-	decoder->insn = cs_malloc(decoder->handle);
+	decoder->insn = decoder->cs.malloc(decoder->handle);
 	if (!decoder->insn)
 		return rt_error_nomem();
 	*ret = rt_take(decoder);
@@ -53,13 +76,15 @@ void rt_decoder_destroy(struct rt_decoder *decoder)
 	if (!decoder)
 		return;
 	if (decoder->insn)
-		cs_free(decoder->insn, 1);
+		decoder->cs.free(decoder->insn, 1);
 	if (decoder->text_insn)
-		cs_free(decoder->text_insn, 1);
+		decoder->cs.free(decoder->text_insn, 1);
 	if (decoder->text_handle)
-		cs_close(&decoder->text_handle);
+		decoder->cs.close(&decoder->text_handle);
 	if (decoder->handle)
-		cs_close(&decoder->handle);
+		decoder->cs.close(&decoder->handle);
+	if (decoder->cs.library)
+		dlclose(decoder->cs.library);
 	free(decoder);
 }
 

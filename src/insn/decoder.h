@@ -6,7 +6,20 @@
 
 #include "insn/insn.h"
 
+/* The library is opened by name when it is needed: its tables cost 2.5 ms of every start. */
+struct rt_capstone {
+	void *library;
+	__typeof__(cs_open) *open;
+	__typeof__(cs_close) *close;
+	__typeof__(cs_option) *option;
+	__typeof__(cs_malloc) *malloc;
+	__typeof__(cs_free) *free;
+	__typeof__(cs_disasm_iter) *disasm_iter;
+	__typeof__(cs_regs_access) *regs_access;
+};
+
 struct rt_decoder {
+	struct rt_capstone cs;
 	csh handle;
 	cs_insn *insn;   /* scratch of the library */
 	csh text_handle; /* made at the first text, 0 until then */

@@ -91,6 +91,17 @@ RT_CLEANUP(struct rt_decoder *, rt_decoder_destroy);
 bool rt_decode(struct rt_decoder *decoder, struct rt_bytes code, struct rt_elfaddr addr, struct rt_insn *ret);
 
 /*
+ * Bytes of the x86-64 instruction at the start of code, without a decoder; 0: cut, or not known. Right whenever it is
+ * not 0.
+ */
+size_t rt_x86_length(struct rt_bytes code);
+/*
+ * Whether an instruction that can hold a probe begins at code.data + at, where code begins with one, too. false: there
+ * is none, or something before it is not known to rt_x86_length().
+ */
+bool rt_x86_holds_probe(struct rt_bytes code, size_t at);
+
+/*
  * true when a call instruction ends exactly at addr: used to prove that a
  * value on the stack can be a return address. before: the bytes that end at addr (up to 8 are looked at).
  */

@@ -14,14 +14,14 @@ static struct rt_error *open_text(struct rt_decoder *decoder)
 	if (decoder->text_insn)
 		return NULL;
 	if (!decoder->text_handle &&
-	    cs_open(x86 ? CS_ARCH_X86 : CS_ARCH_ARM64, x86 ? CS_MODE_64 : CS_MODE_LITTLE_ENDIAN,
-		    &decoder->text_handle) != CS_ERR_OK)
+	    decoder->cs.open(x86 ? CS_ARCH_X86 : CS_ARCH_ARM64, x86 ? CS_MODE_64 : CS_MODE_LITTLE_ENDIAN,
+			     &decoder->text_handle) != CS_ERR_OK)
 		return rt_error_new(RT_E_UNSUPPORTED, "this build's capstone cannot decode ELF machine %u",
 				    decoder->machine);
 	/* a library that was built without it writes Intel's syntax: better than nothing */
 	if (x86)
-		(void)cs_option(decoder->text_handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
-	decoder->text_insn = cs_malloc(decoder->text_handle);
+		(void)decoder->cs.option(decoder->text_handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
+	decoder->text_insn = decoder->cs.malloc(decoder->text_handle);
 	return decoder->text_insn ? NULL : rt_error_nomem();
 }
 
@@ -52,7 +52,7 @@ struct rt_error *rt_disassemble(struct rt_decoder *decoder, struct rt_bytes code
 	if (decoder->machine == EM_X86_64 && is_endbr(code, &last)) {
 		snprintf(text, size, "endbr%s", last == 0xfa ? "64" : "32");
 		*ret_length = 4;
-	} else if (cs_disasm_iter(decoder->text_handle, &at, &left, &pc, decoder->text_insn)) {
+	} else if (decoder->cs.disasm_iter(decoder->text_handle, &at, &left, &pc, decoder->text_insn)) {
 		const cs_insn *i = decoder->text_insn;
 
 		snprintf(text, size, "%s%s%s", i->mnemonic, *i->op_str ? " " : "", i->op_str);

@@ -133,7 +133,7 @@ static void set_registers(struct rt_decoder *decoder, const cs_insn *in, struct 
 	cs_regs reads, writes;
 	uint8_t nr_reads = 0, nr_writes = 0;
 
-	if (cs_regs_access(decoder->handle, in, reads, &nr_reads, writes, &nr_writes) == CS_ERR_OK) {
+	if (decoder->cs.regs_access(decoder->handle, in, reads, &nr_reads, writes, &nr_writes) == CS_ERR_OK) {
 		for (unsigned i = 0; i < nr_reads; i++)
 			ret->reads |= reg_bit(reads[i]);
 		for (unsigned i = 0; i < nr_writes; i++)
@@ -388,7 +388,7 @@ bool rt_x86_decode(struct rt_decoder *decoder, struct rt_bytes code, struct rt_e
 	if (!rt_x86_head(code, &h))
 		return false;
 	if (!decode_hint(code, &h, ret)) {
-		if (!cs_disasm_iter(decoder->handle, &at, &size, &pc, decoder->insn))
+		if (!decoder->cs.disasm_iter(decoder->handle, &at, &size, &pc, decoder->insn))
 			return decode_vector(code, &h, ret) && finish(code, ret);
 		ret->length = (uint8_t)decoder->insn->size;
 		ret->lock = h.prefixes & RT_X86_LOCK;

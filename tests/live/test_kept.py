@@ -171,6 +171,41 @@ class Kept(unittest.TestCase):
         self.assertIn('taken from the build-id cache', run.stderr)
         self.ours('show', '-x', bare, 'obj_get o->name:string', status=125)
 
+    def test_on_another_host(self):
+        """Another place, and nothing but code in the file: no symbols, no debug information, no unwind tables. The file that
+        it was resolved in is not there: its folder is hidden by a mount."""
+        self.add('{g}:{a}=work n s=s:string')
+        name, want = f'{self.group}:{self.a}', self.ours('show', '-x', self.program, f'%{self.group}:{self.a}').stdout
+        done = subprocess.run([str(self.program)], capture_output=True, text=True, check=True).stdout.splitlines()
+        times = sum(line.split()[0] == 'work' for line in done)
+        for sections in ((), ('.eh_frame', '.eh_frame_hdr')):
+            with self.subTest(sections):
+                bare, data = live.temp_path('bare'), live.temp_path('data')
+                subprocess.run(['objcopy', '--strip-all', *(f'-R{s}' for s in sections), str(self.program), str(bare)], check=True,
+                               stderr=subprocess.DEVNULL)
+                self.assertNotIn('.symtab', subprocess.run(['readelf', '-SW', bare], capture_output=True, text=True).stdout)
+                here = want.replace(f'{self.program}:', f'{bare}:')
+                script = f"""set -e
+                    mount -t tmpfs none {self.program.parent}
+                    test ! -e {self.program}
+                    {live.REFTRACE} probe show -x {bare} %{name}
+                    {live.REFTRACE} probe export --lines {bare} %{name}
+                    {live.REFTRACE} record -q -N -e %{name}@{bare} -o {data} -- {bare} >/dev/null"""
+                run = subprocess.run(['unshare', '-m', 'sh', '-c', script], capture_output=True, text=True, env=self.env, check=False)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertEqual(run.stdout, 2 * here)
+                report = json.loads(live.call('report', '-i', data, '--json').stdout)
+                self.assertEqual({e['name']: e['samples'] for e in report['events']}, {name: times})
+                # and with nobody's word for it, each place is looked at
+                self.ours('add', '-x', bare, f'%{name}')
+                self.assertEqual(list(self.installed()), [name.replace(':', '/')])
+                self.clear()
+                text = self.file().read_text(encoding='utf-8')
+                offset = int(text.split(':0x')[1].split()[0], 16)
+                self.file().write_text(text.replace(f':0x{offset:x}', f':0x{offset + 1:x}'), encoding='utf-8')
+                self.ours('add', '-x', bare, f'%{name}', status=125)
+                self.file().write_text(text, encoding='utf-8')
+
     def test_other_file(self):
         """Two steps: no build-id, another build-id. Each says so, and each event is marked."""
         self.add('{g}:{a}=work n')

@@ -504,6 +504,20 @@ class Split(live.LiveTest):
                                      rf'{folder}/sum\.dwo: it is not there\n +fix: .*llvm-dwp -e')
         self.assertIn('node_new', run.stdout)
 
+    def test_missing_for_probes(self):
+        """Where definitions are resolved, too: whether something was found or not."""
+        folder, _ = self.build('gcc', 5)
+        self.assertNotIn('places may lack', live.call('probe', 'show', '-x', folder / 'prog', 'node_new').stderr)
+        (folder / 'sum.dwo').unlink()
+        lost = rf'debug information of 1 of 2 units is in split files that cannot be used: {folder}/sum\.dwo: it is not there'
+        for verb in (('show',), ('add', '-D')):
+            run = live.call('probe', *verb, '-q', '-x', folder / 'prog', 'node_new')
+            self.assertEqual(run.status, 0, str(run))
+            self.assertRegex(run.stderr, f'warning: places may lack: {lost}')
+            run = live.call('probe', *verb, '-x', folder / 'prog', 'node_sum:1')
+            self.assertEqual(run.status, 125, str(run))
+            self.assertRegex(run.stderr, f'fix: bring it back, or build again: {lost}')
+
     def test_stale(self):
         """Another compilation's file under the name is not taken for this one's."""
         folder, _ = self.build('clang', 5)

@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import unittest
@@ -49,6 +50,29 @@ def left_behind():
     pids = re.compile(r':reftrace_(\d+)_')
     return [line for line in live.probe_events()
             if pids.search(line) and not os.path.exists(f'/proc/{pids.search(line)[1]}')]
+
+
+class Gdb:
+    """gdb with a breakpoint at a marker, whose hits it counts; it writes the semaphore itself."""
+
+    def __init__(self, test, pid, marker):
+        if not shutil.which('gdb'):
+            test.skipTest('no gdb')
+        self.process = live.Process(['gdb', '-q', '-nx', '-p', pid], pipe=True)
+        test.addCleanup(self.process.kill)
+        self.tell('set pagination off', 'set confirm off', f'break -probe-stap {marker}', 'commands', 'silent',
+                  'set $hits = $hits + 1', 'continue', 'end', 'set $hits = 0', 'continue')
+
+    def tell(self, *commands):
+        for command in commands:
+            self.process.popen.stdin.write(command + '\n')
+        self.process.popen.stdin.flush()
+
+    def leave(self):
+        """-> how many hits it says"""
+        self.process.popen.send_signal(signal.SIGINT)
+        self.tell('printf "hits %d\\n", $hits', 'delete', 'detach', 'quit')
+        return int(re.search(r'hits (\d+)', self.process.wait(20)[1])[1])
 
 
 class Sdt(live.LiveTest):

@@ -7,13 +7,14 @@ import os
 import pathlib
 import pwd
 import re
+import shutil
 import signal
 import subprocess
 import unittest
 
 import live
 from test_marker import PYTHON, Defined, semaphore
-from test_sdt import Sdt, events
+from test_sdt import Gdb, Sdt, events
 
 PG = pathlib.Path('/usr/lib/postgresql/15/bin')
 LIBSTDCXX = '/usr/lib/x86_64-linux-gnu/libstdc++.so.6'
@@ -33,7 +34,13 @@ generator = thrown()
 next(generator)
 print('ready', flush=True)
 while True:
-    number = int(input())
+    number, *pages = input().split()
+    # flags of their own make them mappings of their own
+    for page in pages:
+        import ctypes
+        if ctypes.CDLL(None, use_errno=True).mprotect(ctypes.c_void_p(int(page)), 4096, 7):
+            raise OSError(ctypes.get_errno(), page)
+    number = int(number)
     list(map(called, range(2 * number)))
     for _ in range(number):
         generator.throw(KeyError)
@@ -110,22 +117,34 @@ class Python(Sdt):
         self.target = live.Process([PYTHON, '-I', '-S', '-c', SCRIPT], pipe=True)
         self.addCleanup(self.target.kill)
         self.target.wait_line('ready')
-        marker = next(m for m in by_readelf(PYTHON) if m[1] == 'function__entry')
-        self.address = address_of(self.target.popen.pid, PYTHON, marker[3])
+        self.marker = next(m for m in by_readelf(PYTHON) if m[1] == 'function__entry')
+        self.address = address_of(self.target.popen.pid, PYTHON, self.marker[3])
 
     def becomes(self, value):
         self.assertTrue(live.wait_until(lambda: semaphore(self.target.popen.pid, self.address) == value, 10),
                         f'the counter is {semaphore(self.target.popen.pid, self.address)}, not {value}')
 
-    def do(self, number):
-        self.target.popen.stdin.write(f'{number}\n')
+    def do(self, number, *pages):
+        self.target.popen.stdin.write(' '.join(map(str, [number, *pages])) + '\n')
         self.target.popen.stdin.flush()
         self.target.wait_line(f'did {number}')
 
-    def check(self, end):
+    def pages(self):
+        """-> those of the semaphore and of the marker"""
+        return self.address & ~4095, address_of(self.target.popen.pid, PYTHON, self.marker[2]) & ~4095
+
+    def mapped_alone(self, page):
+        with open(f'/proc/{self.target.popen.pid}/maps', encoding='ascii') as maps:
+            return any([int(n, 16) for n in line.split()[0].split('-')] == [page, page + 4096] for line in maps)
+
+    def begin(self):
         self.becomes(0)
         tracer = self.attach('sdt_python:function__*:string=1+2', self.target.popen.pid)
         self.becomes(1)
+        return tracer
+
+    def check(self, end):
+        tracer = self.begin()
         self.do(1234)
         perf = live.Process(['perf', 'record', '-q', '-o', '/dev/null', '-e',
                              Defined(PYTHON).define(self, 'function__entry'), '-p', self.target.popen.pid])
@@ -150,13 +169,81 @@ class Python(Sdt):
     def test_events(self):
         """What the script did is there, with names; nothing of the time after."""
         self.check(signal.SIGINT)
+        self.saw(1234)
+
+    def saw(self, number):
         seen = collections.Counter((e.name.split('__')[1], e.args['arg2']) for e in events(self.data))
-        self.assertEqual(seen['entry', '"thrown"'], 1234, seen)
-        self.assertEqual(seen['return', '"called"'], 2 * 1234, seen)
+        self.assertEqual(seen['entry', '"thrown"'], number, seen)
+        self.assertEqual(seen['return', '"called"'], 2 * number, seen)
         self.assertEqual({e.args['arg1'] for e in events(self.data) if e.args['arg2'] == '"thrown"'}, {'"<string>"'})
 
     def test_killed(self):
         self.check(signal.SIGKILL)
+
+    def in_pieces(self, end):
+        """Its pages are mappings of their own, before we come or while we are there."""
+        semaphore_page, code_page = self.pages()
+        # code that may be written holds no probe: its neighbours become so
+        self.do(3, code_page - 4096, code_page + 4096)
+        tracer = self.begin()
+        self.do(20, semaphore_page)
+        self.assertTrue(self.mapped_alone(semaphore_page) and self.mapped_alone(code_page))
+        self.do(300)
+        self.becomes(1)
+        os.kill(tracer.popen.pid, end)
+        tracer.popen.wait(20)
+        self.becomes(0)
+        # the semaphore's page looks like code now
+        self.assertTrue(live.wait_until(lambda: not any(code_page <= place < code_page + 4096 for place in
+                                                        live.text_changes(self.target.popen.pid, PYTHON))))
+
+    def test_in_pieces(self):
+        self.in_pieces(signal.SIGINT)
+        self.saw(320)
+
+    def test_in_pieces_killed(self):
+        self.in_pieces(signal.SIGKILL)
+        self.do(4)
+
+    def test_gdb(self):
+        """It comes and goes while we are there: we see all, and the counter is what is left."""
+        tracer = self.begin()
+        self.do(50)
+        gdb = Gdb(self, self.target.popen.pid, 'python:function__entry')
+        self.becomes(2)
+        self.do(60)
+        self.assertEqual(gdb.leave(), 0, 'the kernel has them first')
+        self.becomes(1)
+        self.do(70)
+        tracer.popen.send_signal(signal.SIGINT)
+        tracer.popen.wait(20)
+        self.becomes(0)
+        self.saw(180)
+
+    def test_bpftrace(self):
+        """It comes first and stays longer. One place has one semaphore, which the kernel raises once for both."""
+        if not shutil.which('bpftrace'):
+            self.skipTest('no bpftrace')
+        program = f'usdt:{PYTHON}:python:function__entry {{ printf("hit\\n"); }}'
+        other = live.Process(['bpftrace', '-B', 'line', '-p', self.target.popen.pid, '-e', program])
+        self.addCleanup(other.kill)
+
+        def hits():
+            return other.lines.count('hit\n')
+
+        # it raises the counter before it has its probe
+        self.assertTrue(live.wait_until(lambda: self.do(1) or live.wait_until(hits, 1), 20), 'bpftrace sees nothing')
+        alone, before = semaphore(self.target.popen.pid, self.address), hits()
+        tracer = self.attach('sdt_python:function__*:string=1+2', self.target.popen.pid)
+        self.do(40)
+        os.kill(tracer.popen.pid, signal.SIGKILL)
+        tracer.popen.wait(20)
+        self.becomes(alone)
+        self.do(5)
+        self.assertTrue(live.wait_until(lambda: hits() >= before + 45, 10))
+        other.popen.send_signal(signal.SIGINT)
+        self.assertEqual(other.wait(20)[1].count('hit\n'), before + 45)
+        self.becomes(0)
 
 
 @live.alone('it records all processes')

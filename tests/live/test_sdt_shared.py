@@ -9,7 +9,7 @@ import unittest
 
 import live
 from test_marker import Defined, file_offset, semaphore
-from test_sdt import Sdt, build, events
+from test_sdt import Gdb, Sdt, build, events
 
 EVENTS = '/sys/kernel/tracing/uprobe_events'
 
@@ -298,26 +298,9 @@ class Debugger(Split):
     """gdb's -probe-stap writes the counter itself, and its breakpoint is one that the kernel takes for its own."""
 
     def gdb(self, ready):
-        if not shutil.which('gdb'):
-            self.skipTest('no gdb')
-        gdb = live.Process(['gdb', '-q', '-nx', '-p', self.target.popen.pid], pipe=True)
-        self.addCleanup(gdb.kill)
-        self.tell(gdb, 'set pagination off', 'set confirm off', 'break -probe-stap split:hit', 'commands', 'silent',
-                  'set $hits = $hits + 1', 'continue', 'end', 'set $hits = 0', 'continue')
+        gdb = Gdb(self, self.target.popen.pid, 'split:hit')
         self.becomes(ready)
         return gdb
-
-    @staticmethod
-    def tell(gdb, *commands):
-        for command in commands:
-            gdb.popen.stdin.write(command + '\n')
-        gdb.popen.stdin.flush()
-
-    def leave(self, gdb):
-        """-> how many hits it says"""
-        gdb.popen.send_signal(signal.SIGINT)
-        self.tell(gdb, 'printf "hits %d\\n", $hits', 'delete', 'detach', 'quit')
-        return int(re.search(r'hits (\d+)', gdb.wait(20)[1])[1])
 
     def test_before(self):
         """It is refused, and gdb's hits and counter stay right."""
@@ -328,7 +311,7 @@ class Debugger(Split):
             self.assertRegex(run.stderr, r'E23 process \d+ \(split\) is traced by process \d+ \(gdb\)\n +fix: detach gdb first')
         self.all_pass(4)
         self.becomes(1)
-        self.assertEqual(self.leave(gdb), 4)
+        self.assertEqual(gdb.leave(), 4)
         self.becomes(0)
         tracer = self.tool('record')
         self.becomes(1)
@@ -344,7 +327,7 @@ class Debugger(Split):
         self.all_pass(5)
         gdb = self.gdb(2)
         self.all_pass(6)
-        self.assertEqual(self.leave(gdb), 0, 'the kernel has them first')
+        self.assertEqual(gdb.leave(), 0, 'the kernel has them first')
         self.becomes(1)
         self.all_pass(7)
         self.end(tracer)
@@ -363,7 +346,7 @@ class Debugger(Split):
         self.becomes(1)
         said = tracer.wait()[2]
         self.assertRegex(said, r'warning: process \d+ \(split\) is traced by process \d+ \(gdb\): a breakpoint that it has set')
-        self.leave(gdb)
+        gdb.leave()
         self.becomes(0)
 
 

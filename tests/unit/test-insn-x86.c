@@ -383,6 +383,52 @@ TEST(lengths_as_objdump_has_them)
 	workdir_remove(&f);
 }
 
+/* By its bytes alone an instruction has objdump's length, or none; and few have none. */
+TEST(lengths_without_a_decoder)
+{
+	struct workdir f;
+	size_t n = 0, unknown = 0;
+	char *lines;
+
+	workdir_make(&f);
+	/* the C library has vector code of each kind */
+	lines = workdir_output(&f,
+			       "objdump -d -w --insn-width=16 -j .text $(ldd /proc/%d/exe | sed -n 's/.*libc.so.6 => "
+			       "\\([^ ]*\\).*/\\1/p') | sed -n 's/^ *\\([0-9a-f]*\\):\\t"
+			       "\\(\\([0-9a-f][0-9a-f] \\)*\\) *\\t\\(.*\\)/\\1 \\2\\t\\4/p' | grep -v '(bad)'",
+			       getpid());
+	for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"), n++) {
+		char *text = strchr(line, '\t') + 1, *bytes = strchr(line, ' ');
+		uint8_t want[32] = { 0 };
+		size_t length, have;
+
+		*strchr(line, '\t') = 0;
+		length = parse_bytes(bytes, want);
+		have = rt_x86_length(rt_bytes_make(want, sizeof(want)));
+		if (have && have != length)
+			fail_msg("%s %s: length %zu", line, text, have);
+		unknown += !have;
+		/* cut, it has none */
+		if (rt_x86_length(rt_bytes_make(want, length - 1)))
+			fail_msg("%s %s: length %zu of less", line, text,
+				 rt_x86_length(rt_bytes_make(want, length - 1)));
+	}
+	assert_true(n > 100000);
+	assert_true(unknown < n / 1000);
+	free(lines);
+	workdir_remove(&f);
+}
+
+TEST(where_a_probe_holds)
+{
+	/* push %rbp; mov %rsp,%rbp; lock incl (%rdi); ret */
+	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xf0, 0xff, 0x07, 0xc3 };
+	const struct rt_bytes bytes = { code, sizeof(code) };
+
+	for (size_t at = 0; at < sizeof(code) + 2; at++)
+		assert_int_equal(rt_x86_holds_probe(bytes, at), at == 0 || at == 1 || at == 7);
+}
+
 TEST(names_and_arguments)
 {
 	struct rt_decoder *decoder = NULL;
