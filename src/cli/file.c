@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 
 static bool id_from(const char *name, uint64_t *ret)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "cli/probe_file.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "cli/fetch.h"
 #include "cli/probe_cached.h"
 #include "cli/probe_kernel.h"
@@ -79,7 +79,7 @@ const char *rt_probe_plan_group(struct rt_probe_plan *p)
 
 	if (p->is_kernel)
 		return "probe";
-	for (; (isalnum((unsigned char)*base) || *base == '_') && n < RT_REQUEST_NAME_MAX; base++)
+	for (; rt_is_word(*base) && n < RT_REQUEST_NAME_MAX; base++)
 		text[n++] = *base;
 	text[n] = '\0';
 	return rt_format(&p->arena, "%s", text);

@@ -2,7 +2,7 @@
 /* Options of record that say what is sampled, and how the recording is kept in bounds. perf's letters and names. */
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "engine/sampler.h"

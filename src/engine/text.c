@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "engine/text_build.h"
 
 enum { WORDS = 64, STEP_NS = 1000 };

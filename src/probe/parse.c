@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "event/stream.h"
 #include "probe/near.h"
 #include "probe/spec_type.h"
