@@ -110,7 +110,8 @@ static void check_line(const char *line)
 
 /*
  * Written and read again, it has the same words. "@FILE:LINE" is a form that perf alone has, and perf's words for a
- * place behind a name with a dot or slash are those of a file.
+ * place behind a name with a dot or slash are those of a file; it knows neither brackets, which we
+ * close, nor quotation marks.
  */
 static void check_words(const struct rt_request *r, const char *spec)
 {
@@ -119,7 +120,8 @@ static void check_words(const struct rt_request *r, const char *spec)
 
 	if (strpbrk(spec, "\n\t") || (r->event && strncmp(strchr(spec, ':') + 1, r->event, strlen(r->event)) != 0))
 		abort();
-	if (r->kind != RT_REQUEST_FUNCTION || strpbrk(r->function, "./"))
+	if (r->kind != RT_REQUEST_FUNCTION || strpbrk(r->function, "./<({[]})>") ||
+	    (r->pattern && strpbrk(r->pattern, "\\\"<({[]})>")))
 		return;
 	rt_sink_init_memory(&sink);
 	if (rt_request_parse(spec, &again) || again.kind != r->kind || again.offset != r->offset ||
