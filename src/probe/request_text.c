@@ -29,7 +29,7 @@ static void write_file(struct rt_sink *sink, const char *file)
 	const char *slash = len > FILE_TAIL ? strchr(tail, '/') : NULL;
 
 	rt_sink_puts(sink, "@");
-	write_name(sink, slash ? slash + 1 : tail);
+	write_name(sink, slash && slash[1] ? slash + 1 : tail);
 }
 
 /* Blanks of a pattern do not count, and perf knows no quotation marks. It is the last part there. */

@@ -121,7 +121,7 @@ static void check_words(const struct rt_request *r, const char *spec)
 	if (strpbrk(spec, "\n\t") || (r->event && strncmp(strchr(spec, ':') + 1, r->event, strlen(r->event)) != 0))
 		abort();
 	if (r->kind != RT_REQUEST_FUNCTION || strpbrk(r->function, "./<({[]})>") ||
-	    (r->pattern && strpbrk(r->pattern, "\\\"<({[]})>")))
+	    (r->file && strpbrk(r->file, "<({[]})>")) || (r->pattern && strpbrk(r->pattern, "\\\"<({[]})>")))
 		return;
 	rt_sink_init_memory(&sink);
 	if (rt_request_parse(spec, &again) || again.kind != r->kind || again.offset != r->offset ||
