@@ -183,11 +183,13 @@ static struct rt_error *parse_pattern(struct rt_scanner *s)
 		end = start + word_length(start);
 		s->at = end;
 	}
-	if (end == start)
+	s->request->pattern = rt_scanner_copy(s, start, (size_t)(end - start));
+	if (!s->request->pattern)
+		return rt_error_nomem();
+	if (!s->request->pattern[strspn(s->request->pattern, " \t")])
 		return rt_request_fault(s, start, "such as ;*refs++* (blanks do not count)",
 					"a pattern is missing here");
-	s->request->pattern = rt_scanner_copy(s, start, (size_t)(end - start));
-	return s->request->pattern ? NULL : rt_error_nomem();
+	return NULL;
 }
 
 /* What may stand behind a function. Two of +, %return, : and ; contradict each other. */

@@ -111,7 +111,7 @@ static void check_line(const char *line)
 /*
  * Written and read again, it has the same words. "@FILE:LINE" is a form that perf alone has, and perf's words for a
  * place behind a name with a dot or slash are those of a file; it knows neither brackets, which we
- * close, nor quotation marks.
+ * close, nor quotation marks. No function is called 0x.
  */
 static void check_words(const struct rt_request *r, const char *spec)
 {
@@ -120,7 +120,7 @@ static void check_words(const struct rt_request *r, const char *spec)
 
 	if (strpbrk(spec, "\n\t") || (r->event && strncmp(strchr(spec, ':') + 1, r->event, strlen(r->event)) != 0))
 		abort();
-	if (r->kind != RT_REQUEST_FUNCTION || strpbrk(r->function, "./<({[]})>") ||
+	if (r->kind != RT_REQUEST_FUNCTION || *r->function == '0' || strpbrk(r->function, "./<({[]})>") ||
 	    (r->file && strpbrk(r->file, "<({[]})>")) || (r->pattern && strpbrk(r->pattern, "\\\"<({[]})>")))
 		return;
 	rt_sink_init_memory(&sink);
