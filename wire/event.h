@@ -226,6 +226,7 @@ enum rt_loss {
 	RT_LOSS_UNTRACED = 7, /* a process could not be followed; text says why */
 	RT_LOSS_BALANCE = 8,  /* hits != records + drops */
 	RT_LOSS_REFUSED = 9,  /* a function of the spec that cannot be probed; text says why */
+	RT_LOSS_DOUBT = 10,   /* a definition that may hit wrong places, as the user allowed; text says why */
 	RT_LOSS_NR
 };
 

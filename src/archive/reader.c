@@ -7,8 +7,8 @@
 #include "archive/archive.h"
 #include "archive/path.h"
 #include "base/arena.h"
-#include "base/fs.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 enum { MANIFEST_MAX = 64 << 20, FILES_DEFAULT = 100000 };

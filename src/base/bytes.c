@@ -85,9 +85,12 @@ bool rt_cursor_sleb(struct rt_cursor *c, int64_t *ret)
 
 bool rt_cursor_string(struct rt_cursor *c, const char **ret)
 {
-	const uint8_t *start = c->bytes.data + c->pos;
-	const uint8_t *end = rt_cursor_left(c) ? memchr(start, 0, rt_cursor_left(c)) : NULL;
+	const uint8_t *start, *end;
 
+	if (!rt_cursor_left(c)) /* data may be NULL */
+		return false;
+	start = c->bytes.data + c->pos;
+	end = memchr(start, 0, rt_cursor_left(c));
 	if (!end)
 		return false;
 	c->pos += (size_t)(end - start) + 1;

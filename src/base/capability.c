@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/text.h"
 
 #define STATUS_MAX (1 << 16)
 #define LINE "\nCapEff:\t" /* proc(5) */

@@ -47,9 +47,6 @@ char *rt_fs_plain_path(const char *path);
 /* The last part of a path: "/usr/bin/x" -> "x"; path itself where it ends with a slash. Points into path. */
 const char *rt_basename(const char *path);
 
-/* One unsigned number in text[0, len), base 10 or 16, nothing else around it. false: not one, or too big. */
-bool rt_parse_u64(const char *text, size_t len, unsigned base, uint64_t *ret);
-
 /*
  * From now on this thread's files are made and looked up with the rights of this user alone, and belong to it; its
  * other rights stay. Back with geteuid() and getegid(). For root who works in another user's folders, whose links may

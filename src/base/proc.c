@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 
 bool rt_proc_status(uint32_t tid, const char *key, unsigned base, uint64_t *ret)
 {

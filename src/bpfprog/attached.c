@@ -13,6 +13,7 @@
 
 #include "base/fs.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "bpfprog/catalog.h"
 #include "bpfprog/mounts.h"
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "bpfprog/attached.h"
 #include "bpfprog/links.h"
 #include "bpfprog/mounts.h"

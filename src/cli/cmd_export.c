@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/convert.h"
 #include "cli/failure.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 
 struct rt_control {
 	struct rt_side_source source; /* first; its fd is the fifo of commands */

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "elf/image.h"
 #include "engine/engine.h"
 #include "report/words.h"

@@ -5,9 +5,13 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/fs.h"
+#include "base/text.h"
+
+enum { TRIES = 100 };
 
 static bool id_from(const char *name, uint64_t *ret)
 {
@@ -45,7 +49,38 @@ struct rt_error *rt_user_cache_root(char **ret)
 	return NULL;
 }
 
-struct rt_error *rt_file_create(const char *path, int *ret)
+/* Is fd still the file at path? Who wrote it may have put another in its place. */
+static bool is_at(const char *path, const struct stat *mine)
+{
+	struct stat there;
+
+	return !stat(path, &there) && there.st_dev == mine->st_dev && there.st_ino == mine->st_ino;
+}
+
+/*
+ * Empties fd, which is path, when no other reftrace writes it: the lock goes with the last copy of fd. What was mapped
+ * and cut would end its reader by SIGBUS. *ret_gone: another file is at path by now.
+ */
+static struct rt_error *take_over(const char *path, int fd, bool *ret_gone)
+{
+	struct stat st;
+
+	*ret_gone = false;
+	/* a device is everybody's */
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return NULL;
+	/* other errors: a file system without locks */
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		return rt_error_fix(
+			rt_error_new(RT_E_UNWRITABLE, "cannot write %s: a reftrace is writing it right now", path),
+			"wait until it has ended, or name another file with -o, -w or --json=FILE");
+	*ret_gone = !is_at(path, &st);
+	if (!*ret_gone && st.st_size && ftruncate(fd, 0))
+		return rt_error_errno(RT_E_UNWRITABLE, errno, "cannot empty %s", path);
+	return NULL;
+}
+
+static struct rt_error *create(const char *path, int *ret, bool *ret_gone)
 {
 	/* a link that another user left in a shared folder must not lead root elsewhere */
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -54,12 +89,29 @@ struct rt_error *rt_file_create(const char *path, int *ret)
 	gid_t gid;
 
 	if (!ours && errno == EEXIST)
-		fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+		fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return rt_error_fix(rt_error_errno(RT_E_UNWRITABLE, errno, "cannot write %s", path),
 				    "name another file with -o, -w or --json=FILE");
 	if (ours && rt_invoking_user(&uid, &gid) && fchown(fd, uid, gid))
 		return rt_error_errno(RT_E_UNWRITABLE, errno, "cannot give %s to its user", path);
+	RT_TRY(take_over(path, fd, ret_gone));
 	*ret = rt_take_fd(&fd);
 	return NULL;
+}
+
+struct rt_error *rt_file_create(const char *path, int *ret)
+{
+	for (unsigned tries = 0; tries < TRIES; tries++) {
+		bool gone = false;
+		int fd = -1;
+
+		RT_TRY(create(path, &fd, &gone));
+		if (!gone) {
+			*ret = fd;
+			return NULL;
+		}
+		close(fd);
+	}
+	return rt_error_new(RT_E_UNWRITABLE, "cannot write %s: others keep putting new files in its place", path);
 }

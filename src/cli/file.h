@@ -5,7 +5,10 @@
 #include "base/error.h"
 #include "base/sink.h"
 
-/* Creates or empties path for writing; *ret is an O_CLOEXEC fd that the caller closes. RT_E_UNWRITABLE. */
+/*
+ * Creates or empties path for writing; *ret is an O_CLOEXEC fd that the caller closes. RT_E_UNWRITABLE, also for a
+ * plain file that another reftrace, or this one, has from here and has not closed yet.
+ */
 RT_CHECK struct rt_error *rt_file_create(const char *path, int *ret);
 
 /* true, and the ids of the user behind sudo, when we run as root for one. */

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "recording/kernel_names.h"
 
 enum { KALLSYMS_MAX = 64 << 20, NOTES_MAX = 1 << 16 };

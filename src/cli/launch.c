@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include "cli/file.h"
 #include "cli/interrupt.h"
 
 struct rt_error *rt_launch_check(const struct rt_options *options)
@@ -56,7 +57,8 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 		.scan = scan,
 		.types = types,
 		.engine = { .attach = options->attach, .ring_bytes = options->ring_bytes, .root_fd = AT_FDCWD },
-		.plan = { .first_insn = options->first_insn },
+		.plan = { .first_insn = options->first_insn,
+			  .allow = { options->allow_unverified, options->allow_mismatch } },
 		.no_census = options->no_census,
 	};
 	struct rt_error *err;
@@ -71,6 +73,7 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 		launch->pipeline.on_tick = rt_recorder_tick;
 		launch->pipeline.on_tick_arg = recorder;
 	}
+	session.plan.cache = launch->cache;
 	RT_TRY(rt_session_create(&session, &hooks, &launch->session));
 	if (recorder)
 		recorder->session = launch->session;
@@ -78,6 +81,20 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 	err = rt_session_run(launch->session);
 	rt_interrupt_watch(NULL);
 	return err;
+}
+
+/* Of who called sudo. A cache that cannot be read knows nothing. */
+static struct rt_error *open_cache(struct rt_launch *launch)
+{
+	_cleanup_free_ char *root = NULL;
+	struct rt_error *err = rt_user_cache_root(&root);
+
+	if (!err)
+		err = rt_cache_open(root, false, &launch->cache);
+	if (err && err->code == RT_E_NOMEM)
+		return err;
+	rt_error_free(err);
+	return NULL;
 }
 
 struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options *options, const char *recording,
@@ -96,9 +113,11 @@ struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options
 	RT_TRY(list(options->types.data, options->types.len, &types));
 	if (!recorder || !recorder->observe_only)
 		RT_TRY(rt_spec_choose(options, &launch->spec, &scan));
+	RT_TRY(open_cache(launch));
 	pipeline.lifetime.types = types;
 	pipeline.lifetime.strict = options->strict;
 	RT_TRY(rt_pipeline_init(&launch->pipeline, &pipeline));
+	launch->pipeline.say_doubts = true;
 	if (recorder) {
 		recorder->pipeline = &launch->pipeline;
 		launch->pipeline.binaries = recorder->binaries;
@@ -116,4 +135,5 @@ void rt_launch_deinit(struct rt_launch *launch)
 	rt_session_destroyp(&launch->session);
 	rt_spec_deinit(&launch->spec);
 	rt_error_free(launch->failure);
+	rt_cache_close(launch->cache);
 }

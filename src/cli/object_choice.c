@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 
 static struct rt_error *bad(const char *text)
 {

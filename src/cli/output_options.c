@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "base/fs.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/command.h"
 
 static const struct argp_option output_options[] = {

@@ -8,6 +8,7 @@
 #include <linux/perf_event.h>
 
 #include "cli/file.h"
+#include "report/words.h"
 
 static struct rt_error *record_spool(struct rt_pipeline *p, const struct rt_wire_head *record)
 {
@@ -53,6 +54,14 @@ static struct rt_error *record_names(struct rt_event_sink *self, const struct rt
 	return p->chain ? rt_chain_record(p->chain, record) : NULL;
 }
 
+static void say_doubt(const char *text)
+{
+	struct rt_arena arena = { 0 };
+
+	fprintf(stderr, "reftrace: warning: may hit wrong places: %s\n", rt_clean(&arena, text));
+	rt_arena_deinit(&arena);
+}
+
 static struct rt_error *record(struct rt_event_sink *self, const struct rt_wire_head *record)
 {
 	struct rt_pipeline *p = (struct rt_pipeline *)(void *)self;
@@ -66,6 +75,8 @@ static struct rt_error *record(struct rt_event_sink *self, const struct rt_wire_
 			p->lost += loss->value ? loss->value : 1;
 		else if (loss->cause == RT_LOSS_CUT && !p->cut)
 			p->cut = strdup(loss->text);
+		else if (loss->cause == RT_LOSS_DOUBT && p->say_doubts)
+			say_doubt(loss->text);
 	}
 	if (record->time_ns) {
 		p->first_ns = p->first_ns ? p->first_ns : record->time_ns;

@@ -50,6 +50,7 @@ struct rt_pipeline {
 	const char *const *command;       /* for the recording's header */
 	void (*on_tick)(void *arg);       /* called with the session's tick; may be NULL */
 	void *on_tick_arg;
+	bool say_doubts; /* warn of each at once: nobody has read of it in a report */
 	uint64_t events, samples, lost, first_ns, last_ns;
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "cache/cache.h"
 #include "cli/command.h"
 #include "cli/failure.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "cli/probe_file.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "cli/fetch.h"
 #include "cli/listing.h"
 #include "cli/probe_cached.h"
@@ -18,21 +18,17 @@ enum { SOURCE_MAX = 64 << 20, SUFFIX_MAX = 10000 };
 static const char *source(void *arg, const char *path)
 {
 	struct rt_probe_plan *p = arg;
+	_cleanup_close_ int fd = -1;
 	char *text = NULL, *name;
+	struct rt_error *err;
 
 	for (size_t i = 0; i < p->sources.len; i += 2)
 		if (!strcmp(p->sources.data[i], path))
 			return p->sources.data[i + 1];
-	if (p->root == AT_FDCWD) {
-		rt_error_free(rt_fs_read(AT_FDCWD, path, SOURCE_MAX, &text, NULL));
-	} else {
-		_cleanup_close_ int fd = -1;
-		struct rt_error *err = rt_fs_open_inside(p->root, path, &fd);
-
-		if (!err)
-			err = rt_fs_read_fd(fd, path, SOURCE_MAX, &text, NULL);
-		rt_error_free(err);
-	}
+	err = rt_fs_open_inside(p->root, path, &fd);
+	if (!err)
+		err = rt_fs_read_fd(fd, path, SOURCE_MAX, &text, NULL);
+	rt_error_free(err);
 	name = strdup(path);
 	if (!name || !rt_vec_reserve(&p->sources, p->sources.len + 2)) {
 		free(name);
@@ -52,13 +48,8 @@ static struct rt_error *open_file(const struct rt_options *options, const char *
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: in which file?"),
 				    "-x FILE: a program or library; or -k VMLINUX");
 	RT_TRY(rt_root_open(options, &p->root));
-	if (p->root == AT_FDCWD) {
-		RT_TRY(rt_fs_open_file(AT_FDCWD, name, false, &fd));
-		p->path = realpath(name, NULL);
-	} else {
-		RT_TRY(rt_fs_open_inside(p->root, name, &fd));
-		p->path = rt_fs_plain_path(rt_format(&p->arena, "/%s", name));
-	}
+	RT_TRY(rt_fs_open_inside(p->root, name, &fd));
+	p->path = p->root == AT_FDCWD ? realpath(name, NULL) : rt_fs_plain_path(rt_format(&p->arena, "/%s", name));
 	if (!p->path)
 		return rt_error_nomem();
 	if (strpbrk(p->path, " \t\n\\\""))
@@ -87,7 +78,7 @@ const char *rt_probe_plan_group(struct rt_probe_plan *p)
 
 	if (p->is_kernel)
 		return "probe";
-	for (; (isalnum((unsigned char)*base) || *base == '_') && n < RT_REQUEST_NAME_MAX; base++)
+	for (; rt_is_word(*base) && n < RT_REQUEST_NAME_MAX; base++)
 		text[n++] = *base;
 	text[n] = '\0';
 	return rt_format(&p->arena, "%s", text);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "elf/demangle.h"
 #include "probe/lines.h"
 #include "probe/near.h"

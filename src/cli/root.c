@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/fs.h"
+#include "base/text.h"
 
 static const struct argp_option own[] = {
 	{ "symfs", RT_OPT_SYMFS, "DIR", 0,

@@ -2,7 +2,7 @@
 /* Options of record that say what is sampled, and how the recording is kept in bounds. perf's letters and names. */
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "engine/sampler.h"
@@ -14,9 +14,6 @@ static const struct argp_option sample_options[] = {
 	{ "event", 'e', "EVENT", 0,
 	  "record cycles, cpu-clock, page-faults, PMU/TERM=N/, SYS:TRACEPOINT, sdt_PROVIDER:MARKER, "
 	  "%GROUP:EVENT of the build-id cache, u:FILE:FUNCTION (repeatable, comma-separated)" },
-	{ "allow-unverified", RT_OPT_UNVERIFIED, NULL, 0,
-	  "use cached definitions on a file without build-id, where nobody can tell whether they fit" },
-	{ "allow-mismatch", RT_OPT_MISMATCH, NULL, 0, "use cached definitions on a file with another build-id" },
 	{ NULL, 'g', NULL, 0, "keep call chains (--call-graph fp)" },
 	{ "call-graph", RT_OPT_CALL_GRAPH, "HOW", 0,
 	  "keep call chains: fp by frame pointers; dwarf[,BYTES] by copies of the stack, for code without them" },
@@ -151,12 +148,6 @@ static error_t parse_sample(int key, char *arg, struct argp_state *state)
 		return 0;
 	case RT_OPT_BUILDID_ALL:
 		options->cache_all = true;
-		return 0;
-	case RT_OPT_UNVERIFIED:
-		options->allow_unverified = true;
-		return 0;
-	case RT_OPT_MISMATCH:
-		options->allow_mismatch = true;
 		return 0;
 	case 'N':
 	case 'B':

@@ -58,6 +58,9 @@ static const struct argp_option trace_options[] = {
 	{ "pairs", 'P', "SPEC", 0,
 	  "get/put functions, a preset's name, or a file (repeatable): -P 'type=obj new=obj_new get=obj_get:1 "
 	  "put=obj_put:1'; without -P they are searched for by name and type" },
+	{ "allow-unverified", RT_OPT_UNVERIFIED, NULL, 0,
+	  "use cached definitions on a file without build-id, where nobody can tell whether they fit" },
+	{ "allow-mismatch", RT_OPT_MISMATCH, NULL, 0, "use cached definitions on a file with another build-id" },
 	{ "no-presets", RT_OPT_NO_PRESETS, NULL, 0, "with -t, do not look into the presets" },
 	{ "no-census", RT_OPT_NO_CENSUS, NULL, 0, "do not look at the end who still points to live objects" },
 	{ NULL, 0, NULL, 0, "Engine:", 3 },
@@ -87,6 +90,12 @@ static error_t parse_trace(int key, char *arg, struct argp_state *state)
 		return rt_vec_push(&options->pairs, arg) ? 0 : rt_option_fault(options, rt_error_nomem());
 	case RT_OPT_NO_PRESETS:
 		options->no_presets = true;
+		return 0;
+	case RT_OPT_UNVERIFIED:
+		options->allow_unverified = true;
+		return 0;
+	case RT_OPT_MISMATCH:
+		options->allow_mismatch = true;
 		return 0;
 	case RT_OPT_NO_CENSUS:
 		options->no_census = true;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "cache/cache.h"
 #include "cli/bundle.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 
 static const struct {
 	const char *name;

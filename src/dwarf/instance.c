@@ -152,6 +152,17 @@ bool rt_dwarf_instance_at(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct
 	return node;
 }
 
+static bool holds(const struct rt_unit *unit, uint32_t node, struct rt_elfaddr addr)
+{
+	size_t pos = SIZE_MAX;
+	uint32_t index;
+
+	while (rt_spans_next(&unit->spans, addr.v, &pos, &index))
+		if (index == node)
+			return true;
+	return false;
+}
+
 bool rt_dwarf_instance_of_row(struct rt_dwarf *dwarf, const struct rt_row *row, struct rt_instance *ret)
 {
 	struct rt_unit *unit;
@@ -160,7 +171,8 @@ bool rt_dwarf_instance_of_row(struct rt_dwarf *dwarf, const struct rt_row *row, 
 	if (!node)
 		return false;
 	/* interned: equal text, equal pointer */
-	while (node->inlined && node->parent && node->call_line == row->line && node->call_file == row->file) {
+	while (node->inlined && node->parent && node->call_line == row->line && node->call_file == row->file &&
+	       holds(unit, node->parent - 1, row->addr)) {
 		node = &unit->nodes.data[node->parent - 1];
 		rt_node_name(dwarf, unit, node);
 	}
@@ -170,14 +182,7 @@ bool rt_dwarf_instance_of_row(struct rt_dwarf *dwarf, const struct rt_row *row, 
 
 bool rt_dwarf_instance_holds(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr)
 {
-	const struct rt_unit *unit = &dwarf->units.data[instance->unit];
-	size_t pos = SIZE_MAX;
-	uint32_t index;
-
-	while (rt_spans_next(&unit->spans, addr.v, &pos, &index))
-		if (index == instance->node)
-			return true;
-	return false;
+	return holds(&dwarf->units.data[instance->unit], instance->node, addr);
 }
 
 bool rt_dwarf_instance_within(struct rt_dwarf *dwarf, const struct rt_instance *a, const struct rt_instance *b)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "elf/symtab_build.h"
 
 enum { NAME_MAX_BYTES = 512 };

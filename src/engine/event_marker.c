@@ -11,6 +11,7 @@
 #include "base/intern.h"
 #include "base/proc.h"
 #include "base/sink.h"
+#include "base/text.h"
 #include "engine/mapped.h"
 #include "engine/marker_counter.h"
 #include "engine/markers_priv.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "engine/event_name_priv.h"
 #include "engine/markers.h"
 #include "probe/near.h"

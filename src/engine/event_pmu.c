@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/fs.h"
+#include "base/text.h"
 #include "engine/event_name_priv.h"
 #include "probe/near.h"
 

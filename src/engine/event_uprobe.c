@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "elf/symtab.h"
 #include "engine/event_name_priv.h"
 #include "probe/near.h"

@@ -10,7 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 int rt_mapped_file(uint32_t pid, const struct rt_maps_line *line)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "engine/tracefs.h"
 
 enum { TEXT_MAX = 64 << 20, LOG_MAX = 1 << 20, LINE_MAX_BYTES = 4096 };

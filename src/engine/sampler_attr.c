@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "engine/sampler_priv.h"
 
 #define DEFAULT_FREQUENCY 4000

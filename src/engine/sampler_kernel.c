@@ -2,7 +2,7 @@
 /* The kernel's own text and its modules, as records of process -1. */
 #include <sys/mman.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "engine/sampler_priv.h"
 
 /* "ffffffff81000000 T _text" */

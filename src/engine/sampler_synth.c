@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "engine/mapped.h"
 #include "engine/sampler_priv.h"
 

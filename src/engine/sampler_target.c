@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "engine/sampler_priv.h"
 
 struct rt_error *rt_sampler_cpus(struct rt_sampler *s)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "engine/text_build.h"
 
 enum { WORDS = 64, STEP_NS = 1000 };
@@ -397,7 +397,8 @@ static struct rt_error *line_loss(struct rt_text *t)
 	static const char *const causes[RT_LOSS_NR] = {
 		[RT_LOSS_RING] = "ring",         [RT_LOSS_STACKMAP] = "stackmap", [RT_LOSS_FAULT] = "fault",
 		[RT_LOSS_RETURNS] = "returns",   [RT_LOSS_UNARMED] = "unarmed",   [RT_LOSS_CUT] = "cut",
-		[RT_LOSS_UNTRACED] = "untraced", [RT_LOSS_BALANCE] = "balance",   [RT_LOSS_REFUSED] = "refused"
+		[RT_LOSS_UNTRACED] = "untraced", [RT_LOSS_BALANCE] = "balance",   [RT_LOSS_REFUSED] = "refused",
+		[RT_LOSS_DOUBT] = "doubt"
 	};
 	uint64_t value = 0;
 	uint32_t cause = 1;

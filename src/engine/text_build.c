@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 
 enum { FRAME = 64, MODULE_ID = 1 };
 static const uint64_t TEXT_BASE = 0x400000, ENTRY_BASE = 0x10000000, STACK_BASE = UINT64_C(0x7f0000000000);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "engine/tracefs.h"
 #include "engine/tracefs_own.h"
 #include "wire/event.h"

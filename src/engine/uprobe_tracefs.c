@@ -23,6 +23,7 @@
 #include <bpf/bpf.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "engine/uprobe_tracefs.h"
 
 enum kind { KIND_ENTRY, KIND_ENTER, KIND_LEAVE, KIND_STOP };

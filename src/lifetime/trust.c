@@ -41,6 +41,7 @@ static const char *cause_text(uint32_t cause)
 		[RT_LOSS_UNTRACED] = "a process could not be followed",
 		[RT_LOSS_BALANCE] = "probe hits and records do not agree",
 		[RT_LOSS_REFUSED] = "a function cannot be probed",
+		[RT_LOSS_DOUBT] = "may hit wrong places",
 	};
 
 	return cause < RT_LOSS_NR && texts[cause] ? texts[cause] : "something is missing";

@@ -2,7 +2,7 @@
 /* The lines of /proc/PID/maps. */
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "maps/maps.h"
 
 /* One number of *at up to the character end, which is stepped over. */

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "perfdata/tracing.h"
 
 enum { WIDTH_DIGITS = 3 };

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/fs.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 enum {

@@ -2,10 +2,10 @@
 /* From a request to places: functions by name, addresses, markers. */
 #include "probe/answer.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "elf/demangle.h"
 #include "elf/sdt.h"
 #include "probe/answer_build.h"
@@ -85,7 +85,7 @@ static bool may_fit(const char *pattern, const char *mangled)
 	const char *end = pattern + strcspn(pattern, "(<"), *start = end;
 	size_t len;
 
-	while (start > pattern && (isalnum((unsigned char)start[-1]) || start[-1] == '_'))
+	while (start > pattern && rt_is_word(start[-1]))
 		start--;
 	len = (size_t)(end - start);
 	/* a part of a word says less, and so does what is written with signs (operators, destructors) */

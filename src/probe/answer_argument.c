@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/sink.h"
+#include "base/text.h"
 #include "probe/answer_build.h"
 #include "probe/definition.h"
 #include "probe/near.h"

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "probe/plan.h"
 #include "probe/site.h"
 #include "probe/survey.h"
@@ -34,6 +35,7 @@ struct rt_plan_build {
 	RT_VEC(struct rt_target) targets;
 	RT_VEC(struct rt_late) late;
 	struct rt_map taken; /* (address, op or op and register) -> type id: what already is a point */
+	struct rt_arena arena;
 };
 
 /* true: the result says where the object is, or whether it counts. */

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "probe/spec.h"
 
 /* "0x10a9" at *at, which moves behind it */
@@ -38,11 +38,9 @@ static bool read_place(const char *text, struct rt_cached_line *ret)
 /* A name of the kernel's, up to the mark behind it; *at moves behind that. */
 static bool read_name(const char **at, char mark, char ret[RT_REQUEST_NAME_MAX + 1])
 {
-	size_t len = 0;
+	size_t len = rt_identifier_length(*at);
 
-	while (isalnum((unsigned char)(*at)[len]) || (*at)[len] == '_')
-		len++;
-	if (!len || len > RT_REQUEST_NAME_MAX || isdigit((unsigned char)**at) || (*at)[len] != mark)
+	if (!len || len > RT_REQUEST_NAME_MAX || (*at)[len] != mark)
 		return false;
 	memcpy(ret, *at, len);
 	ret[len] = '\0';

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "base/text.h"
 #include "probe/spec_type.h"
 
 bool rt_marker_name(const struct rt_sdt_marker *m, char text[RT_MARKER_NAME_MAX])
@@ -102,11 +103,9 @@ static const char *fetch(const struct line *l, const struct rt_operand *o, char 
 
 static bool is_identifier(const char *text)
 {
-	if (!isalpha((unsigned char)*text) && *text != '_')
-		return false;
-	while (isalnum((unsigned char)*text) || *text == '_')
-		text++;
-	return !*text;
+	size_t len = rt_identifier_length(text);
+
+	return len && !text[len];
 }
 
 /* Could the kernel take it apart again? Its words end at blanks, a path at the last colon. */

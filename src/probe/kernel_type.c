@@ -6,7 +6,7 @@
 #include "insn/insn.h"
 #include "probe/kernel.h"
 
-enum { CHAIN_MAX = 32, ARGUMENT_REGISTERS = 6, POINTER_BYTES = 8, INT_SIGNED = 1 };
+enum { CHAIN_MAX = 32, PARTS_MAX = 1024, ARGUMENT_REGISTERS = 6, POINTER_BYTES = 8, INT_SIGNED = 1 };
 
 const char rt_kernel_no_parameter[] = "there is no such parameter, and BTF knows no other variables";
 
@@ -66,15 +66,19 @@ static bool size_of(const struct rt_btf *btf, uint32_t id, uint64_t *ret)
 	return false;
 }
 
-/* Is it passed in one register, or in one word of the stack? */
-static bool is_word(const struct rt_btf *btf, uint32_t id, unsigned depth)
+/*
+ * left: parts that may still be looked at, one in the other or side by side. Types that hold one another twice, in each
+ * depth again, would take for ever.
+ */
+static bool is_word_within(const struct rt_btf *btf, uint32_t id, unsigned depth, unsigned *left)
 {
 	struct rt_btf_type t;
 	struct rt_btf_member m;
 	uint64_t size;
 
-	if (depth > CHAIN_MAX || !peel(btf, id, &t, &id))
+	if (depth > CHAIN_MAX || !*left || !peel(btf, id, &t, &id))
 		return false;
+	--*left;
 	switch (t.kind) {
 	case RT_BTF_PTR:
 		return true;
@@ -88,13 +92,21 @@ static bool is_word(const struct rt_btf *btf, uint32_t id, unsigned depth)
 			return false;
 		/* members that are not where their size wants them make it one that is passed in memory */
 		for (uint32_t i = 0; i < t.vlen; i++)
-			if (!rt_btf_member(btf, id, i, &m) || !is_word(btf, m.type, depth + 1) ||
+			if (!rt_btf_member(btf, id, i, &m) || !is_word_within(btf, m.type, depth + 1, left) ||
 			    !size_of(btf, m.type, &size) || (!m.size && m.offset % (8 * size)))
 				return false;
 		return t.vlen;
 	default:
 		return false;
 	}
+}
+
+/* Is it passed in one register, or in one word of the stack? */
+static bool is_word(const struct rt_btf *btf, uint32_t id)
+{
+	unsigned left = PARTS_MAX;
+
+	return is_word_within(btf, id, 0, &left);
 }
 
 /* Is it a function of that name in the source, or a copy that the compiler made of one ("f.constprop.0")? */
@@ -143,7 +155,7 @@ static const char *locate(const struct rt_btf *btf, uint32_t proto, uint32_t ind
 	for (uint32_t i = 0; i <= index; i++) {
 		if (!rt_btf_member(btf, proto, i, &m))
 			return "BTF is damaged";
-		if (!is_word(btf, m.type, 0))
+		if (!is_word(btf, m.type))
 			return i == index ? "it is passed in several parts, or in memory"
 					  : "a parameter before it is passed in several parts, or in memory";
 	}
@@ -159,14 +171,15 @@ static const char *locate(const struct rt_btf *btf, uint32_t proto, uint32_t ind
 	return NULL;
 }
 
-/* The member of this name, also in nameless parts. *offset counts bits. */
-static bool find_member(const struct rt_btf *btf, uint32_t id, const char *name, unsigned depth,
+/* The member of this name, also in nameless parts. *offset counts bits; left: as above. */
+static bool find_member(const struct rt_btf *btf, uint32_t id, const char *name, unsigned *left,
 			struct rt_btf_member *ret, uint64_t *offset)
 {
 	struct rt_btf_type t;
 
-	if (depth > CHAIN_MAX || !peel(btf, id, &t, &id) || (t.kind != RT_BTF_STRUCT && t.kind != RT_BTF_UNION))
+	if (!*left || !peel(btf, id, &t, &id) || (t.kind != RT_BTF_STRUCT && t.kind != RT_BTF_UNION))
 		return false;
+	--*left;
 	for (uint32_t i = 0; i < t.vlen; i++) {
 		uint64_t within = 0;
 
@@ -177,7 +190,7 @@ static bool find_member(const struct rt_btf *btf, uint32_t id, const char *name,
 			return true;
 		}
 		within = *offset + ret->offset;
-		if (!*ret->name && find_member(btf, ret->type, name, depth + 1, ret, &within)) {
+		if (!*ret->name && find_member(btf, ret->type, name, left, ret, &within)) {
 			*offset = within;
 			return true;
 		}
@@ -204,6 +217,7 @@ static const char *step_member(struct stand *s, const struct rt_trail *step)
 {
 	struct rt_btf_member m;
 	struct rt_btf_type t;
+	unsigned left = PARTS_MAX;
 	uint64_t offset = 0;
 	const char *why;
 	uint32_t id;
@@ -223,13 +237,14 @@ static const char *step_member(struct stand *s, const struct rt_trail *step)
 	}
 	if (t.kind != RT_BTF_STRUCT && t.kind != RT_BTF_UNION)
 		return say(s, "%s is no struct, or one that BTF has no definition of", s->name);
-	if (!find_member(s->btf, id, step->name, 0, &m, &offset))
+	if (!find_member(s->btf, id, step->name, &left, &m, &offset))
 		return say(s, "there is no member %s in struct %s", step->name, t.name);
 	if (s->at.is_value && (offset || m.size))
 		return "a struct in a register: only its first member can be told";
 	s->bits = m.size;
 	s->first = offset % 8;
-	s->at.offset += (int64_t)(offset / 8);
+	if (__builtin_add_overflow(s->at.offset, offset / 8, &s->at.offset))
+		return "BTF is damaged";
 	s->type = m.type;
 	s->name = step->name;
 	return !s->bits && s->first ? "BTF is damaged" : NULL;
@@ -257,7 +272,7 @@ static const char *step_index(struct stand *s, const struct rt_trail *step)
 			return say(s, "%s has fewer elements", s->name);
 		s->type = t.type;
 	}
-	if (!size_of(s->btf, s->type, &size) || __builtin_mul_overflow(step->index, (int64_t)size, &bytes) ||
+	if (!size_of(s->btf, s->type, &size) || __builtin_mul_overflow(step->index, size, &bytes) ||
 	    __builtin_add_overflow(s->at.offset, bytes, &s->at.offset))
 		return say(s, "the size of the elements of %s is not known", s->name);
 	return NULL;

@@ -9,6 +9,7 @@
 #include "probe/build.h"
 #include "probe/definition.h"
 #include "probe/family.h"
+#include "probe/kept.h"
 #include "probe/operand.h"
 #include "probe/spec_type.h"
 
@@ -18,10 +19,11 @@ enum { SCOPES_MAX = 16 };
 struct wanted {
 	uint32_t type, function; /* indexes */
 	const struct rt_sdt_marker *marker;
-	const char *inside;     /* innermost source function around it, else its symbol; NULL: unknown */
-	struct rt_elfaddr code; /* where the machine function around it begins; 0: unknown */
-	bool inlined;           /* inside is not that function */
-	bool operation;         /* inside does nothing but the operation: who calls it is the site */
+	const struct rt_kept_marker *kept; /* it is none of the file's, but this definition of the cache; or NULL */
+	const char *inside;                /* innermost source function around it, else its symbol; NULL: unknown */
+	struct rt_elfaddr code;            /* where the machine function around it begins; 0: unknown */
+	bool inlined;                      /* inside is not that function */
+	bool operation;                    /* inside does nothing but the operation: who calls it is the site */
 };
 
 struct wanted_list {
@@ -32,9 +34,12 @@ static struct rt_error *refuse(struct rt_plan_build *b, const struct wanted *w, 
 {
 	char name[RT_MARKER_NAME_MAX];
 
-	(void)rt_marker_name(w->marker, name);
-	return rt_plan_refuse(b, w->type, w->function, name, RT_E_UNARMED, "marker at 0x%llx: %s",
-			      (unsigned long long)w->marker->location.v, why);
+	if (w->kept)
+		snprintf(name, sizeof(name), "%s%s:%s", RT_SPEC_KEPT, w->marker->provider, w->marker->name);
+	else
+		(void)rt_marker_name(w->marker, name);
+	return rt_plan_refuse(b, w->type, w->function, name, RT_E_UNARMED, "%s at 0x%llx: %s",
+			      w->kept ? "definition" : "marker", (unsigned long long)w->marker->location.v, why);
 }
 
 static const char *function_around(const struct rt_plan_module *module, struct rt_elfaddr at, bool *ret_inlined)
@@ -187,6 +192,22 @@ static const char *set_place(struct rt_plan_build *b, const struct wanted *w, co
 	return NULL;
 }
 
+/* Code of another file may have other instructions there; as far as a function's begin tells. NULL: at one's begin. */
+static const char *inside_instruction(struct rt_plan_build *b, struct rt_elfaddr location)
+{
+	struct rt_elfaddr at, end;
+	struct rt_insn insn;
+
+	if (!rt_survey_range(&b->survey, location, &at, &end))
+		return NULL;
+	while (at.v < location.v) {
+		if (!rt_decode(b->decoder, rt_image_at(b->module->image, at, 16), at, &insn) || !insn.length)
+			return "the code before it cannot be read";
+		at.v += insn.length;
+	}
+	return at.v == location.v ? NULL : "it is inside of an instruction";
+}
+
 /* Is the marker's instruction one that can be armed? */
 static const char *set_location(struct rt_plan_build *b, const struct wanted *w, struct rt_point *p)
 {
@@ -195,6 +216,8 @@ static const char *set_location(struct rt_plan_build *b, const struct wanted *w,
 	const char *why = rt_sdt_offsets(image, m, &p->offset, &p->semaphore);
 	struct rt_insn insn;
 
+	if (!why && w->kept)
+		why = inside_instruction(b, m->location);
 	if (why)
 		return why;
 	if (!rt_decode(b->decoder, rt_image_at(image, m->location, 16), m->location, &insn))
@@ -213,6 +236,33 @@ static const char *set_location(struct rt_plan_build *b, const struct wanted *w,
 		p->flags &= (uint16_t)~RT_EV_INLINE;
 	}
 	return NULL;
+}
+
+/* A definition of a function's return: as the spec's own FN:ret. */
+static struct rt_error *add_return(struct rt_plan_build *b, const struct wanted *w)
+{
+	const struct rt_spec_function *f = &b->plan->types.data[w->type].spec->functions.data[w->function];
+	struct rt_target target = { .type = w->type, .function = w->function, .as = *f };
+	struct rt_foff offset, semaphore;
+	char text[RT_MARKER_NAME_MAX];
+	const char *name, *why = rt_sdt_offsets(b->module->image, w->marker, &offset, &semaphore);
+
+	if (!why)
+		why = inside_instruction(b, w->marker->location);
+	if (!why && w->code.v && w->code.v != w->marker->location.v)
+		why = "it sees the return of what is no function here";
+	if (!why && !(w->kept->results >> (f->arg - 1) & 1))
+		why = "at a return, $retval alone says where the object is";
+	if (why)
+		return refuse(b, w, why);
+	name = operation_name(w, text);
+	target.name = rt_arena_strndup(&b->arena, name, strlen(name));
+	if (!target.name)
+		return rt_error_nomem();
+	target.addr = w->marker->location;
+	target.as.place = f->place == RT_PLACE_ARG_PTR ? RT_PLACE_RET_PTR : RT_PLACE_RET;
+	target.as.arg = 0;
+	return rt_plan_point(b, &target);
 }
 
 static struct rt_error *add_marker(struct rt_plan_build *b, const struct wanted *w)
@@ -239,6 +289,14 @@ static struct rt_error *add_marker(struct rt_plan_build *b, const struct wanted 
 	return mine ? rt_plan_add(b, w->type, w->function, &p, operation_name(w, name)) : NULL;
 }
 
+static void fill_around(struct rt_plan_build *b, struct wanted *w)
+{
+	struct rt_elfaddr end;
+
+	w->inside = function_around(b->module, w->marker->location, &w->inlined);
+	(void)rt_survey_range(&b->survey, w->marker->location, &w->code, &end);
+}
+
 /* A marker that says its type counts for the type of that name only. */
 static struct rt_error *collect(struct rt_plan_build *b, uint32_t type, uint32_t function,
 				const struct rt_sdt_marker *markers, size_t count, struct wanted_list *all)
@@ -248,7 +306,6 @@ static struct rt_error *collect(struct rt_plan_build *b, uint32_t type, uint32_t
 
 	for (size_t i = 0; i < count; i++) {
 		const struct rt_sdt_marker *m = &markers[i];
-		struct rt_elfaddr end;
 		char name[RT_MARKER_NAME_MAX];
 		struct wanted *w;
 
@@ -259,8 +316,7 @@ static struct rt_error *collect(struct rt_plan_build *b, uint32_t type, uint32_t
 		if (!w)
 			return rt_error_nomem();
 		*w = (struct wanted){ .type = type, .function = function, .marker = m };
-		w->inside = function_around(b->module, m->location, &w->inlined);
-		(void)rt_survey_range(&b->survey, m->location, &w->code, &end);
+		fill_around(b, w);
 	}
 	return NULL;
 }
@@ -275,8 +331,27 @@ static struct rt_error *read_markers(const struct rt_image *image, struct rt_sdt
 	return err;
 }
 
+/* What the cache has for one function of the spec. */
+static struct rt_error *collect_kept(struct rt_plan_build *b, uint32_t type, uint32_t function, struct rt_kept *kept,
+				     struct wanted_list *all)
+{
+	size_t first = kept->markers.len;
+
+	RT_TRY(rt_plan_kept(b, type, function, kept));
+	for (size_t i = first; i < kept->markers.len; i++) {
+		const struct rt_kept_marker *k = kept->markers.data[i];
+		struct wanted *w = rt_vec_add(&all->list);
+
+		if (!w)
+			return rt_error_nomem();
+		*w = (struct wanted){ .type = type, .function = function, .marker = &k->marker, .kept = k };
+		fill_around(b, w);
+	}
+	return NULL;
+}
+
 static struct rt_error *add_all(struct rt_plan_build *b, const struct rt_sdt_marker *markers, size_t count,
-				bool damaged)
+				bool damaged, struct rt_kept *kept)
 {
 	struct wanted_list all = { 0 };
 	struct rt_error *err = NULL;
@@ -289,6 +364,10 @@ static struct rt_error *add_all(struct rt_plan_build *b, const struct rt_sdt_mar
 
 			if (!rt_spec_is_marker(f) || !rt_plan_dso_fits(f->dso, b->module->name))
 				continue;
+			if (rt_spec_is_kept(f)) {
+				err = collect_kept(b, t, i, kept, &all);
+				continue;
+			}
 			if (damaged)
 				err = rt_plan_refuse(b, t, i, f->name, RT_E_UNARMED, "%s has damaged SDT notes",
 						     b->module->name);
@@ -299,7 +378,8 @@ static struct rt_error *add_all(struct rt_plan_build *b, const struct rt_sdt_mar
 	for (size_t i = 0; i < all.list.len; i++)
 		all.list.data[i].operation = is_operation(b, &all, &all.list.data[i]);
 	for (size_t i = 0; !err && i < all.list.len; i++)
-		err = add_marker(b, &all.list.data[i]);
+		err = all.list.data[i].kept && all.list.data[i].kept->at_return ? add_return(b, &all.list.data[i])
+										: add_marker(b, &all.list.data[i]);
 	rt_vec_deinit(&all.list);
 	return err;
 }
@@ -316,11 +396,15 @@ static bool asks_for_markers(const struct rt_plan *plan)
 struct rt_error *rt_plan_markers(struct rt_plan_build *b)
 {
 	_cleanup_free_ struct rt_sdt_marker *markers = NULL;
+	struct rt_kept kept = { .markers = { 0 } };
+	struct rt_error *err;
 	size_t count = 0;
 	bool damaged;
 
 	if (!asks_for_markers(b->plan))
 		return NULL;
 	RT_TRY(read_markers(b->module->image, &markers, &count, &damaged));
-	return add_all(b, markers, count, damaged);
+	err = add_all(b, markers, count, damaged, &kept);
+	rt_kept_deinit(&kept);
+	return err;
 }

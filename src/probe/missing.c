@@ -223,6 +223,17 @@ static struct rt_error *no_marker_error(const struct rt_spec_function *f, const 
 	return err;
 }
 
+static struct rt_error *no_definition_error(const struct rt_spec_function *f)
+{
+	struct rt_error *err = rt_error_new(RT_E_NO_FUNCTION, "the build-id cache has no definition '%s' of %s",
+					    f->name, f->dso ? f->dso : "the program and what it loads");
+
+	return rt_error_fix(err,
+			    "list: reftrace probe list --cache; one that was made for another build: %s@FILE, and "
+			    "--allow-mismatch",
+			    f->name);
+}
+
 static struct rt_error *missing_error(const struct rt_spec_function *f, struct candidates *c,
 				      const struct rt_plan_module *modules)
 {
@@ -271,6 +282,8 @@ static struct rt_error *nowhere_error(const struct rt_spec_function *f, const st
 	struct candidates c = { .count = 0 };
 	struct rt_error *err;
 
+	if (rt_spec_is_kept(f))
+		return no_definition_error(f);
 	if (rt_spec_is_marker(f))
 		return no_marker_error(f, modules, count);
 	err = survey_all(&c, modules, count);

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "elf/image.h"
 
 enum { SIZE_MAX_BYTES = 8, A64_SP = 31, A64_REGS = 31 };

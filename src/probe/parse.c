@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "event/stream.h"
 #include "probe/near.h"
 #include "probe/spec_type.h"
@@ -221,13 +221,18 @@ static const char *name_end(struct span s)
 	return s.end;
 }
 
-/* "sdt:PROVIDER:NAME" ends like a name; item.start itself if it is no marker. */
+/* "sdt:PROVIDER:NAME" and "%GROUP:EVENT" end like a name; item.start itself if it is neither. */
 static const char *marker_end(struct span item)
 {
-	struct span rest = { item.start + strlen(RT_SPEC_MARKER), item.end };
+	bool kept = span_len(item) && *item.start == *RT_SPEC_KEPT;
+	const char *prefix = kept ? RT_SPEC_KEPT : RT_SPEC_MARKER;
+	struct span rest = { item.start + strlen(prefix), item.end };
 	const char *colon;
 
-	if (span_len(item) <= strlen(RT_SPEC_MARKER) || memcmp(item.start, RT_SPEC_MARKER, strlen(RT_SPEC_MARKER)) != 0)
+	if (span_len(item) <= strlen(prefix) || memcmp(item.start, prefix, strlen(prefix)) != 0)
+		return item.start;
+	/* a function "sdt" has its argument's number there */
+	if (isdigit((unsigned char)*rest.start))
 		return item.start;
 	colon = name_end(rest);
 	if (colon == rest.start || colon == item.end || *colon != ':')
@@ -281,6 +286,10 @@ static struct rt_error *check_marker(struct parser *p, struct span item, const s
 {
 	if ((f->place == RT_PLACE_ARG || f->place == RT_PLACE_ARG_PTR) && f->condition == RT_IF_ALWAYS && !f->tail)
 		return NULL;
+	if (rt_spec_is_kept(f))
+		return spec_error(p, item.start,
+				  "a cached definition has its own arguments only, expected "
+				  "%%GROUP:EVENT[@FILE][:N or :*N]");
 	return spec_error(p, item.start, "a marker has arguments only, expected sdt:PROVIDER:NAME[@FILE][:N or :*N]");
 }
 

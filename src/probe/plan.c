@@ -43,6 +43,9 @@ void rt_plan_destroy(struct rt_plan *plan)
 		free(plan->refused.data[i].function);
 		free(plan->refused.data[i].why);
 	}
+	for (size_t i = 0; i < plan->doubts.len; i++)
+		free(plan->doubts.data[i]);
+	rt_vec_deinit(&plan->doubts);
 	rt_vec_deinit(&plan->types);
 	rt_vec_deinit(&plan->points);
 	rt_vec_deinit(&plan->refused);
@@ -151,6 +154,7 @@ static void build_deinit(struct rt_plan_build *b)
 	rt_vec_deinit(&b->targets);
 	rt_vec_deinit(&b->late);
 	rt_map_deinit(&b->taken);
+	rt_arena_deinit(&b->arena);
 }
 
 struct rt_error *rt_plan_check_machine(const struct rt_plan_module *module)

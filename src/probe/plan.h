@@ -9,6 +9,7 @@
 #include "dwarf/dwarf.h"
 #include "elf/symtab.h"
 #include "insn/insn.h"
+#include "probe/cached.h"
 #include "probe/spec.h"
 
 enum rt_point_kind {
@@ -76,11 +77,13 @@ struct rt_plan_type {
 };
 
 struct rt_plan_options {
-	bool first_insn;    /* no site choice: arm the first instruction (measurements, tests) */
-	bool no_inline;     /* no inlined instances */
-	bool avoid_nop5;    /* 5-byte nops are unsafe on this kernel */
-	bool return_points; /* the engine can do RT_POINT_RETURN */
-	bool force_returns; /* also for functions that C++ exceptions may leave */
+	bool first_insn;              /* no site choice: arm the first instruction (measurements, tests) */
+	bool no_inline;               /* no inlined instances */
+	bool avoid_nop5;              /* 5-byte nops are unsafe on this kernel */
+	bool return_points;           /* the engine can do RT_POINT_RETURN */
+	bool force_returns;           /* also for functions that C++ exceptions may leave */
+	const struct rt_cache *cache; /* where %GROUP:EVENT is looked for; outlives the plan; NULL: nowhere */
+	struct rt_cached_allow allow; /* for the files that they are told with: %GROUP:EVENT@FILE */
 };
 
 struct rt_plan {
@@ -89,6 +92,7 @@ struct rt_plan {
 	RT_VEC(struct rt_plan_type) types;
 	RT_VEC(struct rt_point) points; /* points.data[id - 1] */
 	RT_VEC(struct rt_refused) refused;
+	RT_VEC(char *) doubts; /* sentences about what was allowed and may be wrong; owned */
 };
 
 /* What the planner may look at of one module. */

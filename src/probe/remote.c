@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/text.h"
 
 static void probe_deinit(struct rt_remote_probe *p)
 {
@@ -19,17 +20,6 @@ void rt_remote_deinit(struct rt_remote *r)
 	for (size_t i = 0; i < r->probes.len; i++)
 		probe_deinit(&r->probes.data[i]);
 	rt_vec_deinit(&r->probes);
-}
-
-static size_t identifier(const char *text)
-{
-	size_t len = 0;
-
-	if (!isalpha((unsigned char)*text) && *text != '_')
-		return 0;
-	while (isalnum((unsigned char)text[len]) || text[len] == '_')
-		len++;
-	return len;
 }
 
 /* Bytes of "0x10a9" at text; 0: it is none. */
@@ -136,22 +126,32 @@ static const char *place_of(const char *text, const char *end, bool kernel)
 	return colon && *text == '/' && is_place(colon + 1, (size_t)(end - colon) - 1) ? colon + 1 : NULL;
 }
 
+/* The identifier at *at, which moves behind it and the mark that ends it. false: none, or another mark. */
+static bool take_name(const char **at, char mark)
+{
+	size_t len = rt_identifier_length(*at);
+
+	if (!len || (*at)[len] != mark)
+		return false;
+	*at += len + 1;
+	return true;
+}
+
 /* *ret: strings owned by the caller, also on failure */
 static struct rt_error *parse(const char *line, bool kernel, struct rt_remote_probe *ret)
 {
-	size_t group = line[0] && line[1] == ':' ? identifier(line + 2) : 0;
-	const char *event = line + 2 + group + 1;
-	size_t name = group && event[-1] == '/' ? identifier(event) : 0;
-	const char *path = event + name + 1, *end, *place;
+	const char *event = line + 2, *at = event, *path, *end, *place;
 
 	ret->type = *line;
-	if ((*line != 'p' && *line != 'r') || !name || path[-1] != ' ' || !is_clean(line))
+	if ((*line != 'p' && *line != 'r') || line[1] != ':' || !take_name(&at, '/') || !take_name(&at, ' ') ||
+	    !is_clean(line))
 		return rt_error_new(RT_E_FORMAT, "no definition of a %s: %s", kernel ? "kprobe" : "uprobe", line);
+	path = at;
 	end = path + strcspn(path, " ");
 	place = place_of(path, end, kernel);
 	if (!place)
 		return rt_error_new(RT_E_FORMAT, "no place in a %s: %s", kernel ? "kernel" : "file", line);
-	ret->event = strndup(line + 2, group + 1 + name);
+	ret->event = strndup(event, (size_t)(path - 1 - event));
 	ret->place = strndup(place, (size_t)(end - place));
 	ret->args = strdup(end);
 	return ret->event && ret->place && ret->args ? NULL : rt_error_nomem();

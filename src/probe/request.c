@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The point of a definition; its arguments are in request_argument.c. */
+#include "base/text.h"
 #include "probe/request_build.h"
 
 #include <ctype.h>
@@ -23,16 +24,6 @@ struct rt_error *rt_request_fault(const struct rt_scanner *s, const char *at, co
 	return rt_error_fix(rt_error_new(RT_E_SPEC, "probe definition '%s', column %zu: %s", s->text,
 					 (size_t)(at - s->text) + 1, why),
 			    "%s", fix);
-}
-
-static bool is_identifier(const char *text, size_t len)
-{
-	if (!len || isdigit((unsigned char)*text))
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
-			return false;
-	return true;
 }
 
 char *rt_scanner_copy(struct rt_scanner *s, const char *at, size_t len)
@@ -119,7 +110,7 @@ static size_t word_length(const char *at)
 
 static struct rt_error *check_name(struct rt_scanner *s, const char *at, size_t len, const char *what)
 {
-	if (!is_identifier(at, len))
+	if (!len || rt_identifier_length(at) < len)
 		return rt_request_fault(s, at, "letters, digits and _, no digit first",
 					"the kernel takes this for no name of %s", what);
 	if (len > RT_REQUEST_NAME_MAX)
@@ -192,11 +183,13 @@ static struct rt_error *parse_pattern(struct rt_scanner *s)
 		end = start + word_length(start);
 		s->at = end;
 	}
-	if (end == start)
+	s->request->pattern = rt_scanner_copy(s, start, (size_t)(end - start));
+	if (!s->request->pattern)
+		return rt_error_nomem();
+	if (!s->request->pattern[strspn(s->request->pattern, " \t")])
 		return rt_request_fault(s, start, "such as ;*refs++* (blanks do not count)",
 					"a pattern is missing here");
-	s->request->pattern = rt_scanner_copy(s, start, (size_t)(end - start));
-	return s->request->pattern ? NULL : rt_error_nomem();
+	return NULL;
 }
 
 /* What may stand behind a function. Two of +, %return, : and ; contradict each other. */
@@ -245,14 +238,24 @@ static struct rt_error *parse_behind(struct rt_scanner *s)
 	return NULL;
 }
 
+/* As strcspn(); what has a backslash before it is not one of stop. */
+static size_t unescaped(const char *at, const char *stop)
+{
+	size_t n = 0;
+
+	while (at[n] && !strchr(stop, at[n]))
+		n += 1 + (at[n] == '\\' && at[n + 1]);
+	return n;
+}
+
 /* As perf tells them apart: a file has a dot or a slash, none of "+@%", and a line or pattern behind it. */
 static bool is_file(const char *at)
 {
-	size_t len = word_length(at), name = strcspn(at, ":;");
+	size_t len = word_length(at), name = unescaped(at, ":;");
 
 	if (name >= len || (at[name] == ':' && at[name + 1] == ':'))
 		return false;
-	return strcspn(at, "+@%") > name && (strcspn(at, ".") < name || strcspn(at, "/") < name);
+	return unescaped(at, "+@%") > name && (strcspn(at, ".") < name || strcspn(at, "/") < name);
 }
 
 static struct rt_error *parse_file(struct rt_scanner *s)
@@ -279,7 +282,7 @@ static struct rt_error *parse_point(struct rt_scanner *s)
 {
 	struct rt_request *r = s->request;
 	const char *name = s->at;
-	size_t sdt = strncmp(name, "sdt_", 4) ? 0 : strcspn(name, ":; \t@+%");
+	size_t sdt = strncmp(name, "sdt_", 4) ? 0 : unescaped(name, ":; \t@+%");
 
 	if (*name == '%' || (sdt && name[sdt] == ':' && name[sdt + 1] != ':' && !isdigit((unsigned char)name[sdt + 1])))
 		return parse_marker(s);

@@ -22,7 +22,7 @@
 #include "base/vec.h"
 #include "dwarf/variable.h"
 
-enum { RT_REQUEST_DEREFS_MAX = 16, RT_REQUEST_NAME_MAX = 63 };
+enum { RT_REQUEST_DEREFS_MAX = 16, RT_REQUEST_NAME_MAX = 63, RT_REQUEST_ARGUMENT_NAME_MAX = 31 };
 
 enum rt_request_kind {
 	RT_REQUEST_FUNCTION,

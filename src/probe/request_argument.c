@@ -5,14 +5,10 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "probe/definition.h"
 
-enum { ARGUMENTS_MAX = 128, STEPS_MAX = 32, ARGUMENT_NAME_MAX = 31, ARRAY_MAX = 64 };
-
-static bool is_name_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
+enum { ARGUMENTS_MAX = 128, STEPS_MAX = 32, ARRAY_MAX = 64 };
 
 static bool take(struct rt_scanner *s, const char *text)
 {
@@ -29,7 +25,7 @@ static struct rt_error *take_word(struct rt_scanner *s, const char *what, const 
 {
 	const char *start = s->at;
 
-	while (is_name_char(*s->at))
+	while (rt_is_word(*s->at))
 		s->at++;
 	if (s->at == start)
 		return rt_request_fault(s, start, "see: man reftrace-probe, ARGUMENTS", "%s is missing here", what);
@@ -298,11 +294,11 @@ static struct rt_error *parse_name(struct rt_scanner *s, struct rt_request_argum
 {
 	const char *end = s->at;
 
-	while (is_name_char(*end))
+	while (rt_is_word(*end))
 		end++;
 	if (end == s->at || *end != '=')
 		return NULL;
-	if (isdigit((unsigned char)*s->at) || end - s->at > ARGUMENT_NAME_MAX)
+	if (isdigit((unsigned char)*s->at) || end - s->at > RT_REQUEST_ARGUMENT_NAME_MAX)
 		return rt_request_fault(s, s->at, "at most 31 letters, digits and _, no digit first",
 					"the kernel takes this for no name of an argument");
 	a->name = rt_scanner_copy(s, s->at, (size_t)(end - s->at));

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "probe/request.h"
 
 /* perf keeps this much of a file's path */
@@ -28,7 +29,7 @@ static void write_file(struct rt_sink *sink, const char *file)
 	const char *slash = len > FILE_TAIL ? strchr(tail, '/') : NULL;
 
 	rt_sink_puts(sink, "@");
-	write_name(sink, slash ? slash + 1 : tail);
+	write_name(sink, slash && slash[1] ? slash + 1 : tail);
 }
 
 /* Blanks of a pattern do not count, and perf knows no quotation marks. It is the last part there. */
@@ -63,7 +64,10 @@ static void write_point(struct rt_sink *sink, const struct rt_request *r)
 		write_pattern(sink, r->pattern);
 }
 
-/* perf gives a member's name to an argument that has none, and does not keep "@user". */
+/*
+ * perf gives a member's name to an argument that has none, and does not keep "@user". It reads back no name that the
+ * kernel does not take.
+ */
 static void write_argument(struct rt_sink *sink, const struct rt_request_argument *a)
 {
 	const char *text = a->text, *name = a->variable;
@@ -74,7 +78,8 @@ static void write_argument(struct rt_sink *sink, const struct rt_request_argumen
 	for (size_t i = 0; i < a->step_count; i++)
 		name = a->steps[i].name ?: name;
 	rt_sink_puts(sink, " ");
-	if (a->kind == RT_ARGUMENT_VARIABLE && a->step_count && !a->name)
+	if (a->kind == RT_ARGUMENT_VARIABLE && a->step_count && !a->name && rt_identifier_length(name) &&
+	    strlen(name) <= RT_REQUEST_ARGUMENT_NAME_MAX)
 		rt_sink_printf(sink, "%s=", name);
 	rt_sink_write(sink, text, len);
 }

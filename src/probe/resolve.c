@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "probe/build.h"
 #include "probe/spec_type.h"
 #include "probe/tail.h"

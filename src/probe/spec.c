@@ -31,9 +31,11 @@ void rt_spec_deinit(struct rt_spec *spec)
 	rt_vec_deinit(&spec->types);
 }
 
-/* What speaks for the type in a function's name; of a marker, its provider. */
+/* What speaks for the type in a function's name; of a marker, its provider; of what is kept, its group. */
 static const char *stem_text(const struct rt_spec_function *f)
 {
+	if (rt_spec_is_kept(f))
+		return f->name + strlen(RT_SPEC_KEPT);
 	return f->name + (rt_spec_is_marker(f) ? strlen(RT_SPEC_MARKER) : 0);
 }
 

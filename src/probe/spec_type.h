@@ -14,10 +14,17 @@
 #define RT_SPEC_MARKER_ARG_MAX 12
 
 #define RT_SPEC_MARKER "sdt:" /* what the names of markers begin with */
+#define RT_SPEC_KEPT "%"      /* and those of definitions of the build-id cache */
 
+static inline bool rt_spec_is_kept(const struct rt_spec_function *function)
+{
+	return !strncmp(function->name, RT_SPEC_KEPT, sizeof(RT_SPEC_KEPT) - 1);
+}
+
+/* A place with arguments of its own: a marker of the file, or a definition that is kept of it. */
 static inline bool rt_spec_is_marker(const struct rt_spec_function *function)
 {
-	return !strncmp(function->name, RT_SPEC_MARKER, sizeof(RT_SPEC_MARKER) - 1);
+	return !strncmp(function->name, RT_SPEC_MARKER, sizeof(RT_SPEC_MARKER) - 1) || rt_spec_is_kept(function);
 }
 
 /* The functions' common prefix without what joins it ("obj" of obj_get, obj_put), else "object". NULL: out of memory.

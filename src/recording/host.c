@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "recording/inventory.h"
 
 /* "\n" and "\\" stand for a newline and a backslash. NULL: out of memory. */

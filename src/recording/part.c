@@ -204,7 +204,8 @@ static struct rt_error *keep_task(struct rt_part_writer *w, const struct rt_wire
 /* What stays true of the whole recording; other losses happened at their time. */
 static bool lasts(const struct rt_wire_loss *loss)
 {
-	return loss->cause == RT_LOSS_UNARMED || loss->cause == RT_LOSS_REFUSED || loss->cause == RT_LOSS_UNTRACED;
+	return loss->cause == RT_LOSS_UNARMED || loss->cause == RT_LOSS_REFUSED || loss->cause == RT_LOSS_UNTRACED ||
+	       loss->cause == RT_LOSS_DOUBT;
 }
 
 struct rt_error *rt_part_writer_record(struct rt_part_writer *w, const struct rt_wire_head *record,

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "report/export_parts.h"
 #include "report/export_proto.h"
 #include "report/words.h"

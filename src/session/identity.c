@@ -10,7 +10,7 @@
 #include <pwd.h>
 #include <sys/stat.h>
 
-#include "base/fs.h"
+#include "base/text.h"
 #include "session/internal.h"
 
 extern char **environ;

@@ -101,6 +101,8 @@ static struct rt_error *take_refused(struct rt_session *s, struct rt_batch *b)
 
 		RT_TRY(rt_emit_loss(s, RT_LOSS_REFUSED, 0, 0, "%s: %s", r->function, r->why));
 	}
+	for (; b->doubts_seen < b->plan->doubts.len; b->doubts_seen++)
+		RT_TRY(rt_emit_loss(s, RT_LOSS_DOUBT, 0, 0, "%s", b->plan->doubts.data[b->doubts_seen]));
 	return NULL;
 }
 

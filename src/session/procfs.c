@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "session/internal.h"
 
 char rt_proc_state(uint32_t tid)

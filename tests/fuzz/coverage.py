@@ -14,6 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 WANTED = 85
 # Reading only: what writes, is measured where a target makes a round trip.
+# name -> (folder, sources); of another target's corpus: a third part
 TARGETS = {
     'perfdata': ('perfdata', 'attr decode features head inflate order reader sample type'),
     'tracing': ('perfdata', 'tracing tracefmt'),
@@ -26,6 +27,13 @@ TARGETS = {
     'probes': ('cache', 'probes'),
     'request': ('probe', 'request request_argument'),
     'rows': ('dwarf', 'frame rows pointer'),
+    'cached': ('probe', 'cached cached_match request_text'),
+    'remote': ('probe', 'remote remote_script'),
+    'kernel': ('probe', 'kernel kernel_type'),
+    'kallsyms': ('elf', 'kallsyms', 'kernel'),
+    'spec': ('probe', 'spec parse'),
+    'dwarf': ('dwarf', 'cfi datum die dwarf extent function inlined instance line location member part scope signature source step types where'),
+    'named': ('dwarf', 'named'),
     'split': ('dwarf', 'split_base'),
     'recording': ('recording', 'batch bpf_calls code host inventory kernel_names perf_view recording to_perf translate user_stack'),
 }
@@ -33,7 +41,8 @@ TARGETS = {
 
 def measure(build, target):
     """-> {(source, line): times it was run}"""
-    folder, names = TARGETS[target]
+    folder, names, *of = TARGETS[target]
+    target = of[0] if of else target
     wanted = {ROOT / 'src' / folder / (n + '.c') for n in names.split()}
     program = build / 'tests' / 'fuzz' / ('replay-' + target)
     raw, data = build / (target + '.profraw'), build / (target + '.profdata')

@@ -20,8 +20,8 @@ import seeds
 CORPUS = pathlib.Path(__file__).resolve().parent / 'corpus'
 # a seed that is a list of equal parts is changed part by part: bytes
 PIECE = {'bpfinsn': 16}
-# where an input takes a millisecond: so many edits, evenly from all
-LIMIT = {'recording': 15000}
+# where an input takes up to a millisecond: so many edits, evenly from all
+LIMIT = {'recording': 15000, 'kernel': 8000, 'cached': 8000}
 AROUND, PLACES = 12, 2
 
 

@@ -608,6 +608,156 @@ def probes():
             seed('probes', f'{name}-{sdt}', data + b'\n' * ((len(data) ^ sdt) & 1))
 
 
+# ---- what others are told: the cache's definitions, another host's lines
+
+def cached():
+    """How it is asked, a definition, a group, an event and two files, see fuzz-cached.c"""
+    file = (b'%sdt_semp:hit=hit\np:sdt_semp/hit /opt/a:0x10a9(0x3020) arg1=%bx:s32\n#g:e=f arg\np:g/e /opt/a:0x1210 arg=%di:u64\n'
+            b'#g:e2=old\nr:g/e2 /opt/a:0x30\n')
+    lines = (b'#a:b=c\np:1/e /a:0x1\np:g/e /a\np:g/e /a:1\np:g/e :0x1\np:g/e /a:0x1(0x2\np:g/e /a:0x1(2)\np:g/e /a:0x1x\n'
+             b'p:g/' + b'e' * 65 + b' /a:0x1\nq:g/e /a:0x1\np;g/e /a:0x1\np:g/e /a:0x1 a=%di\r\np:g/e /a:0x10000000000000000\n')
+    words = ('g:e=new arg', 'f', 'f n', 'wc1:f=work@/usr/src/a/long/way/down/to/some/file.c:5 n', 'work+16', 'work+0x10 $params', 'f%return $retval',
+             'probed.c:60', 'a.c;ret*', 'f;*refs ++*', 'f;"a = b"', '0x1440 +8(%di):u32', 'work o->refs o->in.b[2] x=o->n', 'f a[1]',
+             'work s->text:string@user t@user', 'ns::T::get', 'operator\\=%return', 'get<int, 2>(void *)', 'sdt_p:n', '%python:gc', 'f \\"a b\\"',
+             'e=f@a/b.c', 'f@a\\;b.c', 'f' * 4090)
+    for i, word in enumerate(words):
+        seed('cached', f'words-{i}', b'\1' + word.encode() + b'\0g\0e*\0' + file)
+    for mode in range(64):
+        for name, text in (('a', file), ('b', b'\1' + file), ('both', file + b'\1' + file)):
+            if mode in (1, 3, 33) or mode % 8 in (0, 2, 4, 6):
+                seed('cached', f'mode-{mode}-{name}', bytes([mode]) + b'g:e=f arg\0semp\0hi[st]\0' + text)
+    for name, group, event in (('marker', b'sdt_semp', b'hit'), ('none', b'g', b'x'), ('unverified', b'g_unverified:e', b'e'),
+                               ('mismatch', b'g_mismatch:e', b'e'), ('any', b'*', b'*')):
+        seed('cached', 'name-' + name, b'\1f\0' + group + b'\0' + event + b'\0' + file)
+    seed('cached', 'lines', b'\1f\0g\0e\0' + lines)
+    seed('cached', 'nothing', b'\1')
+
+
+def remote():
+    """Of a file (0) or a kernel (1), its path, the build-id and the lines, see fuzz-remote.c"""
+    places = {0: (b'/opt/a:0x10a9', b'/opt/a:b:0x10a9(0x3020)', b'/a:0x', b'/a:10a9', b'/a:0x1(', b'/a:0x1(0x2', b'/a:0x1(2)', b'/a:0x1 ', b'a:0x1',
+                  b'/a', b'/a:0x1x'),
+              1: (b'_text+4711', b'_text+', b'_text', b'_text+0x10', b'f+8', b'_text+12x')}
+    for kernel, some in places.items():
+        def put(name, lines, path=b'/opt/a', build_id=b'abcdef'):
+            seed('remote', f'{name}-{kernel}', bytes([kernel]) + path + b'\0' + build_id + b'\0' + b'\n'.join(lines))
+        place = some[0]
+        for i, other in enumerate(some):
+            put(f'place-{i}', [b'p:g/e ' + other + b' n=%di:u64'])
+        put('apart', [b'p:g/e ' + place + b' n=%di:u64', b'p:g/e ' + place.replace(b'1', b'2') + b' n=%di:s64', b'p:g/e ' + place + b' n=%si:u64',
+                      b'r:g/e ' + place, b'p:g/e ' + place.replace(b'1', b'2') + b' m=%di:u64 n=$comm', b'p:g/e_1 ' + place + b' n=+8(%di):s64'])
+        put('quotes', [b"p:g/e " + place + b" a=\\\"it's\"\tthe `f`' $x"], b"/opt/it's $(a) `b` \\", b"ab' cd")
+        put('function', [b'p:g/e ' + place + b'\tdo_sys_open', b'p:g/f ' + place + b"\t'", b'p:g/h ' + place + b'\t'])
+        for i, line in enumerate((b'', b'p', b'p:', b'p:g', b'p:g/', b'p:g/e', b'p:g/e ', b'p:1/e ' + place, b'p:g/2 ' + place, b'q:g/e ' + place,
+                                  b'p:g/e ' + place + b' #', b'p:g/e ' + place + b'\r', b'pg/e ' + place, b'r:g.h/e ' + place)):
+            put(f'fault-{i}', [line])
+        put('path', [b'p:g/e ' + place], b'a b')
+        put('tab', [b'p:g/e ' + place], b'/a\tb')
+
+
+# ---- a kernel's own word
+
+KALLSYMS = (b'0000000000000000 A fixed_percpu_data\nffffffff81000000 T _text\nffffffff81000100 T do_open\nffffffff81000200 t twice\n'
+            b'ffffffff81000300 t twice\nffffffff81000400 T part.constprop.0\nffffffff81000500 t gone.cold\nffffffff81000600 W gone\n'
+            b'ffffffff81001000 T _sinittext\nffffffff81001010 t start\nffffffff81001100 T _einittext\nffffffff81002000 T __entry_text_start\n'
+            b'ffffffff81002100 T __entry_text_end\nffffffff81003000 T _etext\nffffffff81004000 d data\nffffffff81005000 B _end\n'
+            b'ffffffff81006000 A __per_cpu_start\nffffffff81007000 A __per_cpu_end\nffffffffc0000000 t in_module\t[mod]\n')
+
+
+def kernel_btf():
+    """Functions with parameters of each kind; the first is also deep, the last ones cost much when nobody counts."""
+    names, texts, types, count = {}, b'\0', b'', 0
+
+    def text(name):
+        nonlocal texts
+        if name and name not in names:
+            names[name] = len(texts)
+            texts += name.encode() + b'\0'
+        return names.get(name, 0)
+
+    def put(kind, name='', vlen=0, size=0, flag=0, tail=()):
+        nonlocal types, count
+        types += pack('<III', text(name), flag << 31 | kind << 24 | vlen, size) + pack(f'<{len(tail)}I', *tail)
+        count += 1
+        return count
+
+    def struct_of(name, size, *members, kind=4, flag=0):
+        return put(kind, name, len(members), size, flag, [v for n, t, at in members for v in (text(n), t, at)])
+
+    def function(name, returns, *parameters):
+        proto = put(13, size=returns, vlen=len(parameters), tail=[v for n, t in parameters for v in (text(n), t)])
+        return put(12, name, 1, proto)
+    number, byte = put(1, 'int', 0, 4, tail=(1 << 24 | 32,)), put(1, 'char', 0, 1, tail=(8,))
+    long = put(1, 'long unsigned int', 0, 8, tail=(64,))
+    name, node = put(2, size=byte), count + 2
+    assert put(2, size=node) == node - 1
+    inner = count + 2
+    struct_of('node', 64, ('next', node - 1, 0), ('', inner, 64), ('flags', number, 3 << 24 | 256), ('name', name, 320), ('list', inner + 1, 384), flag=1)
+    assert struct_of('', 16, ('refs', number, 0), ('many', number, 32), kind=5) == inner
+    array = put(3, tail=(number, number, 4))
+    typedef = put(8, 'node_t', 0, put(10, size=put(9, size=node - 1)))
+    small, wide = struct_of('small', 8, ('x', number, 0), ('y', number, 32)), struct_of('wide', 24, ('a', long, 0))
+    odd = struct_of('odd', 8, ('x', byte, 0), ('y', number, 8))
+    enum, enum64, single = put(6, 'kind', 1, 4, 1, (text('A'), 1)), put(19, 'large', 1, 8, tail=(text('B'), 1, 2)), put(16, 'double', 0, 8)
+    table = put(3, tail=(put(3, tail=(byte, number, 0xffffffff)), number, 0xffffffff))
+    many, holder = put(2, size=table), struct_of('holder', 8, ('refs', byte, 0), ('next', array, 0))
+    function('do_open', number, ('o', typedef), ('n', number), ('s', small), ('e', enum), ('l', enum64), ('text', name), ('h', put(2, size=holder)),
+             ('stack', long))
+    function('gone', 0, ('w', wide), ('after', number))
+    function('data', single, ('o', odd), ('f', single), ('many', many))
+    function('twice', typedef, ('o', typedef))
+    function('part', long, ('bad', 9999))
+    function('gone', long, ('n', number))
+    return put, struct_of, function, number, lambda: (types, texts)
+
+
+def btf_bytes(types, texts):
+    return pack('<HBBIIIII', 0xeb9f, 1, 0, 24, 0, len(types), len(types), len(texts)) + types + texts
+
+
+def kernel():
+    """kallsyms, the size of the BTF, the BTF and an image, see fuzz-kernel.c"""
+    put, struct_of, function, number, now = kernel_btf()
+    plain = btf_bytes(*now())
+    # each holds the next twice: 2^31 ways to the innermost
+    last = struct_of('leaf', 4, ('refs', number, 0))
+    for _ in range(31):
+        last = struct_of('', 4, ('', last, 0), ('', last, 0), kind=5)
+    function('_text', 0, ('deep', last))
+    function('data', 0, ('behind', put(2, size=last)))
+    deep = btf_bytes(*now())
+    image = symbols_elf()
+
+    def all_of(text, btf, rest=b''):
+        return text + b'\0' + pack('<H', len(btf)) + btf + rest
+    seed('kernel', 'whole', all_of(KALLSYMS, plain, image))
+    seed('kernel', 'deep', bytes(all_of(KALLSYMS, deep)))  # without its fields: each change of them costs milliseconds
+    seed('kernel', 'no-btf', all_of(KALLSYMS, b'', image))
+    seed('kernel', 'text-alone', KALLSYMS)
+    seed('kernel', 'no-text', KALLSYMS.replace(b'_text', b'_test'))
+    seed('kernel', 'lines', b'ffffffff81000000 T _text\n\nx\n81 T\n81 T \nffffffff81000000  x\nffffffff81000000 T x\t\nffffffff81000010 T ' +
+         b'n' * 511 + b'\nffffffff81000010 T ' + b'n' * 512 + b'\n1ffffffff81000010 T far\nffffffff81000010 T end')
+
+
+def symbols_elf():
+    """An image with __ksymtab and its names; every distance as struct kernel_symbol has it"""
+    strings = b'do_open\0gone\0data\0none\0'
+    begin, table = 0xffffffff81000000, 0x120
+    rows = b''
+    for i, (name, value) in enumerate(((0, 0x100), (8, 0x600), (13, 0x4000), (18, 1))):
+        at = begin + table + 12 * i
+        rows += pack('<III', begin + value - at & 0xffffffff, begin + 0x180 + name - at - 4 & 0xffffffff, 0)
+    sections, shstr = b'\0' * 64, b'\0__ksymtab\0.shstrtab\0'
+
+    def section(name, kind, at, size, addr):
+        return pack('<IIQQQQIIQQ', name, kind, 2, addr, at, size, 0, 0, 1, 0)
+    body = rows.ljust(0x60, b'\0') + strings.ljust(0x40, b'\0') + pad(shstr)
+    sections += section(1, 1, table, len(rows), begin + table) + section(11, 3, 0x1c0, len(shstr), 0)
+    head = b'\x7fELF\2\1\1'.ljust(16, b'\0') + pack('<HHIQQQIHHHHHH', 2, 62, 1, begin, 64, table + len(body), 0, 64, 56, 1, 64, 3, 2)
+    head += pack('<IIQQQQQQ', 1, 5, 0, begin, begin, table + len(body), table + len(body), 4096)
+    return head.ljust(table, b'\0') + body + sections
+
+
 def sdt_elf(big, wide, note, base=True, refcnt=b''):
     """An ELF file of sections only: .note.stapsdt, .stapsdt.base, .note.refcnt"""
     order, word = '>' if big else '<', 'Q' if wide else 'I'
@@ -733,7 +883,8 @@ def rows():
 
 
 MAKERS = {'archive': archive, 'perfdata': perfdata, 'bpfinsn': bpfinsn, 'bpfimage': bpfimage, 'spool': spool, 'recording': recording,
-          'operand': operand, 'probes': probes, 'request': request, 'elf': elf, 'split': split, 'rows': rows}
+          'operand': operand, 'probes': probes, 'request': request, 'cached': cached, 'remote': remote, 'kernel': kernel, 'elf': elf,
+          'split': split, 'rows': rows}
 
 
 def make(target):

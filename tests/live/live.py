@@ -351,6 +351,22 @@ def need_binary():
         raise unittest.SkipTest(f'{REFTRACE} is not built')
 
 
+class Ends:
+    """check(how, signal) of a test: each way to attach, ended and killed."""
+
+    def test_multi(self):
+        self.check('multi', signal.SIGINT)
+
+    def test_multi_killed(self):
+        self.check('multi', signal.SIGKILL)
+
+    def test_tracefs(self):
+        self.check('tracefs', signal.SIGINT)
+
+    def test_tracefs_killed(self):
+        self.check('tracefs', signal.SIGKILL)
+
+
 class LiveTest(unittest.TestCase):
     """Base of the tests that trace something."""
     maxDiff = 4000

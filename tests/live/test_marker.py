@@ -117,7 +117,7 @@ class Operands(live.LiveTest):
         self.assertRegex(run.stderr, r'did you mean: sdt:op:reg\b')
 
 
-class Semaphores(live.LiveTest):
+class Semaphores(live.Ends, live.LiveTest):
     def setUp(self):
         live.need_engine()
         self.path = live.program('operands', 'gcc', ('-O2',))
@@ -164,18 +164,6 @@ class Semaphores(live.LiveTest):
             return sum('[perf_event]' in os.readlink(f'/proc/{pid}/fd/{fd}') for fd in fds)
         except OSError:
             return 0
-
-    def test_detach_multi(self):
-        self.check('multi', signal.SIGINT)
-
-    def test_detach_tracefs(self):
-        self.check('tracefs', signal.SIGINT)
-
-    def test_killed_multi(self):
-        self.check('multi', signal.SIGKILL)
-
-    def test_killed_tracefs(self):
-        self.check('tracefs', signal.SIGKILL)
 
     def test_from_the_start(self):
         """Launched by us: the guarded marker is passed, and each passing is seen."""

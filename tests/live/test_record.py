@@ -537,6 +537,33 @@ class Steering(Record):
         finally:
             subprocess.run(['umount', '-l', str(folder)], check=False)
 
+    def test_one_writer(self):
+        """Who comes second to a file leaves it alone and starts nothing; who was killed leaves no lock."""
+        path, ran = live.temp_path('one.rt'), live.temp_path('ran')
+        first = live.Process([live.REFTRACE, 'record', '-o', path, '-F', '499', '-e', 'cpu-clock', '--', self.busy(), '60'])
+        pid = int(first.wait_line('pid').split()[1])
+        self.assertTrue(live.wait_until(lambda: has_samples(path)))
+        for option in (['record', '-o', path, '-F', '499'], ['run', '-w', path], ['run', '-o', path]):
+            run = live.call(*option, '--', 'touch', ran)
+            self.assertEqual(run.status, 125, str(run))
+            self.assertRegex(run.stderr, 'E13 .*is writing it right now\n *fix: .*another file')
+        self.assertFalse(ran.exists())
+        os.kill(pid, signal.SIGTERM)
+        status, _, err = first.wait(20)
+        self.assertEqual(status, 128 + signal.SIGTERM, err)
+        self.assertTrue(list(Spool(path).samples()), err)
+        second = live.Process([live.REFTRACE, 'record', '-o', path, '-F', '499', '-e', 'cpu-clock', '--', self.busy(), '60'])
+        pid = int(second.wait_line('pid').split()[1])
+        os.kill(second.popen.pid, signal.SIGKILL)
+        second.popen.wait()
+        run = live.call('record', '-o', path, '-F', '499', '-e', 'cpu-clock', '--', 'touch', ran)
+        self.assertEqual(run.status, 0, str(run))
+        self.assertTrue(ran.exists())
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
     def test_running_count(self):
         leader, follower = pty.openpty()
         path = live.temp_path('tty.rt')

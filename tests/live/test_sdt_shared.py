@@ -70,7 +70,7 @@ class Split(Sdt):
         process.popen.wait(20)
 
 
-class Pieces(Split):
+class Pieces(live.Ends, Split):
     """The writable segment is several mappings, before we come and while we are there."""
 
     def check(self, verb, end):
@@ -95,15 +95,6 @@ class Pieces(Split):
 
     def test_record_killed(self):
         self.check('record', signal.SIGKILL)
-
-    def test_multi(self):
-        self.check('multi', signal.SIGINT)
-
-    def test_multi_killed(self):
-        self.check('multi', signal.SIGKILL)
-
-    def test_tracefs(self):
-        self.check('tracefs', signal.SIGINT)
 
     def library_comes_and_goes(self, end):
         """Loaded after the start, split, taken away, and loaded again: raised each time."""

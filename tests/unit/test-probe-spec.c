@@ -57,6 +57,28 @@ TEST(markers)
 	rt_spec_deinit(&spec);
 }
 
+TEST(cached_definitions)
+{
+	struct rt_spec spec = { 0 };
+	struct rt_spec_type *t;
+	_cleanup_free_ char *text = NULL;
+
+	assert_ok(parse("new=%conn:open get=%conn:get@libc*.so:3 put=%co?n:put*:*12", &spec));
+	t = &spec.types.data[0];
+	assert_string_equal(t->functions.data[0].name, "%conn:open");
+	assert_int_equal(t->functions.data[0].place, RT_PLACE_ARG);
+	assert_string_equal(t->functions.data[1].dso, "libc*.so");
+	assert_int_equal(t->functions.data[2].place, RT_PLACE_ARG_PTR);
+	assert_ok(rt_spec_write(&spec, &text));
+	rt_spec_deinit(&spec);
+	assert_string_equal(text, "[object]\nnew=%conn:open:1\nget=%conn:get@libc*.so:3\nput=%co?n:put*:*12\n");
+	assert_says("get=%a:b:ret", "-P: line 1, column 5: a cached definition has its own arguments only, expected "
+				    "%GROUP:EVENT[@FILE][:N or :*N]");
+	/* a group is told: names of events are others' as well */
+	assert_says("get=%b", "-P: line 1, column 5: a function name is missing before '%b'");
+	assert_says("get=%:b", "-P: line 1, column 5: a function name is missing before '%:b'");
+}
+
 TEST(markers_have_no_results)
 {
 	static const char expected[] = "a marker has arguments only, expected sdt:PROVIDER:NAME[@FILE][:N or :*N]";
