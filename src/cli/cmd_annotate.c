@@ -50,7 +50,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp annotate_argp = { own, parse };
-static const struct argp_child children[] = { { &annotate_argp }, { &rt_common_argp }, { 0 } };
+static const struct argp_child children[] = { { &annotate_argp }, { &rt_debuginfod_argp }, { &rt_common_argp }, { 0 } };
 const struct argp rt_annotate_argp = { NULL, rt_parse_operands, "[-i FILE] [FUNCTION]",
 				       "Shows the hottest function, or FUNCTION, instruction by instruction with its "
 				       "source lines: ELF code, and BPF programs also after they were unloaded.",
@@ -246,7 +246,7 @@ static struct rt_error *pick(const struct rt_options *options, const struct rt_i
 
 static struct rt_error *annotate(const struct rt_options *options, struct rt_input *input, struct taker *t, int *ret)
 {
-	const struct rt_pipeline_options how = { .symfs = options->symfs, .input = input->path };
+	const struct rt_pipeline_options how = { .symfs = options->symfs, .fetch = options, .input = input->path };
 	_cleanup_(rt_annotation_destroyp) struct rt_annotation *annotation = NULL;
 	const struct rt_profile_symbol *symbol;
 	struct hits hits = { 0 };

@@ -38,10 +38,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp report_argp = { own, parse };
 static const struct argp_child children[] = {
-	{ &report_argp },
-	{ &rt_output_argp },
-	{ &rt_common_argp },
-	{ 0 },
+	{ &report_argp }, { &rt_output_argp }, { &rt_debuginfod_argp }, { &rt_common_argp }, { 0 },
 };
 const struct argp rt_report_argp = { NULL, rt_parse_operands, "-i FILE\nFILE...",
 				     "Reports what a recording or an .events file holds, on standard output.",
@@ -126,6 +123,7 @@ static struct rt_error *report(const struct rt_options *options, struct rt_input
 	struct rt_pipeline_options how = {
 		.lifetime = { .types = types, .strict = options->strict },
 		.symfs = options->symfs,
+		.fetch = options,
 		.input = input->path,
 		.namer = input->text ? rt_text_namer(input->text) : NULL,
 	};

@@ -55,7 +55,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp script_argp = { own, parse };
-static const struct argp_child children[] = { { &script_argp }, { &rt_common_argp }, { 0 } };
+static const struct argp_child children[] = { { &script_argp }, { &rt_debuginfod_argp }, { &rt_common_argp }, { 0 } };
 const struct argp rt_script_argp = { NULL, rt_parse_operands, "[-i FILE]",
 				     "Prints the records of a recording by time, as perf script does.", children };
 
@@ -106,7 +106,7 @@ static void say_cut(const struct rt_input *input, int *ret)
 static struct rt_error *print_events(const struct rt_options *options, struct rt_input *input,
 				     struct rt_pipeline *pipeline, int *ret)
 {
-	const struct rt_pipeline_options how = { .symfs = options->symfs, .input = input->path };
+	const struct rt_pipeline_options how = { .symfs = options->symfs, .fetch = options, .input = input->path };
 	_cleanup_(rt_events_destroyp) struct rt_events *events = NULL;
 	struct lives t = { .sink = { .wire = take_wire }, .pipeline = pipeline };
 	struct rt_error *err;
@@ -131,7 +131,7 @@ static struct rt_error *print_events(const struct rt_options *options, struct rt
 static struct rt_error *print(const struct rt_options *options, struct rt_input *input, struct rt_pipeline *pipeline,
 			      int *ret)
 {
-	const struct rt_pipeline_options how = { .symfs = options->symfs, .input = input->path };
+	const struct rt_pipeline_options how = { .symfs = options->symfs, .fetch = options, .input = input->path };
 	_cleanup_(rt_tracing_destroyp) struct rt_tracing *tracing = NULL;
 	_cleanup_(rt_script_destroyp) struct rt_script *script = NULL;
 	struct rt_script_options show = options->show;

@@ -111,10 +111,15 @@ static struct rt_error *fetch(const struct rt_options *options, const struct rt_
 
 struct rt_error *rt_fetch_debug(const struct rt_options *options, int root_fd, struct rt_image *image)
 {
+	RT_TRY(rt_image_find_debug(image, root_fd));
+	return rt_fetch_missing(options, image);
+}
+
+struct rt_error *rt_fetch_missing(const struct rt_options *options, struct rt_image *image)
+{
 	_cleanup_close_ int fd = -1;
 	struct rt_error *err;
 
-	RT_TRY(rt_image_find_debug(image, root_fd));
 	if (!options->debuginfod || image->debug || has_debug_info(image))
 		return NULL;
 	if (image->build_id_is_hash)

@@ -12,3 +12,5 @@
  * stay, and a note is printed; what went wrong otherwise is one.
  */
 RT_CHECK struct rt_error *rt_fetch_debug(const struct rt_options *options, int root_fd, struct rt_image *image);
+/* The same without rt_image_find_debug(), which was called before. */
+RT_CHECK struct rt_error *rt_fetch_missing(const struct rt_options *options, struct rt_image *image);

@@ -123,6 +123,7 @@ enum {
 
 /* Groups. */
 extern const struct argp rt_target_argp, rt_trace_argp, rt_sample_argp, rt_output_argp, rt_common_argp;
+extern const struct argp rt_debuginfod_argp; /* of commands that read debug information */
 extern const struct argp rt_root_argp; /* --symfs, --target-ns of commands that read named files; see cli/root.h */
 
 /* What record takes: samples, lifetimes, or both. */

@@ -7,6 +7,7 @@
 
 #include <linux/perf_event.h>
 
+#include "cli/fetch.h"
 #include "cli/file.h"
 #include "report/words.h"
 
@@ -174,13 +175,25 @@ struct rt_error *rt_pipeline_close_recording(struct rt_pipeline *p)
 	return NULL;
 }
 
+/* A server that fails once would be waited for again with each file. */
+static struct rt_error *fetch(void *arg, struct rt_image *image)
+{
+	struct rt_pipeline *p = arg;
+	struct rt_error *err = p->fetch && !image->build_id_is_hash ? rt_fetch_missing(p->fetch, image) : NULL;
+
+	if (err)
+		p->fetch = NULL;
+	return err;
+}
+
 struct rt_error *rt_pipeline_init(struct rt_pipeline *ret, const struct rt_pipeline_options *options)
 {
-	struct rt_chain_options chain = { .symfs = options->symfs };
+	struct rt_chain_options chain = { .symfs = options->symfs, .fetch = fetch, .fetch_arg = ret };
 
 	*ret = (struct rt_pipeline){ .sink = { record }, .names = { record_names }, .fd = -1, .file = { .fd = -1 } };
 	RT_TRY(rt_maps_create(&ret->maps));
 	ret->namer = options->namer;
+	ret->fetch = options->fetch && options->fetch->debuginfod ? options->fetch : NULL;
 	if (!ret->namer) {
 		RT_TRY(open_caches(ret, options->input));
 		chain.sources = ret->sources;

@@ -18,6 +18,7 @@
 struct rt_pipeline_options {
 	struct rt_lifetime_options lifetime;
 	const char *symfs;
+	const struct rt_options *fetch; /* with --debuginfod: how; outlives the pipeline; NULL = no server is asked */
 	const char *input; /* recording that is read: the folders .debug and sources beside it are asked for files, too;
 			      NULL = none */
 	struct rt_namer *namer;     /* names its own frames (.events); NULL: by maps and symbols */
@@ -36,6 +37,7 @@ struct rt_pipeline {
 	char *sources;              /* folder of kept source files */
 	struct rt_cache *caches[4]; /* asked for files that are gone; NULL-terminated */
 	struct rt_chain *chain;
+	const struct rt_options *fetch; /* NULL: no server is asked, or none any more */
 	struct rt_lifetime *lifetime;
 	struct rt_namer *namer;
 	struct rt_binaries *binaries; /* keeps the files that are mapped; not owned, NULL = none */

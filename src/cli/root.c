@@ -12,10 +12,6 @@ static const struct argp_option own[] = {
 	{ "symfs", RT_OPT_SYMFS, "DIR", 0,
 	  "DIR stands for /: files, their debug files and sources are looked up below it", 2 },
 	{ "target-ns", RT_OPT_TARGET_NS, "PID", 0, "the same, with the root that process PID sees (a container's)", 2 },
-	{ "debuginfod", RT_OPT_DEBUGINFOD, "URL", OPTION_ARG_OPTIONAL,
-	  "fetch debug information that is not here from a debuginfod server (default: $DEBUGINFOD_URLS)", 2 },
-	{ "debuginfod-timeout", RT_OPT_DEBUGINFOD_TIMEOUT, "TIME", 0,
-	  "give it up when no byte comes for TIME (default 30s)", 2 },
 	{ 0 },
 };
 
@@ -25,15 +21,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	uint64_t pid;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = options;
+		return 0;
 	case RT_OPT_SYMFS:
 		options->symfs = arg;
 		return 0;
-	case RT_OPT_DEBUGINFOD:
-		options->debuginfod = true;
-		options->debuginfod_urls = arg;
-		return 0;
-	case RT_OPT_DEBUGINFOD_TIMEOUT:
-		return rt_option_fault(options, rt_parse_duration(arg, &options->debuginfod_timeout_ns));
 	case RT_OPT_TARGET_NS:
 		if (!rt_parse_u64(arg, strlen(arg), 10, &pid) || !pid || pid > INT32_MAX)
 			return rt_option_fault(options,
@@ -46,7 +39,33 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp rt_root_argp = { own, parse };
+static const struct argp_option fetch_options[] = {
+	{ "debuginfod", RT_OPT_DEBUGINFOD, "URL", OPTION_ARG_OPTIONAL,
+	  "fetch debug information that is not here from a debuginfod server (default: $DEBUGINFOD_URLS)", 2 },
+	{ "debuginfod-timeout", RT_OPT_DEBUGINFOD_TIMEOUT, "TIME", 0,
+	  "give it up when no byte comes for TIME (default 30s)", 2 },
+	{ 0 },
+};
+
+static error_t parse_fetch(int key, char *arg, struct argp_state *state)
+{
+	struct rt_options *options = state->input;
+
+	switch (key) {
+	case RT_OPT_DEBUGINFOD:
+		options->debuginfod = true;
+		options->debuginfod_urls = arg;
+		return 0;
+	case RT_OPT_DEBUGINFOD_TIMEOUT:
+		return rt_option_fault(options, rt_parse_duration(arg, &options->debuginfod_timeout_ns));
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+const struct argp rt_debuginfod_argp = { fetch_options, parse_fetch };
+static const struct argp_child root_children[] = { { &rt_debuginfod_argp }, { 0 } };
+const struct argp rt_root_argp = { own, parse, NULL, NULL, root_children };
 
 struct rt_error *rt_root_of_process(uint32_t pid, int *ret)
 {

@@ -23,7 +23,10 @@ struct rt_chain_options {
 	const char *symfs;                    /* directory that stands for "/" when modules are opened, or NULL */
 	const struct rt_cache *const *caches; /* asked in this order; NULL-terminated, NULL = none; outlive the chain */
 	const char *sources; /* folder with copies of source files below their paths, asked first; NULL = none */
-	bool no_source;      /* never open source files */
+	/* asked for a file's debug information where neither disk nor caches have it, once for each; NULL = none */
+	struct rt_error *(*fetch)(void *arg, struct rt_image *image);
+	void *fetch_arg;
+	bool no_source; /* never open source files */
 	bool no_demangle;
 };
 

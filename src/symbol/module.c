@@ -125,6 +125,9 @@ static void complete(struct rt_chain *chain, const struct rt_chain_module *modul
 		if (module->build_id_size && open_kept(chain, module, parts[i], &fd))
 			rt_error_free(rt_image_give_debug(image, fd, module->path));
 	}
+	err = chain->options.fetch ? chain->options.fetch(chain->options.fetch_arg, image) : NULL;
+	if (err)
+		note_error(chain, module, err);
 }
 
 static void open_file(struct rt_chain *chain, struct rt_chain_module *module)

@@ -108,6 +108,41 @@ class Debuginfod(unittest.TestCase):
             self.assertEqual(run.status, 0, str(run))
             self.assertIn('work' if words[0] == 'funcs' else 'struct obj', run.stdout)
 
+    def test_reports(self):
+        """Names and lines of a recorded file that has none: only when told to ask, and kept then."""
+        data, asked = live.temp_path('data'), f'--debuginfod={self.url}'
+        live.call('probe', 'add', '-q', '-x', self.whole, '-D', '--cache', 'fetched:hit=work n', env=self.env())
+        run = live.call('record', '-q', '-N', '-e', f'%fetched:hit@{self.bare}', '-o', data, '--', self.bare, env=self.env())
+        self.assertEqual(run.status, 0, str(run))
+        # it holds the file as it was resolved, with its debug information
+        shutil.rmtree(self.cache)
+
+        def said(*words, status=0):
+            run = live.call(*words, '-i', data, env=self.env(DEBUGINFOD_URLS=self.url))
+            self.assertEqual(run.status, status, str(run))
+            return run.stdout
+        row = r'100\.00%% .* %s\n'
+        self.assertRegex(said('report'), row % '0x[0-9a-f]+')
+        said('annotate', 'work', status=125)
+        self.assertEqual(self.kept(), [])
+        self.assertRegex(said('report', asked), row % 'work')
+        self.assertTrue(self.kept())
+        self.assertIn('probed.c', said('annotate', asked, 'work'))
+        # from the build-id cache now, without a server
+        shutil.rmtree(self.home / '.cache', ignore_errors=True)
+        self.assertRegex(said('report', '--debuginfod=http://127.0.0.1:1'), row % 'work')
+
+    def test_server_is_gone(self):
+        """Asked once, not for each file; what is known is shown."""
+        data = live.temp_path('data')
+        live.call('probe', 'add', '-q', '-x', self.whole, '-D', '--cache', 'fetched:hit=work n', env=self.env())
+        live.call('record', '-q', '-N', '-e', f'%fetched:hit@{self.bare}', '-o', data, '--', self.bare, env=self.env())
+        shutil.rmtree(self.cache)
+        run = live.call('report', '--debuginfod=http://127.0.0.1:1', '-i', data, env=self.env())
+        self.assertEqual(run.status, 0, str(run))
+        self.assertRegex(run.stdout, r'100\.00% .* 0x[0-9a-f]+\n')
+        self.assertIn('cannot fetch', run.stdout + run.stderr)
+
     def test_nothing_there(self):
         self.assertIn('which server?', self.show('--debuginfod', status=2).stderr)
         other = live.temp_path('other')
