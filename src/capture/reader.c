@@ -291,7 +291,8 @@ struct rt_error *rt_spool_reader_next(struct rt_spool_reader *reader, const stru
 	RT_TRY(next_record(&reader->source, ret));
 	/* what waits lies behind it */
 	*ret_n = *ret ? 1 + reader->waiting : 0;
-	reader->next += reader->waiting;
+	if (reader->waiting) /* else next may be NULL */
+		reader->next += reader->waiting;
 	reader->waiting = 0;
 	return NULL;
 }

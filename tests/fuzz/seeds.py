@@ -646,7 +646,7 @@ def remote():
             put(f'place-{i}', [b'p:g/e ' + other + b' n=%di:u64'])
         put('apart', [b'p:g/e ' + place + b' n=%di:u64', b'p:g/e ' + place.replace(b'1', b'2') + b' n=%di:s64', b'p:g/e ' + place + b' n=%si:u64',
                       b'r:g/e ' + place, b'p:g/e ' + place.replace(b'1', b'2') + b' m=%di:u64 n=$comm', b'p:g/e_1 ' + place + b' n=+8(%di):s64'])
-        put('quotes', [b"p:g/e " + place + b" a=\\\"it's\"\tthe `f`' $x"], b"/opt/it's $(a) `b` \\", b"ab' cd")
+        put('quotes', [b"p:g/e " + place + b" a=\\\"it's\"\ta `f`' $x"], b"/opt/it's $(a) `b` \\", b"ab' cd")
         put('function', [b'p:g/e ' + place + b'\tdo_sys_open', b'p:g/f ' + place + b"\t'", b'p:g/h ' + place + b'\t'])
         for i, line in enumerate((b'', b'p', b'p:', b'p:g', b'p:g/', b'p:g/e', b'p:g/e ', b'p:1/e ' + place, b'p:g/2 ' + place, b'q:g/e ' + place,
                                   b'p:g/e ' + place + b' #', b'p:g/e ' + place + b'\r', b'pg/e ' + place, b'r:g.h/e ' + place)):
