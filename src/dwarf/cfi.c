@@ -3,6 +3,7 @@
  * Call frame information: one unwind row per question from libdw, and an index
  * of the FDEs (libdw does not tell their bounds and landing pads).
  */
+#include "dwarf/pointer.h"
 #include "dwarf/unit.h"
 
 #include <elf.h>
@@ -13,9 +14,6 @@
 #define RT_FDES_MAX (4u << 20)
 
 enum { X86_64_RBP = 6, X86_64_RSP = 7, X86_64_RA = 16 };
-
-/* DW_EH_PE_*: how a pointer of .eh_frame is written */
-enum { PE_OMIT = 0xff, PE_FORMAT = 0x0f, PE_PCREL = 0x10, PE_APPLICATION = 0x70, PE_INDIRECT = 0x80 };
 
 /* The register of the caller is at CFA + *ret. */
 static bool saved_at(const Dwarf_Op *ops, size_t nops, int64_t *ret)
@@ -89,79 +87,9 @@ struct cie {
 	bool augmented; /* 'z': the FDE has an augmentation block */
 };
 
-static bool skip_pointer(struct rt_cursor *c, uint8_t encoding)
-{
-	uint64_t u;
-	int64_t s;
-
-	switch (encoding & PE_FORMAT) {
-	case 0x00: /* absptr */
-	case 0x04: /* udata8 */
-	case 0x0c:
-		return rt_cursor_skip(c, 8);
-	case 0x01:
-		return rt_cursor_uleb(c, &u);
-	case 0x02:
-	case 0x0a:
-		return rt_cursor_skip(c, 2);
-	case 0x03:
-	case 0x0b:
-		return rt_cursor_skip(c, 4);
-	case 0x09:
-		return rt_cursor_sleb(c, &s);
-	default:
-		return false;
-	}
-}
-
-/* A pointer that lies at address `here`; its raw bits where plain is set (lengths). */
-static bool read_pointer(struct rt_cursor *c, uint8_t encoding, uint64_t here, bool plain, uint64_t *ret)
-{
-	uint16_t u16;
-	uint32_t u32;
-	int64_t s;
-	uint64_t v;
-	bool ok;
-
-	switch (encoding & PE_FORMAT) {
-	case 0x00:
-	case 0x04:
-	case 0x0c:
-		ok = rt_cursor_u64(c, &v);
-		break;
-	case 0x01:
-		ok = rt_cursor_uleb(c, &v);
-		break;
-	case 0x02:
-	case 0x0a:
-		ok = rt_cursor_u16(c, &u16);
-		v = ok ? ((encoding & 0x08) && !plain ? (uint64_t)(int16_t)u16 : u16) : 0;
-		break;
-	case 0x03:
-	case 0x0b:
-		ok = rt_cursor_u32(c, &u32);
-		v = ok ? ((encoding & 0x08) && !plain ? (uint64_t)(int32_t)u32 : u32) : 0;
-		break;
-	case 0x09:
-		ok = rt_cursor_sleb(c, &s);
-		v = ok ? (uint64_t)s : 0;
-		break;
-	default:
-		return false;
-	}
-	if (!ok || (!plain && (encoding & PE_INDIRECT)))
-		return false;
-	if (!plain && (encoding & PE_APPLICATION) == PE_PCREL)
-		v += here;
-	else if (!plain && (encoding & PE_APPLICATION))
-		return false;
-	*ret = v;
-	return true;
-}
-
 static bool read_cie(const Dwarf_CIE *in, bool big, struct cie *ret)
 {
-	struct cie cie = { .fde_encoding = 0, .lsda_encoding = PE_OMIT };
+	struct cie cie = { .fde_encoding = 0, .lsda_encoding = RT_PE_OMIT };
 	const char *a = in->augmentation;
 	struct rt_cursor c;
 	uint8_t byte;
@@ -185,7 +113,7 @@ static bool read_cie(const Dwarf_CIE *in, bool big, struct cie *ret)
 				return false;
 			break;
 		case 'P':
-			if (!rt_cursor_u8(&c, &byte) || !skip_pointer(&c, byte))
+			if (!rt_cursor_u8(&c, &byte) || !rt_pointer_skip(&c, byte))
 				return false;
 			break;
 		case 'S':
@@ -205,16 +133,16 @@ static bool read_fde(const Dwarf_FDE *in, const struct cie *cie, const Elf_Data 
 	struct rt_cursor c = rt_cursor_make(rt_bytes_make(in->start, in->end - in->start), big);
 	uint64_t at = base + (in->start - (const uint8_t *)data->d_buf), length, size, lsda;
 
-	if (!read_pointer(&c, cie->fde_encoding, at, false, &ret->start) ||
-	    !read_pointer(&c, cie->fde_encoding, 0, true, &length))
+	if (!rt_pointer_read(&c, cie->fde_encoding, at, false, &ret->start) ||
+	    !rt_pointer_read(&c, cie->fde_encoding, 0, true, &length))
 		return false;
 	ret->end = ret->start + length;
 	ret->lsda = false;
 	if (ret->end <= ret->start)
 		return false;
-	if (cie->augmented && cie->lsda_encoding != PE_OMIT && rt_cursor_uleb(&c, &size) && size)
+	if (cie->augmented && cie->lsda_encoding != RT_PE_OMIT && rt_cursor_uleb(&c, &size) && size)
 		/* written as 0 for functions without landing pads */
-		ret->lsda = read_pointer(&c, cie->lsda_encoding, 0, true, &lsda) && lsda != 0;
+		ret->lsda = rt_pointer_read(&c, cie->lsda_encoding, 0, true, &lsda) && lsda != 0;
 	return true;
 }
 

@@ -25,6 +25,7 @@ TARGETS = {
     'operand': ('probe', 'operand'),
     'probes': ('cache', 'probes'),
     'request': ('probe', 'request request_argument'),
+    'rows': ('dwarf', 'frame rows pointer'),
     'split': ('dwarf', 'split_base'),
     'recording': ('recording', 'batch bpf_calls code host inventory kernel_names perf_view recording to_perf translate user_stack'),
 }

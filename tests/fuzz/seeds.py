@@ -672,8 +672,62 @@ def split():
         seed('split', f'index-{version}-cut', b'\0' + index[:-4])
 
 
+# ---- rows
+
+def rows():
+    """Layout: fuzz-rows.c. Each form of a CIE, each operation of a call frame program."""
+    def entry(body, wide=False):
+        return (pack('<IQ', 0xffffffff, len(body)) if wide else pack('<I', len(body))) + body
+
+    def cie(letters=b'zR', augmentation=b'\x1b', version=1, ident=0, program=b'\x0c\x07\x08\x90\x01'):
+        body = pack('<IB', ident, version) + letters + b'\0' + (pack('<BB', 8, 0) if version == 4 else b'')
+        body += b'\1\x78\x10' + (pack('<B', len(augmentation)) + augmentation if letters[:1] == b'z' else b'')
+        return pad(entry(body + program), 4)
+
+    def input_of(eh, debug=b''):
+        return pack('<I', len(eh)) + eh + debug
+
+    def fde(at, start, size, program):  # at: offset in .eh_frame; the CIE is at 0
+        return entry(pack('<Iii', at + 4, start - (0x200000 + at + 8), size) + b'\0' + program)
+
+    def block(op, expression):
+        return op + pack('<B', len(expression)) + expression
+
+    first = cie()
+    saved = b'\x41\x0e\x10\x86\x02'  # push rbp
+    operations = {
+        'frame': saved + b'\x43\x0d\x06\x0a\x41\x0c\x07\x08\xc6\x0b', 'advance': b'\2\x08\x0e\x10\3' + pack('<H', 300) + b'\x0e\x18\4' +
+        pack('<I', 700) + b'\x0e\x20', 'set-loc': b'\1' + pack('<i', 0x1200 - 0x200000 - 40) + b'\x0e\x10',
+        'extended': b'\5\x06\x02\x41\x06\x06\x41\x07\x06\x41\x08\x06\x41\x09\x06\x03\x41\x11\x06\x02\x41\x14\x07\x00\x41\x15\x06\x02',
+        'cfa': b'\x12\x06\x7e\x41\x13\x7d\x41\x0d\x07\x41\x0c\x0a\x00\x41\x0c\x07\x0c', 'args-size': b'\x2e\x10\x41\x0e\x18',
+        'plt': block(b'\x0f', b'\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22'),
+        'load': block(b'\x0f', b'\x76\x78\x06') + block(b'\x10\x06', b'\x76\0') + b'\x41' + block(b'\x16\x06', b'\x76\0'),
+        'expression': block(b'\x0f', b'\x77\x08\x06\x23\x08') + block(b'\x10\x06', b'\x77\x08\x06') + b'\x41\x0e\x10',
+        'root': b'\x07\x10', 'unknown': saved + b'\x3f', 'no-state': saved + b'\x0b', 'cut': b'\x0c\x07', 'large': b'\x0e\x80\x80\x40',
+        'remember': b'\x0a' * 65 + b'\x41'}
+    for name, program in operations.items():
+        seed('rows', name, input_of(first + fde(len(first), 0x1000, 0x800, program)))
+    two = first + fde(len(first), 0x1000, 0x100, saved)
+    two += fde(len(two), 0x1080, 0x100, b'\x41\x0e\x20')  # overlaps
+    two += pack('<I', 0)
+    seed('rows', 'two', input_of(two + fde(len(two), 0x2000, 0x100, saved)))
+    trampoline = block(b'\x0f', b'\x77\xa0\1\x06') + b''.join(block(b'\x10' + reg, b'\x77' + at) for reg, at in (
+        (b'\x07', b'\xa0\1'), (b'\x06', b'\xf8\0'), (b'\x10', b'\xa8\1')))
+    signal = cie(b'zRS')
+    seed('rows', 'signal', input_of(signal + fde(len(signal), 0x1000, 16, trampoline)))
+    full = cie(b'zPLR', b'\x9b' + pack('<I', 5) + b'\x1b\x1b', 3)
+    seed('rows', 'letters', input_of(full + entry(pack('<Iii', len(full) + 4, 0x1000 - (0x200000 + len(full) + 8), 64) + b'\4' + pack('<I', 9) + saved)))
+    for name, odd in (('letter', cie(b'zX')), ('old', cie(b'eh')), ('version', cie(version=9)), ('program', cie(program=b'\x0c'))):
+        seed('rows', 'bad-' + name, input_of(odd + fde(len(odd), 0x1000, 64, saved)))
+    for version in (1, 3, 4):
+        debug = cie(b'', b'', version, 0xffffffff)
+        seed('rows', f'debug-{version}', input_of(b'', debug + entry(pack('<IQQ', 0, 0x1000, 64) + saved)))
+    wide = entry(pack('<QB', 2 ** 64 - 1, 1) + b'\0\1\x78\x10\x0c\x07\x08\x90\x01', True)
+    seed('rows', 'debug-wide', input_of(b'', wide + entry(pack('<QQQ', 0, 0x1000, 64) + saved, True)))
+
+
 MAKERS = {'archive': archive, 'perfdata': perfdata, 'bpfinsn': bpfinsn, 'bpfimage': bpfimage, 'spool': spool, 'recording': recording,
-          'operand': operand, 'probes': probes, 'request': request, 'elf': elf, 'split': split}
+          'operand': operand, 'probes': probes, 'request': request, 'elf': elf, 'split': split, 'rows': rows}
 
 
 def make(target):

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The FDEs of an image, in the order of their code, each run once. */
+#include "dwarf/rows.h"
+
+#include <elf.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "dwarf/frame.h"
+#include "dwarf/pointer.h"
+
+#define FUNCTIONS_MAX (2u << 20)
+#define CIES_MAX (1u << 20)
+
+struct section {
+	struct rt_bytes bytes;
+	uint64_t address;
+	bool eh;
+	struct rt_map cies; /* (offset, 0) -> index of cies + 1; 0: damaged, or of a kind that is not known */
+};
+
+struct function {
+	uint64_t start, end; /* [start, end) */
+	uint32_t cie;        /* index of cies */
+	uint8_t section;
+	size_t program; /* offset of its program in the section, and its size */
+	size_t size;
+};
+
+struct compiler {
+	struct section section[2];
+	RT_VEC(struct rt_frame_cie) cies;
+	RT_VEC(struct function) functions;
+	RT_VEC(struct rt_unwind_row) rows;
+	uint64_t base, limit; /* code lies in [base, limit) */
+	bool full, nomem;
+};
+
+/* Head of an entry: its body, what it points back to, and where the next one starts. false: the end. */
+struct entry {
+	struct rt_bytes body; /* behind the CIE pointer */
+	size_t at;            /* offset of body */
+	bool is_cie;
+	uint64_t cie; /* offset of the CIE of an FDE */
+	size_t next;
+};
+
+static bool read_entry(const struct section *s, size_t at, struct entry *ret)
+{
+	struct rt_cursor c = rt_cursor_make(s->bytes, false);
+	uint64_t length, id, none = s->eh ? 0 : UINT64_MAX;
+	struct entry e = { .at = 0 };
+	uint32_t u32;
+	size_t id_at;
+	bool wide;
+
+	if (!rt_cursor_skip(&c, at) || !rt_cursor_u32(&c, &u32))
+		return false;
+	wide = u32 == UINT32_MAX;
+	length = u32;
+	if (wide && !rt_cursor_u64(&c, &length))
+		return false;
+	if (length > rt_cursor_left(&c))
+		return false;
+	e.next = c.pos + length;
+	id_at = c.pos;
+	ret->next = e.next;
+	ret->body = (struct rt_bytes){ NULL, 0 };
+	if (!length) /* a terminator; linkers leave some in the middle */
+		return true;
+	if (wide && !s->eh) {
+		if (!rt_cursor_u64(&c, &id))
+			return false;
+	} else {
+		if (!rt_cursor_u32(&c, &u32))
+			return false;
+		id = !s->eh && u32 == UINT32_MAX ? UINT64_MAX : u32;
+	}
+	if (c.pos > e.next)
+		return false;
+	e.is_cie = id == none;
+	e.cie = s->eh ? id_at - id : id;
+	e.at = c.pos;
+	e.body = rt_bytes_make(s->bytes.data + c.pos, e.next - c.pos);
+	*ret = e;
+	return true;
+}
+
+/* What the letters of a CIE announce. false: what follows cannot be told. */
+static bool read_augmentation(struct rt_cursor *c, const char *letters, struct rt_frame_cie *cie)
+{
+	struct rt_bytes data;
+	struct rt_cursor a;
+	uint64_t size;
+	uint8_t byte;
+
+	if (!letters[0])
+		return true;
+	if (letters[0] != 'z' || !rt_cursor_uleb(c, &size) || !rt_cursor_bytes(c, size, &data))
+		return false;
+	cie->augmented = true;
+	a = rt_cursor_make(data, false);
+	for (letters++; *letters; letters++) {
+		switch (*letters) {
+		case 'R':
+			if (!rt_cursor_u8(&a, &cie->encoding))
+				return false;
+			break;
+		case 'L':
+			if (!rt_cursor_u8(&a, &byte))
+				return false;
+			break;
+		case 'P':
+			if (!rt_cursor_u8(&a, &byte) || !rt_pointer_skip(&a, byte))
+				return false;
+			break;
+		case 'S':
+			cie->signal = true;
+			break;
+		case 'B':
+			break;
+		default:
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool read_cie(const struct section *s, size_t at, struct rt_frame_cie *ret)
+{
+	struct rt_frame_cie cie = { .encoding = 0 }, blank;
+	uint8_t version, byte;
+	const char *letters;
+	struct rt_cursor c;
+	struct entry e;
+	uint64_t ra;
+
+	if (!read_entry(s, at, &e) || !e.body.data || !e.is_cie)
+		return false;
+	c = rt_cursor_make(e.body, false);
+	if (!rt_cursor_u8(&c, &version) || (version != 1 && version != 3 && version != 4) ||
+	    !rt_cursor_string(&c, &letters))
+		return false;
+	/* 4: size of addresses and of segment selectors */
+	if (version == 4 && (!rt_cursor_u8(&c, &byte) || byte != 8 || !rt_cursor_u8(&c, &byte) || byte))
+		return false;
+	if (!rt_cursor_uleb(&c, &cie.code_align) || !cie.code_align || !rt_cursor_sleb(&c, &cie.data_align))
+		return false;
+	if (version == 1) {
+		if (!rt_cursor_u8(&c, &byte))
+			return false;
+		ra = byte;
+	} else if (!rt_cursor_uleb(&c, &ra)) {
+		return false;
+	}
+	if (ra != 16 || !read_augmentation(&c, letters, &cie))
+		return false;
+	blank = cie;
+	*ret = cie;
+	return rt_frame_program(&(struct rt_frame_run){ .cie = &blank },
+				rt_bytes_make(e.body.data + c.pos, rt_cursor_left(&c)), &ret->initial);
+}
+
+/* Index of the CIE at this offset; false: none that can be used. */
+static bool get_cie(struct compiler *k, struct section *s, uint64_t at, uint32_t *ret)
+{
+	bool fresh = false;
+	uint64_t *known;
+
+	if (at >= s->bytes.size)
+		return false;
+	known = rt_map_put(&s->cies, rt_key_make(at, 0), &fresh);
+	if (!known) {
+		k->nomem = true;
+		return false;
+	}
+	if (fresh) {
+		struct rt_frame_cie cie;
+
+		*known = 0;
+		if (k->cies.len < CIES_MAX && read_cie(s, at, &cie)) {
+			k->nomem |= !rt_vec_push(&k->cies, cie);
+			*known = k->nomem ? 0 : k->cies.len;
+		}
+	}
+	*ret = (uint32_t)(*known - 1);
+	return *known;
+}
+
+static void read_function(struct compiler *k, struct section *s, const struct entry *e)
+{
+	struct rt_cursor c = rt_cursor_make(e->body, false);
+	struct function f = { .section = !s->eh };
+	const struct rt_frame_cie *cie;
+	uint64_t length, size;
+
+	if (!get_cie(k, s, e->cie, &f.cie))
+		return;
+	cie = &k->cies.data[f.cie];
+	if (!rt_pointer_read(&c, cie->encoding, s->address + e->at, false, &f.start) ||
+	    !rt_pointer_read(&c, cie->encoding, 0, true, &length))
+		return;
+	if (cie->augmented && (!rt_cursor_uleb(&c, &size) || !rt_cursor_skip(&c, size)))
+		return;
+	if (__builtin_add_overflow(f.start, length, &f.end) || f.start >= f.end || f.start < k->base ||
+	    f.end > k->limit)
+		return;
+	f.program = e->at + c.pos;
+	f.size = rt_cursor_left(&c);
+	if (k->functions.len >= FUNCTIONS_MAX)
+		k->full = true;
+	else if (!rt_vec_push(&k->functions, f))
+		k->nomem = true;
+}
+
+static void read_section(struct compiler *k, struct section *s)
+{
+	struct entry e;
+
+	for (size_t at = 0; at < s->bytes.size && !k->full && !k->nomem; at = e.next) {
+		if (!read_entry(s, at, &e))
+			break;
+		if (e.body.data && !e.is_cie)
+			read_function(k, s, &e);
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	/* .eh_frame first: what the program itself unwinds by */
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	return x->program < y->program ? -1 : x->program > y->program;
+}
+
+static bool add(struct compiler *k, uint64_t pc, uint32_t rule)
+{
+	struct rt_unwind_row row = { (uint32_t)(pc - k->base), rule };
+	struct rt_unwind_row *last = k->rows.len ? &k->rows.data[k->rows.len - 1] : NULL;
+
+	if (last && last->pc == row.pc)
+		last->rule = rule;
+	else if ((last ? last->rule : RT_UNWIND_NONE) == rule)
+		return true;
+	else if (k->rows.len >= RT_UNWIND_ROWS_MAX)
+		k->full = true;
+	else if (!rt_vec_push(&k->rows, row))
+		k->nomem = true;
+	return !k->full && !k->nomem;
+}
+
+struct taker {
+	struct compiler *k;
+	uint64_t from; /* code before it belongs to another function */
+	bool signal;
+};
+
+static bool take(void *arg, uint64_t start, uint64_t end, const struct rt_frame_state *state)
+{
+	struct taker *t = arg;
+
+	if (end <= t->from)
+		return true;
+	return add(t->k, start > t->from ? start : t->from, rt_frame_rule(state, t->signal));
+}
+
+/* Code that two claim belongs to the one that starts first. */
+static void compile(struct compiler *k)
+{
+	uint64_t end = k->base;
+
+	for (size_t i = 0; i < k->functions.len && !k->full && !k->nomem; i++) {
+		const struct function *f = &k->functions.data[i];
+		const struct rt_frame_cie *cie = &k->cies.data[f->cie];
+		struct rt_frame_state state = cie->initial;
+		struct taker taker = { k, f->start > end ? f->start : end, cie->signal };
+		struct rt_frame_run run = { .cie = cie,
+					    .here = k->section[f->section].address + f->program,
+					    .start = f->start,
+					    .end = f->end,
+					    .emit = take,
+					    .arg = &taker };
+		struct rt_bytes program = rt_bytes_make(k->section[f->section].bytes.data + f->program, f->size);
+		size_t rows = k->rows.len;
+
+		if (f->end <= end)
+			continue;
+		if (f->start > end)
+			(void)add(k, end, RT_UNWIND_NONE);
+		if (!rt_frame_program(&run, program, &state) && !k->full && !k->nomem) {
+			/* as if nothing had been told */
+			if (rows < k->rows.len)
+				k->rows.len = rows;
+			(void)add(k, taker.from, RT_UNWIND_OTHER);
+		}
+		end = f->end;
+	}
+	if (end < k->limit)
+		(void)add(k, end, RT_UNWIND_NONE);
+}
+
+static void deinit(struct compiler *k)
+{
+	for (size_t i = 0; i < 2; i++)
+		rt_map_deinit(&k->section[i].cies);
+	rt_vec_deinit(&k->cies);
+	rt_vec_deinit(&k->functions);
+	rt_vec_deinit(&k->rows);
+}
+
+struct rt_error *rt_unwind_rows_compile(const struct rt_unwind_sections *sections, struct rt_unwind_rows **ret)
+{
+	_cleanup_(rt_unwind_rows_destroyp) struct rt_unwind_rows *rows = calloc(1, sizeof(*rows));
+	struct compiler k = {
+		.section = { { .bytes = sections->eh_frame, .address = sections->eh_frame_at.v, .eh = true },
+			     { .bytes = sections->debug_frame } },
+		.base = sections->start.v,
+		.limit = sections->end.v,
+	};
+
+	if (!rows)
+		return rt_error_nomem();
+	if (k.base < k.limit && k.limit - k.base < UINT32_MAX) {
+		read_section(&k, &k.section[0]);
+		read_section(&k, &k.section[1]);
+		if (k.functions.len)
+			qsort(k.functions.data, k.functions.len, sizeof(*k.functions.data), compare);
+		compile(&k);
+	}
+	if (!k.nomem) {
+		rows->base.v = k.base;
+		rows->row = k.rows.data;
+		rows->count = k.rows.len;
+		rows->functions = k.functions.len;
+		rows->limited = k.full;
+		k.rows.data = NULL;
+	}
+	deinit(&k);
+	if (k.nomem)
+		return rt_error_nomem();
+	*ret = rt_take(rows);
+	return NULL;
+}
+
+/* Where code may be. false: nowhere, or in more than four GiB. */
+static bool find_code(const struct rt_image *image, struct rt_unwind_sections *ret)
+{
+	ret->start.v = UINT64_MAX;
+	ret->end.v = 0;
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct rt_segment *s = &image->segments[i];
+
+		if (!(s->flags & PF_X) || s->start.v >= s->end.v)
+			continue;
+		if (s->start.v < ret->start.v)
+			ret->start = s->start;
+		if (s->end.v > ret->end.v)
+			ret->end = s->end;
+	}
+	return ret->start.v < ret->end.v && ret->end.v - ret->start.v < UINT32_MAX;
+}
+
+struct rt_error *rt_unwind_rows_create(const struct rt_image *image, struct rt_unwind_rows **ret)
+{
+	struct rt_unwind_sections s = { .end = { 0 } };
+
+	if (image->machine == RT_MACHINE_X86_64 && image->is_64 && !image->big_endian && find_code(image, &s)) {
+		if (!rt_image_section(image, ".eh_frame", &s.eh_frame, &s.eh_frame_at))
+			s.eh_frame = rt_bytes_make(NULL, 0);
+		/* a compressed one is damaged to us, and so has nothing */
+		if (!rt_image_section(image, ".debug_frame", &s.debug_frame, NULL) &&
+		    !(image->debug && rt_image_section(image->debug, ".debug_frame", &s.debug_frame, NULL)))
+			s.debug_frame = rt_bytes_make(NULL, 0);
+	}
+	return rt_unwind_rows_compile(&s, ret);
+}
+
+void rt_unwind_rows_destroy(struct rt_unwind_rows *rows)
+{
+	if (!rows)
+		return;
+	free(rows->row);
+	free(rows);
+}
+
+uint32_t rt_unwind_rule(const struct rt_unwind_rows *rows, struct rt_elfaddr addr)
+{
+	size_t lo = 0, hi = rows->count;
+	uint64_t pc = addr.v - rows->base.v;
+
+	if (addr.v < rows->base.v)
+		return RT_UNWIND_NONE;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (rows->row[mid].pc <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? rows->row[lo - 1].rule : RT_UNWIND_NONE;
+}
