@@ -682,7 +682,7 @@ def rows():
     def cie(letters=b'zR', augmentation=b'\x1b', version=1, ident=0, program=b'\x0c\x07\x08\x90\x01'):
         body = pack('<IB', ident, version) + letters + b'\0' + (pack('<BB', 8, 0) if version == 4 else b'')
         body += b'\1\x78\x10' + (pack('<B', len(augmentation)) + augmentation if letters[:1] == b'z' else b'')
-        return pad(entry(body + program), 4)
+        return entry(pad(body + program, 4))
 
     def input_of(eh, debug=b''):
         return pack('<I', len(eh)) + eh + debug
@@ -719,6 +719,12 @@ def rows():
     seed('rows', 'letters', input_of(full + entry(pack('<Iii', len(full) + 4, 0x1000 - (0x200000 + len(full) + 8), 64) + b'\4' + pack('<I', 9) + saved)))
     for name, odd in (('letter', cie(b'zX')), ('old', cie(b'eh')), ('version', cie(version=9)), ('program', cie(program=b'\x0c'))):
         seed('rows', 'bad-' + name, input_of(odd + fde(len(odd), 0x1000, 64, saved)))
+    pointers = {0: pack('<QQ', 0x1000, 64), 1: b'\x80\x20\x40', 2: pack('<HH', 0x1000, 64), 3: pack('<II', 0x1000, 64),
+                4: pack('<QQ', 0x1000, 64), 9: b'\x80\x20\xc0\0', 10: pack('<hh', 0x1000, 64), 12: pack('<qq', 0x1000, 64), 5: b'',
+                0x83: pack('<II', 0x1000, 64), 0x33: pack('<II', 0x1000, 64)}
+    for encoding, both in pointers.items():
+        of = cie(b'zPR', pack('<B', encoding) + both[:len(both) // 2 + (encoding == 1)] + pack('<B', encoding))
+        seed('rows', f'pointer-{encoding:x}', input_of(of + entry(pack('<I', len(of) + 4) + both + b'\0' + saved)))
     for version in (1, 3, 4):
         debug = cie(b'', b'', version, 0xffffffff)
         seed('rows', f'debug-{version}', input_of(b'', debug + entry(pack('<IQQ', 0, 0x1000, 64) + saved)))
