@@ -242,13 +242,13 @@ static int compare(const void *a, const void *b)
 static bool add(struct compiler *k, uint64_t pc, uint32_t rule)
 {
 	struct rt_unwind_row row = { (uint32_t)(pc - k->base), rule };
-	struct rt_unwind_row *last = k->rows.len ? &k->rows.data[k->rows.len - 1] : NULL;
 
-	if (last && last->pc == row.pc)
-		last->rule = rule;
-	else if ((last ? last->rule : RT_UNWIND_NONE) == rule)
+	/* told once more about the same place */
+	if (k->rows.len && k->rows.data[k->rows.len - 1].pc == row.pc)
+		k->rows.len--;
+	if ((k->rows.len ? k->rows.data[k->rows.len - 1].rule : RT_UNWIND_NONE) == rule)
 		return true;
-	else if (k->rows.len >= RT_UNWIND_ROWS_MAX)
+	if (k->rows.len >= RT_UNWIND_ROWS_MAX)
 		k->full = true;
 	else if (!rt_vec_push(&k->rows, row))
 		k->nomem = true;
@@ -301,8 +301,10 @@ static void compile(struct compiler *k)
 		}
 		end = f->end;
 	}
-	if (end < k->limit)
+	if (!k->full)
 		(void)add(k, end, RT_UNWIND_NONE);
+	else if (k->rows.len) /* what the last one would tell about all code behind it */
+		(void)add(k, k->base + k->rows.data[k->rows.len - 1].pc, RT_UNWIND_NONE);
 }
 
 static void deinit(struct compiler *k)
