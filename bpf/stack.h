@@ -21,11 +21,16 @@
  * memory above a thread's first frame may not be there: then up to the last page
  * boundary before it, which is remembered, because a failing read is slow.
  */
-static __always_inline bool copy_stack(struct hit *h, struct scratch *s, uint64_t from, uint32_t want)
+__noinline int copy_stack(struct scratch *s, uint64_t from, uint32_t want, uint32_t tid, uint32_t cpu_id)
 {
-	uint32_t tid = h->pid_tgid, size;
-	uint64_t *known = &h->cpu->tops[tid % TOPS], top = *known;
+	struct cpu *cpu = bpf_map_lookup_elem(&cpus, &cpu_id);
+	uint64_t *known, top;
+	uint32_t size;
 
+	if (!s || !cpu)
+		return 0;
+	known = &cpu->tops[tid % TOPS];
+	top = *known;
 	s->base = from;
 	size = want;
 	if (top >> 36 == tid) {
@@ -36,7 +41,7 @@ static __always_inline bool copy_stack(struct hit *h, struct scratch *s, uint64_
 	size &= 2 * RT_COPY_MAX - 1;
 	if (size <= RT_COPY_MAX && !bpf_probe_read_user(s->copy, size, (void *)from)) {
 		s->copied = size;
-		return true;
+		return 1;
 	}
 	size = PAGE - (from & (PAGE - 1));
 	if (want > PAGE && want > size + PAGE &&
@@ -44,11 +49,11 @@ static __always_inline bool copy_stack(struct hit *h, struct scratch *s, uint64_
 		size += PAGE;
 	} else if (size >= want || bpf_probe_read_user(s->copy, size & (2 * PAGE - 1), (void *)from)) {
 		s->copied = 0;
-		return false;
+		return 0;
 	}
 	s->copied = size;
 	*known = (uint64_t)tid << 36 | (from + size) >> 12;
-	return true;
+	return 1;
 }
 
 /* How much of the stack the walk will need: the function's own frame, and the rest as those before it. */
@@ -103,6 +108,14 @@ static __always_inline uint64_t spread(uint64_t hash, uint32_t nr)
 struct walk {
 	uint64_t salt, hash, pc, bp, last; /* last: no frame lies below */
 	uint32_t nr, flags;
+	/* by rows (rows.h); here last is sp in the frame that pc lies in */
+	uint64_t code, start, need; /* start: of the first copy */
+	uint32_t why, rule, refills;
+	uint32_t back;        /* pc - back is where the code is: 1 behind a call */
+	uint32_t skip;        /* the frame of pc is that of the probed function: not told */
+	uint32_t frame_flags; /* of the next frame that is told */
+	uint32_t end;         /* enum rt_stack_end */
+	uint32_t pad;
 };
 
 /* Not 0: no address of user code. */
@@ -225,7 +238,7 @@ static __always_inline uint64_t walk(struct hit *h, struct scratch *s, struct wa
 		if (refills > REFILLS)
 			break;
 		end = RT_STACK_FAULT;
-		if (!copy_stack(h, s, w->bp, want) || s->copied < 16) {
+		if (!copy_stack(s, w->bp, want, h->pid_tgid, h->cpu_id) || s->copied < 16) {
 			h->cpu->tops[(uint32_t)h->pid_tgid % TOPS] = 0;
 			break;
 		}
@@ -246,6 +259,8 @@ static __always_inline uint64_t walk(struct hit *h, struct scratch *s, struct wa
 	s->end = end;
 	return spread(w->hash, w->nr);
 }
+
+#include "rows.h"
 
 /* Sends the stack in s if it is new; its id in h->stack. false: the ring is full. */
 static __always_inline bool send_stack(struct hit *h, struct scratch *s, uint64_t hash)
@@ -293,7 +308,7 @@ static __always_inline bool walk_init(struct hit *h, struct pt_regs *ctx, struct
 	bool fine;
 
 	w->bp = ctx->bp;
-	fine = copy_stack(h, s, sp, guess_span(h)) && s->copied >= 16;
+	fine = copy_stack(s, sp, guess_span(h), h->pid_tgid, h->cpu_id) && s->copied >= 16;
 	if (p->kind & RT_PROBE_SITE) {
 		h->sp = sp;
 		w->pc = ctx->ip;
@@ -342,6 +357,16 @@ static __always_inline bool capture(struct hit *h, struct pt_regs *ctx)
 		return false;
 	}
 	fine = walk_init(h, ctx, s, &w);
+	w.code = *(volatile const uint64_t *)&h->process->code;
+	if (fine && w.code) {
+		if (walk_by_rows(h, ctx, s, &w)) {
+			hash = spread(w.hash, w.nr);
+			learn_span(h, w.last - ctx->sp);
+			goto send;
+		}
+		w = (struct walk){ .salt = hash, .hash = hash };
+		fine = walk_init(h, ctx, s, &w);
+	}
 	if (fine)
 		walk_site(h, s, &w);
 	if (fine || w.flags) {
@@ -351,6 +376,7 @@ static __always_inline bool capture(struct hit *h, struct pt_regs *ctx)
 		s->nr = 0;
 		s->end = RT_STACK_FAULT;
 	}
+send:
 	fine = send_stack(h, s, hash);
 	scratch_put(s);
 	if (!fine)

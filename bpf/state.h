@@ -16,10 +16,12 @@
 
 #include "wire/event.h"
 #include "wire/probe.h"
+#include "wire/unwind.h"
 
 #define SCRATCH_PER_CPU 4
 #define TOPS 64
 #define RECENT 256 /* a power of two */
+#define RULES 4096 /* a power of two */
 
 /* Set before loading: the verifier sees them as constants. */
 const volatile uint32_t rt_stack_bytes = 4096;
@@ -41,6 +43,13 @@ struct recent {
 	uint32_t pad;
 };
 
+/* The unwind rule of one place. */
+struct known_rule {
+	uint64_t pc;
+	uint32_t generation; /* of the code that pc is an address in; 0 = none */
+	uint32_t rule;
+};
+
 struct scratch {
 	uint32_t busy;
 	uint32_t copied; /* bytes of copy that are valid */
@@ -54,6 +63,8 @@ struct scratch {
 	uint8_t copy[RT_COPY_MAX + 16];
 	/* what the map of stacks said last, by hash: nobody else is in here, so that a look costs no call */
 	struct recent recent[RECENT];
+	/* and what the tables of mappings and rows said: as many as a program's hot places and more */
+	struct known_rule rule[RULES];
 };
 
 struct cpu {
@@ -85,6 +96,22 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct rt_probe_count);
 } counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct rt_probe_code);
+} mappings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct rt_unwind_row);
+} rows SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -157,6 +184,7 @@ enum { DROP_NONE, DROP_RING, DROP_BUSY };
 /* One hit, while it is looked at. */
 struct hit {
 	const struct rt_probe *probe;
+	const struct rt_probe_process *process;
 	struct rt_probe_count *count;
 	struct cpu *cpu;
 	uint64_t cookie, pid_tgid;
@@ -186,6 +214,7 @@ static __always_inline bool hit_init(struct hit *h, uint64_t cookie)
 	p = bpf_map_lookup_elem(&processes, &process);
 	if (!p || point >= rt_points)
 		return false;
+	h->process = p;
 	h->wire_pid = p->wire_pid;
 	h->salt = p->salt;
 	h->probe = bpf_map_lookup_elem(&points, &point);

@@ -115,11 +115,15 @@ enum rt_stack_end {
 	RT_STACK_FAULT = 4,     /* stack memory could not be read */
 	RT_STACK_UNCHECKED = 5, /* cut at a frame whose caller could not be proven */
 	RT_STACK_GIVEN = 6,     /* as given (text events) */
+	RT_STACK_NO_ROW = 7,    /* no unwind information for the code of the last frame: JIT, hand-written */
+	RT_STACK_NO_RULE = 8,   /* it has some, of a kind that is not followed */
+	RT_STACK_OTHER = 9,     /* it goes on on another stack: a signal's own, a coroutine's */
 };
 
 enum {
 	RT_FRAME_SITE = 1 << 0,  /* pc is the operation itself, not a return address */
 	RT_FRAME_TRAMP = 1 << 1, /* pc was a return trampoline, put right */
+	RT_FRAME_ROWS = 1 << 2, /* of frame[0]: the whole stack was walked by unwind rows, and needs no further proof */
 };
 
 #define RT_STACK_MAX 64 /* frames in one record */

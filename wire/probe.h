@@ -55,6 +55,26 @@ struct rt_probe {
 struct rt_probe_process {
 	uint32_t wire_pid; /* 0 = let go: hits are neither counted nor sent */
 	uint32_t salt;     /* differs between any two users of this entry: stacks are sent once for each */
+	uint64_t code;     /* RT_CODE_MAKE(): its code, for walking stacks; 0: not known, frame pointers have to do */
+};
+
+/*
+ * The code of a process: entries [first, first + count) of the table of mappings, by address. Whoever walks looks again
+ * afterwards: is the number another, those entries may have been somebody else's meanwhile. A generation comes once.
+ */
+#define RT_CODE_FIRST_BITS 20
+#define RT_CODE_COUNT_BITS 12
+#define RT_CODE_MAKE(generation, first, count) \
+	((uint64_t)(generation) << 32 | (uint64_t)(count) << RT_CODE_FIRST_BITS | (uint64_t)(first))
+#define RT_CODE_FIRST(code) ((uint32_t)(code) & ((1u << RT_CODE_FIRST_BITS) - 1))
+#define RT_CODE_COUNT(code) ((uint32_t)(code) >> RT_CODE_FIRST_BITS)
+#define RT_CODE_GENERATION(code) ((uint32_t)((code) >> 32))
+
+/* One executable mapping. */
+struct rt_probe_code {
+	uint64_t start, end;  /* [start, end) in the process */
+	uint64_t base;        /* where pc 0 of its rows would be there */
+	uint32_t row, row_nr; /* entries [row, row + row_nr) of the table of rows (wire/unwind.h); none: not known */
 };
 
 /* Per CPU and point: counters[cpu * points + id]. */
@@ -111,5 +131,6 @@ struct rt_ip_key {
 #define RT_COPY_MAX 8192 /* bytes of stack that one read may take */
 
 _Static_assert(sizeof(struct rt_probe) == 32, "probe");
-_Static_assert(sizeof(struct rt_probe_process) == 8, "process");
+_Static_assert(sizeof(struct rt_probe_process) == 16, "process");
+_Static_assert(sizeof(struct rt_probe_code) == 32, "code");
 _Static_assert(sizeof(struct rt_probe_count) == 64, "one cache line");

@@ -48,6 +48,8 @@ enum rt_unwind_bp {
 /* Of struct ucontext in the kernel's signal frame, x86-64: uc_mcontext.gregs[REG_RBP, REG_RSP, REG_RIP]. */
 enum { RT_UNWIND_UC_BP = 120, RT_UNWIND_UC_SP = 160, RT_UNWIND_UC_IP = 168 };
 
+#define RT_ROW_BITS 22 /* of an index into all rows of a run */
+
 /* Holds from pc on up to the pc of the next row. */
 struct rt_unwind_row {
 	uint32_t pc; /* address minus the base of the module's table */

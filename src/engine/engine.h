@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "dwarf/rows.h"
 #include "event/stream.h"
 #include "probe/plan.h"
 
@@ -43,6 +44,15 @@ struct rt_arm {
 	struct rt_foff stop_offset; /* file offset of stop_at */
 };
 
+/* An executable mapping of a process. */
+struct rt_engine_code {
+	uint64_t start, end; /* [start, end) in the process */
+	uint64_t bias;       /* runtime address - ELF address */
+	uint32_t module;     /* the same number means the same rows for as long as the engine lives */
+	const struct rt_unwind_rows
+		*rows; /* read when a module is told of for the first time, and not kept; NULL: none */
+};
+
 struct rt_engine_stats {
 	uint64_t records, hits, dropped, faults, stack_resent, returns_missed;
 	bool balanced; /* hits == records + drops for every point */
@@ -56,6 +66,13 @@ struct rt_engine_ops {
 	/* Arms points in a process; failures that concern single points go to failed(), the rest is armed. */
 	struct rt_error *(*extend)(struct rt_engine *engine, const struct rt_arm *arm,
 				   void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg);
+	/*
+	 * Tells all code of a stopped process, by address; what was told before holds no more. To be told before points
+	 * are armed: a stack that leads through other code ends there. NULL: the engine has no use for it. RT_E_LIMIT:
+	 * the rest was taken.
+	 */
+	struct rt_error *(*code)(struct rt_engine *engine, uint32_t pid, uint32_t wire_pid,
+				 const struct rt_engine_code *list, size_t count);
 	/* Hands every record that is waiting to sink; never blocks. */
 	struct rt_error *(*drain)(struct rt_engine *engine, struct rt_event_sink *sink);
 	/* Drops what is armed in pid (it exited, exec'ed or is let go). Does not wait for the kernel. */

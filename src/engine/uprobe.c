@@ -41,10 +41,9 @@ static void collect_entries(struct rt_uprobe *u)
 		(void)rt_vec_push(&u->free_processes, entry);
 }
 
-/* Entry of pid, made if new. */
-static struct rt_error *get_process(struct rt_uprobe *u, const struct rt_arm *arm, uint32_t *ret)
+struct rt_error *rt_uprobe_process(struct rt_uprobe *u, uint32_t pid, uint32_t wire_pid, uint32_t *ret)
 {
-	uint64_t *known = rt_map_get(&u->by_pid, rt_key_make(arm->pid, 0));
+	uint64_t *known = rt_map_get(&u->by_pid, rt_key_make(pid, 0));
 	uint32_t entry;
 
 	collect_entries(u);
@@ -59,16 +58,16 @@ static struct rt_error *get_process(struct rt_uprobe *u, const struct rt_arm *ar
 			entry = u->process_end++;
 		else
 			return rt_error_new(RT_E_LIMIT, "more than %d processes are traced", RT_UPROBE_PROCESSES);
-		slot = rt_map_put(&u->by_pid, rt_key_make(arm->pid, 0), NULL);
+		slot = rt_map_put(&u->by_pid, rt_key_make(pid, 0), NULL);
 		if (!slot) {
 			(void)rt_vec_push(&u->free_processes, entry);
 			return rt_error_nomem();
 		}
 		*slot = entry;
-		u->processes[entry].pid = arm->pid;
+		u->processes[entry].pid = pid;
 		u->process_table[entry].salt = ++u->salt;
 	}
-	u->process_table[entry].wire_pid = arm->wire_pid ? arm->wire_pid : arm->pid;
+	u->process_table[entry].wire_pid = wire_pid ? wire_pid : pid;
 	*ret = entry;
 	return NULL;
 }
@@ -132,7 +131,7 @@ struct rt_error *rt_uprobe_extend(struct rt_uprobe *u, const struct rt_arm *arm,
 
 	if (u->stopped)
 		return rt_error_new(RT_E_INTERNAL, "engine uprobe: extend after stop");
-	RT_TRY(get_process(u, arm, &entry));
+	RT_TRY(rt_uprobe_process(u, arm->pid, arm->wire_pid, &entry));
 	err = choose_sites(u, entry, arm, &sites, report);
 	if (!err) {
 		rt_uprobe_check_before(u, arm, &sites, report);
@@ -153,6 +152,18 @@ static struct rt_error *uprobe_extend(struct rt_engine *engine, const struct rt_
 	return rt_uprobe_extend(uprobe_of(engine), arm, &report);
 }
 
+static struct rt_error *uprobe_code(struct rt_engine *engine, uint32_t pid, uint32_t wire_pid,
+				    const struct rt_engine_code *list, size_t count)
+{
+	struct rt_uprobe *u = uprobe_of(engine);
+	uint32_t entry = 0;
+
+	if (u->stopped)
+		return rt_error_new(RT_E_INTERNAL, "engine uprobe: code after stop");
+	RT_TRY(rt_uprobe_process(u, pid, wire_pid, &entry));
+	return rt_uprobe_code(u, entry, list, count);
+}
+
 static struct rt_error *uprobe_drain(struct rt_engine *engine, struct rt_event_sink *sink)
 {
 	return rt_ring_drain(uprobe_of(engine), sink);
@@ -165,6 +176,7 @@ static void release_process(struct rt_uprobe *u, uint32_t entry, bool silent)
 
 	if (silent)
 		__atomic_store_n(&u->process_table[entry].wire_pid, 0, __ATOMIC_SEQ_CST);
+	rt_uprobe_code_forget(u, entry);
 	if (u->tracefs)
 		rt_tracefs_forget(u, process->pid);
 	rt_map_remove(&u->by_pid, rt_key_make(process->pid, 0), NULL);
@@ -339,6 +351,7 @@ static void uprobe_close(struct rt_engine *engine)
 	rt_reaper_destroy(u->reaper);
 	rt_tracefs_destroy(u->tracefs); /* where there was no reaper yet */
 	rt_uprobe_unload(u);
+	rt_uprobe_code_deinit(&u->code);
 	rt_map_deinit(&u->by_pid);
 	rt_map_deinit(&u->armed);
 	rt_vec_deinit(&u->free_processes);
@@ -419,6 +432,7 @@ const struct rt_engine_ops rt_engine_uprobe = {
 	.probe = rt_uprobe_try,
 	.open = uprobe_open,
 	.extend = uprobe_extend,
+	.code = uprobe_code,
 	.drain = uprobe_drain,
 	.forget = uprobe_forget,
 	.stop = uprobe_stop,

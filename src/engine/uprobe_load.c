@@ -97,6 +97,8 @@ static void set_sizes(struct rt_uprobe *u)
 	bpf_map__set_max_entries(b->maps.points, u->points);
 	bpf_map__set_max_entries(b->maps.processes, RT_UPROBE_PROCESSES);
 	bpf_map__set_max_entries(b->maps.counts, u->points * u->cpus);
+	bpf_map__set_max_entries(b->maps.mappings, RT_UPROBE_MAPPINGS);
+	bpf_map__set_max_entries(b->maps.rows, RT_UPROBE_ROWS);
 	bpf_map__set_max_entries(b->maps.scratches, u->cpus * SCRATCH_PER_CPU);
 	bpf_map__set_max_entries(b->maps.cpus, u->cpus);
 	bpf_map__set_max_entries(b->maps.stacks, STACKS);
@@ -156,6 +158,11 @@ static struct rt_error *map_tables(struct rt_uprobe *u)
 	u->process_table = at;
 	RT_TRY(map_table(u->bpf->maps.counts, &at));
 	u->counts = at;
+	RT_TRY(map_table(u->bpf->maps.mappings, &at));
+	u->code.mappings = at;
+	RT_TRY(map_table(u->bpf->maps.rows, &at));
+	u->code.rows = at;
+	(void)madvise(at, RT_UPROBE_ROWS * sizeof(struct rt_unwind_row), MADV_DONTFORK);
 	RT_TRY(map_table(u->bpf->maps.slots, &at));
 	/* A child has no use for it, and copying its page tables would make every fork of ours slow. */
 	(void)madvise(at, u->ring.slots * sizeof(struct rt_wire_event), MADV_DONTFORK);
@@ -208,11 +215,15 @@ void rt_uprobe_unload(struct rt_uprobe *u)
 	unmap_table(u->bpf->maps.points, u->probes);
 	unmap_table(u->bpf->maps.processes, u->process_table);
 	unmap_table(u->bpf->maps.counts, u->counts);
+	unmap_table(u->bpf->maps.mappings, u->code.mappings);
+	unmap_table(u->bpf->maps.rows, u->code.rows);
 	unmap_table(u->bpf->maps.slots, u->ring.slot);
 	u->probes = NULL;
 	u->process_table = NULL;
 	u->counts = NULL;
 	u->ring.slot = NULL;
+	u->code.mappings = NULL;
+	u->code.rows = NULL;
 	reftrace_bpf__destroy(u->bpf);
 	u->bpf = NULL;
 }

@@ -4,6 +4,7 @@
  *
  *   uprobe.c           the ops table: processes, extend, forget, stop, totals
  *   uprobe_load.c      BPF object: sizes, loading, tables mapped into memory
+ *   uprobe_code.c      code of processes -> tables of mappings and unwind rows
  *   uprobe_point.c     plan's points -> table entries; what lies in memory at a point
  *   uprobe_multi.c     attaching by uprobe_multi links
  *   uprobe_tracefs.c   attaching by multi-probe tracefs events; stale definitions
@@ -28,6 +29,8 @@
 struct reftrace_bpf;
 
 #define RT_UPROBE_PROCESSES 16384
+#define RT_UPROBE_ROWS (2u << 20)      /* 16 MiB: all modules of all processes; libc has 28 thousand, libLLVM 950 */
+#define RT_UPROBE_MAPPINGS (64u << 10) /* 2 MiB */
 
 /* One place to arm. */
 struct rt_uprobe_site {
@@ -50,6 +53,23 @@ struct rt_uprobe_process {
 	uint32_t salt;
 	RT_VEC(int) links;
 	struct rt_map armed; /* (point, 0) -> 1 */
+	uint32_t space;      /* index of spaces, 0: its code is not known */
+};
+
+/* Entries of the table of mappings that say what code a process has; those that have the same share them. */
+struct rt_uprobe_space {
+	uint32_t first, count, users;
+	struct rt_key key;
+};
+
+struct rt_uprobe_code {
+	struct rt_probe_code *mappings; /* [RT_UPROBE_MAPPINGS], mapped */
+	struct rt_unwind_row *rows;     /* [RT_UPROBE_ROWS], mapped */
+	uint32_t row_end, mapping_end;  /* entries ever used */
+	uint32_t generation;
+	struct rt_map modules;                 /* module -> index of its rows << 32 | how many */
+	struct rt_map known;                   /* hash of its mappings -> space */
+	RT_VEC(struct rt_uprobe_space) spaces; /* spaces[0] is none; without users: free entries */
 };
 
 struct rt_uprobe_ring {
@@ -79,6 +99,7 @@ struct rt_uprobe {
 	struct rt_probe *probes;
 	struct rt_probe_process *process_table;
 	struct rt_probe_count *counts;
+	struct rt_uprobe_code code;
 	uint64_t *records;                   /* events handed on, for each point */
 	struct rt_uprobe_process *processes; /* [RT_UPROBE_PROCESSES] */
 	uint32_t process_end;                /* entries ever used */
@@ -113,6 +134,15 @@ int rt_uprobe_prog_session(const struct rt_uprobe *u);
 int rt_uprobe_prog_stop(const struct rt_uprobe *u);
 int rt_uprobe_map_ips(const struct rt_uprobe *u);
 int rt_uprobe_map_pendings(const struct rt_uprobe *u);
+
+/* uprobe.c: entry of pid in the table of processes, made if new. wire_pid 0: pid. */
+RT_CHECK struct rt_error *rt_uprobe_process(struct rt_uprobe *u, uint32_t pid, uint32_t wire_pid, uint32_t *ret);
+
+/* uprobe_code.c */
+RT_CHECK struct rt_error *rt_uprobe_code(struct rt_uprobe *u, uint32_t entry, const struct rt_engine_code *list,
+					 size_t count);
+void rt_uprobe_code_forget(struct rt_uprobe *u, uint32_t entry);
+void rt_uprobe_code_deinit(struct rt_uprobe_code *code);
 
 /* uprobe_point.c: fills the table entry; NULL, or why the point cannot be used. */
 const char *rt_uprobe_point_set(struct rt_uprobe *u, const struct rt_point *point);

@@ -119,7 +119,7 @@ struct rt_trust {
 	size_t unarmed_count;
 	const char **notes; /* sentences: what is missing and why */
 	size_t note_count;
-	const char *unwind;          /* "frame pointers", "given": static text */
+	const char *unwind;          /* "unwind tables", "frame pointers", "given": static text */
 	uint64_t incomplete_objects; /* incarnations with unseen operations */
 };
 

@@ -40,6 +40,7 @@ bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r)
 		return false;
 	*s = (struct lt_stack){ .pid = r->head.pid, .first = (uint32_t)lt->machines.len };
 	lt->given |= r->end == RT_STACK_GIVEN;
+	lt->by_rows |= r->nr && r->frame[0].flags & RT_FRAME_ROWS;
 	s->cut = r->end != RT_STACK_ROOT && r->end != RT_STACK_GIVEN;
 	for (unsigned i = 0; i < r->nr; i++) {
 		struct lt_machine *m = rt_vec_add(&lt->machines);

@@ -440,7 +440,7 @@ struct rt_lifetime {
 	void *spare_ledger[8]; /* by size class */
 
 	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
-	bool cut, untraced, gaps, given;
+	bool cut, untraced, gaps, given, by_rows;
 	bool late_birth; /* an object was made before what had been done to it by then */
 	bool lifeless;   /* events have times at which their thread or process did not live */
 	bool nomem;

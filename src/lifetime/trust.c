@@ -253,7 +253,7 @@ bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret)
 	if (!lt->events)
 		note(&n, lt_printf(n.arena, "no get or put was seen: this is not a clean result"));
 	ret->lost = lt->lost;
-	ret->unwind = lt->given ? "given" : "frame pointers";
+	ret->unwind = lt->given ? "given" : lt->by_rows ? "unwind tables" : "frame pointers";
 	ret->complete = !n.notes.len && !n.unarmed.len && lt->events;
 	ret->note_count = n.notes.len;
 	ret->unarmed_count = n.unarmed.len;

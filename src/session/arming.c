@@ -165,6 +165,7 @@ static bool is_loading(const struct rt_process *p, bool at_exec)
 
 struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p)
 {
+	RT_TRY(rt_session_tell_code(s, p));
 	for (size_t i = 0; i < p->maps.len; i++) {
 		const struct rt_module *m = rt_session_module(s, p->maps.data[i].module);
 

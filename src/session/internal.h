@@ -86,6 +86,7 @@ struct rt_process {
 	bool dying;       /* its exit has begun: waiting for every thread's exit event */
 	bool census_done; /* its memory was looked through */
 	uint64_t dying_ns;
+	uint64_t code_told; /* digest of the mappings that the engine was told of, 0: none */
 };
 
 struct rt_process *rt_session_process(const struct rt_session *s, uint32_t tgid);
@@ -132,6 +133,7 @@ struct rt_module {
 	struct rt_dwarf *dwarf;   /* lazily */
 	bool main;                /* some process runs it */
 	bool scanned, planned;
+	bool rows_told;    /* the engine has its unwind rows */
 	bool unnamed;      /* symbols could not be read */
 	uint32_t point;    /* index of its first point in rt_session.points */
 	uint32_t point_nr; /* how many, in a row */
@@ -177,6 +179,8 @@ RT_CHECK struct rt_error *rt_session_check_missing(struct rt_session *s, struct 
 RT_CHECK struct rt_error *rt_session_note_unseen(struct rt_session *s);
 /* As check_missing, at the end of a run in which nothing was armed. */
 RT_CHECK struct rt_error *rt_session_check_nothing(struct rt_session *s);
+/* code.c: tells the engine what code p has, where points are or will be armed in it and that has changed. */
+RT_CHECK struct rt_error *rt_session_tell_code(struct rt_session *s, struct rt_process *p);
 /* All that is to be done when the mappings of a stopped process may have changed. */
 RT_CHECK struct rt_error *rt_session_look(struct rt_session *s, struct rt_process *p);
 void rt_batches_deinit(struct rt_session *s);

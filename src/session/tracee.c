@@ -215,6 +215,7 @@ static struct rt_error *on_exec(struct rt_session *s, struct rt_thread *t)
 	rt_vec_clear(&p->armed);
 	p->main_module = p->loader = 0;
 	p->debug_state = 0;
+	p->code_told = 0;
 	p->attached = p->shares_mm = p->looked = p->loaded = p->stop_armed = p->foreign = false;
 	p->dying = p->census_done = false;
 	t->exiting = t->exit_held = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Proves the stacks that the engine walked by frame pointers. Code without
+ * Proves the stacks that the engine walked by frame pointers, where it could not walk by unwind rows. Code without
  * frame pointers makes such a walk skip callers, which would name the wrong
  * function; so each frame's unwind row must say that its caller was found the
  * way the engine found it. Behind the last proven frame the stack is cut: a
@@ -132,6 +132,9 @@ void rt_unwind_check(struct rt_session *s, const struct rt_process *p, struct rt
 	bool rbp_valid = true;
 	uint32_t sp = 0;
 
+	/* walked by the rows themselves: there is nothing more to ask them */
+	if (stack->nr && stack->frame[0].flags & RT_FRAME_ROWS)
+		return;
 	s->unwind.checked++;
 	for (uint16_t i = 0; i < stack->nr; i++) {
 		struct rt_wire_frame *f = &stack->frame[i];

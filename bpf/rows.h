@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The call stack of a hit by unwind rows (wire/unwind.h), which user space has
+ * compiled from the program's own .eh_frame: exact without frame pointers. The
+ * rules of places seen before are in the scratch buffer, so that most walks look
+ * nothing up. A walk ends at the outermost frame, or where it cannot be followed
+ * any more, with the reason; it never guesses.
+ *
+ * Included by stack.h. Part by part: walk_known() is the frequent case without a
+ * call in it, step_odd() one frame of any kind, find_rule() the search; walk_by_rows()
+ * goes from one to the other. Each of the three is verified once, by itself.
+ */
+#pragma once
+
+#define ROW_REFILLS 15                          /* further copies of a stack */
+#define MOVES (2 * rt_frames + ROW_REFILLS + 4) /* from one part to another in a walk */
+#define LOST_BP 1                               /* no CFA comes of it: not a multiple of eight */
+
+/* Why a part of the walk has stopped. */
+enum { WALK_FULL, WALK_UNKNOWN, WALK_ODD, WALK_MEMORY, WALK_END };
+
+/* The rule for the instruction at pc. */
+__noinline uint32_t find_rule(uint64_t code, uint64_t pc)
+{
+	uint32_t lo = RT_CODE_FIRST(code), left = RT_CODE_COUNT(code), half, at, i;
+	struct rt_probe_code *c;
+	struct rt_unwind_row *r;
+	uint32_t offset;
+
+	/* the last mapping that starts at or before pc */
+	for (i = 0; i < RT_CODE_COUNT_BITS; i++) {
+		if (left <= 1)
+			break;
+		half = left / 2;
+		at = lo + half;
+		c = bpf_map_lookup_elem(&mappings, &at);
+		if (!c)
+			return RT_UNWIND_NONE;
+		if (c->start <= pc)
+			lo = at;
+		left -= half;
+	}
+	c = bpf_map_lookup_elem(&mappings, &lo);
+	if (!c || pc < c->start || pc >= c->end || !c->row_nr || pc < c->base || pc - c->base > 0xffffffff)
+		return RT_UNWIND_NONE;
+	offset = pc - c->base;
+	lo = c->row;
+	left = c->row_nr;
+	/* and its last row; the first may lie behind the place */
+	for (i = 0; i < RT_ROW_BITS; i++) {
+		if (left <= 1)
+			break;
+		half = left / 2;
+		at = lo + half;
+		r = bpf_map_lookup_elem(&rows, &at);
+		if (!r)
+			return RT_UNWIND_NONE;
+		if (r->pc <= offset)
+			lo = at;
+		left -= half;
+	}
+	r = bpf_map_lookup_elem(&rows, &lo);
+	return r && r->pc <= offset ? r->rule : RT_UNWIND_NONE;
+}
+
+static __always_inline struct known_rule *known_rule(struct scratch *s, uint64_t at)
+{
+	return &s->rule[(at ^ at >> 12) & (RULES - 1)];
+}
+
+/*
+ * On through frames whose rules are known and of the frequent kinds. The frame that it stops at is w->pc, w->last (its
+ * sp) and w->bp; w->why says what that one needs.
+ */
+__noinline int walk_known(struct scratch *s, struct walk *w, uint64_t sp0)
+{
+	uint64_t hash, pc, bp, sp, base, room, cfa, off, ra, at, need = 0, *frame;
+	uint32_t nr, frames = rt_frames, skip, rule = 0, kind, why = WALK_FULL, generation;
+	struct known_rule *k;
+
+	if (!s || !w)
+		return 0;
+	hash = w->hash;
+	pc = w->pc;
+	bp = w->bp;
+	sp = w->last;
+	nr = w->nr;
+	skip = w->skip;
+	generation = RT_CODE_GENERATION(w->code);
+	base = s->base;
+	room = (uint64_t)s->copied - 8;
+	while (nr < frames) {
+		at = pc - w->back;
+		k = known_rule(s, at);
+		rule = k->rule;
+		why = WALK_UNKNOWN;
+		if (k->pc != at || k->generation != generation)
+			break;
+		why = WALK_ODD;
+		kind = rt_unwind_kind(rule);
+		if (kind == RT_UNWIND_SP)
+			cfa = sp + ((uint64_t)rt_unwind_sp_offset(rule) << 3);
+		else if (kind == RT_UNWIND_BP)
+			cfa = bp + (int64_t)rt_unwind_bp_offset(rule) * 8;
+		else
+			break;
+		if (cfa - sp - 8 > SPAN || cfa & 7 || (skip && cfa != sp0))
+			break;
+		why = WALK_MEMORY;
+		need = cfa - 8;
+		off = need - base;
+		if (off > room)
+			break;
+		ra = *(uint64_t *)(s->copy + (off & (RT_COPY_MAX - 1)));
+		kind = rt_unwind_bp(rule);
+		if (kind == RT_UNWIND_BP_SAVED) {
+			need = cfa - ((uint64_t)rt_unwind_slot(rule) << 3);
+			off = need - base;
+			if (off > room)
+				break;
+			off = *(uint64_t *)(s->copy + (off & (RT_COPY_MAX - 1)));
+		} else {
+			why = WALK_ODD;
+			if (kind != RT_UNWIND_BP_SAME)
+				break;
+			off = bp;
+		}
+		why = WALK_ODD;
+		/* a return trampoline starts a page; hardly any real return address does */
+		if (not_code(ra) || !(ra & (PAGE - 1)))
+			break;
+		if (!skip) {
+			frame = (uint64_t *)&s->frame[nr & (RT_STACK_MAX - 1)];
+			frame[0] = pc;
+			frame[1] = (cfa - sp0) | (uint64_t)w->frame_flags << 32;
+			hash = mix(hash, pc, cfa - sp0);
+			nr++;
+			w->frame_flags = 0;
+		}
+		skip = 0;
+		w->back = 1;
+		pc = ra;
+		sp = cfa;
+		bp = off;
+		why = WALK_FULL;
+	}
+	w->hash = hash;
+	w->pc = pc;
+	w->bp = bp;
+	w->last = sp;
+	w->nr = nr;
+	w->skip = skip;
+	w->rule = rule;
+	w->need = need;
+	w->why = why;
+	return 0;
+}
+
+static __always_inline void tell(struct scratch *s, struct walk *w, uint64_t pc, uint32_t cfa)
+{
+	struct rt_wire_frame *f = &s->frame[w->nr & (RT_STACK_MAX - 1)];
+
+	f->pc = pc;
+	f->cfa = cfa;
+	f->flags = w->frame_flags;
+	w->frame_flags = 0;
+	w->hash = mix(w->hash, pc, cfa);
+	w->nr++;
+}
+
+/* The frame of w->pc is the last one. */
+static __always_inline int walk_end(struct scratch *s, struct walk *w, uint32_t end)
+{
+	w->why = WALK_END;
+	w->end = end;
+	if (!w->skip)
+		tell(s, w, w->pc, 0);
+	return 0;
+}
+
+/* Loads 8 bytes; false: they are not in the copy, and w->why says so. */
+static __always_inline bool load(struct scratch *s, struct walk *w, uint64_t at, uint64_t *ret)
+{
+	w->why = WALK_MEMORY;
+	w->need = at;
+	return copied(s, at, ret);
+}
+
+/* CFA of the frame of w->pc by w->rule. false: not in the copy, or *ret_end says why there is none. */
+static __always_inline bool find_cfa(struct scratch *s, struct walk *w, uint64_t *ret, uint32_t *ret_end)
+{
+	uint32_t rule = w->rule;
+
+	*ret_end = RT_STACK_NO_RULE;
+	switch (rt_unwind_kind(rule)) {
+	case RT_UNWIND_SP:
+		*ret = w->last + ((uint64_t)rt_unwind_sp_offset(rule) << 3);
+		return true;
+	case RT_UNWIND_BP:
+		*ret = w->bp + (int64_t)rt_unwind_bp_offset(rule) * 8;
+		return true;
+	case RT_UNWIND_PLT:
+		*ret = w->last + 8 + (((w->pc - w->back) & 15) >= rt_unwind_sp_offset(rule) ? 8 : 0);
+		return true;
+	case RT_UNWIND_BP_LOAD:
+		*ret_end = 0;
+		return load(s, w, w->bp + (int64_t)rt_unwind_bp_offset(rule) * 8, ret);
+	case RT_UNWIND_SIGNAL:
+		*ret_end = 0;
+		return load(s, w, w->last + RT_UNWIND_UC_SP, ret);
+	case RT_UNWIND_NONE:
+		*ret_end = RT_STACK_NO_ROW;
+		return false;
+	}
+	return false;
+}
+
+/* rbp and return address of the caller. false: not in the copy. */
+static __always_inline bool find_caller(struct scratch *s, struct walk *w, uint64_t cfa, uint64_t *ret_bp,
+					uint64_t *ret_ra)
+{
+	bool signal = rt_unwind_kind(w->rule) == RT_UNWIND_SIGNAL;
+	uint64_t at;
+
+	*ret_bp = w->bp;
+	if (signal)
+		at = w->last + RT_UNWIND_UC_BP;
+	else if (rt_unwind_bp(w->rule) == RT_UNWIND_BP_SAVED)
+		at = cfa - ((uint64_t)rt_unwind_slot(w->rule) << 3);
+	else
+		at = w->bp;
+	if (!signal && rt_unwind_bp(w->rule) == RT_UNWIND_BP_LOST)
+		*ret_bp = LOST_BP;
+	else if ((signal || rt_unwind_bp(w->rule) != RT_UNWIND_BP_SAME) && !load(s, w, at, ret_bp))
+		return false;
+	return load(s, w, signal ? w->last + RT_UNWIND_UC_IP : cfa - 8, ret_ra);
+}
+
+/*
+ * One frame of any kind. w->why: WALK_MEMORY, WALK_END with the reason in w->end, or WALK_FULL: go on. What interrupted
+ * code and trampolines are called by lies one byte further on: readers look for the call before an address.
+ */
+__noinline int step_odd(struct scratch *s, struct walk *w, uint64_t sp0, uint64_t pid_tgid)
+{
+	struct rt_pending_key key = { pid_tgid, 0, 0 };
+	uint64_t cfa, bp, ra, pc;
+	struct rt_pending *p;
+	uint32_t end, flags = 0;
+	bool signal;
+
+	if (!s || !w)
+		return 0;
+	signal = rt_unwind_kind(w->rule) == RT_UNWIND_SIGNAL;
+	if (rt_unwind_kind(w->rule) == RT_UNWIND_ROOT)
+		return walk_end(s, w, RT_STACK_ROOT);
+	if (!find_cfa(s, w, &cfa, &end)) {
+		if (end)
+			walk_end(s, w, end);
+		return 0;
+	}
+	if (cfa - w->last - 8 > SPAN || (cfa & 7 && !signal) || (w->skip && cfa != sp0))
+		return walk_end(s, w, signal ? RT_STACK_OTHER : RT_STACK_UNCHECKED);
+	if (!find_caller(s, w, cfa, &bp, &ra))
+		return 0;
+	if (rt_returns && !signal && !(ra & (PAGE - 1))) {
+		key.slot = cfa - 8;
+		p = bpf_map_lookup_elem(&pendings, &key);
+		if (p) {
+			ra = p->ra;
+			flags = RT_FRAME_TRAMP;
+		}
+	}
+	pc = w->pc + (signal && w->back);
+	if (w->skip)
+		w->skip = 0;
+	else
+		tell(s, w, pc, cfa - sp0);
+	w->last = cfa;
+	w->bp = bp;
+	w->pc = ra + signal;
+	w->back = 1;
+	w->frame_flags |= flags;
+	w->why = WALK_FULL;
+	if (not_code(ra)) {
+		w->why = WALK_END;
+		w->end = ra ? RT_STACK_UNCHECKED : RT_STACK_ROOT;
+	}
+	return 0;
+}
+
+/*
+ * The rest of the first copy where it is needed, then further ones: what is found must not depend on how much was
+ * copied at first. false: w->end says why there is no more.
+ */
+static __always_inline bool copy_more(struct scratch *s, struct walk *w, uint32_t tid, uint32_t cpu_id)
+{
+	uint32_t want = rt_stack_bytes;
+	struct cpu *cpu;
+
+	if (!w->refills && w->need + 16 - w->start <= want && s->base == w->start && s->copied < want) {
+		want -= w->need - w->start;
+	} else if (++w->refills > ROW_REFILLS) {
+		w->end = RT_STACK_COPY;
+		return false;
+	}
+	if (copy_stack(s, w->need, want, tid, cpu_id) && s->copied >= 8)
+		return true;
+	cpu = bpf_map_lookup_elem(&cpus, &cpu_id);
+	if (cpu)
+		cpu->tops[tid % TOPS] = 0;
+	w->end = RT_STACK_FAULT;
+	return false;
+}
+
+/* From one part of the walk to the other, up to its end. */
+__noinline int walk_rows(struct scratch *s, struct walk *w, uint64_t sp0, uint64_t pid_tgid, uint32_t cpu_id)
+{
+	struct known_rule *k;
+	uint64_t at;
+	uint32_t i;
+
+	if (!s || !w)
+		return 0;
+	for (i = 0; i < MOVES; i++) {
+		walk_known(s, w, sp0);
+		if (w->why == WALK_ODD)
+			step_odd(s, w, sp0, pid_tgid);
+		if (w->why == WALK_UNKNOWN) {
+			at = w->pc - w->back;
+			k = known_rule(s, at);
+			k->rule = find_rule(w->code, at);
+			k->pc = at;
+			k->generation = RT_CODE_GENERATION(w->code);
+		} else if (w->why == WALK_MEMORY) {
+			if (!copy_more(s, w, pid_tgid, cpu_id))
+				return walk_end(s, w, w->end);
+		} else if (w->why == WALK_END) {
+			return 0;
+		} else if (w->nr >= rt_frames) {
+			break;
+		}
+	}
+	w->end = RT_STACK_DEPTH;
+	return 0;
+}
+
+/*
+ * The whole walk from the registers of the hit on. false: nothing came of it; frame pointers have to do. true: s->nr
+ * and s->end are filled in, and w->hash and w->nr.
+ */
+static __always_inline bool walk_by_rows(struct hit *h, struct pt_regs *ctx, struct scratch *s, struct walk *w)
+{
+	w->frame_flags = RT_FRAME_ROWS | frame_flags(h->probe, w);
+	w->skip = !w->flags;
+	w->hash = ~w->hash; /* never the same as a walk by frame pointers */
+	w->pc = ctx->ip;
+	w->bp = ctx->bp;
+	w->last = w->start = ctx->sp;
+	walk_rows(s, w, h->sp, h->pid_tgid, h->cpu_id);
+	s->nr = w->nr;
+	s->end = w->end;
+	/* the process's code may have changed meanwhile */
+	return w->nr && !w->skip && *(volatile const uint64_t *)&h->process->code == w->code;
+}
