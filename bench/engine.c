@@ -4,10 +4,13 @@
  * program plays both parts; bench/engine.py puts the numbers side by side with
  * those of other tracers.
  *
- *   engine target FUNCTION LOOPS          stops itself, then calls FUNCTION 100 x LOOPS times from a
- *                                         stack of 16 frames; prints nanoseconds per call (least of 100)
+ *   engine target FUNCTION LOOPS [bare]   stops itself, then calls FUNCTION 100 x LOOPS times from a
+ *                                         stack of 16 frames; prints nanoseconds per call (least of 100);
+ *                                         bare: the code of that stack has no frame pointers
  *   engine measure WAY FUNCTION LOOPS     runs the above under WAY: none, empty (a BPF program that
- *                                         does nothing), reftrace, counter (reftrace reading the counter)
+ *                                         does nothing), reftrace, counter (reftrace reading the counter),
+ *                                         bare (reftrace on a stack without frame pointers), pointers (as it
+ *                                         walks where no unwind rows are known)
  *   engine where FUNCTION                 ELF address and file offset of FUNCTION
  */
 #include <errno.h>
@@ -24,6 +27,7 @@
 #include <bpf/bpf.h>
 
 #include "engine/uprobe_priv.h"
+#include "maps/maps.h"
 
 #define RUNS 100
 
@@ -83,16 +87,10 @@ static uint64_t cpu_ns(void)
 static struct object object = { 0, 1 };
 static volatile long frames_kept;
 
-/* 14 calls deep, then the loop: with main and its caller some 16 frames (built with frame pointers). */
-__attribute__((noinline)) static double descend(const struct function *f, long loops, int depth)
+__attribute__((noinline)) static double loop(const struct function *f, long loops)
 {
 	double least = 1e18;
 
-	if (depth) {
-		least = descend(f, loops, depth - 1);
-		frames_kept++; /* no tail call */
-		return least;
-	}
 	f->call(&object);
 	for (int run = 0; run < RUNS; run++) {
 		uint64_t start = cpu_ns();
@@ -107,12 +105,33 @@ __attribute__((noinline)) static double descend(const struct function *f, long l
 	return least;
 }
 
-static int be_target(const char *name, const char *loops)
+/* So many calls deep, then the loop: with main and its callers some 16 frames (built with frame pointers). */
+__attribute__((noinline)) static double descend(const struct function *f, long loops, int depth)
+{
+	double least = depth ? descend(f, loops, depth - 1) : loop(f, loops);
+
+	frames_kept++; /* no tail call */
+	return least;
+}
+
+__attribute__((noinline, optimize("omit-frame-pointer"))) static double descend_bare(const struct function *f,
+										     long loops, int depth)
+{
+	double least = depth ? descend_bare(f, loops, depth - 1) : loop(f, loops);
+
+	frames_kept++;
+	return least;
+}
+
+enum { DEPTH = 12 };
+
+static int be_target(const char *name, const char *loops, bool bare)
 {
 	const struct function *f = find_function(name);
+	long n = strtol(loops, NULL, 10);
 
 	raise(SIGSTOP);
-	printf("%.1f\n", descend(f, strtol(loops, NULL, 10), 14));
+	printf("%.1f\n", bare ? descend_bare(f, n, DEPTH) : descend(f, n, DEPTH));
 	return 0;
 }
 
@@ -190,7 +209,45 @@ static void complain(const struct rt_arm_failure *failure, void *arg)
 	exit(1);
 }
 
-static struct rt_engine *trace(pid_t pid, const struct function *f, bool read_counter)
+/* Rows of one mapping; the image is only needed for that. */
+static void describe(const struct rt_maps_line *line, struct rt_engine_code *ret)
+{
+	struct rt_unwind_rows *rows = NULL;
+	struct rt_image *image = NULL;
+	struct rt_elfaddr at;
+
+	die(rt_image_open(line->path, &image));
+	die(rt_unwind_rows_create(image, &rows));
+	if (!rt_image_address(image, (struct rt_foff){ line->offset }, true, &at))
+		exit(1);
+	*ret = (struct rt_engine_code){ line->start, line->end, line->start - at.v, (uint32_t)line->inode, rows };
+	rt_image_destroy(image);
+}
+
+/* As a session does before it arms. */
+static void tell_code(struct rt_engine *e, pid_t pid)
+{
+	struct rt_engine_code code[16];
+	char name[64], text[65536], *cursor = text;
+	struct rt_maps_line line;
+	size_t count = 0, size;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	f = fopen(name, "r");
+	size = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	text[size] = '\0';
+	if (f)
+		fclose(f);
+	while (count < 16 && rt_maps_parse_line(&cursor, &line))
+		if (line.executable && line.path[0] == '/')
+			describe(&line, &code[count++]);
+	die(e->ops->code(e, (uint32_t)pid, 0, code, count));
+	while (count)
+		rt_unwind_rows_destroy((struct rt_unwind_rows *)(uintptr_t)code[--count].rows);
+}
+
+static struct rt_engine *trace(pid_t pid, const struct function *f, bool read_counter, bool rows)
 {
 	uint64_t address = (uintptr_t)f->site - bias;
 	struct rt_engine_options options = { .root_fd = AT_FDCWD };
@@ -215,6 +272,8 @@ static struct rt_engine *trace(pid_t pid, const struct function *f, bool read_co
 	struct rt_engine *e = NULL;
 
 	die(rt_engine_uprobe.open(&options, &e));
+	if (rows)
+		tell_code(e, pid);
 	die(e->ops->extend(e, &arm, complain, NULL));
 	return e;
 }
@@ -259,7 +318,8 @@ static int measure(const char *way, const char *name, const char *loops)
 		/* it stands still until it is told to go on */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(out[1], 1);
-		execl("/proc/self/exe", "engine", "target", name, loops, (char *)NULL);
+		execl("/proc/self/exe", "engine", "target", name, loops, !strcmp(way, "bare") ? way : NULL,
+		      (char *)NULL);
 		_exit(127);
 	}
 	if (pid < 0 || waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
@@ -267,7 +327,7 @@ static int measure(const char *way, const char *name, const char *loops)
 	if (!strcmp(way, "empty"))
 		probe_with_nothing(pid, f);
 	else if (strcmp(way, "none"))
-		e = trace(pid, f, !strcmp(way, "counter"));
+		e = trace(pid, f, !strcmp(way, "counter"), strcmp(way, "pointers"));
 	kill(pid, SIGCONT);
 	while (!waitpid(pid, &status, WNOHANG)) {
 		if (e)
@@ -292,8 +352,8 @@ static int measure(const char *way, const char *name, const char *loops)
 int main(int argc, char **argv)
 {
 	dl_iterate_phdr(find_self, NULL);
-	if (argc == 4 && !strcmp(argv[1], "target"))
-		return be_target(argv[2], argv[3]);
+	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "target"))
+		return be_target(argv[2], argv[3], argc == 5 && !strcmp(argv[4], "bare"));
 	if (argc == 5 && !strcmp(argv[1], "measure"))
 		return measure(argv[2], argv[3], argv[4]);
 	if (argc == 3 && !strcmp(argv[1], "where")) {
@@ -302,6 +362,6 @@ int main(int argc, char **argv)
 		printf("0x%lx 0x%lx\n", (uintptr_t)f->call - bias, file_offset((const void *)(uintptr_t)f->call));
 		return 0;
 	}
-	fputs("usage: engine target FUNCTION LOOPS | measure WAY FUNCTION LOOPS | where FUNCTION\n", stderr);
+	fputs("usage: engine target FUNCTION LOOPS [bare] | measure WAY FUNCTION LOOPS | where FUNCTION\n", stderr);
 	return 2;
 }

@@ -3,7 +3,7 @@
 """What a traced call costs the target, reftrace beside its rivals: ./dev bench engine
 
 Each number is CPU time of the target's own thread per call, from a stack of 16 frames with frame
-pointers: least of 100 short loops within a run, median over rounds, all ways by turns in each round.
+pointers (bare: without; pointers: walked by them, as where no unwind tables are known): least of 100 short loops within a run, median over rounds, all ways by turns in each round.
 Ratios are to an empty BPF program at the same emulated instruction. Needs root.
 """
 import argparse
@@ -20,7 +20,8 @@ FUNCTIONS = {
     'slow_get': 'endbr64 and mov first; reftrace takes the push behind',
     'lock_get': 'lock incl first; reftrace takes the push behind',
 }
-LIMITS = {'reftrace': 1.6, 'counter': 1.85}  # times the empty probe
+OURS = ('none', 'empty', 'reftrace', 'counter', 'bare', 'pointers')
+LIMITS = {'reftrace': 1.6, 'counter': 1.85, 'bare': 1.6}  # times the empty probe
 EVENTS = '/sys/kernel/tracing/uprobe_events'
 RIVAL_LEAD = 7  # bpftrace with ustack(16) costs at least so many times reftrace where the entry is slow
 
@@ -154,7 +155,7 @@ def rounds_of(bench, function, rounds, loops, rivals):
     """{way: [ns, ...]}"""
     values = {}
     for _ in range(rounds):
-        for way in ('none', 'empty', 'reftrace', 'counter'):
+        for way in OURS:
             values.setdefault(way, []).append(measure(bench, way, function, loops))
         for rival in rivals:
             ns = rival.run(function, max(loops // 10, 50))
@@ -167,7 +168,7 @@ def show(function, values, rivals):
     base = statistics.median(values['empty'])
     ours = statistics.median(values['reftrace'])
     print(f'{function}: {FUNCTIONS[function]}')
-    for way in ['none', 'empty', 'reftrace', 'counter'] + [r.name for r in rivals]:
+    for way in [*OURS, *(r.name for r in rivals)]:
         if way not in values:
             print(f'  {way:22}   never fires')
             continue
