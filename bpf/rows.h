@@ -9,12 +9,16 @@
  * Included by stack.h. Part by part: walk_known() is the frequent case without a
  * call in it, step_odd() one frame of any kind, find_rule() the search; walk_by_rows()
  * goes from one to the other. Each of the three is verified once, by itself.
+ *
+ * Most walks are the same as one before: what that one has read is compared, place by place, which does not wait for
+ * one load to know the place of the next (recall()).
  */
 #pragma once
 
 #define ROW_REFILLS 15                          /* further copies of a stack */
 #define MOVES (2 * rt_frames + ROW_REFILLS + 4) /* from one part to another in a walk */
-#define LOST_BP 1                               /* no CFA comes of it: not a multiple of eight */
+#define NO_MEMO (1u << 30)
+#define LOST_BP 1 /* no CFA comes of it: not a multiple of eight */
 
 /* Why a part of the walk has stopped. */
 enum { WALK_FULL, WALK_UNKNOWN, WALK_ODD, WALK_MEMORY, WALK_END };
@@ -75,6 +79,7 @@ static __always_inline struct known_rule *known_rule(struct scratch *s, uint64_t
 __noinline int walk_known(struct scratch *s, struct walk *w, uint64_t sp0)
 {
 	uint64_t hash, pc, bp, sp, base, room, cfa, off, ra, at, need = 0, *frame;
+	struct memo_step *step;
 	uint32_t nr, frames = rt_frames, skip, rule = 0, kind, why = WALK_FULL, generation;
 	struct known_rule *k;
 
@@ -129,6 +134,13 @@ __noinline int walk_known(struct scratch *s, struct walk *w, uint64_t sp0)
 		/* a return trampoline starts a page; hardly any real return address does */
 		if (not_code(ra) || !(ra & (PAGE - 1)))
 			break;
+		step = &s->memo[w->memo & (MEMOS - 1)].step[w->steps++ & (MEMO_STEPS - 1)];
+		step->ra = ra;
+		step->at = cfa - 8 - base;
+		step->bp_at = rt_unwind_kind(rule) == RT_UNWIND_BP ? w->bp_at : MEMO_NONE;
+		step->bp = bp - base;
+		if (kind == RT_UNWIND_BP_SAVED)
+			w->bp_at = need - base;
 		if (!skip) {
 			frame = (uint64_t *)&s->frame[nr & (RT_STACK_MAX - 1)];
 			frame[0] = pc;
@@ -258,6 +270,7 @@ __noinline int step_odd(struct scratch *s, struct walk *w, uint64_t sp0, uint64_
 			walk_end(s, w, end);
 		return 0;
 	}
+	w->steps = NO_MEMO; /* what it reads is not written down */
 	if (cfa - w->last - 8 > SPAN || (cfa & 7 && !signal) || (w->skip && cfa != sp0))
 		return walk_end(s, w, signal ? RT_STACK_OTHER : RT_STACK_UNCHECKED);
 	if (!find_caller(s, w, cfa, &bp, &ra))
@@ -297,6 +310,7 @@ static __always_inline bool copy_more(struct scratch *s, struct walk *w, uint32_
 	uint32_t want = rt_stack_bytes;
 	struct cpu *cpu;
 
+	w->steps = NO_MEMO; /* more than one copy */
 	if (!w->refills && w->need + 16 - w->start <= want && s->base == w->start && s->copied < want) {
 		want -= w->need - w->start;
 	} else if (++w->refills > ROW_REFILLS) {
@@ -344,18 +358,94 @@ __noinline int walk_rows(struct scratch *s, struct walk *w, uint64_t sp0, uint64
 	return 0;
 }
 
+/* The walk of a memo, if all that it has read is the same now. */
+__noinline int same_walk(struct scratch *s, uint32_t number, uint64_t sp, uint64_t bp)
+{
+	uint32_t i, nr, at, room;
+	struct memo_step *step;
+	struct memo *m;
+
+	if (!s)
+		return 0;
+	m = &s->memo[number & (MEMOS - 1)];
+	nr = m->nr;
+	room = s->copied - 8;
+	for (i = 0; i < MEMO_STEPS; i++) {
+		if (i >= nr)
+			break;
+		step = &m->step[i];
+		at = step->at;
+		if (at > room || *(uint64_t *)(s->copy + (at & (RT_COPY_MAX - 1))) != step->ra)
+			return 0;
+		at = step->bp_at;
+		if (at == MEMO_NONE)
+			continue;
+		if (at == MEMO_REGISTER) {
+			if (bp - sp != step->bp)
+				return 0;
+		} else if (at > room || *(uint64_t *)(s->copy + (at & (RT_COPY_MAX - 1))) - sp != step->bp) {
+			return 0;
+		}
+	}
+	return 1;
+}
+
+static __always_inline uint64_t memo_who(const struct hit *h)
+{
+	return (uint64_t)h->wire_pid << 32 | h->salt;
+}
+
+/* What else decides how a walk begins and is told. */
+static __always_inline uint64_t memo_how(const struct hit *h, const struct walk *w)
+{
+	return (uint64_t)h->probe->cfa_delta << 32 | frame_flags(h->probe, w) << 1 | !w->flags;
+}
+
+/* Whether the walk would be one before; then h->stack is its stack. Chooses the memo to be written where not. */
+static __always_inline bool recall(struct hit *h, struct pt_regs *ctx, struct scratch *s, struct walk *w)
+{
+	uint64_t key = (ctx->ip ^ ctx->sp << 20 ^ *(uint64_t *)s->copy) * MIX;
+	struct memo *m;
+
+	w->memo = key >> 58;
+	m = &s->memo[w->memo & (MEMOS - 1)];
+	if (!m->id || m->ip != ctx->ip || m->who != memo_who(h) || m->how != memo_how(h, w) ||
+	    m->generation != RT_CODE_GENERATION(w->code) || !same_walk(s, w->memo, ctx->sp, ctx->bp))
+		return false;
+	h->stack = m->id;
+	learn_span(h, m->used);
+	return true;
+}
+
+static __always_inline void remember(struct hit *h, struct pt_regs *ctx, struct scratch *s, const struct walk *w)
+{
+	struct memo *m = &s->memo[w->memo & (MEMOS - 1)];
+
+	if (w->steps > MEMO_STEPS)
+		return;
+	m->ip = ctx->ip;
+	m->who = memo_who(h);
+	m->how = memo_how(h, w);
+	m->generation = RT_CODE_GENERATION(w->code);
+	m->nr = w->steps;
+	m->used = w->last - ctx->sp;
+	m->id = h->stack;
+}
+
 /*
  * The whole walk from the registers of the hit on. false: nothing came of it; frame pointers have to do. true: s->nr
  * and s->end are filled in, and w->hash and w->nr.
  */
 static __always_inline bool walk_by_rows(struct hit *h, struct pt_regs *ctx, struct scratch *s, struct walk *w)
 {
+	s->memo[w->memo & (MEMOS - 1)].id = 0;
 	w->frame_flags = RT_FRAME_ROWS | frame_flags(h->probe, w);
 	w->skip = !w->flags;
 	w->hash = ~w->hash; /* never the same as a walk by frame pointers */
 	w->pc = ctx->ip;
 	w->bp = ctx->bp;
 	w->last = w->start = ctx->sp;
+	w->bp_at = MEMO_REGISTER;
 	walk_rows(s, w, h->sp, h->pid_tgid, h->cpu_id);
 	s->nr = w->nr;
 	s->end = w->end;

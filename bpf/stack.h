@@ -115,7 +115,9 @@ struct walk {
 	uint32_t skip;        /* the frame of pc is that of the probed function: not told */
 	uint32_t frame_flags; /* of the next frame that is told */
 	uint32_t end;         /* enum rt_stack_end */
-	uint32_t pad;
+	uint32_t memo;        /* which memo is written on the way */
+	uint32_t steps;       /* in it; more than MEMO_STEPS: it is of no use */
+	uint32_t bp_at;       /* where rbp was loaded from: as in struct memo_step */
 };
 
 /* Not 0: no address of user code. */
@@ -359,10 +361,17 @@ static __always_inline bool capture(struct hit *h, struct pt_regs *ctx)
 	fine = walk_init(h, ctx, s, &w);
 	w.code = *(volatile const uint64_t *)&h->process->code;
 	if (fine && w.code) {
+		if (recall(h, ctx, s, &w)) {
+			scratch_put(s);
+			return true;
+		}
 		if (walk_by_rows(h, ctx, s, &w)) {
 			hash = spread(w.hash, w.nr);
 			learn_span(h, w.last - ctx->sp);
-			goto send;
+			fine = send_stack(h, s, hash);
+			if (fine)
+				remember(h, ctx, s, &w);
+			goto sent;
 		}
 		w = (struct walk){ .salt = hash, .hash = hash };
 		fine = walk_init(h, ctx, s, &w);
@@ -376,8 +385,8 @@ static __always_inline bool capture(struct hit *h, struct pt_regs *ctx)
 		s->nr = 0;
 		s->end = RT_STACK_FAULT;
 	}
-send:
 	fine = send_stack(h, s, hash);
+sent:
 	scratch_put(s);
 	if (!fine)
 		h->drop = DROP_RING;

@@ -20,8 +20,10 @@
 
 #define SCRATCH_PER_CPU 4
 #define TOPS 64
-#define RECENT 256 /* a power of two */
-#define RULES 4096 /* a power of two */
+#define RECENT 256    /* a power of two */
+#define RULES 2048    /* a power of two */
+#define MEMOS 64      /* a power of two */
+#define MEMO_STEPS 32 /* a power of two */
 
 /* Set before loading: the verifier sees them as constants. */
 const volatile uint32_t rt_stack_bytes = 4096;
@@ -50,6 +52,26 @@ struct known_rule {
 	uint32_t rule;
 };
 
+/* One step of a walk: what it read. Places are offsets from the hit's sp, and so in the copy. */
+struct memo_step {
+	uint64_t ra;    /* return address */
+	uint32_t at;    /* its place */
+	uint32_t bp_at; /* place of the rbp that the frame hangs on, MEMO_REGISTER, or MEMO_NONE */
+	uint32_t bp;    /* what that rbp was, as an offset from sp */
+	uint32_t pad;
+};
+#define MEMO_NONE 0xffffffff
+#define MEMO_REGISTER 0xfffffffe
+
+/* A whole walk: reads the next one the same, it comes to the same stack. */
+struct memo {
+	uint64_t ip, who, how; /* whose, and by which kind of point */
+	uint32_t generation;
+	uint32_t id; /* of the stack, 0: none is here */
+	uint32_t nr, used;
+	struct memo_step step[MEMO_STEPS];
+};
+
 struct scratch {
 	uint32_t busy;
 	uint32_t copied; /* bytes of copy that are valid */
@@ -65,6 +87,7 @@ struct scratch {
 	struct recent recent[RECENT];
 	/* and what the tables of mappings and rows said: as many as a program's hot places and more */
 	struct known_rule rule[RULES];
+	struct memo memo[MEMOS];
 };
 
 struct cpu {
