@@ -14,27 +14,36 @@
 _Static_assert(RT_UPROBE_MAPPINGS <= 1u << RT_CODE_FIRST_BITS, "mappings");
 _Static_assert(RT_UPROBE_ROWS <= 1u << RT_ROW_BITS, "rows");
 
-/* Entries of the table of rows for a module; none where they do not fit. */
-static bool get_rows(struct rt_uprobe_code *c, const struct rt_engine_code *of, uint32_t *ret_first,
-		     uint32_t *ret_count, bool *ret_full)
+/* The module's rows, made known when it is new; NULL: out of memory. *ret_full: they do not fit. */
+static const struct rt_uprobe_module *get_module(struct rt_uprobe_code *c, const struct rt_engine_code *of,
+						 bool *ret_full)
 {
-	uint64_t *known = rt_map_put(&c->modules, rt_key_make(of->module, 0), ret_full);
-	bool fresh = *ret_full;
+	bool fresh = false;
+	uint64_t *known = rt_map_put(&c->by_module, rt_key_make(of->module, 0), &fresh);
+	struct rt_uprobe_module *m;
 
 	*ret_full = false;
 	if (!known)
-		return false;
-	if (fresh && of->rows && of->rows->count <= RT_UPROBE_ROWS - c->row_end) {
-		if (of->rows->count)
-			memcpy(&c->rows[c->row_end], of->rows->row, of->rows->count * sizeof(c->rows[0]));
-		*known = (uint64_t)c->row_end << 32 | of->rows->count;
-		c->row_end += (uint32_t)of->rows->count;
-	} else if (fresh && of->rows) {
-		*ret_full = true;
+		return NULL;
+	if (!fresh)
+		return &c->modules.data[*known];
+	*known = c->modules.len;
+	m = rt_vec_add(&c->modules);
+	if (!m) {
+		(void)rt_map_remove(&c->by_module, rt_key_make(of->module, 0), NULL);
+		return NULL;
 	}
-	*ret_first = (uint32_t)(*known >> 32);
-	*ret_count = (uint32_t)*known;
-	return true;
+	if (!of->rows)
+		return m;
+	*ret_full = of->rows->count > RT_UPROBE_ROWS - c->row_end;
+	if (!*ret_full && of->rows->count) {
+		memcpy(&c->rows[c->row_end], of->rows->row, of->rows->count * sizeof(c->rows[0]));
+		m->base = of->rows->base.v;
+		m->row = c->row_end;
+		m->row_nr = (uint32_t)of->rows->count;
+		c->row_end += m->row_nr;
+	}
+	return m;
 }
 
 /* What the table is to say; err: RT_E_LIMIT for modules whose rows do not fit. */
@@ -44,10 +53,11 @@ static struct rt_error *describe(struct rt_uprobe_code *c, const struct rt_engin
 	struct rt_error *err = NULL;
 
 	for (size_t i = 0; i < count; i++) {
+		const struct rt_uprobe_module *m;
 		bool full = false;
 
-		ret[i] = (struct rt_probe_code){ .start = list[i].start, .end = list[i].end };
-		if (!get_rows(c, &list[i], &ret[i].row, &ret[i].row_nr, &full)) {
+		m = get_module(c, &list[i], &full);
+		if (!m) {
 			rt_error_free(err);
 			return rt_error_nomem();
 		}
@@ -55,8 +65,8 @@ static struct rt_error *describe(struct rt_uprobe_code *c, const struct rt_engin
 			err = rt_error_new(RT_E_LIMIT,
 					   "stacks end in %zu bytes of code: its %zu unwind rows do not fit",
 					   (size_t)(list[i].end - list[i].start), list[i].rows->count);
-		if (list[i].rows)
-			ret[i].base = list[i].bias + list[i].rows->base.v;
+		ret[i] =
+			(struct rt_probe_code){ list[i].start, list[i].end, list[i].bias + m->base, m->row, m->row_nr };
 	}
 	return err;
 }
@@ -166,7 +176,8 @@ void rt_uprobe_code_forget(struct rt_uprobe *u, uint32_t entry)
 
 void rt_uprobe_code_deinit(struct rt_uprobe_code *c)
 {
-	rt_map_deinit(&c->modules);
+	rt_map_deinit(&c->by_module);
+	rt_vec_deinit(&c->modules);
 	rt_map_deinit(&c->known);
 	rt_vec_deinit(&c->spaces);
 }

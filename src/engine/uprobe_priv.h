@@ -62,12 +62,18 @@ struct rt_uprobe_space {
 	struct rt_key key;
 };
 
+struct rt_uprobe_module {
+	uint64_t base;        /* ELF address that its rows count from */
+	uint32_t row, row_nr; /* where they are in the table */
+};
+
 struct rt_uprobe_code {
 	struct rt_probe_code *mappings; /* [RT_UPROBE_MAPPINGS], mapped */
 	struct rt_unwind_row *rows;     /* [RT_UPROBE_ROWS], mapped */
 	uint32_t row_end, mapping_end;  /* entries ever used */
 	uint32_t generation;
-	struct rt_map modules;                 /* module -> index of its rows << 32 | how many */
+	struct rt_map by_module; /* its number -> index of modules */
+	RT_VEC(struct rt_uprobe_module) modules;
 	struct rt_map known;                   /* hash of its mappings -> space */
 	RT_VEC(struct rt_uprobe_space) spaces; /* spaces[0] is none; without users: free entries */
 };
