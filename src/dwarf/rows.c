@@ -35,6 +35,7 @@ struct compiler {
 	RT_VEC(struct function) functions;
 	RT_VEC(struct rt_unwind_row) rows;
 	uint64_t base, limit; /* code lies in [base, limit) */
+	uint64_t entry;
 	bool full, nomem;
 };
 
@@ -270,6 +271,22 @@ static bool take(void *arg, uint64_t start, uint64_t end, const struct rt_frame_
 	return add(t->k, start > t->from ? start : t->from, rt_frame_rule(state, t->signal));
 }
 
+/* Code in [start, end), of which no frame tells. */
+static void add_gap(struct compiler *k, uint64_t start, uint64_t end)
+{
+	uint64_t behind = k->entry + RT_UNWIND_ENTRY_BYTES;
+
+	if (!k->entry || k->entry < start || k->entry >= end) {
+		(void)add(k, start, RT_UNWIND_NONE);
+		return;
+	}
+	if (k->entry > start)
+		(void)add(k, start, RT_UNWIND_NONE);
+	(void)add(k, k->entry, RT_UNWIND_ROOT);
+	if (behind < end)
+		(void)add(k, behind, RT_UNWIND_NONE);
+}
+
 /* Code that two claim belongs to the one that starts first. */
 static void compile(struct compiler *k)
 {
@@ -292,7 +309,7 @@ static void compile(struct compiler *k)
 		if (f->end <= end)
 			continue;
 		if (f->start > end)
-			(void)add(k, end, RT_UNWIND_NONE);
+			add_gap(k, end, f->start);
 		if (!rt_frame_program(&run, program, &state) && !k->full && !k->nomem) {
 			/* as if nothing had been told */
 			if (rows < k->rows.len)
@@ -301,9 +318,12 @@ static void compile(struct compiler *k)
 		}
 		end = f->end;
 	}
-	if (!k->full)
-		(void)add(k, end, RT_UNWIND_NONE);
-	else if (k->rows.len) /* what the last one would tell about all code behind it */
+	if (!k->full) {
+		if (end < k->limit)
+			add_gap(k, end, k->limit);
+		(void)add(k, k->limit, RT_UNWIND_NONE);
+	}
+	if (k->full && k->rows.len) /* what the last one would tell about all code behind it */
 		(void)add(k, k->base + k->rows.data[k->rows.len - 1].pc, RT_UNWIND_NONE);
 }
 
@@ -324,6 +344,9 @@ struct rt_error *rt_unwind_rows_compile(const struct rt_unwind_sections *section
 			     { .bytes = sections->debug_frame } },
 		.base = sections->start.v,
 		.limit = sections->end.v,
+		.entry = sections->entry.v >= sections->start.v && sections->entry.v < sections->end.v
+				 ? sections->entry.v
+				 : 0,
 	};
 
 	if (!rows)
@@ -375,6 +398,7 @@ struct rt_error *rt_unwind_rows_create(const struct rt_image *image, struct rt_u
 	if (image->machine == RT_MACHINE_X86_64 && image->is_64 && !image->big_endian && find_code(image, &s)) {
 		if (!rt_image_section(image, ".eh_frame", &s.eh_frame, &s.eh_frame_at))
 			s.eh_frame = rt_bytes_make(NULL, 0);
+		s.entry = image->entry;
 		/* a compressed one is damaged to us, and so has nothing */
 		if (!rt_image_section(image, ".debug_frame", &s.debug_frame, NULL) &&
 		    !(image->debug && rt_image_section(image->debug, ".debug_frame", &s.debug_frame, NULL)))

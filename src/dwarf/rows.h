@@ -12,6 +12,7 @@
 #include "wire/unwind.h"
 
 #define RT_UNWIND_ROWS_MAX (4u << 20) /* of one image: 32 MiB */
+#define RT_UNWIND_ENTRY_BYTES 128     /* code at the entry point that is its own where nothing tells otherwise */
 
 struct rt_unwind_rows {
 	struct rt_elfaddr base;    /* rows count from here: where the first executable segment starts */
@@ -27,6 +28,8 @@ struct rt_unwind_sections {
 		end; /* code lies in [start, end): less than 4 GiB; what is told about other code is not taken */
 	struct rt_bytes eh_frame, debug_frame; /* empty: there is none */
 	struct rt_elfaddr eh_frame_at;         /* its address */
+	struct rt_elfaddr entry; /* where the kernel starts the image: nobody calls it; code there that no frame tells
+				    of (the dynamic linker's) is outermost. 0: nowhere */
 };
 /* RT_E_NOMEM. *ret holds nothing of the sections. */
 RT_CHECK struct rt_error *rt_unwind_rows_compile(const struct rt_unwind_sections *sections,

@@ -125,7 +125,7 @@ def gdbs(command, module, address, moves, hits, every, env=None):
     script, out = str(live.temp_path('walk.py')), str(live.temp_path('walk.json'))
     with open(script, 'w', encoding='ascii') as f:
         f.write(GDB)
-    want = {'module': module, 'address': address, 'moves': moves, 'hits': hits, 'every': every, 'out': out}
+    want = {'module': os.path.realpath(module), 'address': address, 'moves': moves, 'hits': hits, 'every': every, 'out': out}
     done = subprocess.run(['gdb', '-nx', '-batch', '-ex', f'source {script}', '--args', *command], capture_output=True,
                           text=True, check=False, stdin=subprocess.DEVNULL, timeout=900,
                           env={**(env or os.environ), 'RT_WANT': json.dumps(want)})
@@ -146,6 +146,8 @@ def compare(command, function, module, hits=2000, every=7, env=None):
     result = {'events': len(events), 'compared': 0, 'equal': 0, 'rooted': 0, 'marked': 0, 'wrong': 0, 'by_rows': 0, 'ends': {},
               'different': []}
     for at, walked in theirs['stacks'].items():
+        # behind code without unwind information gdb guesses, and comes to what is no code
+        walked = walked[:next((i for i, f in enumerate(walked) if '+' not in f), len(walked))]
         if int(at) >= len(events):
             break
         frames, end, rows = events[int(at)]

@@ -57,7 +57,8 @@ static bool walk(uint32_t rule, uint64_t pc, uint64_t sp, uint64_t bp, struct ca
 }
 
 struct tally {
-	size_t places, followed, roots, none, other, lost, signals, plt, loads;
+	uint64_t entry;
+	size_t entries, places, followed, roots, none, other, lost, signals, plt, loads;
 };
 
 static void check_place(struct rt_dwarf *dwarf, const struct rt_unwind_rows *rows, uint64_t pc, struct tally *t)
@@ -84,6 +85,11 @@ static void check_place(struct rt_dwarf *dwarf, const struct rt_unwind_rows *row
 	if (!walk(rule, pc, sp, bp, &caller)) {
 		bool root = rt_unwind_kind(rule) == RT_UNWIND_ROOT;
 
+		/* of the entry libdw may know nothing */
+		if (root && step == RT_DWARF_NO_ROW && pc - t->entry < RT_UNWIND_ENTRY_BYTES) {
+			t->entries++;
+			return;
+		}
 		if (step != (root ? RT_DWARF_OUTERMOST : RT_DWARF_NO_ROW))
 			fail_msg("%lx: rule %x, libdw says %d", (long)pc, rule, step);
 		t->roots += root;
@@ -126,6 +132,7 @@ static struct tally check_image(const char *path, uint64_t *ret_base)
 	assert_ok(rt_dwarf_create(image, &dwarf));
 	assert_ok(rt_unwind_rows_create(image, &rows));
 	assert_false(rows->limited);
+	t.entry = image->entry.v;
 	check_order(rows);
 	for (size_t i = 0; i < rows->count; i++) {
 		uint64_t pc = rows->base.v + rows->row[i].pc, span = rows->row[rows->count - 1].pc;
@@ -284,6 +291,21 @@ TEST(written_by_hand)
 	for (unsigned i = 0; i < 6; i++)
 		assert_int_equal(rule_at(rows, "refused", i),
 				 i == 3 ? RT_UNWIND_RULE(RT_UNWIND_SP, RT_UNWIND_BP_SAME, 0, 1) : RT_UNWIND_OTHER);
+}
+
+TEST(code_at_the_entry)
+{
+	_cleanup_free_ char *path = built_path("prog");
+	struct tally t;
+
+	free(built_write("prog.s", ".text\n.globl _start\nbefore: .skip 64, 0x90\n_start: .skip 200, 0x90\n"
+				   "f: .cfi_startproc\n ret\n .cfi_endproc\n"));
+	assert_true(built_run("gcc -nostdlib -static prog.s -o prog"));
+	t = check_image(path, NULL);
+	assert_true(t.entries && t.none);
+	/* the dynamic linker's has none either */
+	t = check_image("/lib64/ld-linux-x86-64.so.2", NULL);
+	assert_true(t.entries);
 }
 
 TEST(debug_frame)
