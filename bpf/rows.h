@@ -271,8 +271,10 @@ __noinline int step_odd(struct scratch *s, struct walk *w, uint64_t sp0, uint64_
 		return 0;
 	}
 	w->steps = NO_MEMO; /* what it reads is not written down */
-	if (cfa - w->last - 8 > SPAN || (cfa & 7 && !signal) || (w->skip && cfa != sp0))
+	if (cfa - w->last - 8 > SPAN || (cfa & 7 && !signal) || (w->skip && cfa != sp0)) {
+		w->pc += signal && w->back;
 		return walk_end(s, w, signal ? RT_STACK_OTHER : RT_STACK_UNCHECKED);
+	}
 	if (!find_caller(s, w, cfa, &bp, &ra))
 		return 0;
 	if (rt_returns && !signal && !(ra & (PAGE - 1))) {
