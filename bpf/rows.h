@@ -15,8 +15,9 @@
  */
 #pragma once
 
-#define ROW_REFILLS 15                          /* further copies of a stack */
-#define MOVES (2 * rt_frames + ROW_REFILLS + 4) /* from one part to another in a walk */
+#define ROW_REFILLS 15                                               /* further copies of a stack */
+#define STRIDE 4                                                     /* frames */
+#define MOVES (2 * rt_frames + rt_frames / STRIDE + ROW_REFILLS + 5) /* from one part to another in a walk */
 #define NO_MEMO (1u << 30)
 #define LOST_BP 1 /* no CFA comes of it: not a multiple of eight */
 
@@ -31,6 +32,8 @@ __noinline uint32_t find_rule(uint64_t code, uint64_t pc)
 	struct rt_unwind_row *r;
 	uint32_t offset;
 
+	if (!rt_by_rows)
+		return RT_UNWIND_NONE;
 	/* the last mapping that starts at or before pc */
 	for (i = 0; i < RT_CODE_COUNT_BITS; i++) {
 		if (left <= 1)
@@ -103,10 +106,10 @@ static __always_inline bool frequent_cfa(uint32_t rule, uint64_t sp, uint64_t bp
 __noinline int walk_known(struct scratch *s, struct walk *w, uint64_t sp0)
 {
 	uint64_t hash, pc, bp, sp, base, room, cfa, off, ra, at, need = 0, *frame;
-	uint32_t nr, frames = rt_frames, skip, rule = 0, kind, why = WALK_FULL, generation;
+	uint32_t n, nr, frames = rt_frames, skip, rule = 0, kind, why = WALK_FULL, generation;
 	struct known_rule *k;
 
-	if (!s || !w)
+	if (!rt_by_rows || !s || !w)
 		return 0;
 	hash = w->hash;
 	pc = w->pc;
@@ -117,7 +120,8 @@ __noinline int walk_known(struct scratch *s, struct walk *w, uint64_t sp0)
 	generation = RT_CODE_GENERATION(w->code);
 	base = s->base;
 	room = (uint64_t)s->copied - 8;
-	while (nr < frames) {
+	/* a few at a time: the verifier of Linux 6.1 keeps each way through them in mind */
+	for (n = 0; n < STRIDE && nr < frames; n++) {
 		at = pc - w->back;
 		k = known_rule(s, at);
 		rule = k->rule;
@@ -268,7 +272,7 @@ __noinline int step_odd(struct scratch *s, struct walk *w, uint64_t sp0, uint64_
 	uint32_t end, flags = 0;
 	bool signal;
 
-	if (!s || !w)
+	if (!rt_by_rows || !s || !w)
 		return 0;
 	signal = rt_unwind_kind(w->rule) == RT_UNWIND_SIGNAL;
 	if (rt_unwind_kind(w->rule) == RT_UNWIND_ROOT)
@@ -343,7 +347,7 @@ __noinline int walk_rows(struct scratch *s, struct walk *w, uint64_t sp0, uint64
 	uint64_t at;
 	uint32_t i;
 
-	if (!s || !w)
+	if (!rt_by_rows || !s || !w)
 		return 0;
 	for (i = 0; i < MOVES; i++) {
 		walk_known(s, w, sp0);
@@ -375,7 +379,7 @@ __noinline int same_walk(struct scratch *s, uint32_t number, uint64_t sp, uint64
 	struct memo_step *step;
 	struct memo *m;
 
-	if (!s)
+	if (!rt_by_rows || !s)
 		return 0;
 	m = &s->memo[number & (MEMOS - 1)];
 	nr = m->nr;
