@@ -15,8 +15,9 @@
  */
 #pragma once
 
-#define ROW_REFILLS 15                          /* further copies of a stack */
-#define MOVES (2 * rt_frames + ROW_REFILLS + 4) /* from one part to another in a walk */
+#define ROW_REFILLS 15                                               /* further copies of a stack */
+#define STRIDE 4                                                     /* frames */
+#define MOVES (2 * rt_frames + rt_frames / STRIDE + ROW_REFILLS + 5) /* from one part to another in a walk */
 #define NO_MEMO (1u << 30)
 #define LOST_BP 1 /* no CFA comes of it: not a multiple of eight */
 
@@ -31,6 +32,8 @@ __noinline uint32_t find_rule(uint64_t code, uint64_t pc)
 	struct rt_unwind_row *r;
 	uint32_t offset;
 
+	if (!rt_by_rows)
+		return RT_UNWIND_NONE;
 	/* the last mapping that starts at or before pc */
 	for (i = 0; i < RT_CODE_COUNT_BITS; i++) {
 		if (left <= 1)
@@ -72,6 +75,30 @@ static __always_inline struct known_rule *known_rule(struct scratch *s, uint64_t
 	return &s->rule[(at ^ at >> 12) & (RULES - 1)];
 }
 
+/* What a step of the walk has read: a return address at a place, by an rbp if it hangs on that. */
+static __always_inline void note_step(struct scratch *s, struct walk *w, uint32_t rule, uint64_t ra, uint32_t at,
+				      uint32_t bp)
+{
+	struct memo_step *step = &s->memo[w->memo & (MEMOS - 1)].step[w->steps++ & (MEMO_STEPS - 1)];
+
+	step->ra = ra;
+	step->at = at;
+	step->bp_at = rt_unwind_kind(rule) == RT_UNWIND_BP ? w->bp_at : MEMO_NONE;
+	step->bp = bp;
+}
+
+/* CFA by a rule of the frequent kinds; false: it is of another. */
+static __always_inline bool frequent_cfa(uint32_t rule, uint64_t sp, uint64_t bp, uint64_t *ret)
+{
+	if (rt_unwind_kind(rule) == RT_UNWIND_SP)
+		*ret = sp + ((uint64_t)rt_unwind_sp_offset(rule) << 3);
+	else if (rt_unwind_kind(rule) == RT_UNWIND_BP)
+		*ret = bp + (int64_t)rt_unwind_bp_offset(rule) * 8;
+	else
+		return false;
+	return true;
+}
+
 /*
  * On through frames whose rules are known and of the frequent kinds. The frame that it stops at is w->pc, w->last (its
  * sp) and w->bp; w->why says what that one needs.
@@ -79,11 +106,10 @@ static __always_inline struct known_rule *known_rule(struct scratch *s, uint64_t
 __noinline int walk_known(struct scratch *s, struct walk *w, uint64_t sp0)
 {
 	uint64_t hash, pc, bp, sp, base, room, cfa, off, ra, at, need = 0, *frame;
-	struct memo_step *step;
-	uint32_t nr, frames = rt_frames, skip, rule = 0, kind, why = WALK_FULL, generation;
+	uint32_t n, nr, frames = rt_frames, skip, rule = 0, kind, why = WALK_FULL, generation;
 	struct known_rule *k;
 
-	if (!s || !w)
+	if (!rt_by_rows || !s || !w)
 		return 0;
 	hash = w->hash;
 	pc = w->pc;
@@ -94,7 +120,8 @@ __noinline int walk_known(struct scratch *s, struct walk *w, uint64_t sp0)
 	generation = RT_CODE_GENERATION(w->code);
 	base = s->base;
 	room = (uint64_t)s->copied - 8;
-	while (nr < frames) {
+	/* a few at a time: the verifier of Linux 6.1 keeps each way through them in mind */
+	for (n = 0; n < STRIDE && nr < frames; n++) {
 		at = pc - w->back;
 		k = known_rule(s, at);
 		rule = k->rule;
@@ -102,14 +129,7 @@ __noinline int walk_known(struct scratch *s, struct walk *w, uint64_t sp0)
 		if (k->pc != at || k->generation != generation)
 			break;
 		why = WALK_ODD;
-		kind = rt_unwind_kind(rule);
-		if (kind == RT_UNWIND_SP)
-			cfa = sp + ((uint64_t)rt_unwind_sp_offset(rule) << 3);
-		else if (kind == RT_UNWIND_BP)
-			cfa = bp + (int64_t)rt_unwind_bp_offset(rule) * 8;
-		else
-			break;
-		if (cfa - sp - 8 > SPAN || cfa & 7 || (skip && cfa != sp0))
+		if (!frequent_cfa(rule, sp, bp, &cfa) || cfa - sp - 8 > SPAN || cfa & 7 || (skip && cfa != sp0))
 			break;
 		why = WALK_MEMORY;
 		need = cfa - 8;
@@ -134,11 +154,7 @@ __noinline int walk_known(struct scratch *s, struct walk *w, uint64_t sp0)
 		/* a return trampoline starts a page; hardly any real return address does */
 		if (not_code(ra) || !(ra & (PAGE - 1)))
 			break;
-		step = &s->memo[w->memo & (MEMOS - 1)].step[w->steps++ & (MEMO_STEPS - 1)];
-		step->ra = ra;
-		step->at = cfa - 8 - base;
-		step->bp_at = rt_unwind_kind(rule) == RT_UNWIND_BP ? w->bp_at : MEMO_NONE;
-		step->bp = bp - base;
+		note_step(s, w, rule, ra, cfa - 8 - base, bp - base);
 		if (kind == RT_UNWIND_BP_SAVED)
 			w->bp_at = need - base;
 		if (!skip) {
@@ -204,13 +220,9 @@ static __always_inline bool find_cfa(struct scratch *s, struct walk *w, uint64_t
 	uint32_t rule = w->rule;
 
 	*ret_end = RT_STACK_NO_RULE;
+	if (frequent_cfa(rule, w->last, w->bp, ret))
+		return true;
 	switch (rt_unwind_kind(rule)) {
-	case RT_UNWIND_SP:
-		*ret = w->last + ((uint64_t)rt_unwind_sp_offset(rule) << 3);
-		return true;
-	case RT_UNWIND_BP:
-		*ret = w->bp + (int64_t)rt_unwind_bp_offset(rule) * 8;
-		return true;
 	case RT_UNWIND_PLT:
 		*ret = w->last + 8 + (((w->pc - w->back) & 15) >= rt_unwind_sp_offset(rule) ? 8 : 0);
 		return true;
@@ -260,7 +272,7 @@ __noinline int step_odd(struct scratch *s, struct walk *w, uint64_t sp0, uint64_
 	uint32_t end, flags = 0;
 	bool signal;
 
-	if (!s || !w)
+	if (!rt_by_rows || !s || !w)
 		return 0;
 	signal = rt_unwind_kind(w->rule) == RT_UNWIND_SIGNAL;
 	if (rt_unwind_kind(w->rule) == RT_UNWIND_ROOT)
@@ -335,7 +347,7 @@ __noinline int walk_rows(struct scratch *s, struct walk *w, uint64_t sp0, uint64
 	uint64_t at;
 	uint32_t i;
 
-	if (!s || !w)
+	if (!rt_by_rows || !s || !w)
 		return 0;
 	for (i = 0; i < MOVES; i++) {
 		walk_known(s, w, sp0);
@@ -367,7 +379,7 @@ __noinline int same_walk(struct scratch *s, uint32_t number, uint64_t sp, uint64
 	struct memo_step *step;
 	struct memo *m;
 
-	if (!s)
+	if (!rt_by_rows || !s)
 		return 0;
 	m = &s->memo[number & (MEMOS - 1)];
 	nr = m->nr;

@@ -360,7 +360,7 @@ static __always_inline bool capture(struct hit *h, struct pt_regs *ctx)
 	}
 	fine = walk_init(h, ctx, s, &w);
 	w.code = *(volatile const uint64_t *)&h->process->code;
-	if (fine && w.code) {
+	if (rt_by_rows && fine && w.code) {
 		if (recall(h, ctx, s, &w)) {
 			scratch_put(s);
 			return true;

@@ -28,6 +28,7 @@
 /* Set before loading: the verifier sees them as constants. */
 const volatile uint32_t rt_stack_bytes = 4096;
 const volatile uint32_t rt_frames = 16;
+const volatile uint32_t rt_by_rows = 1; /* 0: a kernel whose verifier does not take rows.h */
 const volatile uint32_t rt_points = 1;
 const volatile uint32_t rt_slots = 1;      /* a power of two */
 const volatile uint32_t rt_slots_free = 0; /* never taken, see slot_take() */

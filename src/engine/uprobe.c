@@ -160,6 +160,8 @@ static struct rt_error *uprobe_code(struct rt_engine *engine, uint32_t pid, uint
 
 	if (u->stopped)
 		return rt_error_new(RT_E_INTERNAL, "engine uprobe: code after stop");
+	if (!u->by_rows)
+		return NULL;
 	RT_TRY(rt_uprobe_process(u, pid, wire_pid, &entry));
 	return rt_uprobe_code(u, entry, list, count);
 }

@@ -181,28 +181,47 @@ static struct rt_error *not_taken(int errnum)
 	return rt_error_fix(err, "--debug=engine shows what the kernel says");
 }
 
+/* Opens and loads; errno, negative. */
+static int load(struct rt_uprobe *u, bool by_rows)
+{
+	int r;
+
+	u->bpf = reftrace_bpf__open();
+	if (!u->bpf)
+		return -errno;
+	u->by_rows = by_rows;
+	u->bpf->rodata->rt_by_rows = by_rows;
+	set_sizes(u);
+	choose_programs(u);
+	r = reftrace_bpf__load(u->bpf);
+	if (r) {
+		reftrace_bpf__destroy(u->bpf);
+		u->bpf = NULL;
+	}
+	return r;
+}
+
 struct rt_error *rt_uprobe_load(struct rt_uprobe *u)
 {
 	libbpf_print_fn_t old = libbpf_set_print(libbpf_says);
 	struct rt_error *err = NULL;
 	int cpus = libbpf_num_possible_cpus(), r;
+	bool denied;
 
 	u->cpus = cpus > 0 ? cpus : 1;
 	u->points = point_limit(u->cpus);
-	u->bpf = reftrace_bpf__open();
-	if (u->bpf) {
-		set_sizes(u);
-		choose_programs(u);
-		r = reftrace_bpf__load(u->bpf);
-		if (r == -EPERM || r == -EACCES)
-			err = rt_uprobe_denied(u->path, -r, "cannot load BPF programs");
-		else if (r)
-			err = not_taken(-r);
-		else
-			err = map_tables(u);
-	} else {
-		err = rt_error_errno(RT_E_KERNEL, errno, "cannot open the BPF programs");
+	r = load(u, true);
+	denied = r == -EPERM || r == -EACCES;
+	if (r && !denied) {
+		rt_log_debug("engine", "not with unwind rows: %s", strerror(-r));
+		r = load(u, false);
 	}
+	if (r && denied)
+		err = rt_uprobe_denied(u->path, -r, "cannot load BPF programs");
+	else if (r)
+		err = not_taken(-r);
+	else
+		err = map_tables(u);
 	libbpf_set_print(old);
 	return err;
 }

@@ -98,6 +98,7 @@ struct rt_uprobe {
 	struct rt_engine_options options;
 	enum rt_attach_path path;
 	bool session; /* uprobe sessions work */
+	bool by_rows; /* the kernel takes the walk by unwind rows; else frame pointers have to do */
 	bool stopped;
 	struct reftrace_bpf *bpf;
 	uint32_t cpus, points; /* sizes of the tables */

@@ -79,14 +79,14 @@ while gdb.selected_inferior().pid and len(out['stacks']) < want['hits']:
     if not gdb.selected_inferior().pid:
         break
     if int(gdb.parse_and_eval('$pc')) == at and int(gdb.parse_and_eval('$rdi')):
-        out['stacks'].append([place(pc, pid) for pc in walk()])
+        out['stacks'].append((gdb.selected_thread().num, [place(pc, pid) for pc in walk()]))
 json.dump(out, open(want['out'], 'w'))
 gdb.execute('kill', to_string=True) if gdb.selected_inferior().pid else None
 '''
 
 
 def ours(command, function, env=None):
-    """-> ELF address of the armed instruction, [(frames, end, by rows)] of the events"""
+    """-> ELF address of the armed instruction, [(thread, (frames, end, by rows))] of the events"""
     path = live.temp_path('rows')
     done = subprocess.run(['setarch', '-R', live.REFTRACE, 'run', '--no-follow', '-w', path,
                            '-o', os.devnull, '-P', f'type=thing use={function}:1', '--', *map(str, command)], capture_output=True,
@@ -102,7 +102,7 @@ def ours(command, function, env=None):
         return hex(pc)
     for r in records:
         kind, = struct.unpack_from('<B', r, 2)
-        pid, = struct.unpack_from('<I', r, 16)
+        pid, tid = struct.unpack_from('<II', r, 16)
         if kind == 5:
             modules[struct.unpack_from('<I', r, 24)[0]] = r[MODULE_PATH:].split(b'\0')[0].decode()
         elif kind == 6:
@@ -115,13 +115,13 @@ def ours(command, function, env=None):
             stacks[pid, number] = [place(f[0]) for f in frames], end, bool(nr and frames[0][2] & ROWS)
         elif kind == 1:
             stack, = struct.unpack_from('<I', r, 56)
-            events.append(stacks[pid, stack])
+            events.append((tid, stacks[pid, stack]))
     assert len(points) == 1, (points, done.stderr)
     return points[0][4], events
 
 
 def gdbs(command, module, address, hits, env):
-    """-> frames at each hit, up to the first that lies in no file: behind code that nothing tells of gdb guesses"""
+    """-> (thread, frames) at each hit, up to the first that lies in no file: behind code that nothing tells of gdb guesses"""
     script, out = str(live.temp_path('walk.py')), str(live.temp_path('walk.json'))
     with open(script, 'w', encoding='ascii') as f:
         f.write(GDB)
@@ -134,7 +134,15 @@ def gdbs(command, module, address, hits, env):
     assert os.path.exists(out), done.stdout[-2000:] + done.stderr[-2000:]
     with open(out, encoding='ascii') as f:
         stacks = json.load(f)['stacks']
-    return [tuple(itertools.takewhile(lambda frame: '+' in frame, s)) for s in stacks]
+    return [(thread, tuple(itertools.takewhile(lambda frame: '+' in frame, s))) for thread, s in stacks]
+
+
+def by_thread(hits):
+    """Hits of threads come in any order; threads are numbered as they were made."""
+    threads = {}
+    for thread, what in hits:
+        threads.setdefault(thread, []).append(what)
+    return [threads[t] for t in sorted(threads)]
 
 
 Result = collections.namedtuple('Result', 'events gdb ends by_rows different')
@@ -143,24 +151,19 @@ Result = collections.namedtuple('Result', 'events gdb ends by_rows different')
 def compare(command, function, module, hits=2000):
     """
     The first hits of a function in a module, as both see them. Ends: how many of our stacks end why; different: those of
-    our stacks that gdb saw at no hit, down to the outermost frame or to where ours say that they end early.
+    our stacks that are not what gdb saw at that hit, down to the outermost frame or to where ours say that they end.
     """
     env = {**os.environ, '_': 'x'}
     for name in ('LINES', 'COLUMNS'):
         env.pop(name, None)
     address, events = ours(command, function, env)
     theirs = gdbs(command, module, address, hits, env)
-    whole = set(theirs)
-    parts = {}
-    for walked in whole:
-        for n in range(1, len(walked) + 1):
-            parts.setdefault(n, set()).add(walked[:n])
-    different = []
-    for at, (frames, end, _) in enumerate(events[:hits]):
-        frames = tuple(frames)
-        if '+' not in frames[-1] and end == NO_ROW:
-            frames = frames[:-1]  # code in no file
-        if frames not in (whole if end == ROOT else parts.get(len(frames), ())):
-            different.append((at, end, frames, theirs[at] if at < len(theirs) else None))
-    seen = events[:hits]
-    return Result(len(events), len(theirs), collections.Counter(e[1] for e in seen), sum(e[2] for e in seen), different)
+    different, seen = [], []
+    for our, their in zip(by_thread(events), by_thread(theirs)):
+        for at, ((frames, end, rows), walked) in enumerate(zip(our, their)):
+            frames = tuple(frames)
+            told = frames[:-1] if '+' not in frames[-1] and end == NO_ROW else frames  # code in no file
+            if told != (walked if end == ROOT else walked[:len(told)]):
+                different.append((at, end, frames, walked))
+            seen.append((end, rows))
+    return Result(len(events), len(theirs), collections.Counter(e[0] for e in seen), sum(e[1] for e in seen), different)
