@@ -172,6 +172,13 @@ void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, u
 	trim_graves(lt);
 }
 
+void lt_life_put_down(struct rt_lifetime *lt, struct lt_inc *inc, uint64_t time_ns)
+{
+	lt_inc_type(lt, inc)->put_deaths++;
+	lt_counter_end(lt, inc);
+	lt_life_end(lt, inc, LT_DEAD, time_ns);
+}
+
 /* the balance had said that it is dead, and it is not */
 static void resurrect(struct rt_lifetime *lt, struct lt_inc *inc)
 {
@@ -268,9 +275,7 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 	if (!lt_life_ends(inc, inc->balance, seen->ev.delta))
 		return;
 	inc->soft = !audited;
-	lt_inc_type(lt, inc)->put_deaths++;
-	lt_counter_end(lt, inc);
-	lt_life_end(lt, inc, LT_DEAD, seen->ev.time_ns);
+	lt_life_put_down(lt, inc, seen->ev.time_ns);
 }
 
 static void life_free(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)

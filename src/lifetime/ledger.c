@@ -120,7 +120,7 @@ static void remember(struct lt_inc *inc)
 	}
 }
 
-static bool make_room(struct rt_lifetime *lt, struct lt_inc *inc)
+bool lt_ledger_room(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	uint32_t cap = inc->cap ? inc->cap * 2u : BLOCK_LEAST;
 	struct lt_event *bigger;
@@ -152,7 +152,7 @@ struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const
 
 	if (inc->watched)
 		lt_watch_event(lt, inc, ev);
-	if (!make_room(lt, inc))
+	if (!lt_ledger_room(lt, inc))
 		return NULL;
 	lt_observe_step(lt, inc, ev);
 	place = lt_ledger_next(inc, ev->tid, ev->op);
@@ -162,7 +162,7 @@ struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const
 
 bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)
 {
-	if (!make_room(lt, inc))
+	if (!lt_ledger_room(lt, inc))
 		return false;
 	memmove(inc->ledger + 1, inc->ledger, inc->nr * sizeof(*inc->ledger));
 	inc->ledger[0] = *ev;

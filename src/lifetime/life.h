@@ -16,6 +16,8 @@ struct lt_seen {
 void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen);
 struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen, bool has_new);
 void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, uint64_t time_ns);
+/* the last reference of inc was put at this time */
+void lt_life_put_down(struct rt_lifetime *lt, struct lt_inc *inc, uint64_t time_ns);
 void lt_life_incomplete(struct rt_lifetime *lt, struct lt_inc *inc);
 /* audit.c: what the counter says now, against what we counted; true: the balance is right now */
 bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
@@ -32,16 +34,16 @@ void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc);
 
 /*
  * Who is first in a race nobody can predict: no branches on that. The counter agreed with the operations, or did not;
- * FITS: steps by which a life is judged.
+ * FITS: steps by which a life is judged. Where nothing moved since it was read, it says nothing.
  */
 static inline void lt_counter_count(struct lt_counting *c, struct lt_inc *inc, uint32_t tid, uint64_t time_ns,
 				    bool agrees)
 {
 	enum { FITS = 8 };
 	bool race = (inc->last_tid != tid) & ((int64_t)(time_ns - inc->last_ns) <= LT_RACE_NS);
-	bool unjudged = !race & (inc->fits > -FITS) & (inc->fits < FITS);
+	bool unjudged = !race & (inc->moved != 0) & (inc->fits > -FITS) & (inc->fits < FITS);
 
-	c->agree += agrees;
+	c->agree += agrees & (inc->moved != 0);
 	c->differ += !agrees & !race;
 	c->raced += !agrees & race;
 	inc->fits = (int16_t)(inc->fits + unjudged * (agrees ? 1 : -1));

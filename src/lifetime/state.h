@@ -547,6 +547,8 @@ struct lt_inc *lt_row_older(const struct lt_row *row, uint32_t *pos);
 /* ledger.c */
 /* makes room for a life of as many events, most likely */
 void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t events);
+/* one more event finds a place; false: out of memory */
+bool lt_ledger_room(struct rt_lifetime *lt, struct lt_inc *inc);
 struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc);
