@@ -6,77 +6,94 @@
  */
 #include "lifetime/life.h"
 
-static struct lt_stat *stat_of(struct lt_type *type, uint32_t site)
+/* what is known of a site by now, made when new; index + 1 in type.stats, 0: out of memory */
+static __attribute__((noinline)) uint32_t find_stat(struct lt_type *type, uint32_t site)
 {
-	struct lt_stat_known *known = &type->stats_known[site % LT_STATS_KNOWN];
 	bool made;
-	uint64_t *index;
+	uint64_t *index = rt_map_put(&type->stat_of, rt_key_make(site, 0), &made);
 	struct lt_stat *s;
 
-	if (known->site == site && known->stat)
-		return &type->stats.data[known->stat - 1];
-	index = rt_map_put(&type->stat_of, rt_key_make(site, 0), &made);
 	if (!index)
-		return NULL;
-	if (!made) {
-		*known = (struct lt_stat_known){ site, (uint32_t)*index + 1 };
-		return &type->stats.data[*index];
+		return 0;
+	if (made) {
+		s = rt_vec_add(&type->stats);
+		if (!s) {
+			rt_map_remove(&type->stat_of, rt_key_make(site, 0), NULL);
+			return 0;
+		}
+		*index = type->stats.len - 1;
+		s->site = site;
 	}
-	s = rt_vec_add(&type->stats);
-	if (!s) {
-		rt_map_remove(&type->stat_of, rt_key_make(site, 0), NULL);
-		return NULL;
+	type->stats_known[site % LT_STATS_KNOWN] = (struct lt_stat_known){ site, (uint32_t)*index + 1 };
+	return (uint32_t)*index + 1;
+}
+
+static inline uint32_t stat_of(struct lt_type *type, uint32_t site)
+{
+	const struct lt_stat_known *known = &type->stats_known[site % LT_STATS_KNOWN];
+
+	return known->site == site && known->stat ? known->stat : find_stat(type, site);
+}
+
+/* where references of s are counted that this site closes; false: out of memory */
+static __attribute__((noinline)) bool find_pair(struct lt_type *type, struct lt_stat *s, uint32_t mate)
+{
+	bool made;
+	uint64_t *index = rt_map_put(&type->exact, rt_key_make(s->site, mate), &made);
+
+	if (!index)
+		return false;
+	if (made) {
+		*index = type->pairs.len;
+		if (!rt_vec_push(&type->pairs, 0)) {
+			rt_map_remove(&type->exact, rt_key_make(s->site, mate), NULL);
+			return false;
+		}
 	}
-	*index = type->stats.len - 1;
-	s->site = site;
-	return s;
+	s->mate = mate;
+	s->pair = (uint32_t)*index + 1;
+	return true;
 }
 
 /* the reference that u took was closed: mostly at the site that closed the last one of its site, too */
-static void count_pair(struct lt_type *type, const struct lt_units *units, const struct lt_unit *u)
+static inline void count_pair(struct lt_type *type, struct lt_stat *s, uint32_t mate)
 {
-	struct lt_stat *s = u->mate >= 0 && u->ev != LT_NO_EVENT ? stat_of(type, u->site) : NULL;
-	uint32_t mate;
-	uint64_t *index;
-	bool made;
-
-	if (!s)
-		return;
-	mate = units->u[u->mate].site;
-	if (!s->pair || s->mate != mate) {
-		index = rt_map_put(&type->exact, rt_key_make(s->site, mate), &made);
-		if (!index)
-			return;
-		if (made) {
-			*index = type->pairs.len;
-			if (!rt_vec_push(&type->pairs, 0)) {
-				rt_map_remove(&type->exact, rt_key_make(s->site, mate), NULL);
-				return;
-			}
-		}
-		s->mate = mate;
-		s->pair = (uint32_t)*index + 1;
-	}
-	type->pairs.data[s->pair - 1]++;
+	if ((s->pair && s->mate == mate) || find_pair(type, s, mate))
+		type->pairs.data[s->pair - 1]++;
 }
 
-static void count_unit(struct lt_type *type, const struct lt_inc *inc, const struct lt_units *units, unsigned i)
+/* all that the site of u did in this life; index + 1 of what is known of it, 0: nothing is counted */
+static inline uint32_t count_unit(struct lt_type *type, const struct lt_inc *inc, const struct lt_unit *u)
 {
-	const struct lt_unit *u = &units->u[i];
-	struct lt_stat *s = stat_of(type, u->site);
+	uint32_t stat = stat_of(type, u->site);
+	struct lt_stat *s;
 	uint64_t time;
 
-	if (!s || u->ev == LT_NO_EVENT)
-		return;
-	if (s->last_inc != inc->serial) {
-		s->last_inc = inc->serial;
-		s->objects++;
-	}
-	/* one or the other nobody can predict */
+	if (!stat || u->ev == LT_NO_EVENT)
+		return 0;
+	s = &type->stats.data[stat - 1];
+	/* once in a life, one or the other: nobody can predict that */
+	s->objects += s->last_inc != inc->serial;
+	s->last_inc = inc->serial;
 	s->closed += !u->opens;
 	s->opened += u->opens;
 	time = inc->ledger[u->ev].time_ns & (0ull - u->opens);
 	s->newest_ns = time > s->newest_ns ? time : s->newest_ns;
+	return stat;
+}
+
+static void count_units(struct lt_type *type, const struct lt_inc *inc, const struct lt_units *units)
+{
+	uint32_t stats[LT_UNITS_MAX];
+
+	for (unsigned i = 0; i < units->nr; i++)
+		stats[i] = count_unit(type, inc, &units->u[i]);
+	for (unsigned i = 0; i < units->openers; i++) {
+		const struct lt_unit *u = &units->u[units->opener[i]];
+
+		if (u->mate >= 0 && stats[units->opener[i]])
+			count_pair(type, &type->stats.data[stats[units->opener[i]] - 1], units->u[u->mate].site);
+	}
 }
 
 static void intern(struct lt_type *type, const struct lt_mark *marks, unsigned n)
@@ -116,10 +133,7 @@ void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc)
 	inc->shaped = true;
 	lt_pair(lt, inc, &units);
 	type->healthy++;
-	for (unsigned i = 0; i < units.nr; i++)
-		count_unit(type, inc, &units, i);
-	for (unsigned i = 0; i < units.openers; i++)
-		count_pair(type, &units, &units.u[units.opener[i]]);
+	count_units(type, inc, &units);
 	n = lt_marks(lt, inc, &units, marks, NULL);
 	if (n && n <= LT_UNITS)
 		intern(type, marks, n);
