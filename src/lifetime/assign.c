@@ -26,28 +26,21 @@ void lt_assign(unsigned n, const double *cost, int *ret_column)
 			double delta = INFINITY;
 
 			used[j0] = true;
+			/* what is used and what is less nobody can predict: no branches on that */
 			for (unsigned j = 1; j <= n; j++) {
-				double c;
+				double c = cost[(i0 - 1) * n + j - 1] - u[i0] - v[j];
+				bool less = !used[j] & (c < min[j]), least;
 
-				if (used[j])
-					continue;
-				c = cost[(i0 - 1) * n + j - 1] - u[i0] - v[j];
-				if (c < min[j]) {
-					min[j] = c;
-					way[j] = (int)j0;
-				}
-				if (min[j] < delta) {
-					delta = min[j];
-					j1 = j;
-				}
+				min[j] = less ? c : min[j];
+				way[j] = less ? (int)j0 : way[j];
+				least = !used[j] & (min[j] < delta);
+				delta = least ? min[j] : delta;
+				j1 = least ? j : j1;
 			}
 			for (unsigned j = 0; j <= n; j++) {
-				if (used[j]) {
-					u[row_of[j]] += delta;
-					v[j] -= delta;
-				} else {
-					min[j] -= delta;
-				}
+				u[row_of[j]] += used[j] ? delta : 0;
+				v[j] -= used[j] ? delta : 0;
+				min[j] -= used[j] ? 0 : delta;
 			}
 			j0 = j1;
 		} while (row_of[j0]);

@@ -58,6 +58,7 @@ static void bump(struct lt_model *m, uint64_t g, uint32_t p, double n)
 
 void lt_model_learn(struct lt_model *m, uint32_t g, uint32_t p, double n)
 {
+	m->learnt++;
 	bump(m, g, p, n);
 	bump(m, g, ANY, n);
 	bump(m, ANY, p, n);
@@ -140,34 +141,49 @@ static double prior(const struct rt_lifetime *lt, uint32_t g, uint32_t p)
 	return best;
 }
 
-static double known_prior(const struct lt_model *m, uint32_t g, uint32_t p)
+/* what it costs that p closes g, wherever the two are; runs: it is known which run of a function did either */
+static double share_cost(const struct lt_model *m, uint32_t g, uint32_t p, double says, bool runs)
 {
-	bool made;
-	uint64_t *bits = rt_map_put(m->priors, rt_key_make(g, p), &made);
-	double ret;
+	double n = value(m, g, p);
 
-	if (!bits)
-		return prior(m->lt, g, p);
-	if (made) {
-		ret = prior(m->lt, g, p);
-		memcpy(bits, &ret, sizeof(ret));
+	/* that the function which took the reference closes it holds for one run of it, and these are two */
+	if (says >= 1 && runs) {
+		n -= value(m, g | CERTAIN, p);
+		says = OTHER_RUN;
 	}
-	memcpy(&ret, bits, sizeof(ret));
-	return ret;
+	return -log((n + SMOOTH * says) / (value(m, g, ANY) + SMOOTH));
+}
+
+static double known_cost(const struct lt_model *m, uint32_t g, uint32_t p, bool runs)
+{
+	struct lt_costs *costs = m->costs;
+	bool made;
+	uint64_t *at = rt_map_put(&costs->index, rt_key_make(g, p), &made);
+	struct lt_cost *c;
+
+	if (at && made) {
+		*at = costs->of.len;
+		if (!rt_vec_push(&costs->of, ((struct lt_cost){ .prior = prior(m->lt, g, p) }))) {
+			rt_map_remove(&costs->index, rt_key_make(g, p), NULL);
+			at = NULL;
+		}
+	}
+	if (!at)
+		return share_cost(m, g, p, prior(m->lt, g, p), runs);
+	c = &costs->of.data[*at];
+	if (c->learnt[runs] != m->learnt) {
+		c->share[runs] = share_cost(m, g, p, c->prior, runs);
+		c->learnt[runs] = m->learnt;
+	}
+	return c->share[runs];
 }
 
 static double pair_cost(const struct lt_model *m, const struct lt_mark *marks, unsigned o, unsigned c)
 {
-	uint32_t g = marks[o].site, p = marks[c].site;
-	double n = value(m, g, p), says = known_prior(m, g, p), share;
+	bool runs = marks[o].act && marks[c].act;
+	double cost = known_cost(m, marks[o].site, marks[c].site, runs) + m->costs->far[c - o];
 
-	/* that the function which took the reference closes it holds for one run of it, and these are two */
-	if (says >= 1 && marks[o].act && marks[c].act) {
-		n -= value(m, g | CERTAIN, p);
-		says = OTHER_RUN;
-	}
-	share = (n + SMOOTH * says) / (value(m, g, ANY) + SMOOTH);
-	return -log(share) + 0.1 * log1p(c - o) + (marks[o].thread != marks[c].thread ? 0.3 : 0);
+	return cost + (marks[o].thread != marks[c].thread ? 0.3 : 0);
 }
 
 /* more than one reference taken by one run of a function at one place */
@@ -262,7 +278,7 @@ static void model_exact(struct lt_model *m)
 
 static void model_round(struct lt_model *m)
 {
-	struct lt_model next = { .lt = m->lt, .type = m->type, .priors = m->priors };
+	struct lt_model next = { .lt = m->lt, .type = m->type, .learnt = m->learnt + 1, .costs = m->costs };
 
 	model_exact(&next);
 	for (size_t i = 0; i < m->type->shapes.len; i++) {
@@ -282,7 +298,7 @@ static void model_round(struct lt_model *m)
 				bump(&next, marks[o].site, CROSSED, (double)s->count);
 		}
 	}
-	m->priors = NULL; /* next has them */
+	m->costs = NULL; /* next has them */
 	lt_model_deinit(m);
 	*m = next;
 }
@@ -333,9 +349,11 @@ const struct lt_cell *lt_model_next(const struct lt_model *m, uint32_t g, uint32
 
 bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, const struct lt_type *type)
 {
-	*m = (struct lt_model){ .lt = lt, .type = type, .priors = calloc(1, sizeof(*m->priors)) };
-	if (!m->priors)
+	*m = (struct lt_model){ .lt = lt, .type = type, .learnt = 1, .costs = calloc(1, sizeof(*m->costs)) };
+	if (!m->costs)
 		return false;
+	for (unsigned i = 0; i < LT_UNITS; i++)
+		m->costs->far[i] = 0.1 * log1p(i);
 	model_exact(m);
 	for (unsigned round = 0; round < ROUNDS; round++)
 		model_round(m);
@@ -348,10 +366,12 @@ void lt_model_deinit(struct lt_model *m)
 	rt_vec_deinit(&m->n);
 	rt_vec_deinit(&m->cells);
 	rt_map_deinit(&m->first);
-	if (m->priors)
-		rt_map_deinit(m->priors);
-	free(m->priors);
-	m->priors = NULL;
+	if (m->costs) {
+		rt_map_deinit(&m->costs->index);
+		rt_vec_deinit(&m->costs->of);
+	}
+	free(m->costs);
+	m->costs = NULL;
 }
 
 double lt_model_own(const struct lt_model *m, uint32_t g)

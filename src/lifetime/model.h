@@ -14,12 +14,28 @@ struct lt_cell {
 	uint32_t next; /* index + 1 of the next cell of g, 0 = none */
 };
 
+/* To close a reference of g by p. */
+struct lt_cost {
+	double prior; /* what names say: 0..1 */
+	/* by whether it is known which run of a function did either: */
+	double share[2];    /* -log of the smoothed share of p in the closings of g */
+	uint64_t learnt[2]; /* the model's when share was computed, 0 = it was not */
+};
+
+/* What pairs of sites cost, as far as that is known: asked for often, and slow. */
+struct lt_costs {
+	struct rt_map index; /* (g, p) -> of */
+	RT_VEC(struct lt_cost) of;
+	double far[LT_UNITS]; /* by how many marks the two are apart */
+};
+
 struct lt_model {
 	const struct rt_lifetime *lt;
 	const struct lt_type *type;
 	struct rt_map index; /* (g, p) -> cell; (g, 0) -> all closings of g; (0, p) -> all by p; (g, LEFT) */
 	RT_VEC(double) n;
-	struct rt_map *priors; /* (g, p) -> what names say, as the bits of a double: asked for often, and slow */
+	uint64_t learnt;        /* how often closings were counted, in this and the models before it */
+	struct lt_costs *costs; /* owned */
 	/* the same cells by g, once they are all there */
 	RT_VEC(struct lt_cell) cells;
 	struct rt_map first; /* g -> index + 1 in cells */
