@@ -74,11 +74,17 @@ struct pairing {
 	unsigned closers;
 };
 
+/* How many there are by now: apart from the tables, so that they need no memory. */
+struct tally {
+	unsigned units, openers, closers;
+};
+
 /* the next unit: event number ev of the ledger opens or closes a reference */
-static void add(struct pairing *p, unsigned ev, const struct lt_event *e, const struct lt_use *use, bool opens)
+static inline void add(struct pairing *p, struct tally *t, unsigned ev, const struct lt_event *e,
+		       const struct lt_use *use, bool opens)
 {
 	struct lt_units *units = p->units;
-	unsigned n = units->nr, o = units->openers, c = p->closers;
+	unsigned n = t->units, o = t->openers, c = t->closers;
 
 	if (n == LT_UNITS_MAX) {
 		units->cut = true;
@@ -86,14 +92,14 @@ static void add(struct pairing *p, unsigned ev, const struct lt_event *e, const 
 	}
 	units->u[n] =
 		(struct lt_unit){ .site = use->site ?: LT_NOWHERE, .mate = -1, .ev = (uint16_t)ev, .opens = opens };
-	units->nr = n + 1;
 	units->opener[o] = p->closer[c] = (uint16_t)n;
 	p->act[o] = e->act;
 	p->up[o] = e->up;
 	p->function[o] = p->closes[c] = use->function;
 	p->before[c] = (uint16_t)o;
-	units->openers = o + opens;
-	p->closers = c + !opens;
+	t->units = n + 1;
+	t->openers = o + opens;
+	t->closers = c + !opens;
 }
 
 static void close_opener(struct pairing *p, unsigned o, unsigned closer)
@@ -208,11 +214,27 @@ static void close_jumped(struct pairing *p)
 	}
 }
 
-static void add_times(struct pairing *p, unsigned ev, const struct lt_event *e, const struct lt_use *use, bool opens,
-		      int times)
+static inline void add_times(struct pairing *p, struct tally *t, unsigned ev, const struct lt_event *e,
+			     const struct lt_use *use, bool opens, int times)
 {
 	for (int i = 0; i < times; i++)
-		add(p, ev, e, use, opens);
+		add(p, t, ev, e, use, opens);
+}
+
+/* an event that is not just one get or put of one reference */
+static inline void add_odd(struct pairing *p, struct tally *t, unsigned ev, const struct lt_event *e,
+			   const struct lt_use *use)
+{
+	const struct lt_inc *inc = p->inc;
+	bool heap = lt_inc_type(p->lt, inc)->flags & RT_TYPE_HEAP_ONLY;
+
+	if (e->op == RT_OP_NEW)
+		add_times(p, t, ev, e, use, true, heap ? 1 : inc->start);
+	if (e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES))
+		add(p, t, ev, e, use, false);
+	if (e->flags & LT_EV_TRANSFER)
+		add(p, t, ev, e, use, true);
+	add_times(p, t, ev, e, use, e->delta > 0, e->delta > 0 ? e->delta : -e->delta);
 }
 
 static void pair_certain(struct pairing *p)
@@ -221,24 +243,23 @@ static void pair_certain(struct pairing *p)
 	static const struct lt_use nowhere;
 	const struct lt_inc *inc = p->inc;
 	int base = inc->base > BASE_MAX ? BASE_MAX : inc->base;
-	bool heap = lt_inc_type(p->lt, inc)->flags & RT_TYPE_HEAP_ONLY;
+	struct tally t = { 0 };
 
-	p->closers = p->units->nr = p->units->openers = 0;
 	p->units->cut = inc->folded || base < inc->base;
-	add_times(p, LT_NO_EVENT, &unseen, &nowhere, true, base);
+	add_times(p, &t, LT_NO_EVENT, &unseen, &nowhere, true, base);
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 		const struct lt_use *use = &p->lt->uses.data[e->use];
 
-		if (e->op == RT_OP_NEW)
-			add_times(p, i, e, use, true, heap ? 1 : inc->start);
-		if (e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES))
-			add(p, i, e, use, false);
-		if (e->flags & LT_EV_TRANSFER)
-			add(p, i, e, use, true);
-		add_times(p, i, e, use, e->delta > 0, e->delta > 0 ? e->delta : -e->delta);
+		if (e->op != RT_OP_NEW && !(e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES)) &&
+		    (e->delta == 1 || e->delta == -1))
+			add(p, &t, i, e, use, e->delta > 0);
+		else
+			add_odd(p, &t, i, e, use);
 	}
-	p->units->left = p->units->nr;
+	p->units->nr = p->units->left = t.units;
+	p->units->openers = t.openers;
+	p->closers = t.closers;
 	close_certain(p);
 	if (p->units->left)
 		close_jumped(p);
