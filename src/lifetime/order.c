@@ -34,8 +34,9 @@ _Static_assert(sizeof(union lt_waiting) == LT_LINE, "a record that waits is one 
 /* Its turn: this is what is kept in order. */
 struct turn {
 	uint64_t time_ns;
-	uint32_t place; /* in waiting[] */
-	uint32_t hash;  /* of its object (lt_index_hash()); of others anything */
+	uint16_t place;  /* in waiting[] */
+	uint16_t object; /* object_bits() of an event; of others anything */
+	uint32_t hash;   /* of its object (lt_index_hash()); of others anything */
 };
 
 /* The life of one of the next records, as it was a few records before; NULL = not known. One that comes late moves
@@ -51,6 +52,12 @@ struct lt_window {
 	uint32_t first, nr;
 	uint16_t free[LT_WINDOW]; /* places, LT_WINDOW - nr of them */
 };
+
+/* Who looks for the records of one object looks at few others: those that wait have mostly left the cache. */
+static uint16_t object_bits(uint64_t object)
+{
+	return (uint16_t)(object >> 4 ^ object >> 20);
+}
 
 static struct turn *turn_at(struct lt_window *w, uint32_t i)
 {
@@ -92,7 +99,7 @@ static void fetch(const struct rt_lifetime *lt, struct lt_window *w)
 static void pop(struct rt_lifetime *lt)
 {
 	struct lt_window *w = lt->window;
-	uint32_t place = turn_at(w, 0)->place;
+	uint16_t place = turn_at(w, 0)->place;
 	const union lt_waiting *r = &w->waiting[place];
 
 	lt->hint = ahead_at(w, 0)->inc;
@@ -100,7 +107,7 @@ static void pop(struct rt_lifetime *lt)
 	w->first = (w->first + 1) & (LT_WINDOW - 1);
 	w->nr--;
 	/* nothing is put into the window while a record is told: it stays as it is */
-	w->free[LT_WINDOW - 1 - w->nr] = (uint16_t)place;
+	w->free[LT_WINDOW - 1 - w->nr] = place;
 	fetch(lt, w);
 	if (r->head.kind == RT_WIRE_EVENT && lt_plain_event(lt, &r->event))
 		return;
@@ -134,17 +141,18 @@ static bool begin(struct rt_lifetime *lt)
 }
 
 /* the turn of a record at this time, behind all of the same; the record has to be put into its place */
-static inline union lt_waiting *enter(struct rt_lifetime *lt, uint64_t time, uint32_t hash)
+static inline union lt_waiting *enter(struct rt_lifetime *lt, uint64_t time, uint64_t object, uint32_t hash)
 {
 	struct lt_window *w = lt->window;
-	uint32_t i, place;
+	uint16_t place;
+	uint32_t i;
 
 	if (w->nr == LT_WINDOW)
 		pop(lt);
 	place = w->free[LT_WINDOW - 1 - w->nr];
 	for (i = w->nr; i && turn_at(w, i - 1)->time_ns > time; i--)
 		*turn_at(w, i) = *turn_at(w, i - 1);
-	*turn_at(w, i) = (struct turn){ time, place, hash };
+	*turn_at(w, i) = (struct turn){ time, place, object_bits(object), hash };
 	w->nr++;
 	return &w->waiting[place];
 }
@@ -166,7 +174,7 @@ bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
 	/* a process ends, and its census is taken, after everything that was seen of it */
 	if (r->kind == RT_WIRE_EXIT || r->kind == RT_WIRE_HELD || r->kind == RT_WIRE_COUNT || r->kind == RT_WIRE_MARK)
 		time = time > lt->newest_ns ? time : lt->newest_ns;
-	memcpy(enter(lt, time, 0), r, r->size < sizeof(union lt_waiting) ? r->size : sizeof(union lt_waiting));
+	memcpy(enter(lt, time, 0, 0), r, r->size < sizeof(union lt_waiting) ? r->size : sizeof(union lt_waiting));
 	tell_old_ones(lt);
 	return true;
 }
@@ -177,7 +185,7 @@ bool lt_order_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 
 	if (!begin(lt))
 		return false;
-	enter(lt, time, lt_inc_hash(lt, e))->event = *e;
+	enter(lt, time, e->object, lt_inc_hash(lt, e))->event = *e;
 	/* what the session says is ahead of the events, which wait in the engine for a while */
 	lt->newest_ns = time > lt->newest_ns ? time : lt->newest_ns;
 	tell_old_ones(lt);
@@ -234,6 +242,48 @@ static int16_t delta_of(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	return lt_point(lt, e->point) && e->head.op != RT_OP_NEW ? e->delta : 0;
 }
 
+/* what the counter that e read may have of r, where that is another thread's operation on its object */
+static void add_ahead(struct rt_lifetime *lt, const struct rt_wire_event *e, const union lt_waiting *r,
+		      int64_t *ret_less, int64_t *ret_more)
+{
+	int16_t delta;
+
+	if (r->head.kind != RT_WIRE_EVENT || r->head.pid != e->head.pid || r->head.tid == e->head.tid ||
+	    r->event.object != e->object)
+		return;
+	delta = delta_of(lt, &r->event);
+	*ret_more += delta > 0 ? delta : 0;
+	*ret_less -= delta < 0 ? delta : 0;
+}
+
+static bool is_near(struct lt_window *w, uint32_t i, const struct rt_wire_event *e)
+{
+	return (int64_t)(turn_at(w, i)->time_ns - e->head.time_ns) <= LT_RACE_NS;
+}
+
+/* of the records from `from` on, those that are near after all, and the first one of each thread */
+static void add_first_ones(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t from, int64_t *ret_less,
+			   int64_t *ret_more)
+{
+	struct lt_window *w = lt->window;
+	uint32_t tids[16];
+	unsigned seen = 0;
+
+	for (uint32_t i = 0; i < look(w); i++) {
+		const union lt_waiting *r = waiting_at(w, i);
+		bool first = true;
+
+		if (r->head.kind != RT_WIRE_EVENT || r->head.pid != e->head.pid || r->head.tid == e->head.tid)
+			continue;
+		for (unsigned k = 0; k < seen && first; k++)
+			first = tids[k] != r->head.tid;
+		if (first && seen < sizeof(tids) / sizeof(tids[0]))
+			tids[seen++] = r->head.tid;
+		if (i >= from && (first || is_near(w, i, e)))
+			add_ahead(lt, e, r, ret_less, ret_more);
+	}
+}
+
 /*
  * A counter is read a little before its event is stamped, and may be read after
  * the operation, too: the next event of each thread may have happened already,
@@ -242,25 +292,14 @@ static int16_t delta_of(struct rt_lifetime *lt, const struct rt_wire_event *e)
 void lt_order_ahead(struct rt_lifetime *lt, const struct rt_wire_event *e, int64_t *ret_less, int64_t *ret_more)
 {
 	struct lt_window *w = lt->window;
-	uint32_t tids[16];
-	unsigned seen = 0;
+	uint16_t bits = object_bits(e->object);
+	uint32_t i;
 
 	*ret_less = *ret_more = 0;
-	for (uint32_t i = 0; i < look(w); i++) {
-		const union lt_waiting *r = waiting_at(w, i);
-		bool near = (int64_t)(turn_at(w, i)->time_ns - e->head.time_ns) <= LT_RACE_NS, first = true;
-		int16_t delta;
-
-		if (r->head.kind != RT_WIRE_EVENT || r->head.pid != e->head.pid || r->head.tid == e->head.tid)
-			continue;
-		for (unsigned k = 0; k < seen && first; k++)
-			first = tids[k] != r->head.tid;
-		if (first && seen < sizeof(tids) / sizeof(tids[0]))
-			tids[seen++] = r->head.tid;
-		if ((!first && !near) || r->event.object != e->object)
-			continue;
-		delta = delta_of(lt, &r->event);
-		*ret_more += delta > 0 ? delta : 0;
-		*ret_less -= delta < 0 ? delta : 0;
+	for (i = 0; i < look(w) && is_near(w, i, e); i++) {
+		if (turn_at(w, i)->object == bits)
+			add_ahead(lt, e, waiting_at(w, i), ret_less, ret_more);
 	}
+	if (i < look(w))
+		add_first_ones(lt, e, i, ret_less, ret_more);
 }
