@@ -42,6 +42,12 @@ const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, uint32_t hash)
 	return inc;
 }
 
+/* The ledger of a dead life is many lines: a processor that is told to fetch all of them at once waits for that. */
+static uint32_t first_half(const struct lt_inc *inc)
+{
+	return inc->nr / 2u;
+}
+
 void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta)
 {
 	/* that a life ends nobody can predict: no branch, what is fetched otherwise is there already */
@@ -54,13 +60,16 @@ void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta)
 	}
 	/* the next life at its address begins, and this one is paired */
 	fetch(&inc->before, sizeof(*inc) - offsetof(struct lt_inc, before));
-	fetch(inc->ledger, inc->nr * sizeof(*inc->ledger));
+	fetch(inc->ledger, first_half(inc) * sizeof(*inc->ledger));
 }
 
 void lt_inc_fetch_past(const struct lt_inc *inc)
 {
+	if (inc->life == LT_LIVE)
+		return;
+	fetch(&inc->ledger[first_half(inc)], (inc->nr - first_half(inc)) * sizeof(*inc->ledger));
 	/* where the next life will most likely lie */
-	if (inc->life != LT_LIVE && inc->before)
+	if (inc->before)
 		fetch(inc->before, sizeof(*inc->before));
 }
 
