@@ -196,13 +196,13 @@ static __always_inline void tell(struct scratch *s, struct walk *w, uint64_t pc,
 	w->nr++;
 }
 
-/* The frame of w->pc is the last one. */
-static __always_inline int walk_end(struct scratch *s, struct walk *w, uint32_t end)
+/* The frame of w->pc is the last one; cfa 0: not to be told. */
+static __always_inline int walk_end(struct scratch *s, struct walk *w, uint32_t end, uint32_t cfa)
 {
 	w->why = WALK_END;
 	w->end = end;
 	if (!w->skip)
-		tell(s, w, w->pc, 0);
+		tell(s, w, w->pc, cfa);
 	return 0;
 }
 
@@ -276,16 +276,17 @@ __noinline int step_odd(struct scratch *s, struct walk *w, uint64_t sp0, uint64_
 		return 0;
 	signal = rt_unwind_kind(w->rule) == RT_UNWIND_SIGNAL;
 	if (rt_unwind_kind(w->rule) == RT_UNWIND_ROOT)
-		return walk_end(s, w, RT_STACK_ROOT);
+		return walk_end(s, w, RT_STACK_ROOT,
+				w->last + 8 - sp0); /* as every CIE begins: the analysis knows it by that */
 	if (!find_cfa(s, w, &cfa, &end)) {
 		if (end)
-			walk_end(s, w, end);
+			walk_end(s, w, end, 0);
 		return 0;
 	}
 	w->steps = NO_MEMO; /* what it reads is not written down */
 	if (cfa - w->last - 8 > SPAN || (cfa & 7 && !signal) || (w->skip && cfa != sp0)) {
 		w->pc += signal && w->back;
-		return walk_end(s, w, signal ? RT_STACK_OTHER : RT_STACK_UNCHECKED);
+		return walk_end(s, w, signal ? RT_STACK_OTHER : RT_STACK_UNCHECKED, 0);
 	}
 	if (!find_caller(s, w, cfa, &bp, &ra))
 		return 0;
@@ -361,7 +362,7 @@ __noinline int walk_rows(struct scratch *s, struct walk *w, uint64_t sp0, uint64
 			k->generation = RT_CODE_GENERATION(w->code);
 		} else if (w->why == WALK_MEMORY) {
 			if (!copy_more(s, w, pid_tgid, cpu_id))
-				return walk_end(s, w, w->end);
+				return walk_end(s, w, w->end, 0);
 		} else if (w->why == WALK_END) {
 			return 0;
 		} else if (w->nr >= rt_frames) {

@@ -206,17 +206,15 @@ struct rt_error *rt_uprobe_load(struct rt_uprobe *u)
 	libbpf_print_fn_t old = libbpf_set_print(libbpf_says);
 	struct rt_error *err = NULL;
 	int cpus = libbpf_num_possible_cpus(), r;
-	bool denied;
-
 	u->cpus = cpus > 0 ? cpus : 1;
 	u->points = point_limit(u->cpus);
 	r = load(u, true);
-	denied = r == -EPERM || r == -EACCES;
-	if (r && !denied) {
+	/* EACCES is what the verifier says, too: of too much stack, for one */
+	if (r && r != -EPERM) {
 		rt_log_debug("engine", "not with unwind rows: %s", strerror(-r));
 		r = load(u, false);
 	}
-	if (r && denied)
+	if (r == -EPERM || r == -EACCES)
 		err = rt_uprobe_denied(u->path, -r, "cannot load BPF programs");
 	else if (r)
 		err = not_taken(-r);
