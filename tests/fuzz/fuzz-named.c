@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Any bytes as an ELF file with debug info, in which a function is looked for by name: units that are left out because
- * their bytes do not have the name must have no function of it. Each name that a walk of all units finds must be found
- * as often by itself.
+ * their bytes do not have the name are not read. A name must not be found more often by itself than by a walk of all
+ * units.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -54,7 +54,11 @@ static void check_name(const struct rt_image *image, const char *name, const str
 
 	for (size_t i = 0; i < count; i++)
 		wanted += is_named(&all[i], name);
-	if (found != wanted)
+	/*
+	 * Less may be found where damage has led a reference into the middle of an entry, which only a walk of all
+	 * follows; of files that are whole, test-dwarf-named checks that nothing is missing.
+	 */
+	if (found > wanted)
 		abort();
 	free(list);
 	rt_dwarf_destroy(dwarf);
