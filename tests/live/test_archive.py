@@ -42,7 +42,11 @@ def portable(folder):
     folder.mkdir()
     out = subprocess.run(['ldd', str(live.REFTRACE)], capture_output=True, text=True, check=True).stdout
     loader = None
-    for path in re.findall(r'(/\S+) \(0x', out):
+    # opened when an instruction is to be read
+    known = subprocess.run(['ldconfig', '-p'], capture_output=True, text=True, check=True,
+                           env={**os.environ, 'PATH': os.environ['PATH'] + ':/sbin'}).stdout
+    decoder = re.findall(r'libcapstone\.so\.4 .*x86-64.* => (/\S+)', known)
+    for path in re.findall(r'(/\S+) \(0x', out) + decoder[:1]:
         shutil.copy(path, folder)
         if '/ld-linux' in path:
             loader = folder / os.path.basename(path)
