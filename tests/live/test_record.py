@@ -398,6 +398,7 @@ class Events(Record):
 
 
 class Steering(Record):
+    @live.alone('what other tests load into the kernel meanwhile fills so small a file')
     def test_max_size(self):
         path = live.temp_path('max.rt')
         process = live.Process([live.REFTRACE, 'record', '-o', path, '-F', '4000', '-g', '-e', 'cpu-clock',
