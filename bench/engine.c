@@ -117,8 +117,14 @@ __attribute__((noinline)) static double descend(const struct function *f, long l
 	return least;
 }
 
-__attribute__((noinline, optimize("omit-frame-pointer"))) static double descend_bare(const struct function *f,
-										     long loops, int depth)
+/* clang has no such attribute: built by it, this one has frame pointers as well, and so says the same as above */
+#ifdef __clang__
+#define BARE __attribute__((noinline))
+#else
+#define BARE __attribute__((noinline, optimize("omit-frame-pointer")))
+#endif
+
+BARE static double descend_bare(const struct function *f, long loops, int depth)
 {
 	double least = depth ? descend_bare(f, loops, depth - 1) : loop(f, loops);
 
