@@ -24,51 +24,53 @@
 /* Why a part of the walk has stopped. */
 enum { WALK_FULL, WALK_UNKNOWN, WALK_ODD, WALK_MEMORY, WALK_END };
 
+/*
+ * Of entries [lo, lo + left) of a table, by address, the last one that begins at or before `at`, or lo. Each begins
+ * with its address: eight bytes (wide) or four.
+ */
+static __always_inline uint32_t last_before(void *table, bool wide, uint32_t bits, uint32_t lo, uint32_t left,
+					    uint64_t at)
+{
+	uint32_t i, half, middle;
+	void *entry;
+
+	for (i = 0; i < bits; i++) {
+		if (left <= 1)
+			break;
+		half = left / 2;
+		middle = lo + half;
+		entry = bpf_map_lookup_elem(table, &middle);
+		if (!entry)
+			break;
+		if ((wide ? *(uint64_t *)entry : *(uint32_t *)entry) <= at)
+			lo = middle;
+		left -= half;
+	}
+	return lo;
+}
+
 /* The rule for the instruction at pc. */
 __noinline uint32_t find_rule(uint64_t code, uint64_t pc)
 {
-	uint32_t lo = RT_CODE_FIRST(code), left = RT_CODE_COUNT(code), half, at, i;
 	struct rt_probe_code *c;
 	struct rt_unwind_row *r;
-	uint32_t offset;
+	uint32_t at;
 
 	if (!rt_by_rows)
 		return RT_UNWIND_NONE;
-	/* the last mapping that starts at or before pc */
-	for (i = 0; i < RT_CODE_COUNT_BITS; i++) {
-		if (left <= 1)
-			break;
-		half = left / 2;
-		at = lo + half;
-		c = bpf_map_lookup_elem(&mappings, &at);
-		if (!c)
-			return RT_UNWIND_NONE;
-		if (c->start <= pc)
-			lo = at;
-		left -= half;
-	}
-	c = bpf_map_lookup_elem(&mappings, &lo);
+	at = last_before(&mappings, true, RT_CODE_COUNT_BITS, RT_CODE_FIRST(code), RT_CODE_COUNT(code), pc);
+	c = bpf_map_lookup_elem(&mappings, &at);
 	if (!c || pc < c->start || pc >= c->end || !c->row_nr || pc < c->base || pc - c->base > 0xffffffff)
 		return RT_UNWIND_NONE;
-	offset = pc - c->base;
-	lo = c->row;
-	left = c->row_nr;
-	/* and its last row; the first may lie behind the place */
-	for (i = 0; i < RT_ROW_BITS; i++) {
-		if (left <= 1)
-			break;
-		half = left / 2;
-		at = lo + half;
-		r = bpf_map_lookup_elem(&rows, &at);
-		if (!r)
-			return RT_UNWIND_NONE;
-		if (r->pc <= offset)
-			lo = at;
-		left -= half;
-	}
-	r = bpf_map_lookup_elem(&rows, &lo);
-	return r && r->pc <= offset ? r->rule : RT_UNWIND_NONE;
+	/* the first row may lie behind the place */
+	pc -= c->base;
+	at = last_before(&rows, false, RT_ROW_BITS, c->row, c->row_nr, pc);
+	r = bpf_map_lookup_elem(&rows, &at);
+	return r && r->pc <= pc ? r->rule : RT_UNWIND_NONE;
 }
+
+_Static_assert(!__builtin_offsetof(struct rt_probe_code, start) && !__builtin_offsetof(struct rt_unwind_row, pc),
+	       "last_before()");
 
 static __always_inline struct known_rule *known_rule(struct scratch *s, uint64_t at)
 {

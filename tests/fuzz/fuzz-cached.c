@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "input.h"
 #include "probe/cached.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -74,21 +75,6 @@ static void make_home(void)
 			abort();
 	}
 	atexit(leave);
-}
-
-static char *take_text(struct rt_bytes *input)
-{
-	const uint8_t *end = input->size ? memchr(input->data, 0, input->size) : NULL;
-	size_t len = end ? (size_t)(end - input->data) : input->size, used = len + (end != NULL);
-	char *text = calloc(1, len + 1);
-
-	if (!text)
-		abort();
-	if (len)
-		memcpy(text, input->data, len);
-	if (used)
-		*input = rt_bytes_make(input->data + used, input->size - used);
-	return text;
 }
 
 static void check_line(const char *line)

@@ -10,6 +10,7 @@
 
 #include "cache/probes.h"
 #include "probe/remote.h"
+#include "remote_lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -130,21 +131,6 @@ static void check_set(struct rt_probes *probes, const struct wish *wish)
 	}
 }
 
-static char *lines_of(const struct rt_remote *remote)
-{
-	struct rt_sink sink;
-	char *text;
-
-	rt_sink_init_memory(&sink);
-	if (rt_remote_lines(remote, "/x", &sink) || rt_sink_end(&sink))
-		abort();
-	text = strdup(sink.buffer ? sink.buffer : "");
-	rt_sink_deinit(&sink);
-	if (!text)
-		abort();
-	return text;
-}
-
 /* What was taken apart for another host says the same again. */
 static void export_all(const struct rt_probes *probes)
 {
@@ -156,12 +142,12 @@ static void export_all(const struct rt_probes *probes)
 	for (size_t i = 0; i < probes->entries.len; i++)
 		for (size_t n = 0; n < probes->entries.data[i].lines.len; n++)
 			rt_error_free(rt_remote_add(&remote, probes->entries.data[i].lines.data[n], NULL));
-	text = lines_of(&remote);
+	text = remote_lines(&remote);
 	rest = copy = strdup(text);
 	while (rest && (line = strsep(&rest, "\n")))
 		if (*line && rt_remote_add(&again, line, NULL))
 			abort();
-	same_text = lines_of(&again);
+	same_text = remote_lines(&again);
 	if (strcmp(text, same_text) != 0)
 		abort();
 	rt_sink_init_memory(&script);

@@ -11,24 +11,11 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "input.h"
 #include "probe/remote.h"
+#include "remote_lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static char *take_text(struct rt_bytes *input)
-{
-	const uint8_t *end = input->size ? memchr(input->data, 0, input->size) : NULL;
-	size_t len = end ? (size_t)(end - input->data) : input->size, used = len + (end != NULL);
-	char *text = calloc(1, len + 1);
-
-	if (!text)
-		abort();
-	if (len)
-		memcpy(text, input->data, len);
-	if (used)
-		*input = rt_bytes_make(input->data + used, input->size - used);
-	return text;
-}
 
 /* "GROUP/EVENT", both names of C */
 static bool is_event(const char *text)
@@ -142,32 +129,17 @@ static void check_script(const struct rt_remote *remote, const char *path, const
 	rt_sink_deinit(&sink);
 }
 
-static char *lines_of(const struct rt_remote *remote)
-{
-	struct rt_sink sink;
-	char *text;
-
-	rt_sink_init_memory(&sink);
-	if (rt_remote_lines(remote, remote->kernel ? NULL : "/a:b", &sink) || rt_sink_end(&sink))
-		abort();
-	text = strdup(sink.buffer ? sink.buffer : "");
-	rt_sink_deinit(&sink);
-	if (!text)
-		abort();
-	return text;
-}
-
 /* Read again: the same, under the same names. */
 static void check_again(const struct rt_remote *remote)
 {
 	struct rt_remote again = { .kernel = remote->kernel };
-	_cleanup_free_ char *text = lines_of(remote), *copy = strdup(text), *same = NULL;
+	_cleanup_free_ char *text = remote_lines(remote), *copy = strdup(text), *same = NULL;
 	char *rest = copy, *line;
 
 	while (rest && (line = strsep(&rest, "\n")))
 		if (*line && rt_remote_add(&again, line, NULL))
 			abort();
-	same = lines_of(&again);
+	same = remote_lines(&again);
 	if (strcmp(text, same) != 0)
 		abort();
 	rt_remote_deinit(&again);
