@@ -251,7 +251,7 @@ static void tell_code(struct rt_engine *e, pid_t pid)
 	while (count < 16 && rt_maps_parse_line(&cursor, &line))
 		if (line.executable && line.path[0] == '/')
 			describe(&line, &code[count++]);
-	die(e->ops->code(e, (uint32_t)pid, 0, code, count));
+	die(e->ops->code(e, &(struct rt_arm){ .pid = (uint32_t)pid }, code, count));
 	while (count)
 		rt_unwind_rows_destroy((struct rt_unwind_rows *)(uintptr_t)code[--count].rows);
 }

@@ -19,8 +19,9 @@
 #define RT_PROBE_DEREF_MAX 3
 
 enum {
-	RT_PROBE_SITE = 1 << 0, /* armed inside a function: frame 0 is the instruction itself */
-	RT_PROBE_SLOT = 1 << 1, /* aux is the address that the last load read (T **) */
+	RT_PROBE_SITE = 1 << 0,   /* armed inside a function: frame 0 is the instruction itself */
+	RT_PROBE_SLOT = 1 << 1,   /* aux is the address that the last load read (T **) */
+	RT_PROBE_RETURN = 1 << 2, /* the event is the return of the function that is entered here (agent) */
 };
 
 /* Where the object of a return point comes from. */

@@ -23,7 +23,7 @@ const struct argp rt_run_argp = { own, rt_parse_program, "[--] PROG [ARGS...]\n-
 static struct rt_error *report(struct rt_launch *launch, const struct rt_options *options, struct rt_output *output,
 			       int *ret)
 {
-	struct rt_run_info run = { .command = options->command, .engine = "uprobe" };
+	struct rt_run_info run = { .command = options->command, .engine = launch->engine->name };
 	struct rt_error *err;
 
 	output->own_run = true;

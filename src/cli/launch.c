@@ -60,6 +60,7 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 		.plan = { .first_insn = options->first_insn,
 			  .allow = { options->allow_unverified, options->allow_mismatch } },
 		.no_census = options->no_census,
+		.ops = launch->engine,
 	};
 	struct rt_error *err;
 
@@ -81,6 +82,30 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 	err = rt_session_run(launch->session);
 	rt_interrupt_watch(NULL);
 	return err;
+}
+
+/*
+ * Running programs are reached by uprobes alone; a program that is launched is seen by them where that is permitted, else
+ * by the agent. That neither works is said by who is asked first.
+ */
+static struct rt_error *choose_engine(struct rt_launch *launch, const struct rt_options *options)
+{
+	struct rt_engine_options engine = { .attach = options->attach, .root_fd = AT_FDCWD };
+	struct rt_error *err, *other;
+
+	launch->engine = options->engine ?: &rt_engine_uprobe;
+	if (options->pids.len && launch->engine == &rt_engine_agent)
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "engine agent does not attach to running programs"),
+				    "launch the program under reftrace, or as root: --engine uprobe");
+	if (options->engine || options->pids.len || options->attach != RT_ATTACH_AUTO)
+		return NULL;
+	err = rt_engine_uprobe.probe(&engine);
+	other = err ? rt_engine_agent.probe(&engine) : NULL;
+	if (err && !other)
+		launch->engine = &rt_engine_agent;
+	rt_error_free(err);
+	rt_error_free(other);
+	return NULL;
 }
 
 /* Of who called sudo. A cache that cannot be read knows nothing. */
@@ -114,6 +139,8 @@ struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options
 	if (!recorder || !recorder->observe_only)
 		RT_TRY(rt_spec_choose(options, &launch->spec, &scan));
 	RT_TRY(open_cache(launch));
+	if (!recorder || !recorder->observe_only)
+		RT_TRY(choose_engine(launch, options));
 	pipeline.lifetime.types = types;
 	pipeline.lifetime.strict = options->strict;
 	RT_TRY(rt_pipeline_init(&launch->pipeline, &pipeline));

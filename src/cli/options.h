@@ -30,6 +30,7 @@ struct rt_options {
 	RT_VEC(const char *) env; /* VAR=VAL */
 	/* trace */
 	RT_VEC(const char *) types, pairs;
+	const struct rt_engine_ops *engine; /* NULL: whichever works */
 	bool no_presets, no_census, first_insn;
 	enum rt_attach_path attach;
 	size_t ring_bytes; /* 0 = default */

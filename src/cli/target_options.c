@@ -64,7 +64,7 @@ static const struct argp_option trace_options[] = {
 	{ "no-presets", RT_OPT_NO_PRESETS, NULL, 0, "with -t, do not look into the presets" },
 	{ "no-census", RT_OPT_NO_CENSUS, NULL, 0, "do not look at the end who still points to live objects" },
 	{ NULL, 0, NULL, 0, "Engine:", 3 },
-	{ "engine", RT_OPT_ENGINE, "NAME", 0, "auto, or uprobe (auto is uprobe in this version)" },
+	{ "engine", RT_OPT_ENGINE, "NAME", 0, "uprobe (needs privileges, reaches running programs), agent (fast, needs none), or auto: uprobe where permitted" },
 	{ "attach", RT_OPT_ATTACH, "HOW", 0, "auto, multi (BPF uprobe_multi, Linux 6.6) or tracefs" },
 	{ "ring", 'm', "SIZE", 0, "size of the event ring: 64K, 16M" },
 	{ "first-insn", RT_OPT_FIRST_INSN, NULL, 0, "arm the first instruction of a function, not the cheapest one" },
@@ -101,9 +101,15 @@ static error_t parse_trace(int key, char *arg, struct argp_state *state)
 		options->no_census = true;
 		return 0;
 	case RT_OPT_ENGINE:
-		if (!strcmp(arg, "auto") || !strcmp(arg, "uprobe"))
-			return 0;
-		return rt_option_fault(options, bad_choice("engine", arg, "auto, uprobe"));
+		if (!strcmp(arg, "auto"))
+			options->engine = NULL;
+		else if (!strcmp(arg, rt_engine_uprobe.name))
+			options->engine = &rt_engine_uprobe;
+		else if (!strcmp(arg, rt_engine_agent.name))
+			options->engine = &rt_engine_agent;
+		else
+			return rt_option_fault(options, bad_choice("engine", arg, "auto, uprobe, agent"));
+		return 0;
 	case RT_OPT_ATTACH:
 		if (!strcmp(arg, "auto"))
 			options->attach = RT_ATTACH_AUTO;

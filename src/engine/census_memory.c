@@ -9,6 +9,7 @@
 
 #include "base/fs.h"
 #include "maps/maps.h"
+#include "wire/agent.h"
 
 #define WINDOW 65536u
 #define WINDOWS_MIN 16u
@@ -84,6 +85,12 @@ static bool is_device(const char *path)
 	return !strncmp(path, "/dev/", 5) && strncmp(path, "/dev/shm/", 9) != 0 && strncmp(path, "/dev/zero", 9) != 0;
 }
 
+/* What the agent shares with us holds objects' addresses, too. */
+static bool is_ours(const char *path)
+{
+	return !strncmp(path, "/memfd:" RT_AGENT_POOL_NAME, sizeof("/memfd:" RT_AGENT_POOL_NAME) - 1);
+}
+
 static bool is_anonymous(const struct rt_maps_line *line)
 {
 	return !line->path[0] || !strcmp(line->path, "[heap]") || !strncmp(line->path, "[stack", 6) ||
@@ -122,7 +129,7 @@ struct rt_error *rt_census_memory_init(struct rt_census_memory *m, pid_t pid, co
 		if (!line.readable || !line.writable)
 			continue;
 		if (line.inode || line.path[0] == '/') {
-			if (is_device(line.path))
+			if (is_device(line.path) || is_ours(line.path))
 				continue;
 			ok = add(m, line.start, line.end, RT_REGION_GLOBAL);
 			data_end = line.end;

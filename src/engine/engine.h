@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What yields events. uprobe (K): BPF programs behind uprobes. replay and text
- * are plain sources (event/stream.h). The agent comes with its own issue.
+ * What yields events. uprobe (K): BPF programs behind uprobes. agent (U): code of ours inside the program. replay and
+ * text are plain sources (event/stream.h).
  *
  * The session drives an engine: it stops a process where new code became
  * known, arms points in it, lets it run, and drains records.
@@ -35,6 +35,7 @@ struct rt_arm_failure {
 struct rt_arm {
 	uint32_t pid;      /* plain pid */
 	uint32_t wire_pid; /* RT_PID_MAKE(): what records of this process carry from now on; 0 = plain pid */
+	uint32_t tid;      /* a thread of it that stands in a ptrace stop of the caller's; 0: none */
 	const char *path;  /* opens the very file that is mapped: /proc/PID/map_files/..., /proc/PID/exe, or a path
 			      checked by the caller */
 	const struct rt_point *const *points; /* all of one module */
@@ -60,6 +61,7 @@ struct rt_engine_stats {
 
 struct rt_engine_ops {
 	const char *name;
+	uint8_t room; /* bytes that it writes over at a point (struct rt_plan_options); 0: a breakpoint */
 	/* Tries whether this engine works here and now; an error says why not and what would fix it. */
 	struct rt_error *(*probe)(const struct rt_engine_options *options);
 	struct rt_error *(*open)(const struct rt_engine_options *options, struct rt_engine **ret);
@@ -67,12 +69,27 @@ struct rt_engine_ops {
 	struct rt_error *(*extend)(struct rt_engine *engine, const struct rt_arm *arm,
 				   void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg);
 	/*
-	 * Tells all code of a stopped process, by address; what was told before holds no more. To be told before points
+	 * Tells all code of a stopped process (pid, wire_pid and tid of arm), by address; what was told before holds no more. To be told before points
 	 * are armed: a stack that leads through other code ends there. NULL: the engine has no use for it. RT_E_LIMIT:
 	 * the rest was taken.
 	 */
-	struct rt_error *(*code)(struct rt_engine *engine, uint32_t pid, uint32_t wire_pid,
-				 const struct rt_engine_code *list, size_t count);
+	struct rt_error *(*code)(struct rt_engine *engine, const struct rt_arm *arm, const struct rt_engine_code *list,
+				 size_t count);
+	/*
+	 * NULL for an engine that has no use for them. fork: the child has all that its parent had, and does not run
+	 * yet; RT_E_LIMIT: it is not traced. thread: it stands, before it runs for the first time and whenever it does
+	 * later; or it ends and runs no more. fault: whether the fault that tid stands at (SIGSEGV or SIGBUS) was the
+	 * engine's own and is mended: the signal is to be forgotten.
+	 */
+	struct rt_error *(*fork)(struct rt_engine *engine, uint32_t parent, uint32_t pid, uint32_t wire_pid);
+	struct rt_error *(*thread)(struct rt_engine *engine, uint32_t pid, uint32_t tid, bool ends);
+	bool (*fault)(struct rt_engine *engine, uint32_t pid, uint32_t tid);
+	/*
+	 * For an engine that stops nothing itself. asks: whether thread *ret_tid of pid waits at a stop_at; answer: it was
+	 * looked at while it stood, and may go on.
+	 */
+	bool (*asks)(struct rt_engine *engine, uint32_t pid, uint32_t *ret_tid);
+	void (*answer)(struct rt_engine *engine, uint32_t pid);
 	/* Hands every record that is waiting to sink; never blocks. */
 	struct rt_error *(*drain)(struct rt_engine *engine, struct rt_event_sink *sink);
 	/* Drops what is armed in pid (it exited, exec'ed or is let go). Does not wait for the kernel. */
@@ -91,6 +108,9 @@ struct rt_engine {
 
 /* Engine K. In builds without BPF its probe() and open() return RT_E_UNSUPPORTED. */
 extern const struct rt_engine_ops rt_engine_uprobe;
+
+/* Engine U: no privilege beyond ptrace(2). x86-64. */
+extern const struct rt_engine_ops rt_engine_agent;
 
 /* true when si_code of a SIGSTOP at a ptrace signal stop shows that the engine sent it (stop_at). */
 static inline bool rt_engine_is_stop(int si_code)

@@ -5,11 +5,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <time.h>
 
 #include <bpf/bpf.h>
 
 #include "base/log.h"
+#include "engine/point_count.h"
+#include "engine/point_probe.h"
 #include "engine/tracefs_own.h"
 #include "engine/uprobe_priv.h"
 
@@ -107,7 +108,7 @@ static struct rt_error *choose_sites(struct rt_uprobe *u, uint32_t entry, const 
 		s->semaphore = p->semaphore.v;
 		s->address = arm->bias + p->address.v;
 		s->point = p->id;
-		s->at_return = p->kind == RT_POINT_RETURN || p->condition != RT_IF_ALWAYS;
+		s->at_return = rt_point_at_return(p);
 		if (s->at_return)
 			rt_uprobe_expect_returns(u, true);
 		why = rt_uprobe_point_set(u, p);
@@ -152,8 +153,8 @@ static struct rt_error *uprobe_extend(struct rt_engine *engine, const struct rt_
 	return rt_uprobe_extend(uprobe_of(engine), arm, &report);
 }
 
-static struct rt_error *uprobe_code(struct rt_engine *engine, uint32_t pid, uint32_t wire_pid,
-				    const struct rt_engine_code *list, size_t count)
+static struct rt_error *uprobe_code(struct rt_engine *engine, const struct rt_arm *arm, const struct rt_engine_code *list,
+				    size_t count)
 {
 	struct rt_uprobe *u = uprobe_of(engine);
 	uint32_t entry = 0;
@@ -162,7 +163,7 @@ static struct rt_error *uprobe_code(struct rt_engine *engine, uint32_t pid, uint
 		return rt_error_new(RT_E_INTERNAL, "engine uprobe: code after stop");
 	if (!u->by_rows)
 		return NULL;
-	RT_TRY(rt_uprobe_process(u, pid, wire_pid, &entry));
+	RT_TRY(rt_uprobe_process(u, arm->pid, arm->wire_pid, &entry));
 	return rt_uprobe_code(u, entry, list, count);
 }
 
@@ -214,26 +215,11 @@ static void disarm(struct rt_uprobe *u)
 	u->stopped = true;
 }
 
-static void sum_point(const struct rt_uprobe *u, uint32_t point, struct rt_probe_count *ret)
+static void sum_point(const struct rt_uprobe *u, uint32_t point, struct rt_point_count *ret)
 {
-	*ret = (struct rt_probe_count){ 0 };
-	for (uint32_t cpu = 0; cpu < u->cpus; cpu++) {
-		const struct rt_probe_count *c = &u->counts[(size_t)cpu * u->points + point];
-
-		ret->hits += c->hits;
-		ret->nulls += c->nulls;
-		ret->unmet += c->unmet;
-		ret->ring += c->ring;
-		ret->busy += c->busy;
-		ret->faults += c->faults;
-		ret->entries += c->entries;
-		ret->resent += c->resent;
-	}
-}
-
-static bool point_balances(const struct rt_uprobe *u, uint32_t point, const struct rt_probe_count *sum)
-{
-	return sum->hits - sum->nulls - sum->unmet == u->records[point] + sum->ring + sum->busy;
+	*ret = (struct rt_point_count){ .records = u->records[point] };
+	for (uint32_t cpu = 0; cpu < u->cpus; cpu++)
+		rt_point_count_add(ret, &u->counts[(size_t)cpu * u->points + point]);
 }
 
 /*
@@ -256,55 +242,6 @@ static void count_waiting(struct rt_uprobe *u, uint64_t *waiting)
 	}
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static struct rt_error *say(struct rt_event_sink *sink, uint8_t kind, enum rt_loss cause, uint32_t point,
-			    uint64_t value, const char *text)
-{
-	_cleanup_free_ struct rt_wire_loss *r = NULL;
-
-	if (!value && kind == RT_WIRE_LOSS)
-		return NULL;
-	r = rt_record_loss(cause, point, value, text);
-	if (!r)
-		return rt_error_nomem();
-	r->head.kind = kind;
-	r->head.time_ns = now_ns();
-	return sink->record(sink, &r->head);
-}
-
-/* HITS and LOSS records of one point. */
-static struct rt_error *say_point(struct rt_uprobe *u, uint32_t point, uint64_t waiting, struct rt_event_sink *sink)
-{
-	struct rt_probe_count sum;
-	uint64_t events, returns;
-
-	sum_point(u, point, &sum);
-	events = sum.hits - sum.nulls - sum.unmet;
-	RT_TRY(say(sink, RT_WIRE_HITS, 0, point, events, ""));
-	RT_TRY(say(sink, RT_WIRE_LOSS, RT_LOSS_RING, point, sum.ring, "the ring buffer was full"));
-	RT_TRY(say(sink, RT_WIRE_LOSS, RT_LOSS_RING, point, sum.busy, "no free stack buffer on the CPU"));
-	RT_TRY(say(sink, RT_WIRE_LOSS, RT_LOSS_FAULT, point, sum.faults, "object or counter could not be read"));
-	RT_TRY(say(sink, RT_WIRE_LOSS, RT_LOSS_STACKMAP, point, sum.resent, "the table of stacks is full"));
-	returns = sum.hits + waiting;
-	if (sum.entries > returns) {
-		u->returns_missed += sum.entries - returns;
-		RT_TRY(say(sink, RT_WIRE_LOSS, RT_LOSS_RETURNS, point, sum.entries - returns,
-			   "returns not seen: calls nested more than 64 deep"));
-	}
-	if (!point_balances(u, point, &sum))
-		RT_TRY(say(sink, RT_WIRE_LOSS, RT_LOSS_BALANCE, point,
-			   events > u->records[point] ? events - u->records[point] : 0,
-			   "hits differ from events and drops"));
-	return NULL;
-}
-
 static struct rt_error *uprobe_stop(struct rt_engine *engine, struct rt_event_sink *sink)
 {
 	struct rt_uprobe *u = uprobe_of(engine);
@@ -317,9 +254,16 @@ static struct rt_error *uprobe_stop(struct rt_engine *engine, struct rt_event_si
 		return rt_error_nomem();
 	RT_TRY(rt_ring_drain(u, sink));
 	count_waiting(u, waiting);
-	for (uint32_t point = 1; point <= u->last_point; point++)
-		if (u->probes[point].op)
-			RT_TRY(say_point(u, point, waiting[point], sink));
+	for (uint32_t point = 1; point <= u->last_point; point++) {
+		struct rt_point_count count;
+
+		if (!u->probes[point].op)
+			continue;
+		sum_point(u, point, &count);
+		count.waiting = waiting[point];
+		u->returns_missed += rt_point_count_missed(&count);
+		RT_TRY(rt_point_say(sink, point, &count, "returns not seen: calls nested more than 64 deep"));
+	}
 	return NULL;
 }
 
@@ -329,15 +273,15 @@ static void uprobe_stats(struct rt_engine *engine, struct rt_engine_stats *ret)
 	struct rt_engine_stats stats = { .balanced = true, .returns_missed = u->returns_missed };
 
 	for (uint32_t point = 1; point <= u->last_point; point++) {
-		struct rt_probe_count sum;
+		struct rt_point_count count;
 
-		sum_point(u, point, &sum);
-		stats.records += u->records[point];
-		stats.hits += sum.hits;
-		stats.dropped += sum.ring + sum.busy;
-		stats.faults += sum.faults;
-		stats.stack_resent += sum.resent;
-		stats.balanced = stats.balanced && point_balances(u, point, &sum);
+		sum_point(u, point, &count);
+		stats.records += count.records;
+		stats.hits += count.sum.hits;
+		stats.dropped += count.sum.ring + count.sum.busy;
+		stats.faults += count.sum.faults;
+		stats.stack_resent += count.sum.resent;
+		stats.balanced = stats.balanced && rt_point_count_balances(&count);
 	}
 	*ret = stats;
 }

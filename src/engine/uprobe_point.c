@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
+#include "engine/point_probe.h"
 #include "engine/uprobe_priv.h"
 #include "maps/maps.h"
 
@@ -16,77 +17,13 @@
 #define MAPS_MAX (64u << 20)
 #define ERRNO_NOTSUPP 524 /* the kernel's own ENOTSUPP: no such instruction can be probed */
 
-static uint8_t result_of(const struct rt_point *p)
-{
-	switch (p->place) {
-	case RT_PLACE_RET:
-		return RT_PROBE_RESULT;
-	case RT_PLACE_RET_PTR:
-		return RT_PROBE_RESULT_PTR;
-	case RT_PLACE_OUT:
-		return RT_PROBE_OUT;
-	}
-	return RT_PROBE_AT_ENTRY;
-}
-
-static const char *set_object(struct rt_probe *probe, const struct rt_point *p)
-{
-	if (probe->result == RT_PROBE_RESULT || probe->result == RT_PROBE_RESULT_PTR)
-		return NULL;
-	/* only what a marker says may do without a register: a constant, or an address that never moves */
-	if (p->reg > RT_REG_RIP && !p->scale && !p->reg_offset)
-		return "the object is in no register here";
-	probe->reg = p->reg;
-	probe->reg_offset = p->reg_offset;
-	probe->index = p->index;
-	probe->scale = p->scale;
-	probe->width = p->width;
-	probe->deref = p->deref;
-	if (p->place == RT_PLACE_ARG_PTR) {
-		probe->kind |= RT_PROBE_SLOT;
-		if (!probe->deref)
-			probe->deref = 1;
-	}
-	/* The slot itself is what is kept from the entry, where arguments are in registers. */
-	if (p->place == RT_PLACE_OUT)
-		probe->deref = 0;
-	return probe->deref > RT_PROBE_DEREF_MAX ? "the object is behind too many pointers" : NULL;
-}
-
 const char *rt_uprobe_point_set(struct rt_uprobe *u, const struct rt_point *p)
 {
-	bool at_return = p->kind == RT_POINT_RETURN || p->condition != RT_IF_ALWAYS;
-	struct rt_probe probe = {
-		.delta = p->delta,
-		.flags = p->flags | (at_return ? RT_EV_AT_RETURN : 0),
-		.op = p->op,
-		.cfa_delta = p->cfa_delta,
-		.kind = p->kind == RT_POINT_INSN ? RT_PROBE_SITE : 0,
-		.result = at_return ? result_of(p) : RT_PROBE_AT_ENTRY,
-		.condition = p->condition,
-		.result_size = p->result_size ? p->result_size : 4,
-	};
-	const char *why;
-
 	if (!p->id || p->id >= u->points)
 		return "too many probe points for this engine";
-	if (at_return && (p->kind == RT_POINT_INSN || p->cfa_delta != 8))
-		return "a return can only be seen from the function's first instructions";
-	if (!at_return && result_of(p) != RT_PROBE_AT_ENTRY)
-		return "a result can only be seen at the function's return";
-	why = set_object(&probe, p);
-	if (why)
-		return why;
-	if (p->counter_offset != RT_COUNTER_UNKNOWN &&
-	    (p->counter_size == 1 || p->counter_size == 2 || p->counter_size == 4 || p->counter_size == 8)) {
-		probe.counter_offset = p->counter_offset;
-		probe.counter_size = p->counter_size;
-		probe.counter_bias = p->counter_bias;
-	}
-	u->probes[p->id] = probe;
 	if (p->id > u->last_point)
 		u->last_point = p->id;
-	return NULL;
+	return rt_point_probe(p, &u->probes[p->id]);
 }
 
 const char *rt_uprobe_site_refused(const struct rt_uprobe_site *site, int errnum)

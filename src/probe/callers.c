@@ -220,7 +220,8 @@ static struct rt_error *arm(struct rt_plan_build *b, const struct rt_late *late,
 					   .reg = RT_REG_RAX,
 					   .nearest = true,
 					   .unshared = true,
-					   .avoid_nop5 = b->plan->options.avoid_nop5 };
+					   .avoid_nop5 = b->plan->options.avoid_nop5,
+					   .room = b->plan->options.room };
 	struct rt_point p = { .kind = RT_POINT_INSN,
 			      .op = t->as.op,
 			      .delta = rt_op_delta(t->as.op, type->start),

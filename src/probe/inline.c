@@ -120,7 +120,8 @@ static struct rt_error *add_instance(struct rt_plan_build *b, const struct insta
 					   .nearest = true,
 					   .slot = f->place == RT_PLACE_ARG_PTR,
 					   .first_insn = b->plan->options.first_insn,
-					   .avoid_nop5 = b->plan->options.avoid_nop5 };
+					   .avoid_nop5 = b->plan->options.avoid_nop5,
+					   .room = b->plan->options.room };
 	struct rt_point p = { .kind = RT_POINT_INSN,
 			      .op = f->op,
 			      .delta = rt_op_delta(f->op, type->start),

@@ -208,6 +208,15 @@ static const char *inside_instruction(struct rt_plan_build *b, struct rt_elfaddr
 	return at.v == location.v ? NULL : "it is inside of an instruction";
 }
 
+static bool has_room(struct rt_plan_build *b, struct rt_elfaddr at)
+{
+	struct rt_site_request request = {
+		.image = b->module->image, .decoder = b->decoder, .entry = at, .room = b->plan->options.room
+	};
+
+	return rt_survey_range(&b->survey, at, &request.start, &request.end) && rt_site_has_room(&request);
+}
+
 /* Is the marker's instruction one that can be armed? */
 static const char *set_location(struct rt_plan_build *b, const struct wanted *w, struct rt_point *p)
 {
@@ -222,7 +231,10 @@ static const char *set_location(struct rt_plan_build *b, const struct wanted *w,
 		return why;
 	if (!rt_decode(b->decoder, rt_image_at(image, m->location, 16), m->location, &insn))
 		return "there is no code at its place";
-	if (insn.cost == RT_COST_NEVER || (insn.cost == RT_COST_AVOID && b->plan->options.avoid_nop5))
+	if (b->plan->options.room && !has_room(b, m->location))
+		return "there is no room for a jump at its place";
+	if (!b->plan->options.room &&
+	    (insn.cost == RT_COST_NEVER || (insn.cost == RT_COST_AVOID && b->plan->options.avoid_nop5)))
 		return "its instruction cannot be probed here";
 	p->address = m->location;
 	p->cost = insn.cost;

@@ -81,6 +81,7 @@ struct rt_plan_options {
 	bool no_inline;               /* no inlined instances */
 	bool avoid_nop5;              /* 5-byte nops are unsafe on this kernel */
 	bool return_points;           /* the engine can do RT_POINT_RETURN */
+	uint8_t room;                 /* bytes that the engine writes over at a point; 0: a breakpoint */
 	bool force_returns;           /* also for functions that C++ exceptions may leave */
 	const struct rt_cache *cache; /* where %GROUP:EVENT is looked for; outlives the plan; NULL: nowhere */
 	struct rt_cached_allow allow; /* for the files that they are told with: %GROUP:EVENT@FILE */

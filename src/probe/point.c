@@ -89,7 +89,8 @@ struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *
 					   .return_slot = at_return,
 					   .slot = f->place == RT_PLACE_ARG_PTR,
 					   .first_insn = b->plan->options.first_insn,
-					   .avoid_nop5 = b->plan->options.avoid_nop5 };
+					   .avoid_nop5 = b->plan->options.avoid_nop5,
+					   .room = b->plan->options.room };
 	struct rt_point p = { .kind = at_return ? RT_POINT_RETURN : RT_POINT_ENTRY, .op = f->op, .function = t->addr };
 	struct rt_site site;
 	const char *why;

@@ -2,6 +2,8 @@
 /* The walk is short (one basic block); what makes it safe is a look at every branch of the function. */
 #include "probe/site.h"
 
+#include "insn/move.h"
+
 enum {
 	LINE_BYTES = 256, /* how far the line is followed */
 	LINE_INSNS = 40,
@@ -12,6 +14,7 @@ enum {
 struct labels {
 	uint64_t bits[LINE_BYTES / 64];
 	bool complete; /* every branch of the function was looked at */
+	bool table;    /* but for those of a jump table */
 };
 
 static bool is_label(const struct labels *labels, uint64_t offset)
@@ -19,10 +22,21 @@ static bool is_label(const struct labels *labels, uint64_t offset)
 	return offset < LINE_BYTES && (labels->bits[offset / 64] >> (offset % 64) & 1);
 }
 
+/* Jump tables are read with an index, or what was read is added to the table's own address. */
+static bool is_table_jump(const struct rt_insn *insn, uint32_t added)
+{
+	if (!insn->jump || !insn->indirect)
+		return false;
+	if (insn->has_mem)
+		return insn->mem.index != RT_REG_NONE;
+	return insn->dst_reg >= RT_REG_NR || (added >> insn->dst_reg & 1);
+}
+
 /* Notes the jump targets that lie in the line, of all code in [start, end). */
 static void collect(const struct rt_site_request *r, struct rt_elfaddr start, struct rt_elfaddr end,
 		    struct labels *labels)
 {
+	uint32_t added = 0; /* registers that were last written by an addition */
 	struct rt_bytes code;
 
 	if (end.v <= start.v || end.v - start.v > FUNCTION_BYTES) {
@@ -41,6 +55,10 @@ static void collect(const struct rt_site_request *r, struct rt_elfaddr start, st
 			length = insn.length;
 			if (insn.jump && insn.has_target && insn.target.v >= r->entry.v && offset < LINE_BYTES)
 				labels->bits[offset / 64] |= UINT64_C(1) << (offset % 64);
+			labels->table |= is_table_jump(&insn, added);
+			added &= ~insn.writes;
+			if (insn.is_add && insn.dst_reg < RT_REG_NR)
+				added |= UINT32_C(1) << insn.dst_reg;
 		}
 		if (!length || length > code.size)
 			break;
@@ -50,6 +68,67 @@ static void collect(const struct rt_site_request *r, struct rt_elfaddr start, st
 	}
 }
 
+/* Bytes that nothing runs. */
+static bool is_padding(const struct rt_site_request *r, struct rt_bytes code, struct rt_elfaddr at, size_t size)
+{
+	struct rt_insn insn;
+
+	for (size_t done = 0; done < size; done += insn.length) {
+		if (done >= code.size)
+			return false;
+		if (code.data[done] == 0xcc) {
+			insn.length = 1;
+			continue;
+		}
+		if (!rt_decode(r->decoder, rt_bytes_make(code.data + done, code.size - done),
+			       (struct rt_elfaddr){ at.v + done }, &insn) ||
+		    !insn.nop)
+			return false;
+	}
+	return true;
+}
+
+/* Whether the engine may write over what begins at offset of the line. */
+static bool has_room(const struct rt_site_request *r, const struct labels *labels, struct rt_bytes code,
+		     uint64_t offset)
+{
+	bool over = false;
+
+	for (size_t n = 0; n < r->room;) {
+		struct rt_elfaddr at = { r->entry.v + offset + n };
+		struct rt_bytes rest = rt_bytes_make(code.data + offset + n, code.size - offset - n);
+		struct rt_insn insn;
+
+		over |= r->end.v && at.v >= r->end.v;
+		if (n && (is_label(labels, offset + n) || labels->table || !labels->complete))
+			return false;
+		if (over)
+			return is_padding(r, rest, at, r->room - n);
+		if (!rt_decode(r->decoder, rest, at, &insn) || !rt_insn_moves(rest, &insn))
+			return false;
+		n += insn.length;
+		/* a call returns behind its old place */
+		if (insn.call && n < r->room)
+			return false;
+		over = insn.ret || (insn.jump && !insn.conditional);
+		/* no label in between, as others than this function's code might know */
+		for (size_t i = n - insn.length + 1; i < n; i++)
+			if (is_label(labels, offset + i))
+				return false;
+	}
+	return true;
+}
+
+bool rt_site_has_room(const struct rt_site_request *r)
+{
+	struct labels labels = { .complete = true };
+
+	collect(r, r->start, r->end, &labels);
+	if (r->cold_end.v)
+		collect(r, r->cold_start, r->cold_end, &labels);
+	return has_room(r, &labels, rt_image_at(r->image, r->entry, LINE_BYTES), 0);
+}
+
 struct choice {
 	struct rt_site site;
 	bool found;
@@ -57,9 +136,20 @@ struct choice {
 };
 
 /* Lower is better. An endbr64 is stepped over like any other, but the next one may be cheap. */
-static int rank(uint8_t cost, bool is_endbr)
+static int rank(const struct rt_site_request *r, uint8_t cost, bool is_endbr)
 {
+	if (r->room)
+		return 0;
 	return cost == RT_COST_EMULATED || cost == RT_COST_AVOID ? 0 : is_endbr ? 2 : 1;
+}
+
+/* Can the engine arm it? */
+static bool is_armable(const struct rt_site_request *r, const struct labels *labels, struct rt_bytes code,
+		       const struct rt_insn *insn)
+{
+	if (r->room)
+		return has_room(r, labels, code, insn->addr.v - r->entry.v);
+	return insn->cost != RT_COST_NEVER && !(insn->cost == RT_COST_AVOID && r->avoid_nop5);
 }
 
 static void consider(const struct rt_site_request *r, const struct rt_track *track, const struct rt_insn *insn,
@@ -67,8 +157,6 @@ static void consider(const struct rt_site_request *r, const struct rt_track *tra
 {
 	struct rt_site site = { .address = insn->addr, .cost = insn->cost, .reg = RT_REG_NONE };
 
-	if (insn->cost == RT_COST_NEVER || (insn->cost == RT_COST_AVOID && r->avoid_nop5))
-		return;
 	if (!rt_track_cfa(track, &site.cfa_delta) || (r->return_slot && site.cfa_delta != 8))
 		return;
 	if (r->reg != RT_REG_NONE) {
@@ -76,7 +164,7 @@ static void consider(const struct rt_site_request *r, const struct rt_track *tra
 		if (site.reg == RT_REG_NONE)
 			return;
 	}
-	if (best->found && rank(insn->cost, insn->endbr) >= rank(best->site.cost, best->is_endbr))
+	if (best->found && rank(r, insn->cost, insn->endbr) >= rank(r, best->site.cost, best->is_endbr))
 		return;
 	best->site = site;
 	best->site.track = *track;
@@ -97,7 +185,7 @@ static bool enough(const struct rt_site_request *r, const struct choice *best, u
 		return true;
 	if (!best->found)
 		return false;
-	if (rank(best->site.cost, best->is_endbr) == 0 || r->nearest)
+	if (rank(r, best->site.cost, best->is_endbr) == 0 || r->nearest)
 		return true;
 	/* with branches that nobody has looked at, do not wander */
 	return !complete && seen > 0 && !best->is_endbr;
@@ -130,7 +218,8 @@ bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, co
 		if ((n || request->unshared) && is_label(&labels, offset))
 			break;
 		never |= insn.cost == RT_COST_NEVER;
-		consider(request, &track, &insn, &best);
+		if (is_armable(request, &labels, code, &insn))
+			consider(request, &track, &insn, &best);
 		if (enough(request, &best, n, labels.complete) || insn.jump || insn.ret || insn.call)
 			break;
 		rt_track_step(&track, &insn);
@@ -141,6 +230,8 @@ bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, co
 	}
 	if (!best.found) {
 		*ret_why = !code.size && !request->unshared ? "its code is not in the file"
+			   : request->room
+				   ? "no place at its start has room for a jump (short, or branches lead into it)"
 			   : never ? "its first instructions cannot hold a probe (lock prefix or unknown)"
 				   : "no instruction at its start can hold a probe with the object still in a register";
 		return false;

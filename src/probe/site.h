@@ -26,6 +26,8 @@ struct rt_site_request {
 	bool slot;                              /* reg holds a T **: nothing may have been written before the site */
 	bool unshared;                          /* nothing may jump to the entry: it is no function's */
 	bool avoid_nop5;
+	uint8_t room; /* bytes that the engine writes over, 0: a breakpoint; whole instructions are moved away for them
+		       */
 };
 
 struct rt_site {
@@ -38,3 +40,7 @@ struct rt_site {
 
 /* false: nothing can be armed; *ret_why is static text. */
 bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, const char **ret_why);
+
+/* Whether the engine can write over `room` bytes from r->entry on: nothing leads to what stands behind the first one.
+ */
+bool rt_site_has_room(const struct rt_site_request *r);

@@ -78,6 +78,7 @@ static struct rt_error *arm_module(struct rt_session *s, struct rt_process *p, c
 	char path[4300];
 	struct rt_arm arm = { .pid = p->tgid,
 			      .wire_pid = rt_process_wire(p),
+			      .tid = rt_process_standing(p),
 			      .path = path,
 			      .points = points,
 			      .point_count = stop_at.v ? 0 : m->point_nr,

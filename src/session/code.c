@@ -77,6 +77,7 @@ struct rt_error *rt_session_tell_code(struct rt_session *s, struct rt_process *p
 {
 	struct rt_error *err = NULL, *lost;
 	struct list list = { 0 };
+	const struct rt_arm where = { .pid = p->tgid, .wire_pid = rt_process_wire(p), .tid = rt_process_standing(p) };
 	uint64_t digest = digest_of(p);
 
 	if (!s->ops->code || digest == p->code_told || !has_points(s, p))
@@ -87,7 +88,7 @@ struct rt_error *rt_session_tell_code(struct rt_session *s, struct rt_process *p
 			err = add(s, p, &p->maps.data[i], &list);
 	}
 	if (!err)
-		err = s->ops->code(s->engine, p->tgid, rt_process_wire(p), list.code.data, list.code.len);
+		err = s->ops->code(s->engine, &where, list.code.data, list.code.len);
 	deinit(&list);
 	if (!err || err->code != RT_E_LIMIT)
 		return err;

@@ -56,6 +56,7 @@ struct rt_thread {
 	bool exiting;               /* at or behind its exit event */
 	bool exit_held;             /* stopped at its exit event until the others are there */
 	bool let_go;                /* a child that is not to be followed */
+	bool look;                  /* was asked to stop: it waits at the dynamic linker's hook */
 	int status;                 /* of the stop that waits */
 	uint64_t since_ns;          /* when it stopped without a process */
 };
@@ -104,6 +105,8 @@ static inline uint32_t rt_process_wire(const struct rt_process *p)
 {
 	return RT_PID_MAKE(p->tgid, p->gen);
 }
+/* A thread of it that stands in a stop that waits for us; 0: none. */
+uint32_t rt_process_standing(const struct rt_process *p);
 bool rt_process_has_armed(const struct rt_process *p, uint32_t module);
 /* Calls visit for every process; the process may be removed in the call. Stops at an error. */
 RT_CHECK struct rt_error *rt_process_each(struct rt_session *s,
@@ -277,6 +280,8 @@ RT_CHECK struct rt_error *rt_tracee_reap(struct rt_session *s);
 /* Looks after what waits for too long (every 100 ms). */
 RT_CHECK struct rt_error *rt_tracee_overdue(struct rt_session *s);
 void rt_thread_continue(struct rt_thread *t, int signal);
+/* Asks the thread of p that waits for us at the dynamic linker's hook, if there is one, to stop. */
+RT_CHECK struct rt_error *rt_tracee_look(struct rt_session *s, struct rt_process *p);
 /* true: wait() has, or will have, something to tell of it. Once its end was told it is nobody's. */
 bool rt_tracee_is_ours(uint32_t tid);
 /* A signal stop that the engine asked for (the dynamic linker's hook). */

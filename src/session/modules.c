@@ -245,6 +245,19 @@ static struct rt_error *emit_changes(struct rt_session *s, struct rt_process *p,
 	return NULL;
 }
 
+/* A module that comes again is armed again. */
+static void forget_gone(struct rt_process *p)
+{
+	for (size_t i = p->armed.len; i-- > 0;) {
+		bool there = false;
+
+		for (size_t k = 0; k < p->maps.len && !there; k++)
+			there = p->maps.data[k].module == p->armed.data[i];
+		if (!there)
+			p->armed.data[i] = p->armed.data[--p->armed.len];
+	}
+}
+
 struct rt_error *rt_session_sync(struct rt_session *s, struct rt_process *p)
 {
 	map_vec now = { 0 };
@@ -260,6 +273,7 @@ struct rt_error *rt_session_sync(struct rt_session *s, struct rt_process *p)
 	p->maps.data = now.data;
 	p->maps.len = now.len;
 	p->maps.cap = now.cap;
+	forget_gone(p);
 	return NULL;
 }
 

@@ -124,6 +124,14 @@ void rt_process_remove_all(struct rt_session *s)
 	}
 }
 
+uint32_t rt_process_standing(const struct rt_process *p)
+{
+	for (size_t i = 0; i < p->threads.len; i++)
+		if (p->threads.data[i]->stopped)
+			return p->threads.data[i]->tid;
+	return 0;
+}
+
 bool rt_process_has_armed(const struct rt_process *p, uint32_t module)
 {
 	for (size_t i = 0; i < p->armed.len; i++) {

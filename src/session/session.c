@@ -17,6 +17,7 @@
 
 #define POLL_MIN_MS 2  /* while events come: a ring must not fill up */
 #define POLL_MAX_MS 20 /* while nothing comes */
+#define BUSY 1000      /* records in one round: what comes in the meantime may be too much */
 #define TICK_NS 100000000u
 #define FORWARD_NS 150000000u /* how long the terminal's own signal may take to reach the program */
 
@@ -43,6 +44,7 @@ struct rt_error *rt_session_create(const struct rt_session_options *options, con
 	s->options.plan.return_points = true;
 	s->options.plan.avoid_nop5 = true;
 	s->ops = options->ops ? options->ops : &rt_engine_uprobe;
+	s->options.plan.room = s->ops->room;
 	s->exec_pipe = -1;
 	s->wake_fd = -1;
 	rt_stream_init(s);
@@ -173,7 +175,11 @@ static struct rt_error *loop(struct rt_session *s, int signal_fd)
 		RT_TRY(rt_sources_drain(s));
 		RT_TRY(rt_session_on_time(s));
 		rt_session_on_interrupts(s);
-		if (s->engine_records != seen || s->forward_signal)
+		if (s->ops->asks)
+			RT_TRY(rt_process_each(s, rt_tracee_look));
+		if (s->ops->asks)
+			wait_ms = s->engine_records - seen > BUSY ? 0 : 1;
+		else if (s->engine_records != seen || s->forward_signal)
 			wait_ms = POLL_MIN_MS;
 		else if (wait_ms < POLL_MAX_MS)
 			wait_ms += wait_ms / 2;

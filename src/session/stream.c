@@ -76,6 +76,9 @@ struct rt_error *rt_session_drain(struct rt_session *s)
 
 struct rt_error *rt_emit(struct rt_session *s, struct rt_wire_head *head, uint32_t wire_pid, uint32_t tid)
 {
+	/* much may wait in rings of threads, all of it earlier */
+	if (s->ops->thread)
+		RT_TRY(rt_session_drain(s));
 	head->time_ns = rt_now_ns();
 	head->pid = wire_pid;
 	head->tid = tid;

@@ -21,7 +21,8 @@ extern char **environ;
 
 unsigned long rt_session_ptrace_flags(const struct rt_session *s)
 {
-	unsigned long flags = PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT;
+	/* SYSGOOD: for calls that an engine makes in the name of a tracee */
+	unsigned long flags = PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD;
 
 	return s->options.no_follow ? flags : flags | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 }

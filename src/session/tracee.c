@@ -19,6 +19,12 @@
 #define ORPHAN_NS 100000000u /* a child whose parent died before its event */
 #define EXIT_NS 100000000u   /* how long a thread at its exit waits for the others */
 
+/* The thread stands, or runs no more. */
+static struct rt_error *engine_thread(struct rt_session *s, const struct rt_thread *t, bool ends)
+{
+	return s->ops->thread && t->process ? s->ops->thread(s->engine, t->process->tgid, t->tid, ends) : NULL;
+}
+
 static bool is_group_stop(int status)
 {
 	int sig = WSTOPSIG(status);
@@ -50,6 +56,10 @@ static struct rt_error *on_signal(struct rt_session *s, struct rt_thread *t, int
 {
 	int sig = WSTOPSIG(status);
 
+	if ((sig == SIGSEGV || sig == SIGBUS) && s->ops->fault && s->ops->fault(s->engine, t->process->tgid, t->tid)) {
+		rt_thread_continue(t, 0);
+		return NULL;
+	}
 	if (rt_tracee_is_engine_stop(t->tid, status)) {
 		RT_TRY(rt_session_look(s, t->process));
 		rt_thread_continue(t, 0);
@@ -126,6 +136,19 @@ static struct rt_error *new_thread(struct rt_session *s, struct rt_process *p, u
 	return first_step(s, t);
 }
 
+/* What the engine put into the parent is in the child, too. */
+static struct rt_error *copy_engine(struct rt_session *s, const struct rt_process *parent, const struct rt_process *p)
+{
+	struct rt_error *err = s->ops->fork ? s->ops->fork(s->engine, parent->tgid, p->tgid, rt_process_wire(p)) : NULL;
+
+	if (!err || err->code == RT_E_NOMEM)
+		return err;
+	if (err->code != RT_E_NO_PROCESS) /* else it is dead already */
+		RT_TRY(rt_emit_loss(s, RT_LOSS_UNTRACED, rt_process_wire(p), 0, "%s", err->message));
+	rt_error_free(err);
+	return NULL;
+}
+
 static struct rt_error *new_process(struct rt_session *s, struct rt_thread *by, uint32_t tgid, bool vfork)
 {
 	struct rt_process *parent = by->process, *p = rt_session_process(s, tgid);
@@ -150,6 +173,7 @@ static struct rt_error *new_process(struct rt_session *s, struct rt_thread *by, 
 	if (!t)
 		return rt_error_nomem();
 	RT_TRY(rt_emit_task(s, RT_WIRE_FORK, rt_process_wire(parent), by->tid, rt_process_wire(p), 0));
+	RT_TRY(copy_engine(s, parent, p));
 	RT_TRY(rt_session_arm_child(s, p));
 	return first_step(s, t);
 }
@@ -193,6 +217,8 @@ static struct rt_error *on_exec(struct rt_session *s, struct rt_thread *t)
 	struct rt_process *p = t->process;
 	bool first = p->tgid == s->root && !s->root_started && !s->options.pid_count;
 
+	for (size_t i = 0; i < p->threads.len; i++)
+		RT_TRY(engine_thread(s, p->threads.data[i], true));
 	RT_TRY(rt_session_drain(s));
 	/* the other threads are gone; the one that called exec has the leader's id now */
 	for (size_t i = p->threads.len; i-- > 0;) {
@@ -333,6 +359,7 @@ static struct rt_error *on_end(struct rt_session *s, struct rt_thread *t, int st
 {
 	struct rt_process *p = t->process;
 
+	RT_TRY(engine_thread(s, t, true));
 	/* the leader's end is told when every other thread is gone: it is the end of the process */
 	if (p && t->tid == p->tgid)
 		return process_ended(s, p, status);
@@ -348,6 +375,15 @@ static void let_go(struct rt_session *s, struct rt_thread *t)
 	rt_thread_remove(s, t);
 }
 
+/* The dynamic linker has changed what is mapped, and the thread stands at its hook. */
+static struct rt_error *look(struct rt_session *s, struct rt_thread *t)
+{
+	t->look = false;
+	RT_TRY(rt_session_look(s, t->process));
+	s->ops->answer(s->engine, t->process->tgid);
+	return NULL;
+}
+
 static struct rt_error *on_stop(struct rt_session *s, struct rt_thread *t, int status)
 {
 	struct rt_process *p = t->process;
@@ -358,6 +394,7 @@ static struct rt_error *on_stop(struct rt_session *s, struct rt_thread *t, int s
 		let_go(s, t);
 		return NULL;
 	}
+	RT_TRY(engine_thread(s, t, false));
 	group = is_group_stop(status);
 	rt_guardian_mark(&s->guardian, p->guard_slot, group);
 	if (group) {
@@ -380,9 +417,28 @@ static struct rt_error *on_stop(struct rt_session *s, struct rt_thread *t, int s
 	case PTRACE_EVENT_EXIT:
 		return on_exit_event(s, t);
 	default:
+		if (t->look)
+			RT_TRY(look(s, t));
 		rt_thread_continue(t, 0);
 		return NULL;
 	}
+}
+
+struct rt_error *rt_tracee_look(struct rt_session *s, struct rt_process *p)
+{
+	struct rt_thread *t;
+	uint32_t tid;
+
+	if (!s->ops->asks(s->engine, p->tgid, &tid))
+		return NULL;
+	t = rt_session_thread(s, tid);
+	if (!t || t->process != p) {
+		s->ops->answer(s->engine, p->tgid);
+		return NULL;
+	}
+	if (!t->look && !t->stopped && ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0)
+		t->look = true;
+	return NULL;
 }
 
 struct rt_error *rt_tracee_replay(struct rt_session *s, struct rt_thread *t)

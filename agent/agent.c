@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Engine U inside the program: what a stub calls for each hit, and what a hooked function returns to. It looks, writes
+ * a record and goes; what is where was decided by the tool. What it says of a hit is what engine K's BPF programs
+ * (bpf/reftrace.bpf.c) say.
+ */
+#include "send.h"
+
+/* ---- who runs ---- */
+
+static uint64_t thread_pointer(void)
+{
+	uint64_t v;
+
+	asm volatile("rdfsbase %0" : "=r"(v));
+	return v;
+}
+
+static uint32_t own_tid(void)
+{
+	uint64_t ret;
+
+	asm volatile("syscall" : "=a"(ret) : "a"(186) : "rcx", "r11", "memory"); /* gettid */
+	return (uint32_t)ret;
+}
+
+#define PLACE(process, key, n) (&(process)->thread[(((key)*MIX >> 32) + (n)) & (RT_AGENT_THREADS - 1)])
+
+/* A thread that the tool has not told of: the first one, once it has a thread pointer; or one made behind its back. */
+static __attribute__((noinline)) struct rt_agent_thread *stranger(struct rt_agent_process *p, uint64_t key)
+{
+	uint64_t base = rt_agent_head.pool, offset = 0;
+	struct rt_agent_thread *t;
+
+	for (uint32_t i = 0; i < RT_AGENT_SPARES && !offset; i++)
+		offset = __atomic_exchange_n(&p->spare[i], 0, __ATOMIC_ACQ_REL);
+	if (!offset) {
+		__atomic_fetch_add(&p->strangers, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	t = (void *)(base + offset);
+	t->tid = own_tid();
+	t->owner = key;
+	for (uint32_t n = 0; n < RT_AGENT_THREADS; n++) {
+		struct rt_agent_thread_key *k = PLACE(p, key, n);
+		uint64_t free = load(k->key);
+
+		if ((free && free != 2) ||
+		    !__atomic_compare_exchange_n(&k->key, &free, 4, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		k->thread = offset;
+		store(k->key, key);
+		return t;
+	}
+	return t; /* the table is full of threads: the tool has no more memory either */
+}
+
+/* NULL: the tool has not been told of it. */
+static inline struct rt_agent_thread *known(struct rt_agent_process *p, uint64_t key)
+{
+
+	for (uint32_t n = 0; n < RT_AGENT_THREADS; n++) {
+		const struct rt_agent_thread_key *k = PLACE(p, key, n);
+		uint64_t now = load(k->key);
+
+		if (__builtin_expect(now == key, 1))
+			return (void *)(rt_agent_head.pool + k->thread);
+		if (!now)
+			break;
+	}
+	return NULL;
+}
+
+static inline struct rt_agent_thread *current(struct rt_agent_process *p)
+{
+	uint64_t key = thread_pointer() | 1;
+
+	return known(p, key) ?: stranger(p, key);
+}
+
+/* ---- what the registers say ---- */
+
+static inline uint64_t read_reg(const struct hit *h, uint8_t reg)
+{
+	if (reg < RIP)
+		return h->regs->reg[reg];
+	return reg == RIP ? h->ip : 0;
+}
+
+/* A value that is narrower than a register or a read. */
+static inline uint64_t narrow(uint64_t v, int8_t width)
+{
+	switch (width) {
+	case 1:
+		return (uint8_t)v;
+	case 2:
+		return (uint16_t)v;
+	case 4:
+		return (uint32_t)v;
+	case -1:
+		return (uint64_t)(int8_t)v;
+	case -2:
+		return (uint64_t)(int16_t)v;
+	case -4:
+		return (uint64_t)(int32_t)v;
+	}
+	return v;
+}
+
+static void read_object(struct hit *h)
+{
+	const struct rt_probe *p = h->probe;
+	uint64_t v = read_reg(h, p->reg) + (uint64_t)p->reg_offset, at = 0;
+
+	if (p->scale)
+		v += read_reg(h, p->index) * p->scale;
+	for (uint32_t n = 0; n < p->deref; n++) {
+		/* what is narrow may end where the memory ends */
+		uint32_t size = n + 1 == p->deref && p->width ? (uint32_t)(p->width < 0 ? -p->width : p->width) : 8;
+
+		at = v;
+		if (!load_size(at, size, &v)) {
+			h->flags |= RT_EV_NO_OBJECT;
+			break;
+		}
+	}
+	h->object = p->width ? narrow(v, p->width) : v;
+	h->aux = p->kind & RT_PROBE_SLOT ? at : 0;
+}
+
+static void read_counter(struct hit *h)
+{
+	const struct rt_probe *p = h->probe;
+	uint64_t v;
+
+	if (!p->counter_size || !h->object)
+		return;
+	h->flags |= load_size(h->object + (uint64_t)(int64_t)p->counter_offset, p->counter_size, &v)
+			    ? RT_EV_COUNT_READ
+			    : RT_EV_COUNT_FAULT;
+	h->counter = (uint32_t)v + (uint32_t)(int32_t)p->counter_bias;
+}
+
+/* ---- its stack ---- */
+
+/* h->sp and h->stack. false: the stack could not be sent. */
+static bool capture(struct hit *h)
+{
+	uint64_t sp = h->regs->reg[RSP], top = 0, code = load(h->process->code);
+	uint64_t how = (uint64_t)(uint32_t)h->probe->cfa_delta << 32 | site_flags(h->probe) << 1 |
+		       (h->probe->kind & RT_PROBE_SITE);
+	struct rt_agent_memo *m;
+	struct walk w;
+
+	h->sp = h->probe->kind & RT_PROBE_SITE ? sp : sp + (uint64_t)(int64_t)h->probe->cfa_delta;
+	(void)load_u64(sp, &top);
+	m = &h->thread->memo[((h->ip ^ sp << 20 ^ top) * MIX) >> 58];
+	if (m->id && m->ip == h->ip && m->how == how && m->generation == RT_CODE_GENERATION(code) &&
+	    same_walk(m, sp, h->regs->reg[RBP])) {
+		h->stack = m->id;
+		return true;
+	}
+	walk_init(h, &w);
+	w.code = code;
+	w.memo = m;
+	m->id = 0; /* a handler that comes between must not take it for whole */
+	asm volatile("" : : : "memory");
+	if (code)
+		while (step(h, &w, sp))
+			;
+	if (!code || w.skip)
+		walk_first(h, &w);
+	h->stack = stack_id(h, &w);
+	if (!h->stack)
+		return false;
+	if (w.plain && code) {
+		m->ip = h->ip;
+		m->how = how;
+		m->generation = RT_CODE_GENERATION(code);
+		m->nr = w.steps;
+		asm volatile("" : : : "memory");
+		m->id = h->stack;
+	}
+	return true;
+}
+
+/* ---- returns ---- */
+
+static bool condition_holds(const struct rt_probe *p, uint64_t result)
+{
+	int64_t v = (int64_t)result;
+
+	if (p->result_size == 1)
+		v = (int8_t)result;
+	else if (p->result_size == 2)
+		v = (int16_t)result;
+	else if (p->result_size == 4)
+		v = (int32_t)result;
+	switch (p->condition) {
+	case 1:
+		return v != 0;
+	case 2:
+		return v == 0;
+	case 3:
+		return v > 0;
+	case 4:
+		return v < 0;
+	case 5:
+		return v >= 0;
+	}
+	return true;
+}
+
+/* The thunk that goes on at ra; RT_AGENT_RETURNS: there are no more. */
+static uint32_t thunk_for(struct rt_agent_shared *pool, uint64_t ra)
+{
+	for (uint32_t n = 0; n < RT_AGENT_RETURNS; n++) {
+		uint32_t i = (uint32_t)((ra * MIX >> 40) + n) & (RT_AGENT_RETURNS - 1);
+		uint64_t free = 0;
+
+		if (load(pool->return_address[i]) == ra)
+			return i;
+		if (!load(pool->return_address[i]) &&
+		    (__atomic_compare_exchange_n(&pool->return_address[i], &free, ra, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED) ||
+		     free == ra))
+			return i;
+	}
+	return RT_AGENT_RETURNS;
+}
+
+static inline struct rt_agent_pending *pending_place(struct rt_agent_process *p, uint64_t slot, uint32_t n)
+{
+	return &p->pending[((slot * MIX >> 40) + n) & (RT_AGENT_PENDING - 1)];
+}
+
+/*
+ * Forgets what waits for a return from this slot: left behind by longjmp() or an exception. Returns how many levels
+ * wait that are to stay, where the slot is hooked and this is a tail call.
+ */
+static uint16_t pending_levels(struct rt_agent_process *p, uint64_t slot, bool hooked)
+{
+	uint16_t levels = 0;
+
+	for (uint32_t n = 0; n < RT_AGENT_PENDING_WAYS; n++) {
+		struct rt_agent_pending *at = pending_place(p, slot, n);
+
+		if (load(at->slot) != slot)
+			continue;
+		if (!hooked)
+			store(at->slot, 0);
+		else if (at->level >= levels)
+			levels = (uint16_t)(at->level + 1);
+	}
+	return levels;
+}
+
+static struct rt_agent_pending *pending_take(struct rt_agent_process *p, uint64_t slot)
+{
+	for (uint32_t n = 0; n < RT_AGENT_PENDING_WAYS; n++) {
+		struct rt_agent_pending *at = pending_place(p, slot, n);
+		uint64_t free = 0;
+
+		if (!load(at->slot) &&
+		    __atomic_compare_exchange_n(&at->slot, &free, slot, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return at;
+	}
+	return NULL;
+}
+
+/* Entry of a function whose return is the event: its return address becomes a thunk's. */
+static void on_enter(struct hit *h)
+{
+	uint64_t slot = h->regs->reg[RSP], ra;
+	struct rt_agent_pending *wait;
+	uint32_t thunk;
+	uint16_t level;
+	bool hooked;
+
+	count(&h->count->entries);
+	if (!load_u64(slot, &ra))
+		return;
+	hooked = is_thunk(ra, &thunk);
+	level = pending_levels(h->process, slot, hooked);
+	if (!hooked)
+		thunk = thunk_for(h->pool, ra);
+	if (thunk == RT_AGENT_RETURNS || !(wait = pending_take(h->process, slot)))
+		return; /* entries without an end: said as missed */
+	if (!capture(h))
+		h->stack = 0;
+	read_object(h);
+	if (h->probe->result == RT_PROBE_AT_ENTRY)
+		read_counter(h);
+	wait->object = h->object;
+	wait->aux = h->aux;
+	wait->count = h->counter;
+	wait->stack = h->stack;
+	wait->point = h->point;
+	wait->flags = h->flags;
+	wait->level = level;
+	if (!hooked)
+		*(uint64_t *)slot = (uint64_t)(uintptr_t)rt_agent_thunks + thunk * THUNK_BYTES;
+}
+
+/* Object of a return point whose object only shows now. */
+static void read_result(struct hit *h, uint64_t result)
+{
+	uint8_t from = h->probe->result;
+
+	if (from == RT_PROBE_AT_ENTRY)
+		return;
+	h->flags &= (uint16_t) ~(RT_EV_NO_OBJECT | RT_EV_COUNT_READ | RT_EV_COUNT_FAULT);
+	if (from == RT_PROBE_RESULT) {
+		h->object = result;
+		h->aux = 0;
+	} else {
+		/* OUT: what was found at entry is the slot */
+		h->aux = from == RT_PROBE_RESULT_PTR ? result : h->object;
+		h->object = 0;
+		if (h->aux && !load_u64(h->aux, &h->object))
+			h->flags |= RT_EV_NO_OBJECT;
+	}
+	read_counter(h);
+}
+
+static void on_leave(struct hit *h, const struct rt_agent_pending *wait, uint64_t result)
+{
+	h->point = wait->point;
+	h->probe = &h->pool->probe[h->point];
+	h->count = &h->thread->count[h->point];
+	h->object = wait->object;
+	h->aux = wait->aux;
+	h->counter = wait->count;
+	h->stack = wait->stack;
+	h->flags = wait->flags;
+	count(&h->count->hits);
+	if (!condition_holds(h->probe, result)) {
+		count(&h->count->unmet);
+		return;
+	}
+	read_result(h, result);
+	if (!h->object && !(h->flags & RT_EV_NO_OBJECT))
+		count(&h->count->nulls);
+	else if (!h->stack)
+		count(&h->count->ring);
+	else
+		send_event(h);
+}
+
+static void leave_all(struct hit *h, uint64_t slot, uint64_t result)
+{
+	/* inner ones first: they have returned first */
+	for (;;) {
+		struct rt_agent_pending *last = NULL, copy;
+
+		for (uint32_t n = 0; n < RT_AGENT_PENDING_WAYS; n++) {
+			struct rt_agent_pending *at = pending_place(h->process, slot, n);
+
+			if (load(at->slot) == slot && (!last || at->level > last->level))
+				last = at;
+		}
+		if (!last)
+			return;
+		copy = *last;
+		store(last->slot, 0);
+		on_leave(h, &copy, result);
+	}
+}
+
+/* ---- what entry.S calls ---- */
+
+static bool begin(struct hit *h, const struct hit_regs *regs)
+{
+	if (is_off())
+		return false;
+	h->pool = (void *)rt_agent_head.pool;
+	h->process = (void *)rt_agent_head.process;
+	h->regs = regs;
+	h->thread = current(h->process);
+	return h->thread;
+}
+
+static void on_hit(struct hit *h)
+{
+	count(&h->count->hits);
+	read_object(h);
+	if (!h->object && !(h->flags & RT_EV_NO_OBJECT)) {
+		count(&h->count->nulls);
+		return;
+	}
+	if (!capture(h)) {
+		count(&h->count->ring);
+		return;
+	}
+	read_counter(h);
+	send_event(h);
+}
+
+void rt_agent_hit(const struct hit_regs *regs, uint32_t number);
+void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
+{
+	const struct rt_agent_site *site;
+	struct hit h;
+	uint64_t outer;
+
+	if (!begin(&h, regs))
+		return;
+	site = &h.pool->site[number];
+	h.ip = site->address;
+	outer = h.thread->entered;
+	if (!outer)
+		store(h.thread->entered, now());
+	for (uint32_t i = 0; i < RT_AGENT_SITE_POINTS && site->point[i]; i++) {
+		h.point = site->point[i];
+		h.probe = &h.pool->probe[h.point];
+		h.count = &h.thread->count[h.point];
+		h.counter = 0;
+		h.flags = 0;
+		if (h.probe->kind & RT_PROBE_RETURN)
+			on_enter(&h);
+		else
+			on_hit(&h);
+	}
+	if (!outer)
+		store(h.thread->entered, 0);
+}
+
+/* The return address of the call whose thunk is `number`. */
+uint64_t rt_agent_returned(const struct hit_regs *regs, uint32_t number);
+uint64_t rt_agent_returned(const struct hit_regs *regs, uint32_t number)
+{
+	const struct rt_agent_shared *pool = (void *)rt_agent_head.pool;
+	uint64_t outer, slot = regs->reg[RSP] - 8;
+	struct hit h;
+
+	if (begin(&h, regs)) {
+		h.ip = 0;
+		h.sp = regs->reg[RSP];
+		outer = h.thread->entered;
+		if (!outer)
+			store(h.thread->entered, now());
+		leave_all(&h, slot, regs->reg[RAX]);
+		if (!outer)
+			store(h.thread->entered, 0);
+	}
+	return pool->return_address[number - THUNK_NUMBER];
+}
+
+/* The dynamic linker has changed what is mapped, or is about to: the tracer wants to look while the thread stands. */
+void rt_agent_stop(const struct hit_regs *regs, uint32_t number);
+void rt_agent_stop(const struct hit_regs *regs, uint32_t number)
+{
+	struct rt_agent_process *p = (void *)rt_agent_head.process;
+	const struct rt_agent_thread *t;
+	uint64_t mine, state, start = now();
+
+	if (is_off())
+		return;
+	t = known(p, thread_pointer() | 1);
+	if (p->r_state && load_u32(p->r_state, &state) && state)
+		return; /* in the middle of its work */
+	p->stop_tid = t ? t->tid : 0; /* one at a time: the linker has a lock */
+	mine = __atomic_add_fetch(&p->stop_asked, 1, __ATOMIC_ACQ_REL);
+	while (load(p->stop_done) < mine && !is_off() && now() - start < PATIENCE)
+		relax();
+}

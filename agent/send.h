@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Into the rings. A thread has its own for events, whose producers are the thread and its signal handlers; stacks go
+ * through one of the process, and a stack is there before the first event that names it. Nothing is locked, and no
+ * system call is made: the program may have forbidden itself any.
+ */
+#pragma once
+
+#include "walk.h"
+
+/* How long a full ring is waited for, in cycles of the time stamp counter; some seconds. */
+#define PATIENCE (1ull << 34)
+
+/* Space that the reader has not given back yet is waited for, in moderation. false: it did not come. */
+static bool await_reader(struct hit *h, const uint64_t *read, uint64_t until)
+{
+	uint64_t start = now(), seen = load(*read);
+
+	while ((int64_t)(until - load(*read)) > 0) {
+		if (is_off())
+			return false;
+		if (load(*read) != seen) {
+			seen = load(*read);
+			h->thread->impatient = 0;
+			start = now();
+		} else if (h->thread->impatient || now() - start > PATIENCE) {
+			h->thread->impatient = 1;
+			return false;
+		}
+		relax();
+	}
+	h->thread->impatient = 0;
+	return true;
+}
+
+static void send_event(struct hit *h)
+{
+	struct rt_agent_thread *t = h->thread;
+	const struct rt_probe *p = h->probe;
+	struct rt_wire_event *e;
+	uint32_t seq = t->number << RT_SEQ_BITS | (t->seq++ & RT_SEQ_MASK);
+	uint64_t place, time;
+
+	if (h->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
+		count(&h->count->faults);
+	/* some stay free for handlers that come between this look and the addition */
+	if (__builtin_expect(t->taken - load(t->read) >= RT_AGENT_RING - 64, 0) &&
+	    !await_reader(h, &t->read, t->taken - (RT_AGENT_RING - 64) + 1)) {
+		count(&h->count->ring); /* a gap in seq tells when */
+		return;
+	}
+	time = now();
+	place = take(&t->taken, 1);
+	e = &t->ring[place & (RT_AGENT_RING - 1)];
+	e->head.time_ns = time;
+	e->head.pid = h->process->wire_pid;
+	e->head.tid = t->tid;
+	e->object = h->object;
+	e->aux = h->aux;
+	e->sp = h->sp;
+	e->count = h->counter;
+	e->point = h->point;
+	e->stack = h->stack;
+	e->delta = p->delta;
+	e->flags = p->flags | h->flags;
+	store(*(uint64_t *)(void *)e,
+	      (uint64_t)seq << 32 | (uint32_t)p->op << 24 | (uint32_t)RT_WIRE_EVENT << 16 | sizeof(*e));
+}
+
+/* `pieces` pieces in a row of the ring of stacks; NULL: the reader does not come. */
+static uint64_t *take_pieces(struct hit *h, uint32_t pieces)
+{
+	struct rt_agent_process *p = h->process;
+
+	for (;;) {
+		uint64_t at = load(p->stacks_taken), room = RT_AGENT_STACKS - (at & (RT_AGENT_STACKS - 1));
+		uint64_t n = room < pieces ? room : pieces;
+
+		if (at + n + 64 - load(p->stacks_read) > RT_AGENT_STACKS &&
+		    !await_reader(h, &p->stacks_read, at + n + 64 - RT_AGENT_STACKS))
+			return NULL;
+		if (!__atomic_compare_exchange_n(&p->stacks_taken, &at, at + n, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			continue;
+		if (n == pieces)
+			return p->stacks[at & (RT_AGENT_STACKS - 1)];
+		/* it would not lie in one piece: these are passed over */
+		store(p->stacks[at & (RT_AGENT_STACKS - 1)][0], 8 * 8 * n);
+	}
+}
+
+/* Sends the stack of w. 0: the ring is full. */
+static uint32_t send_stack(struct hit *h, const struct walk *w)
+{
+	uint32_t size = sizeof(struct rt_wire_stack) + w->nr * sizeof(struct rt_wire_frame);
+	uint32_t id = __atomic_fetch_add(&h->process->next_stack, 1, __ATOMIC_RELAXED);
+	uint64_t *piece = take_pieces(h, (size + 63) / 64);
+	struct rt_wire_stack *s = (void *)piece;
+
+	if (!piece)
+		return 0;
+	s->head.time_ns = now();
+	s->head.pid = h->process->wire_pid;
+	s->head.tid = h->thread->tid;
+	s->id = id;
+	s->nr = (uint16_t)w->nr;
+	s->end = (uint16_t)w->end;
+	for (uint32_t i = 0; i < w->nr; i++)
+		s->frame[i] = w->frame[i];
+	store(piece[0], (uint64_t)(uint32_t)RT_WIRE_STACK << 16 | size);
+	return id;
+}
+
+/* The number of the stack of w, which is sent if it is new. 0: the ring is full. */
+static uint32_t stack_id(struct hit *h, const struct walk *w)
+{
+	uint64_t hash = spread(w->hash, w->nr) | 1;
+	struct rt_agent_known *k = NULL;
+	uint32_t id;
+
+	for (uint32_t n = 0; n < 8; n++) {
+		uint64_t free = 0;
+
+		k = &h->process->known[(hash + n) & (RT_AGENT_KNOWN - 1)];
+		if (load(k->hash) == hash) {
+			id = (uint32_t)load(k->id);
+			if (id)
+				return id;
+			k = NULL; /* somebody else is at it */
+			break;
+		}
+		if (!load(k->hash) &&
+		    __atomic_compare_exchange_n(&k->hash, &free, hash, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			break;
+		k = NULL;
+	}
+	id = send_stack(h, w);
+	if (k && id)
+		store(k->id, (uint64_t)id);
+	else if (k)
+		store(k->hash, 0);
+	else
+		count(&h->count->resent);
+	return id;
+}

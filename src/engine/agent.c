@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Engine U's ops table and its processes; see agent_priv.h for the rest. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <sys/auxv.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "elf/image.h"
+#include "engine/agent_priv.h"
+#include "insn/move.h"
+
+#define HWCAP2_FSGSBASE (1 << 1) /* arch/x86/include/uapi/asm/hwcap2.h */
+
+static struct rt_agent *agent_of(struct rt_engine *engine)
+{
+	return (struct rt_agent *)(void *)engine; /* base is its first member */
+}
+
+struct rt_agent_task *rt_agent_task(const struct rt_agent *a, uint32_t pid)
+{
+	for (size_t i = 0; i < a->tasks.len; i++)
+		if (a->tasks.data[i]->pid == pid)
+			return a->tasks.data[i];
+	return NULL;
+}
+
+static struct rt_agent_task *add_task(struct rt_agent *a, uint32_t pid, uint32_t wire_pid)
+{
+	struct rt_agent_task *task = calloc(1, sizeof(*task));
+
+	if (!task || !rt_vec_push(&a->tasks, task)) {
+		free(task);
+		return NULL;
+	}
+	task->pid = pid;
+	task->wire_pid = wire_pid;
+	return task;
+}
+
+static void remove_task(struct rt_agent *a, struct rt_agent_task *task)
+{
+	for (size_t i = 0; i < a->tasks.len; i++) {
+		if (a->tasks.data[i] == task) {
+			a->tasks.data[i] = a->tasks.data[--a->tasks.len];
+			break;
+		}
+	}
+	if (task->pool) {
+		a->strangers += rt_agent_process(task)->strangers;
+		rt_agent_threads_leave(a, task);
+		rt_agent_pool_give(task->pool, task->offset);
+		rt_agent_pool_leave(task->pool);
+	}
+	rt_vec_deinit(&task->members);
+	rt_vec_deinit(&task->jumps);
+	rt_vec_deinit(&task->areas);
+	rt_map_deinit(&task->armed);
+	free(task);
+}
+
+/* The task with the agent in it, as far as the process allows that. */
+static struct rt_error *task_for(struct rt_agent *a, uint32_t pid, uint32_t wire_pid, uint32_t tid,
+				 struct rt_agent_task **ret)
+{
+	struct rt_agent_task *task = rt_agent_task(a, pid);
+	struct rt_error *err;
+
+	if (!task) {
+		task = add_task(a, pid, wire_pid);
+		if (!task)
+			return rt_error_nomem();
+		err = rt_agent_inject(a, task, tid);
+		if (err) {
+			remove_task(a, task);
+			return err;
+		}
+		if (!task->pool)
+			rt_log_debug("engine", "process %u: %s", pid, task->why);
+		else
+			RT_TRY(rt_agent_threads_look(a, task));
+		if (task->pool && tid)
+			RT_TRY(rt_agent_thread_stands(a, task, tid));
+	}
+	*ret = task;
+	return NULL;
+}
+
+static struct rt_error *agent_extend(struct rt_engine *engine, const struct rt_arm *arm,
+				     void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg)
+{
+	struct rt_agent *a = agent_of(engine);
+	struct rt_agent_task *task = NULL;
+
+	if (a->stopped)
+		return rt_error_new(RT_E_INTERNAL, "engine agent: extend after stop");
+	RT_TRY(task_for(a, arm->pid, arm->wire_pid, arm->tid, &task));
+	if (task->lodger)
+		return NULL;
+	if (!task->pool)
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "process %u cannot have the agent: %s", arm->pid,
+						 task->why),
+				    "as root: --engine uprobe");
+	return rt_agent_patch(a, task, arm, failed, arg);
+}
+
+static struct rt_error *agent_code(struct rt_engine *engine, const struct rt_arm *arm, const struct rt_engine_code *list,
+				   size_t count)
+{
+	struct rt_agent *a = agent_of(engine);
+	struct rt_agent_task *task = NULL;
+
+	RT_TRY(task_for(a, arm->pid, arm->wire_pid, arm->tid, &task));
+	return task->pool ? rt_agent_tell_code(a, task, list, count) : NULL;
+}
+
+/* Do two processes have the same memory? clone(2) and vfork(2) make such. */
+static bool same_memory(uint32_t a, uint32_t b)
+{
+	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
+}
+
+/* A forked child has what its parent has: the agent, the jumps, the pool. It gets its own rings. */
+static struct rt_error *agent_fork(struct rt_engine *engine, uint32_t parent, uint32_t pid, uint32_t wire_pid)
+{
+	struct rt_agent *a = agent_of(engine);
+	const struct rt_agent_task *from = rt_agent_task(a, parent);
+	struct rt_agent_process *process;
+	struct rt_agent_task *task;
+	struct rt_stopped r;
+	struct rt_map_slot *slot;
+	uint64_t address;
+	size_t pos = 0;
+
+	if (!from || !from->pool)
+		return NULL;
+	task = add_task(a, pid, wire_pid);
+	if (!task)
+		return rt_error_nomem();
+	task->lodger = same_memory(parent, pid);
+	if (task->lodger)
+		return NULL;
+	task->offset = rt_agent_pool_take(from->pool);
+	task->stop_armed = from->stop_armed;
+	for (size_t i = 0; i < from->jumps.len; i++)
+		if (!rt_vec_push(&task->jumps, from->jumps.data[i]))
+			return rt_error_nomem();
+	for (size_t i = 0; i < from->areas.len; i++)
+		if (!rt_vec_push(&task->areas, from->areas.data[i]))
+			return rt_error_nomem();
+	while ((slot = rt_map_next(&from->armed, &pos)) != NULL) {
+		uint64_t *value = rt_map_put(&task->armed, slot->key, NULL);
+
+		if (!value)
+			return rt_error_nomem();
+		*value = slot->value;
+	}
+	task->pool = from->pool;
+	task->pool->users++;
+	RT_TRY(rt_stopped_open(&r, pid, 0));
+	if (!task->offset) {
+		uint64_t one = 1;
+
+		/* it must not write into its parent's */
+		(void)rt_stopped_write(&r, task->pool->code + offsetof(struct rt_agent_head, off), &one, sizeof(one));
+		rt_stopped_close(&r);
+		task->pool->users--;
+		task->pool = NULL;
+		task->why = "more processes and threads than there is memory for";
+		return rt_error_new(RT_E_LIMIT, "process %u is not traced: %s", pid, task->why);
+	}
+	process = rt_agent_process(task);
+	process->wire_pid = wire_pid;
+	process->next_stack = 1;
+	process->r_state = rt_agent_process(from)->r_state;
+	process->code = rt_agent_process(from)->code;
+	/* calls of the parent that it will return from, too */
+	memcpy(process->pending, rt_agent_process(from)->pending, sizeof(process->pending));
+	address = task->pool->at + task->offset;
+	(void)rt_stopped_write(&r, task->pool->code, &address, sizeof(address));
+	rt_stopped_close(&r);
+	return NULL;
+}
+
+static struct rt_error *agent_thread(struct rt_engine *engine, uint32_t pid, uint32_t tid, bool ends)
+{
+	struct rt_agent *a = agent_of(engine);
+	struct rt_agent_task *task = rt_agent_task(a, pid);
+
+	if (!task || !task->pool)
+		return NULL;
+	if (!ends)
+		return rt_agent_thread_stands(a, task, tid);
+	rt_agent_thread_ends(task, tid);
+	return NULL;
+}
+
+/* A load of the agent that found nothing goes on behind it. */
+static bool agent_fault(struct rt_engine *engine, uint32_t pid, uint32_t tid)
+{
+	const struct rt_agent_task *task = rt_agent_task(agent_of(engine), pid);
+	const struct rt_agent_head *head = rt_agent_blob_head();
+	struct user_regs_struct regs;
+	uint64_t at;
+
+	if (!task || !task->pool || ptrace(PTRACE_GETREGS, tid, 0, &regs) < 0 || regs.rip < task->pool->code)
+		return false;
+	at = regs.rip - task->pool->code;
+	for (uint32_t i = head->fixup; i + sizeof(struct rt_agent_fixup) <= head->fixup_end;
+	     i += sizeof(struct rt_agent_fixup)) {
+		const struct rt_agent_fixup *f = (const void *)(rt_agent_blob + i);
+
+		if (i + (uint64_t)(int64_t)f->load != at)
+			continue;
+		regs.rip = task->pool->code + i + offsetof(struct rt_agent_fixup, resume) + (uint64_t)(int64_t)f->resume;
+		return ptrace(PTRACE_SETREGS, tid, 0, &regs) == 0;
+	}
+	return false;
+}
+
+static bool agent_asks(struct rt_engine *engine, uint32_t pid, uint32_t *ret_tid)
+{
+	const struct rt_agent_task *task = rt_agent_task(agent_of(engine), pid);
+	const struct rt_agent_process *p;
+
+	if (!task || !task->pool)
+		return false;
+	p = rt_agent_process(task);
+	if (__atomic_load_n(&p->stop_asked, __ATOMIC_ACQUIRE) == p->stop_done)
+		return false;
+	*ret_tid = p->stop_tid ?: pid;
+	return true;
+}
+
+static void agent_answer(struct rt_engine *engine, uint32_t pid)
+{
+	const struct rt_agent_task *task = rt_agent_task(agent_of(engine), pid);
+	struct rt_agent_process *p;
+
+	if (!task || !task->pool)
+		return;
+	p = rt_agent_process(task);
+	__atomic_store_n(&p->stop_done, p->stop_asked, __ATOMIC_RELEASE);
+}
+
+static struct rt_error *agent_drain(struct rt_engine *engine, struct rt_event_sink *sink)
+{
+	return rt_agent_drain(agent_of(engine), sink);
+}
+
+static void agent_forget(struct rt_engine *engine, uint32_t pid)
+{
+	struct rt_agent_task *task = rt_agent_task(agent_of(engine), pid);
+
+	if (task)
+		remove_task(agent_of(engine), task);
+}
+
+/* Of point, over all threads that are and were. */
+static void sum_point(const struct rt_agent *a, uint32_t point, struct rt_point_count *ret)
+{
+	*ret = a->gone[point];
+	ret->records = a->records[point];
+	for (size_t i = 0; i < a->tasks.len; i++) {
+		const struct rt_agent_task *task = a->tasks.data[i];
+
+		for (size_t k = 0; task->pool && k < task->members.len; k++)
+			rt_point_count_add(ret, &rt_agent_thread(task, task->members.data[k].offset)->count[point]);
+		for (size_t k = 0; task->pool && k < RT_AGENT_PENDING; k++) {
+			const struct rt_agent_pending *w = &rt_agent_process(task)->pending[k];
+
+			ret->waiting += w->slot && w->point == point;
+		}
+	}
+}
+
+static struct rt_error *agent_stop(struct rt_engine *engine, struct rt_event_sink *sink)
+{
+	struct rt_agent *a = agent_of(engine);
+
+	if (a->stopped)
+		return NULL;
+	a->stopped = true;
+	for (size_t i = 0; i < a->tasks.len; i++)
+		if (a->tasks.data[i]->pool)
+			rt_agent_unpatch(a->tasks.data[i]);
+	RT_TRY(rt_agent_drain(a, sink));
+	for (uint32_t point = 1; point <= a->last_point; point++) {
+		struct rt_point_count count;
+
+		if (!a->probe[point].op)
+			continue;
+		sum_point(a, point, &count);
+		RT_TRY(rt_point_say(sink, point, &count, "returns not seen: an exception or a jump has left the call, or "
+							 "too many wait"));
+	}
+	return rt_point_say_loss(sink, RT_LOSS_RING, 0, a->strangers, "too many threads for the agent's memory");
+}
+
+static void agent_stats(struct rt_engine *engine, struct rt_engine_stats *ret)
+{
+	const struct rt_agent *a = agent_of(engine);
+	struct rt_engine_stats stats = { .balanced = true };
+
+	for (uint32_t point = 1; point <= a->last_point; point++) {
+		struct rt_point_count count;
+
+		sum_point(a, point, &count);
+		stats.records += count.records;
+		stats.hits += count.sum.hits;
+		stats.dropped += count.sum.ring + count.sum.busy;
+		stats.faults += count.sum.faults;
+		stats.stack_resent += count.sum.resent;
+		stats.returns_missed += rt_point_count_missed(&count);
+		stats.balanced = stats.balanced && rt_point_count_balances(&count);
+	}
+	stats.dropped += a->strangers;
+	*ret = stats;
+}
+
+static void agent_close(struct rt_engine *engine)
+{
+	struct rt_agent *a = agent_of(engine);
+
+	if (!a)
+		return;
+	while (a->tasks.len) {
+		if (!a->stopped && a->tasks.data[0]->pool)
+			rt_agent_unpatch(a->tasks.data[0]);
+		remove_task(a, a->tasks.data[0]);
+	}
+	for (size_t i = 0; i < a->kept.len; i++)
+		free(a->kept.data[i].row);
+	rt_vec_deinit(&a->kept);
+	rt_vec_deinit(&a->tasks);
+	rt_map_deinit(&a->rows);
+	rt_decoder_destroy(a->decoder);
+	free(a->gone);
+	free(a);
+}
+
+/* The agent tells threads by their thread pointer and time by the time stamp counter. */
+static struct rt_error *agent_probe(const struct rt_engine_options *options)
+{
+	_cleanup_free_ char *source = NULL;
+	size_t len;
+
+	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
+						 "engine agent needs the instruction rdfsbase, which this processor or "
+						 "kernel (before 5.9) does not let programs use"),
+				    "as root: --engine uprobe");
+	RT_TRY(rt_fs_read(options->root_fd, "/sys/devices/system/clocksource/clocksource0/current_clocksource", 256, &source,
+			  NULL));
+	len = strcspn(source, "\n");
+	if (strncmp(source, "tsc", len) != 0 && strncmp(source, "kvm-clock", len) != 0)
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
+						 "engine agent needs a reliable time stamp counter, and this kernel's clock "
+						 "is %.*s",
+						 (int)len, source),
+				    "as root: --engine uprobe");
+	return NULL;
+}
+
+static void agent_closep(struct rt_agent **a)
+{
+	if (*a)
+		agent_close(&(*a)->base);
+}
+
+static struct rt_error *agent_open(const struct rt_engine_options *options, struct rt_engine **ret)
+{
+	_cleanup_(agent_closep) struct rt_agent *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return rt_error_nomem();
+	a->base.ops = &rt_engine_agent;
+	a->options = *options;
+	a->gone = calloc(RT_AGENT_POINTS, sizeof(a->gone[0]));
+	if (!a->gone)
+		return rt_error_nomem();
+	RT_TRY(rt_decoder_create(RT_MACHINE_X86_64, &a->decoder));
+	rt_agent_clock_init(&a->clock);
+	*ret = &rt_take(a)->base;
+	return NULL;
+}
+
+const struct rt_engine_ops rt_engine_agent = {
+	.name = "agent",
+	.room = RT_MOVE_JUMP,
+	.probe = agent_probe,
+	.open = agent_open,
+	.extend = agent_extend,
+	.code = agent_code,
+	.fork = agent_fork,
+	.thread = agent_thread,
+	.fault = agent_fault,
+	.asks = agent_asks,
+	.answer = agent_answer,
+	.drain = agent_drain,
+	.forget = agent_forget,
+	.stop = agent_stop,
+	.stats = agent_stats,
+	.close = agent_close,
+};

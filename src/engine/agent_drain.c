@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From the threads' rings to one stream by time. Who is in a hook has said so before it read the time: what is
+ * handed on is older than anybody's beginning, so nothing older follows. Stacks are read after the rings were
+ * looked at: an event's stack is there before it.
+ */
+#include <errno.h>
+
+#include "engine/agent_priv.h"
+
+/* A hook takes no time. Who has been in one for so long was taken out of it by longjmp(), or ended in it. */
+#define STALE_NS 100000000.0
+
+/* What waits in one ring. */
+struct line {
+	struct rt_agent_task *task;
+	struct rt_agent_member *member;
+	struct rt_agent_thread *thread;
+	uint64_t pos, end;
+	uint64_t time; /* of the event at pos; UINT64_MAX: nothing there for now */
+};
+
+struct lines {
+	RT_VEC(struct line) list;
+	uint64_t cut; /* events from here on wait */
+};
+
+static bool stale(const struct rt_agent *a, uint64_t tsc)
+{
+	return (double)(int64_t)(rt_agent_tsc() - tsc) * a->clock.slope > STALE_NS;
+}
+
+static struct rt_wire_event *slot(const struct line *l)
+{
+	return &l->thread->ring[l->pos & (RT_AGENT_RING - 1)];
+}
+
+/* The next event of a ring that is whole. What was begun and left is passed over once later ones are there. */
+static void look(const struct rt_agent *a, struct line *l, uint64_t cut)
+{
+	for (l->time = UINT64_MAX; l->pos < l->end; l->pos++) {
+		uint64_t entered = __atomic_load_n(&l->thread->entered, __ATOMIC_ACQUIRE);
+		const struct rt_wire_event *e = slot(l);
+
+		/* looked at after it was looked who is in a hook: who is in none has left nothing half-written */
+		if (__atomic_load_n((const uint64_t *)(const void *)e, __ATOMIC_ACQUIRE)) {
+			if (e->head.time_ns < cut)
+				l->time = e->head.time_ns;
+			return;
+		}
+		if (!l->member->gone && (l->pos + 1 == l->end || (entered && !stale(a, entered))))
+			return;
+	}
+}
+
+static struct rt_error *add_line(struct lines *lines, struct rt_agent_task *task, struct rt_agent_member *m)
+{
+	struct line *l = rt_vec_add(&lines->list);
+
+	if (!l)
+		return rt_error_nomem();
+	l->task = task;
+	l->member = m;
+	l->thread = rt_agent_thread(task, m->offset);
+	l->pos = l->thread->read;
+	return NULL;
+}
+
+/* What there is, and up to when it is all. */
+static struct rt_error *survey(struct rt_agent *a, struct lines *lines)
+{
+	lines->cut = rt_agent_tsc();
+	for (size_t i = 0; i < a->tasks.len; i++) {
+		struct rt_agent_task *task = a->tasks.data[i];
+
+		if (!task->pool)
+			continue;
+		RT_TRY(rt_agent_threads_look(a, task));
+		for (size_t k = 0; k < task->members.len; k++)
+			RT_TRY(add_line(lines, task, &task->members.data[k]));
+	}
+	for (size_t i = 0; i < lines->list.len; i++) {
+		struct line *l = &lines->list.data[i];
+		uint64_t entered = __atomic_load_n(&l->thread->entered, __ATOMIC_ACQUIRE);
+
+		if (entered && entered < lines->cut && !l->member->gone && !stale(a, entered))
+			lines->cut = entered;
+	}
+	for (size_t i = 0; i < lines->list.len; i++) {
+		struct line *l = &lines->list.data[i];
+
+		l->end = __atomic_load_n(&l->thread->taken, __ATOMIC_ACQUIRE);
+		if (l->end - l->pos > RT_AGENT_RING)
+			return rt_error_new(RT_E_INTERNAL, "engine agent: process %u has damaged its rings", l->task->pid);
+		look(a, l, lines->cut);
+	}
+	return NULL;
+}
+
+static struct rt_error *deliver_stack(struct rt_agent *a, struct rt_agent_task *task, const struct rt_wire_stack *s,
+				      struct rt_event_sink *sink)
+{
+	union {
+		struct rt_wire_stack stack;
+		uint8_t bytes[sizeof(struct rt_wire_stack) + RT_STACK_MAX * sizeof(struct rt_wire_frame)];
+	} copy;
+
+	memcpy(&copy.stack, s, sizeof(*s));
+	if (copy.stack.nr > RT_STACK_MAX)
+		return rt_error_new(RT_E_INTERNAL, "engine agent: process %u has damaged its rings", task->pid);
+	copy.stack.head.size = (uint16_t)(sizeof(*s) + copy.stack.nr * sizeof(s->frame[0]));
+	copy.stack.head.kind = RT_WIRE_STACK;
+	copy.stack.head.op = 0;
+	copy.stack.head.seq = 0;
+	copy.stack.head.pid = task->wire_pid;
+	memcpy(copy.stack.frame, s->frame, copy.stack.nr * sizeof(s->frame[0]));
+	copy.stack.head.time_ns = rt_agent_clock_at(&a->clock, copy.stack.head.time_ns);
+	return sink->record(sink, &copy.stack.head);
+}
+
+/* *ret_all: nothing that was begun is missing. */
+static struct rt_error *drain_stacks(struct rt_agent *a, struct rt_agent_task *task, struct rt_event_sink *sink,
+				     bool *ret_all)
+{
+	struct rt_agent_process *p = rt_agent_process(task);
+	uint64_t pos = p->stacks_read, end = __atomic_load_n(&p->stacks_taken, __ATOMIC_ACQUIRE);
+	struct rt_error *err = NULL;
+
+	while (pos < end && !err) {
+		uint64_t *piece = p->stacks[pos & (RT_AGENT_STACKS - 1)];
+		uint64_t first = __atomic_load_n(piece, __ATOMIC_ACQUIRE), n = ((first & 0xffff) + 63) / 64;
+
+		if (!first)
+			break;
+		if (!n || n > RT_AGENT_STACKS - (pos & (RT_AGENT_STACKS - 1)))
+			return rt_error_new(RT_E_INTERNAL, "engine agent: process %u has damaged its rings", task->pid);
+		if (first >> 16 == RT_WIRE_STACK)
+			err = deliver_stack(a, task, (const void *)piece, sink);
+		memset(piece, 0, n * 64);
+		pos += n;
+	}
+	__atomic_store_n(&p->stacks_read, pos, __ATOMIC_RELEASE);
+	*ret_all = pos >= end;
+	return err;
+}
+
+static struct rt_error *deliver(struct rt_agent *a, struct line *l, struct rt_event_sink *sink)
+{
+	struct rt_wire_event copy, *e = slot(l);
+
+	memcpy(&copy, e, sizeof(copy));
+	__atomic_store_n((uint64_t *)(void *)e, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&l->thread->read, ++l->pos, __ATOMIC_RELEASE);
+	if (!copy.point || copy.point > a->last_point || copy.head.size != sizeof(copy) ||
+	    copy.head.kind != RT_WIRE_EVENT)
+		return rt_error_new(RT_E_INTERNAL, "engine agent: process %u has damaged its rings", l->task->pid);
+	a->records[copy.point]++;
+	copy.head.pid = l->task->wire_pid;
+	copy.head.tid = l->member->tid;
+	copy.head.time_ns = rt_agent_clock_ns(&a->clock, copy.head.time_ns);
+	return sink->record(sink, &copy.head);
+}
+
+/* The oldest event first; from the same ring as long as no other has an older one. */
+static struct rt_error *merge(struct rt_agent *a, struct lines *lines, struct rt_event_sink *sink)
+{
+	for (;;) {
+		struct line *first = NULL;
+		uint64_t until = UINT64_MAX;
+
+		for (size_t i = 0; i < lines->list.len; i++) {
+			struct line *l = &lines->list.data[i];
+
+			if (!first || l->time < first->time) {
+				until = first ? first->time : UINT64_MAX;
+				first = l;
+			} else if (l->time < until) {
+				until = l->time;
+			}
+		}
+		if (!first || first->time == UINT64_MAX)
+			return NULL;
+		while (first->time <= until && first->time != UINT64_MAX) {
+			RT_TRY(deliver(a, first, sink));
+			look(a, first, lines->cut);
+		}
+	}
+}
+
+static struct rt_error *drain(struct rt_agent *a, struct lines *lines, struct rt_event_sink *sink)
+{
+	bool all = true;
+
+	RT_TRY(survey(a, lines));
+	for (size_t i = 0; i < a->tasks.len; i++) {
+		bool these = true;
+
+		if (a->tasks.data[i]->pool)
+			RT_TRY(drain_stacks(a, a->tasks.data[i], sink, &these));
+		/* of a process that has ended in the middle of one, nothing more will come */
+		all = all && (these || !a->tasks.data[i]->members.len || a->tasks.data[i]->members.data[0].gone);
+	}
+	if (!all)
+		return NULL;
+	rt_agent_clock_set(&a->clock);
+	RT_TRY(merge(a, lines, sink));
+	/* what was passed over */
+	for (size_t i = 0; i < lines->list.len; i++)
+		__atomic_store_n(&lines->list.data[i].thread->read, lines->list.data[i].pos, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+struct rt_error *rt_agent_drain(struct rt_agent *a, struct rt_event_sink *sink)
+{
+	struct lines lines = { 0 };
+	struct rt_error *err = drain(a, &lines, sink);
+
+	rt_vec_deinit(&lines.list);
+	return err;
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A jump over each probed instruction, to a stub that calls the agent, does what the instructions did that are written
+ * over, and goes back. Stubs lie in areas of their own within 2 GiB of the code.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "engine/agent_priv.h"
+#include "engine/point_probe.h"
+#include "insn/move.h"
+#include "maps/maps.h"
+
+enum {
+	MAPS_MAX = 64 << 20,
+	STUB_MAX = 256,
+	ENTRIES = 16, /* bytes at the start of an area: what stubs call */
+	MARGIN = 64 << 10, /* between an area and what lies above it */
+	LOWEST = 64 << 10, /* address that may be mapped */
+};
+#define REACH (2ull << 30)
+
+/* All points at one instruction. */
+struct place {
+	uint64_t address;
+	const struct rt_point *points[RT_AGENT_SITE_POINTS];
+	uint32_t point_nr;
+};
+
+struct patching {
+	struct rt_agent *agent;
+	struct rt_agent_task *task;
+	const struct rt_arm *arm;
+	struct rt_stopped *r;
+	int file;
+	void (*failed)(const struct rt_arm_failure *failure, void *arg);
+	void *arg;
+	RT_VEC(struct place) places;
+};
+
+static void fail(const struct patching *p, uint32_t point, const char *why)
+{
+	struct rt_arm_failure failure = { .point = point, .why = why };
+
+	if (p->failed)
+		p->failed(&failure, p->arg);
+}
+
+static void fail_place(const struct patching *p, const struct place *place, const char *why)
+{
+	for (uint32_t i = 0; i < place->point_nr; i++)
+		fail(p, place->points[i]->id, why);
+}
+
+/* ---- where stubs are ---- */
+
+static bool reaches(uint64_t from, uint64_t to)
+{
+	return (from > to ? from - to : to - from) < REACH - MARGIN;
+}
+
+/* The highest room for an area that is below `below`. */
+static struct rt_error *find_gap(const struct patching *p, uint64_t below, uint64_t *ret)
+{
+	_cleanup_free_ char *text = NULL;
+	struct rt_maps_line line;
+	char path[32], *cursor;
+	uint64_t end = LOWEST;
+
+	*ret = 0;
+	snprintf(path, sizeof(path), "/proc/%u/maps", p->task->pid);
+	RT_TRY(rt_fs_read(AT_FDCWD, path, MAPS_MAX, &text, NULL));
+	cursor = text;
+	while (rt_maps_parse_line(&cursor, &line) && end < below) {
+		uint64_t top = line.start < below ? line.start : below;
+
+		if (top > end && top - end >= RT_AGENT_AREA + MARGIN)
+			*ret = (top - MARGIN / 2 - RT_AGENT_AREA) & ~4095ull;
+		if (line.end > end)
+			end = line.end;
+	}
+	return NULL;
+}
+
+/* An area near address with room for a stub. *ret_why: there is none, and why. */
+static struct rt_error *find_area(struct patching *p, uint64_t address, size_t *ret, const char **ret_why)
+{
+	const struct rt_agent_head *head = rt_agent_blob_head();
+	struct rt_agent_task *task = p->task;
+	uint64_t start, entries[2];
+	struct rt_agent_area *area;
+	int64_t at;
+
+	*ret_why = NULL;
+	for (size_t i = task->areas.len; i-- > 0;) {
+		area = &task->areas.data[i];
+		if (reaches(area->start, address) && RT_AGENT_AREA - area->used >= STUB_MAX) {
+			*ret = i;
+			return NULL;
+		}
+	}
+	RT_TRY(find_gap(p, address, &start));
+	*ret_why = "there is no room for code near it";
+	if (!start || !reaches(start, address))
+		return NULL;
+	*ret_why = "the process did not stand when code was to be added";
+	if (!p->arm->tid)
+		return NULL;
+	RT_TRY(rt_stopped_call(p->r, SYS_mmap,
+			       (uint64_t[6]){ start, RT_AGENT_AREA, PROT_READ | PROT_EXEC,
+					      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX },
+			       &at));
+	*ret_why = "the system refuses the memory for code near it";
+	if (at < 0)
+		return NULL;
+	entries[0] = task->pool->code + head->hit;
+	entries[1] = task->pool->code + head->stop;
+	*ret_why = "its memory cannot be written";
+	if (!rt_stopped_write(p->r, start, entries, sizeof(entries)))
+		return NULL;
+	area = rt_vec_add(&task->areas);
+	if (!area)
+		return rt_error_nomem();
+	*area = (struct rt_agent_area){ start, ENTRIES };
+	*ret = task->areas.len - 1;
+	*ret_why = NULL;
+	return NULL;
+}
+
+/* ---- a stub ---- */
+
+static size_t put(uint8_t *out, size_t n, const void *bytes, size_t size)
+{
+	memcpy(out + n, bytes, size);
+	return n + size;
+}
+
+/* Whether nothing runs what stands between done and the end of the jump. */
+static bool is_padding(const struct patching *p, struct rt_bytes code, uint64_t address, size_t done)
+{
+	struct rt_insn insn;
+
+	for (; done < RT_MOVE_JUMP; done += insn.length) {
+		struct rt_bytes rest = rt_bytes_make(code.data + done, code.size - done);
+
+		if (rest.size && *rest.data == 0xcc)
+			insn.length = 1;
+		else if (!rt_decode(p->agent->decoder, rest, (struct rt_elfaddr){ address + done }, &insn) || !insn.nop)
+			return false;
+	}
+	return true;
+}
+
+/* The stub at `at` for the code at address, whose first bytes are code. false: the code cannot be moved. */
+static bool make_stub(struct patching *p, const struct rt_agent_area *area, bool stop, uint32_t site, uint64_t address,
+		      struct rt_bytes code, uint8_t *out, size_t *ret)
+{
+	static const uint8_t enter[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };		/* lea -128(%rsp), %rsp */
+	static const uint8_t leave[] = { 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0 }; /* lea 136(%rsp), %rsp */
+	uint64_t at = area->start + area->used;
+	uint8_t push = 0x68, call[2] = { 0xff, 0x15 };
+	int32_t entry;
+	size_t n = 0, done = 0;
+	bool over = false;
+
+	n = put(out, n, enter, sizeof(enter));
+	n = put(out, n, &push, 1);
+	n = put(out, n, &site, sizeof(site));
+	n = put(out, n, call, sizeof(call));
+	entry = (int32_t)(area->start + (stop ? 8 : 0) - (at + n + 4));
+	n = put(out, n, &entry, sizeof(entry));
+	n = put(out, n, leave, sizeof(leave));
+	while (done < RT_MOVE_JUMP && !over) {
+		struct rt_bytes rest = rt_bytes_make(code.data + done, code.size - done);
+		struct rt_insn insn;
+		size_t size;
+
+		if (n + RT_MOVE_MAX + RT_MOVE_MAX > STUB_MAX ||
+		    !rt_decode(p->agent->decoder, rest, (struct rt_elfaddr){ address + done }, &insn) ||
+		    !rt_insn_move(rest, &insn, address + done, at + n, out + n, &size))
+			return false;
+		n += size;
+		done += insn.length;
+		over = insn.ret || insn.call || (insn.jump && !insn.conditional);
+	}
+	if (!over)
+		n += rt_insn_jump(address + done, out + n);
+	*ret = n;
+	return done >= RT_MOVE_JUMP || is_padding(p, code, address, done);
+}
+
+/* ---- a jump ---- */
+
+/* Whether what was written is still there: modules come and go. */
+static bool stands(const struct rt_stopped *r, const struct rt_agent_jump *j)
+{
+	uint8_t now[RT_MOVE_JUMP];
+
+	return rt_stopped_read(r, j->address, now, sizeof(now)) && !memcmp(now, j->jump, sizeof(now));
+}
+
+static void forget_unmapped(struct patching *p)
+{
+	for (size_t i = p->task->jumps.len; i-- > 0;)
+		if (!stands(p->r, &p->task->jumps.data[i]))
+			p->task->jumps.data[i] = p->task->jumps.data[--p->task->jumps.len];
+}
+
+static bool is_jumped(const struct rt_agent_task *task, uint64_t address)
+{
+	for (size_t i = 0; i < task->jumps.len; i++) {
+		uint64_t at = task->jumps.data[i].address;
+
+		if (address < at + RT_MOVE_JUMP && at < address + RT_MOVE_JUMP)
+			return true;
+	}
+	return false;
+}
+
+/* What stands there, which must be what the file says: others change code, too. */
+static const char *read_code(const struct patching *p, uint64_t address, uint64_t offset, uint8_t *code, size_t size,
+			     size_t *ret)
+{
+	uint8_t original[RT_MOVE_WINDOW + 16];
+	ssize_t n = pread(p->file, original, size, (off_t)offset);
+
+	if (n < RT_MOVE_JUMP || !rt_stopped_read(p->r, address, code, (size_t)n))
+		return "its code cannot be read";
+	*ret = (size_t)n;
+	return memcmp(code, original, RT_MOVE_JUMP) ? "its code was changed in memory: another tracer or debugger, or the "
+						      "program itself"
+						    : NULL;
+}
+
+/* Writes stub and jump. */
+static struct rt_error *jump_to_stub(struct patching *p, bool stop, uint32_t site, uint64_t address, uint64_t offset,
+				     const char **ret_why)
+{
+	uint8_t code[RT_MOVE_WINDOW + 16], stub[STUB_MAX], jump[RT_MOVE_JUMP] = { 0xe9 };
+	struct rt_agent_area *area;
+	struct rt_agent_jump *j;
+	size_t size, index = 0;
+	int32_t distance;
+
+	*ret_why = is_jumped(p->task, address) ? "another probe's jump reaches into it" : NULL;
+	if (!*ret_why)
+		*ret_why = read_code(p, address, offset, code, sizeof(code), &size);
+	if (*ret_why)
+		return NULL;
+	RT_TRY(find_area(p, address, &index, ret_why));
+	if (*ret_why)
+		return NULL;
+	area = &p->task->areas.data[index];
+	*ret_why = "an instruction there cannot be moved";
+	if (!make_stub(p, area, stop, site, address, rt_bytes_make(code, size), stub, &size))
+		return NULL;
+	distance = (int32_t)(area->start + area->used - (address + RT_MOVE_JUMP));
+	memcpy(jump + 1, &distance, sizeof(distance));
+	j = rt_vec_add(&p->task->jumps);
+	if (!j)
+		return rt_error_nomem();
+	*ret_why = "its code cannot be written";
+	if (!rt_stopped_write(p->r, area->start + area->used, stub, size) ||
+	    !rt_stopped_write(p->r, address, jump, sizeof(jump))) {
+		p->task->jumps.len--;
+		return NULL;
+	}
+	j->address = address;
+	memcpy(j->original, code, sizeof(j->original));
+	memcpy(j->jump, jump, sizeof(j->jump));
+	area->used += (size + 15) & ~15ull;
+	*ret_why = NULL;
+	return NULL;
+}
+
+/* ---- points ---- */
+
+/* Two points that wait for the same return would be one event each: the kernel's way refuses that, too. */
+static bool is_second_return(const struct place *place, const struct rt_point *point)
+{
+	for (uint32_t i = 0; i < place->point_nr; i++)
+		if (rt_point_at_return(place->points[i]) && rt_point_at_return(point))
+			return true;
+	return false;
+}
+
+/* NULL, or why the point cannot be used. */
+static const char *prepare(struct patching *p, const struct rt_point *point)
+{
+	struct rt_agent *a = p->agent;
+	const char *why;
+
+	if (!point->id || point->id >= RT_AGENT_POINTS)
+		return "too many probe points for this engine";
+	if (point->semaphore.v)
+		return "its marker has a semaphore, which engine uprobe alone raises: --engine uprobe";
+	why = rt_point_probe(point, &a->probe[point->id]);
+	if (why)
+		return why;
+	rt_agent_shared(p->task->pool)->probe[point->id] = a->probe[point->id];
+	if (point->id > a->last_point)
+		a->last_point = point->id;
+	return NULL;
+}
+
+static struct rt_error *add_point(struct patching *p, const struct rt_point *point)
+{
+	uint64_t address = p->arm->bias + point->address.v;
+	struct place *place = NULL;
+	uint64_t *known = rt_map_put(&p->task->armed, rt_key_make(point->id, 0), NULL);
+	const char *why;
+
+	if (!known)
+		return rt_error_nomem();
+	if (*known == address && is_jumped(p->task, address))
+		return NULL;
+	*known = address;
+	why = prepare(p, point);
+	for (size_t i = 0; i < p->places.len && !place; i++)
+		if (p->places.data[i].address == address)
+			place = &p->places.data[i];
+	if (!why && !place) {
+		place = rt_vec_add(&p->places);
+		if (!place)
+			return rt_error_nomem();
+		place->address = address;
+	}
+	if (!why && is_second_return(place, point))
+		why = "another point waits for the same function's return";
+	if (!why && place->point_nr == RT_AGENT_SITE_POINTS)
+		why = "too many points at one instruction";
+	if (why)
+		fail(p, point->id, why);
+	else
+		place->points[place->point_nr++] = point;
+	return NULL;
+}
+
+static struct rt_error *arm_place(struct patching *p, const struct place *place)
+{
+	struct rt_agent_pool *pool = p->task->pool;
+	struct rt_agent_site *site = &rt_agent_shared(pool)->site[pool->site_end];
+	const char *why = NULL;
+
+	if (!place->point_nr)
+		return NULL;
+	if (pool->site_end >= RT_AGENT_SITES) {
+		fail_place(p, place, "too many probed instructions for this engine");
+		return NULL;
+	}
+	site->address = place->address;
+	for (uint32_t i = 0; i < place->point_nr; i++)
+		site->point[i] = place->points[i]->id;
+	RT_TRY(jump_to_stub(p, false, pool->site_end, place->address, place->points[0]->offset.v, &why));
+	if (why)
+		fail_place(p, place, why);
+	else
+		pool->site_end++;
+	return NULL;
+}
+
+static struct rt_error *arm_all(struct patching *p)
+{
+	const struct rt_arm *arm = p->arm;
+	const char *why = NULL;
+
+	forget_unmapped(p);
+	for (size_t i = 0; i < arm->point_count; i++)
+		RT_TRY(add_point(p, arm->points[i]));
+	for (size_t i = 0; i < p->places.len; i++)
+		RT_TRY(arm_place(p, &p->places.data[i]));
+	if (!arm->stop_at.v || p->task->stop_armed)
+		return NULL;
+	RT_TRY(jump_to_stub(p, true, 0, arm->bias + arm->stop_at.v, arm->stop_offset.v, &why));
+	p->task->stop_armed = !why;
+	if (why)
+		fail(p, 0, why);
+	return NULL;
+}
+
+struct rt_error *rt_agent_patch(struct rt_agent *a, struct rt_agent_task *task, const struct rt_arm *arm,
+				void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg)
+{
+	struct patching p = { .agent = a, .task = task, .arm = arm, .failed = failed, .arg = arg };
+	_cleanup_close_ int file = open(arm->path, O_RDONLY | O_CLOEXEC);
+	struct rt_stopped r;
+	struct rt_error *err;
+
+	if (file < 0)
+		return rt_error_errno(RT_E_UNREADABLE, errno, "cannot open %s", arm->path);
+	p.file = file;
+	p.r = &r;
+	RT_TRY(rt_stopped_open(&r, task->pid, arm->tid));
+	err = arm_all(&p);
+	rt_stopped_close(&r);
+	rt_vec_deinit(&p.places);
+	return err;
+}
+
+void rt_agent_unpatch(struct rt_agent_task *task)
+{
+	struct rt_stopped r;
+	struct rt_error *err = rt_stopped_open(&r, task->pid, 0);
+	uint64_t one = 1;
+
+	if (err) {
+		rt_error_free(err); /* it has ended */
+		return;
+	}
+	for (size_t i = 0; i < task->jumps.len; i++) {
+		const struct rt_agent_jump *j = &task->jumps.data[i];
+
+		if (stands(&r, j) && !rt_stopped_write(&r, j->address, j->original, sizeof(j->original)))
+			rt_log_debug("engine", "a jump stays in process %u", task->pid);
+	}
+	(void)rt_stopped_write(&r, task->pool->code + offsetof(struct rt_agent_head, off), &one, sizeof(one));
+	rt_stopped_close(&r);
+}

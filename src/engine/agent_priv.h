@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Engine U: the agent (agent/, wire/agent.h) inside the program. The tool puts it there while the process stands in a
+ * ptrace stop, by system calls made in its name, and writes a jump over each probed instruction; the agent only tells.
+ * Nothing of it needs a privilege that ptrace does not.
+ *
+ *   agent.c        the ops table and the processes
+ *   agent_pool.c   memory that a program, its forked children and we share
+ *   agent_inject.c the agent's code and that memory in a new program
+ *   agent_patch.c  jumps and the stubs that they lead to
+ *   agent_code.c   unwind rows
+ *   agent_thread.c which thread is which
+ *   agent_drain.c  rings -> stream, by time
+ *   agent_clock.c  time stamp counter -> CLOCK_MONOTONIC
+ *   stopped.c      system calls and memory of a stopped process
+ */
+#pragma once
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "engine/engine.h"
+#include "engine/point_count.h"
+#include "engine/stopped.h"
+#include "insn/insn.h"
+#include "wire/agent.h"
+
+enum {
+	RT_AGENT_SHARED_CHUNKS = (sizeof(struct rt_agent_shared) + RT_AGENT_CHUNK - 1) / RT_AGENT_CHUNK,
+	RT_AGENT_CHUNKS = RT_AGENT_POOL / RT_AGENT_CHUNK,
+	RT_AGENT_AREA = 64 << 10, /* bytes of stubs in one piece */
+};
+
+/* A program (one exec) and its forked children: one pool, at one address in all of them. */
+struct rt_agent_pool {
+	uint32_t users;
+	int fd;
+	uint8_t *base; /* mapped here */
+	uint64_t at;   /* and there */
+	uint64_t code; /* where the agent's code is in the processes */
+	uint8_t used[RT_AGENT_CHUNKS];
+	uint32_t row_end, mapping_end, generation;
+	uint32_t site_end; /* entries of rt_agent_shared.site */
+	struct rt_map rows; /* module -> 1 + index of placed */
+	RT_VEC(struct rt_agent_placed) placed;
+};
+
+/* Where the rows of a module are. */
+struct rt_agent_placed {
+	uint64_t base;
+	uint32_t row, row_nr;
+};
+
+struct rt_agent_member {
+	uint32_t tid;
+	uint64_t key, offset; /* of struct rt_agent_thread in the pool */
+	bool gone;
+};
+
+/* One jump over code. */
+struct rt_agent_jump {
+	uint64_t address;
+	uint8_t original[5], jump[5];
+};
+
+/* Memory for stubs. */
+struct rt_agent_area {
+	uint64_t start, used;
+};
+
+/* Room for the mappings of one process in the table of them; two, used by turns. */
+struct rt_agent_span {
+	uint32_t first, room;
+};
+
+struct rt_agent_task {
+	uint32_t pid, wire_pid;
+	struct rt_agent_pool *pool; /* NULL: nothing is in it, why says why */
+	const char *why;
+	bool lodger;     /* lives in the memory of who made it, until it calls exec */
+	uint64_t offset; /* of struct rt_agent_process in the pool */
+	RT_VEC(struct rt_agent_member) members;
+	RT_VEC(struct rt_agent_jump) jumps;
+	RT_VEC(struct rt_agent_area) areas;
+	struct rt_map armed; /* point -> its address */
+	struct rt_agent_span span[2];
+	unsigned turn;
+	bool stop_armed;
+};
+
+/* Unwind rows of a module, kept for the programs to come. */
+struct rt_agent_rows {
+	uint64_t base;
+	struct rt_unwind_row *row; /* owned */
+	uint32_t row_nr;
+};
+
+/* ns = at_ns + (tsc - at) * slope. Goes on without a leap when it is set right. */
+struct rt_agent_clock {
+	uint64_t at, at_ns, last_ns;
+	uint64_t first, first_ns;
+	double slope;
+};
+
+struct rt_agent {
+	struct rt_engine base;
+	struct rt_engine_options options;
+	RT_VEC(struct rt_agent_task *) tasks;
+	struct rt_map rows; /* module -> index of kept */
+	RT_VEC(struct rt_agent_rows) kept;
+	struct rt_agent_clock clock;
+	struct rt_decoder *decoder;
+	struct rt_probe probe[RT_AGENT_POINTS]; /* of all points, for pools to come */
+	uint32_t last_point;
+	uint64_t records[RT_AGENT_POINTS];
+	struct rt_point_count *gone; /* [RT_AGENT_POINTS] counts of threads that have ended */
+	uint64_t strangers;
+	uint32_t threads; /* numbered so far */
+	bool stopped;
+};
+
+/* The agent's code: begins with struct rt_agent_head. */
+extern const uint8_t rt_agent_blob[];
+extern const size_t rt_agent_blob_bytes;
+static inline const struct rt_agent_head *rt_agent_blob_head(void)
+{
+	return (const void *)rt_agent_blob;
+}
+
+struct rt_agent_task *rt_agent_task(const struct rt_agent *a, uint32_t pid);
+static inline struct rt_agent_shared *rt_agent_shared(const struct rt_agent_pool *pool)
+{
+	return (void *)pool->base;
+}
+static inline struct rt_agent_process *rt_agent_process(const struct rt_agent_task *task)
+{
+	return (void *)(task->pool->base + task->offset);
+}
+static inline struct rt_agent_thread *rt_agent_thread(const struct rt_agent_task *task, uint64_t offset)
+{
+	return (void *)(task->pool->base + offset);
+}
+
+/* ---- agent_pool.c ---- */
+
+/* A pool over fd, which is taken over: an empty file in memory. */
+RT_CHECK struct rt_error *rt_agent_pool_create(int fd, struct rt_agent_pool **ret);
+void rt_agent_pool_leave(struct rt_agent_pool *pool);
+/* A zeroed chunk; 0: the pool is used up. */
+uint64_t rt_agent_pool_take(struct rt_agent_pool *pool);
+void rt_agent_pool_give(struct rt_agent_pool *pool, uint64_t offset);
+
+/* ---- agent_inject.c ---- */
+
+/* Puts the agent into task, of which thread tid stands. What the process does not allow: task->why, and no error. */
+RT_CHECK struct rt_error *rt_agent_inject(struct rt_agent *a, struct rt_agent_task *task, uint32_t tid);
+
+/* ---- agent_patch.c ---- */
+
+/* Arms points of arm in a process that has the agent. */
+RT_CHECK struct rt_error *rt_agent_patch(struct rt_agent *a, struct rt_agent_task *task, const struct rt_arm *arm,
+					 void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg);
+/* Takes the jumps away; the stubs stay for who is in them. */
+void rt_agent_unpatch(struct rt_agent_task *task);
+
+/* ---- agent_code.c ---- */
+
+RT_CHECK struct rt_error *rt_agent_tell_code(struct rt_agent *a, struct rt_agent_task *task,
+					     const struct rt_engine_code *list, size_t count);
+
+/* ---- agent_thread.c ---- */
+
+/* The thread tid of task stands: it has, or gets, its memory under the thread pointer that it has now. */
+RT_CHECK struct rt_error *rt_agent_thread_stands(struct rt_agent *a, struct rt_agent_task *task, uint32_t tid);
+void rt_agent_thread_ends(struct rt_agent_task *task, uint32_t tid);
+/* A chunk as memory of a thread; 0: none is left. */
+uint64_t rt_agent_thread_make(struct rt_agent *a, struct rt_agent_pool *pool, uint32_t tid);
+/* Threads that made themselves known, spares for the next; memory of the ended ones goes back when it is read. */
+RT_CHECK struct rt_error *rt_agent_threads_look(struct rt_agent *a, struct rt_agent_task *task);
+/* Sums up what the threads counted, and gives up their memory. */
+void rt_agent_threads_leave(struct rt_agent *a, struct rt_agent_task *task);
+
+/* ---- agent_drain.c, agent_clock.c ---- */
+
+RT_CHECK struct rt_error *rt_agent_drain(struct rt_agent *a, struct rt_event_sink *sink);
+uint64_t rt_agent_tsc(void);
+void rt_agent_clock_init(struct rt_agent_clock *clock);
+/* Sets it right by the clock of the system. */
+void rt_agent_clock_set(struct rt_agent_clock *clock);
+/* The time of the next event: never before that of the last one. */
+uint64_t rt_agent_clock_ns(struct rt_agent_clock *clock, uint64_t tsc);
+uint64_t rt_agent_clock_at(const struct rt_agent_clock *clock, uint64_t tsc);

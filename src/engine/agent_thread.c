@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which thread is which: the agent knows itself by its thread pointer, and finds its memory by that. Threads are
+ * entered here while they stand; one that was not makes itself known with a spare piece.
+ */
+#include <sys/ptrace.h>
+#include <sys/user.h>
+
+#include "engine/agent_priv.h"
+#include "engine/point_count.h"
+
+#define MIX 0x9e3779b97f4a7c15ull
+enum { FREED = 2, TAKEN = 4 };
+
+uint64_t rt_agent_thread_make(struct rt_agent *a, struct rt_agent_pool *pool, uint32_t tid)
+{
+	uint64_t offset = rt_agent_pool_take(pool);
+	struct rt_agent_thread *t = (void *)(pool->base + offset);
+
+	if (!offset)
+		return 0;
+	t->tid = tid;
+	t->number = ++a->threads;
+	return offset;
+}
+
+static bool enter(struct rt_agent_process *process, uint64_t key, uint64_t offset)
+{
+	for (uint32_t n = 0; n < RT_AGENT_THREADS; n++) {
+		struct rt_agent_thread_key *k = &process->thread[((key * MIX >> 32) + n) & (RT_AGENT_THREADS - 1)];
+		uint64_t now = __atomic_load_n(&k->key, __ATOMIC_ACQUIRE);
+
+		/* a process that its parent left in vfork() has the thread pointer of who made it */
+		if (now == key)
+			return true;
+		if (now && now != FREED)
+			continue;
+		if (!__atomic_compare_exchange_n(&k->key, &now, TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		k->thread = offset;
+		__atomic_store_n(&k->key, key, __ATOMIC_RELEASE);
+		return true;
+	}
+	return false;
+}
+
+static void leave(struct rt_agent_process *process, uint64_t offset)
+{
+	for (uint32_t i = 0; i < RT_AGENT_THREADS; i++)
+		if (process->thread[i].thread == offset && process->thread[i].key > TAKEN)
+			__atomic_store_n(&process->thread[i].key, FREED, __ATOMIC_RELEASE);
+}
+
+static struct rt_agent_member *find(struct rt_agent_task *task, uint32_t tid)
+{
+	for (size_t i = 0; i < task->members.len; i++)
+		if (task->members.data[i].tid == tid && !task->members.data[i].gone)
+			return &task->members.data[i];
+	return NULL;
+}
+
+struct rt_error *rt_agent_thread_stands(struct rt_agent *a, struct rt_agent_task *task, uint32_t tid)
+{
+	struct rt_agent_member *m = find(task, tid);
+	struct user_regs_struct regs;
+	uint64_t key;
+
+	if (ptrace(PTRACE_GETREGS, tid, 0, &regs) < 0)
+		return NULL; /* killed */
+	key = regs.fs_base | 1;
+	if (m && m->key == key)
+		return NULL;
+	if (!m) {
+		uint64_t offset = rt_agent_thread_make(a, task->pool, tid);
+
+		if (!offset)
+			return NULL; /* its events are counted as lost */
+		m = rt_vec_add(&task->members);
+		if (!m) {
+			rt_agent_pool_give(task->pool, offset);
+			return rt_error_nomem();
+		}
+		*m = (struct rt_agent_member){ .tid = tid, .offset = offset };
+	}
+	m->key = key;
+	(void)enter(rt_agent_process(task), key, m->offset);
+	return NULL;
+}
+
+void rt_agent_thread_ends(struct rt_agent_task *task, uint32_t tid)
+{
+	struct rt_agent_member *m = find(task, tid);
+
+	if (!m)
+		return;
+	m->gone = true;
+	leave(rt_agent_process(task), m->offset);
+}
+
+/* Counters of a thread that writes no more, kept. */
+static void sum_up(struct rt_agent *a, const struct rt_agent_thread *t)
+{
+	for (uint32_t i = 1; i <= a->last_point; i++)
+		rt_point_count_add(&a->gone[i], &t->count[i]);
+}
+
+/* A thread that nobody told of has taken a spare: it says its tid there. */
+static struct rt_error *take_strangers(struct rt_agent *a, struct rt_agent_task *task)
+{
+	struct rt_agent_process *p = rt_agent_process(task);
+
+	for (uint32_t i = 0; i < RT_AGENT_THREADS; i++) {
+		uint64_t key = __atomic_load_n(&p->thread[i].key, __ATOMIC_ACQUIRE), offset = p->thread[i].thread;
+		struct rt_agent_member *m;
+		bool known = key <= TAKEN;
+
+		for (size_t k = 0; k < task->members.len && !known; k++)
+			known = task->members.data[k].offset == offset;
+		if (known)
+			continue;
+		m = rt_vec_add(&task->members);
+		if (!m)
+			return rt_error_nomem();
+		*m = (struct rt_agent_member){ .tid = rt_agent_thread(task, offset)->tid, .key = key, .offset = offset };
+	}
+	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++)
+		if (!__atomic_load_n(&p->spare[i], __ATOMIC_ACQUIRE))
+			__atomic_store_n(&p->spare[i], rt_agent_thread_make(a, task->pool, 0), __ATOMIC_RELEASE);
+	return NULL;
+}
+
+struct rt_error *rt_agent_threads_look(struct rt_agent *a, struct rt_agent_task *task)
+{
+	bool asked = false;
+
+	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++)
+		asked |= !rt_agent_process(task)->spare[i];
+	if (asked)
+		RT_TRY(take_strangers(a, task));
+	for (size_t i = task->members.len; i-- > 0;) {
+		struct rt_agent_member *m = &task->members.data[i];
+		struct rt_agent_thread *t = rt_agent_thread(task, m->offset);
+
+		if (!m->gone || t->read != t->taken)
+			continue;
+		sum_up(a, t);
+		rt_agent_pool_give(task->pool, m->offset);
+		task->members.data[i] = task->members.data[--task->members.len];
+	}
+	return NULL;
+}
+
+void rt_agent_threads_leave(struct rt_agent *a, struct rt_agent_task *task)
+{
+	for (size_t i = 0; i < task->members.len; i++) {
+		sum_up(a, rt_agent_thread(task, task->members.data[i].offset));
+		rt_agent_pool_give(task->pool, task->members.data[i].offset);
+	}
+	task->members.len = 0;
+	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++)
+		rt_agent_pool_give(task->pool, rt_agent_process(task)->spare[i]);
+}

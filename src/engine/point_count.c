@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "engine/point_count.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+
+void rt_point_count_add(struct rt_point_count *count, const struct rt_probe_count *part)
+{
+	struct rt_probe_count *sum = &count->sum;
+
+	sum->hits += part->hits;
+	sum->nulls += part->nulls;
+	sum->unmet += part->unmet;
+	sum->ring += part->ring;
+	sum->busy += part->busy;
+	sum->faults += part->faults;
+	sum->entries += part->entries;
+	sum->resent += part->resent;
+}
+
+static uint64_t events(const struct rt_point_count *count)
+{
+	return count->sum.hits - count->sum.nulls - count->sum.unmet;
+}
+
+bool rt_point_count_balances(const struct rt_point_count *count)
+{
+	return events(count) == count->records + count->sum.ring + count->sum.busy;
+}
+
+uint64_t rt_point_count_missed(const struct rt_point_count *count)
+{
+	uint64_t returns = count->sum.hits + count->waiting;
+
+	return count->sum.entries > returns ? count->sum.entries - returns : 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static struct rt_error *say(struct rt_event_sink *sink, uint8_t kind, enum rt_loss cause, uint32_t point,
+			    uint64_t value, const char *text)
+{
+	_cleanup_free_ struct rt_wire_loss *r = NULL;
+
+	if (!value && kind == RT_WIRE_LOSS)
+		return NULL;
+	r = rt_record_loss(cause, point, value, text);
+	if (!r)
+		return rt_error_nomem();
+	r->head.kind = kind;
+	r->head.time_ns = now_ns();
+	return sink->record(sink, &r->head);
+}
+
+struct rt_error *rt_point_say_loss(struct rt_event_sink *sink, enum rt_loss cause, uint32_t point, uint64_t value,
+				   const char *text)
+{
+	return say(sink, RT_WIRE_LOSS, cause, point, value, text);
+}
+
+struct rt_error *rt_point_say(struct rt_event_sink *sink, uint32_t point, const struct rt_point_count *count,
+			      const char *missed)
+{
+	const struct rt_probe_count *sum = &count->sum;
+	uint64_t all = events(count);
+
+	RT_TRY(say(sink, RT_WIRE_HITS, 0, point, all, ""));
+	RT_TRY(rt_point_say_loss(sink, RT_LOSS_RING, point, sum->ring, "the ring buffer was full"));
+	RT_TRY(rt_point_say_loss(sink, RT_LOSS_RING, point, sum->busy, "no free stack buffer on the CPU"));
+	RT_TRY(rt_point_say_loss(sink, RT_LOSS_FAULT, point, sum->faults, "object or counter could not be read"));
+	RT_TRY(rt_point_say_loss(sink, RT_LOSS_STACKMAP, point, sum->resent, "the table of stacks is full"));
+	RT_TRY(rt_point_say_loss(sink, RT_LOSS_RETURNS, point, rt_point_count_missed(count), missed));
+	if (rt_point_count_balances(count))
+		return NULL;
+	return rt_point_say_loss(sink, RT_LOSS_BALANCE, point, all > count->records ? all - count->records : 0,
+				 "hits differ from events and drops");
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "engine/stopped.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "maps/maps.h"
+
+enum { MAPS_MAX = 64 << 20, GATE_BYTES = 256 << 10, TRIES = 16, RED_ZONE = 128 };
+
+struct rt_error *rt_stopped_open(struct rt_stopped *r, uint32_t pid, uint32_t tid)
+{
+	char path[32];
+
+	*r = (struct rt_stopped){ .pid = pid, .tid = tid, .memory = -1 };
+	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
+	r->memory = open(path, O_RDWR | O_CLOEXEC);
+	if (r->memory < 0 && errno == ENOENT)
+		return rt_error_new(RT_E_NO_PROCESS, "no process %u", pid);
+	if (r->memory < 0)
+		return rt_error_errno(RT_E_PRIVILEGE, errno, "cannot open the memory of process %u", pid);
+	return NULL;
+}
+
+bool rt_stopped_read(const struct rt_stopped *r, uint64_t at, void *data, size_t size)
+{
+	return pread(r->memory, data, size, (off_t)at) == (ssize_t)size;
+}
+
+bool rt_stopped_write(const struct rt_stopped *r, uint64_t at, const void *data, size_t size)
+{
+	return pwrite(r->memory, data, size, (off_t)at) == (ssize_t)size;
+}
+
+/* A syscall instruction in a mapping, if there is one. */
+static void find(struct rt_stopped *r, const struct rt_maps_line *line)
+{
+	size_t size = line->end - line->start < GATE_BYTES ? line->end - line->start : GATE_BYTES;
+	_cleanup_free_ uint8_t *code = malloc(size);
+	const uint8_t *at;
+
+	if (!code || !rt_stopped_read(r, line->start, code, size))
+		return;
+	at = memmem(code, size, "\x0f\x05", 2);
+	if (at)
+		r->gate = line->start + (uint64_t)(at - code);
+}
+
+/* In the vdso, which every process has, or in other code. */
+static struct rt_error *find_gate(struct rt_stopped *r)
+{
+	_cleanup_free_ char *text = NULL;
+	struct rt_maps_line line;
+	char path[32], *cursor;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", r->pid);
+	RT_TRY(rt_fs_read(AT_FDCWD, path, MAPS_MAX, &text, NULL));
+	cursor = text;
+	while (rt_maps_parse_line(&cursor, &line)) {
+		bool vdso = !strcmp(line.path, "[vdso]");
+
+		if (line.executable && (vdso || !r->gate) && !strstr(line.path, "vsyscall"))
+			find(r, &line);
+		if (vdso && r->gate)
+			break;
+	}
+	return r->gate ? NULL
+		       : rt_error_new(RT_E_UNSUPPORTED, "process %u has no instruction that calls the system", r->pid);
+}
+
+/* Waits for its next stop; its end is left to be waited for. */
+static bool await(struct rt_stopped *r, int *ret_status)
+{
+	siginfo_t info;
+
+	do {
+		info.si_pid = 0;
+	} while (waitid(P_PID, r->tid, &info, WSTOPPED | WEXITED | WNOWAIT | __WALL) < 0 && errno == EINTR);
+	r->gone = info.si_pid != (pid_t)r->tid || (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) ||
+		  info.si_status >> 8 == PTRACE_EVENT_EXIT;
+	if (r->gone)
+		return false;
+	return waitpid((pid_t)r->tid, ret_status, __WALL) == (pid_t)r->tid;
+}
+
+/* Lets it run until it enters or leaves a system call. */
+static bool run(struct rt_stopped *r, uint8_t op)
+{
+	for (unsigned i = 0; i < TRIES; i++) {
+		struct __ptrace_syscall_info info = { 0 };
+		int status;
+
+		if (ptrace(PTRACE_SYSCALL, r->tid, 0, 0) < 0 || !await(r, &status))
+			return false;
+		if (WSTOPSIG(status) == (SIGTRAP | 0x80) &&
+		    ptrace(PTRACE_GET_SYSCALL_INFO, r->tid, sizeof(info), &info) > 0 && info.op == op)
+			return true;
+		/* all signals wait but this one, which cannot */
+		r->stop_again |= WSTOPSIG(status) == SIGSTOP;
+	}
+	return false;
+}
+
+static bool is_at_exec(const struct rt_stopped *r)
+{
+	siginfo_t info;
+
+	return !ptrace(PTRACE_GETSIGINFO, r->tid, 0, &info) && info.si_code == (SIGTRAP | PTRACE_EVENT_EXEC << 8);
+}
+
+/* A system call that the stop has interrupted is begun anew afterwards, as the kernel would do it. */
+static void restart(struct user_regs_struct *regs)
+{
+	enum { SYS = 512, NOINTR = 513, NOHAND = 514, BLOCK = 516, CALL_BYTES = 2 };
+	int64_t result = (int64_t)regs->rax;
+
+	if ((int64_t)regs->orig_rax < 0)
+		return;
+	if (result == -SYS || result == -NOINTR || result == -NOHAND) {
+		regs->rax = regs->orig_rax;
+		regs->rip -= CALL_BYTES;
+	} else if (result == -BLOCK) {
+		regs->rax = (uint64_t)-EINTR;
+	}
+}
+
+static struct rt_error *gone(const struct rt_stopped *r)
+{
+	return rt_error_new(RT_E_NO_PROCESS, "process %u has ended", r->pid);
+}
+
+static struct rt_error *begin(struct rt_stopped *r)
+{
+	uint64_t all = ~(1ull << (SIGTRAP - 1));
+
+	RT_TRY(find_gate(r));
+	if (ptrace(PTRACE_GETSIGMASK, r->tid, sizeof(r->mask), &r->mask) < 0 ||
+	    ptrace(PTRACE_SETSIGMASK, r->tid, sizeof(all), &all) < 0)
+		return gone(r);
+	r->begun = true;
+	/* the kernel still has to write the result of exec */
+	if (is_at_exec(r) && !run(r, PTRACE_SYSCALL_INFO_EXIT))
+		return gone(r);
+	if (ptrace(PTRACE_GETREGS, r->tid, 0, &r->regs) < 0)
+		return gone(r);
+	restart(&r->regs);
+	return NULL;
+}
+
+struct rt_error *rt_stopped_call(struct rt_stopped *r, long number, const uint64_t args[6], int64_t *ret)
+{
+	struct user_regs_struct regs;
+
+	if (!r->begun)
+		RT_TRY(begin(r));
+	regs = r->regs;
+	regs.rip = r->gate;
+	regs.rax = (uint64_t)number;
+	regs.orig_rax = UINT64_MAX;
+	regs.rdi = args[0];
+	regs.rsi = args[1];
+	regs.rdx = args[2];
+	regs.r10 = args[3];
+	regs.r8 = args[4];
+	regs.r9 = args[5];
+	if (ptrace(PTRACE_SETREGS, r->tid, 0, &regs) < 0 || !run(r, PTRACE_SYSCALL_INFO_ENTRY) ||
+	    !run(r, PTRACE_SYSCALL_INFO_EXIT) || ptrace(PTRACE_GETREGS, r->tid, 0, &regs) < 0)
+		return gone(r);
+	*ret = (int64_t)regs.rax;
+	return NULL;
+}
+
+uint64_t rt_stopped_stack(const struct rt_stopped *r)
+{
+	return (r->regs.rsp - RED_ZONE) & ~63ull;
+}
+
+void rt_stopped_close(struct rt_stopped *r)
+{
+	if (r->begun && !r->gone) {
+		struct user_regs_struct regs = r->regs;
+
+		/* nothing is to be begun anew once more */
+		regs.orig_rax = UINT64_MAX;
+		if (ptrace(PTRACE_SETREGS, r->tid, 0, &regs) < 0 ||
+		    ptrace(PTRACE_SETSIGMASK, r->tid, sizeof(r->mask), &r->mask) < 0)
+			rt_log_debug("engine", "cannot put the registers of %u back: %s", r->tid, strerror(errno));
+		if (r->stop_again)
+			syscall(SYS_tgkill, r->pid, r->tid, SIGSTOP);
+	}
+	if (r->memory >= 0)
+		close(r->memory);
+	*r = (struct rt_stopped){ .memory = -1 };
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * What engine U's agent, which runs inside the traced program, shares with the tool that put it there: one file in
+ * memory ("pool") for a program and its forked children, and a header at the start of the agent's own code. Lives as
+ * long as one run; never in a file. All places are offsets from the start of the pool.
+ *
+ * The tool plans and writes everything but the rings, counters and memos, which are the agent's.
+ */
+#pragma once
+
+#include "wire/probe.h"
+#include "wire/unwind.h"
+
+#define RT_AGENT_POOL_NAME "reftrace-agent" /* of the file in memory */
+#define RT_AGENT_POOL (1ull << 30)  /* bytes; of which only those are memory that were used */
+#define RT_AGENT_CHUNK (2ull << 20) /* what a process or a thread gets of it */
+
+enum {
+	RT_AGENT_POINTS = 8192,
+	RT_AGENT_SITES = 8192,
+	RT_AGENT_SITE_POINTS = 6,
+	RT_AGENT_MAPPINGS = 32768,
+	RT_AGENT_ROWS = 2 << 20,
+	RT_AGENT_RETURNS = 4096, /* return addresses that can be replaced; thunks of the agent */
+	RT_AGENT_THREADS = 1024, /* of one process */
+	RT_AGENT_SPARES = 4,
+	RT_AGENT_RING = 8192,    /* events of a thread */
+	RT_AGENT_STACKS = 8192,  /* pieces of 64 bytes of the ring of stacks of a process */
+	RT_AGENT_KNOWN = 32768,  /* stacks of a process that were sent */
+	RT_AGENT_PENDING = 8192, /* calls of a process whose return is waited for */
+	RT_AGENT_PENDING_WAYS = 16,
+	RT_AGENT_MEMOS = 64,
+	RT_AGENT_MEMO_STEPS = 32,
+	RT_AGENT_RULES = 4096,
+};
+
+/* One armed instruction: what its stub passes to the agent. */
+struct rt_agent_site {
+	uint64_t address;                     /* in the process */
+	uint32_t point[RT_AGENT_SITE_POINTS]; /* ids; 0: no more */
+};
+
+/* Rewrites of these are told by a new generation (RT_CODE_MAKE()). */
+struct rt_agent_shared {
+	uint32_t owner[16]; /* a robust lock that the tool holds: the kernel marks it when the tool dies */
+	struct rt_probe probe[RT_AGENT_POINTS];
+	struct rt_agent_site site[RT_AGENT_SITES];
+	uint64_t return_address[RT_AGENT_RETURNS]; /* 0 = free; stays what it is: thunk i goes there */
+	struct rt_probe_code mapping[RT_AGENT_MAPPINGS];
+	struct rt_unwind_row row[RT_AGENT_ROWS];
+};
+
+/* A call whose return is waited for. Bounded open addressing by slot: any of RT_AGENT_PENDING_WAYS places. */
+struct rt_agent_pending {
+	uint64_t slot; /* address of the return address; 0 = free */
+	uint64_t object, aux;
+	uint32_t count, stack, point;
+	uint16_t flags;
+	uint16_t level; /* tail calls share the slot: 0 is the outermost */
+	uint64_t pad[3];
+};
+
+struct rt_agent_known {
+	uint64_t hash; /* 0 = free */
+	uint64_t id;   /* 0 = somebody is sending it */
+};
+
+struct rt_agent_thread_key {
+	uint64_t key;    /* thread pointer | 1; 0 = never used, 2 = used before */
+	uint64_t thread; /* offset of struct rt_agent_thread */
+};
+
+struct rt_agent_process {
+	uint32_t wire_pid;
+	uint32_t next_stack;
+	uint64_t code;    /* RT_CODE_MAKE() over rt_agent_shared.mapping; 0 = not known */
+	uint64_t r_state; /* address of r_debug.r_state; 0 = stop at each call of the dynamic linker's hook */
+	uint64_t pad0[5];
+	/* one thread asks to be stopped: the dynamic linker's hook */
+	uint64_t stop_asked; /* counts up */
+	uint64_t stop_done;  /* as far as was answered */
+	uint64_t strangers;  /* events of threads that nothing was left for */
+	uint32_t stop_tid;   /* which one */
+	uint32_t pad3;
+	uint64_t pad1[4];
+	uint64_t stacks_taken; /* pieces of the ring of stacks */
+	uint64_t pad2[7];
+	uint64_t stacks_read;
+	uint64_t pad5[7];
+	uint64_t spare[RT_AGENT_SPARES]; /* offsets of free struct rt_agent_thread; 0 = taken */
+	uint64_t pad4[4];
+	struct rt_agent_thread_key thread[RT_AGENT_THREADS];
+	struct rt_agent_known known[RT_AGENT_KNOWN];
+	struct rt_agent_pending pending[RT_AGENT_PENDING];
+	uint64_t stacks[RT_AGENT_STACKS][8];
+};
+
+/* What a walk has read, step by step: bpf/state.h has the same. */
+struct rt_agent_step {
+	uint64_t ra;    /* return address */
+	uint32_t at;    /* its place, from sp */
+	uint32_t bp_at; /* place of the rbp that the frame hangs on, RT_AGENT_BP_* */
+	uint32_t bp;    /* what that rbp was, from sp */
+	uint32_t pad;
+};
+#define RT_AGENT_BP_NONE 0xffffffffu
+#define RT_AGENT_BP_REGISTER 0xfffffffeu
+
+struct rt_agent_memo {
+	uint64_t ip, how;
+	uint32_t generation, id; /* id 0: none is here */
+	uint32_t nr, pad;
+	struct rt_agent_step step[RT_AGENT_MEMO_STEPS];
+};
+
+struct rt_agent_rule {
+	uint64_t pc;
+	uint32_t generation; /* 0 = none */
+	uint32_t rule;
+};
+
+struct rt_agent_thread {
+	uint32_t tid;     /* 0 = the thread has not said it yet */
+	uint32_t number;  /* of the producer: top bits of seq */
+	uint64_t owner;   /* key of the thread */
+	uint64_t entered; /* time stamp counter when the hook began that it is in; 0: in none */
+	uint32_t seq;
+	uint32_t impatient; /* the reader did not come: full rings are not waited for until it has */
+	uint64_t pad0[4];
+	uint64_t taken; /* events since the beginning */
+	uint64_t pad1[7];
+	uint64_t read;
+	uint64_t pad2[7];
+	struct rt_wire_event ring[RT_AGENT_RING];
+	struct rt_probe_count count[RT_AGENT_POINTS];
+	struct rt_agent_memo memo[RT_AGENT_MEMOS];
+	struct rt_agent_rule rule[RT_AGENT_RULES];
+};
+
+/* First bytes of the agent's code. Offsets from there. */
+struct rt_agent_head {
+	uint64_t process; /* address of struct rt_agent_process; private to each process */
+	uint64_t pool;    /* address of struct rt_agent_shared */
+	uint64_t off;     /* not 0: nothing is told any more */
+	uint64_t magic;
+	uint32_t hit, stop, thunk; /* what stubs call; the first return thunk */
+	uint32_t thunk_bytes;
+	uint32_t fixup, fixup_end; /* struct rt_agent_fixup */
+	uint32_t bytes, pad;
+};
+#define RT_AGENT_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
+#define RT_AGENT_MAGIC 0x31746e6567617472ull /* "rtagent1" */
+
+/* A load of the agent that may fault, and where it goes on then: each as an offset from its own place here. */
+struct rt_agent_fixup {
+	int32_t load, resume;
+};
+
+_Static_assert(sizeof(struct rt_agent_site) == 32, "site");
+_Static_assert(sizeof(struct rt_agent_pending) == 64, "pending");
+_Static_assert(sizeof(struct rt_agent_process) <= RT_AGENT_CHUNK, "process");
+_Static_assert(sizeof(struct rt_agent_thread) <= RT_AGENT_CHUNK, "thread");
+_Static_assert(__builtin_offsetof(struct rt_agent_thread, taken) == 64, "taken");
+_Static_assert(__builtin_offsetof(struct rt_agent_thread, read) == 128, "read");
+_Static_assert(__builtin_offsetof(struct rt_agent_thread, ring) == 192, "ring");
+_Static_assert(sizeof(struct rt_agent_head) == 64, "head");
