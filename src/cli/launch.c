@@ -85,8 +85,8 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 }
 
 /*
- * Running programs are reached by uprobes alone; a program that is launched is seen by them where that is permitted, else
- * by the agent. That neither works is said by who is asked first.
+ * Running programs are reached by uprobes alone; a program that is launched is seen by them where that is permitted,
+ * else by the agent. That neither works is said by who is asked first.
  */
 static struct rt_error *choose_engine(struct rt_launch *launch, const struct rt_options *options)
 {

@@ -102,14 +102,14 @@ static struct rt_error *agent_extend(struct rt_engine *engine, const struct rt_a
 	if (task->lodger)
 		return NULL;
 	if (!task->pool)
-		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "process %u cannot have the agent: %s", arm->pid,
-						 task->why),
-				    "as root: --engine uprobe");
+		return rt_error_fix(
+			rt_error_new(RT_E_UNSUPPORTED, "process %u cannot have the agent: %s", arm->pid, task->why),
+			"as root: --engine uprobe");
 	return rt_agent_patch(a, task, arm, failed, arg);
 }
 
-static struct rt_error *agent_code(struct rt_engine *engine, const struct rt_arm *arm, const struct rt_engine_code *list,
-				   size_t count)
+static struct rt_error *agent_code(struct rt_engine *engine, const struct rt_arm *arm,
+				   const struct rt_engine_code *list, size_t count)
 {
 	struct rt_agent *a = agent_of(engine);
 	struct rt_agent_task *task = NULL;
@@ -216,7 +216,8 @@ static bool agent_fault(struct rt_engine *engine, uint32_t pid, uint32_t tid)
 
 		if (i + (uint64_t)(int64_t)f->load != at)
 			continue;
-		regs.rip = task->pool->code + i + offsetof(struct rt_agent_fixup, resume) + (uint64_t)(int64_t)f->resume;
+		regs.rip =
+			task->pool->code + i + offsetof(struct rt_agent_fixup, resume) + (uint64_t)(int64_t)f->resume;
 		return ptrace(PTRACE_SETREGS, tid, 0, &regs) == 0;
 	}
 	return false;
@@ -295,8 +296,9 @@ static struct rt_error *agent_stop(struct rt_engine *engine, struct rt_event_sin
 		if (!a->probe[point].op)
 			continue;
 		sum_point(a, point, &count);
-		RT_TRY(rt_point_say(sink, point, &count, "returns not seen: an exception or a jump has left the call, or "
-							 "too many wait"));
+		RT_TRY(rt_point_say(sink, point, &count,
+				    "returns not seen: an exception or a jump has left the call, or "
+				    "too many wait"));
 	}
 	return rt_point_say_loss(sink, RT_LOSS_RING, 0, a->strangers, "too many threads for the agent's memory");
 }
@@ -354,15 +356,16 @@ static struct rt_error *agent_probe(const struct rt_engine_options *options)
 						 "engine agent needs the instruction rdfsbase, which this processor or "
 						 "kernel (before 5.9) does not let programs use"),
 				    "as root: --engine uprobe");
-	RT_TRY(rt_fs_read(options->root_fd, "/sys/devices/system/clocksource/clocksource0/current_clocksource", 256, &source,
-			  NULL));
+	RT_TRY(rt_fs_read(options->root_fd, "/sys/devices/system/clocksource/clocksource0/current_clocksource", 256,
+			  &source, NULL));
 	len = strcspn(source, "\n");
 	if (strncmp(source, "tsc", len) != 0 && strncmp(source, "kvm-clock", len) != 0)
-		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
-						 "engine agent needs a reliable time stamp counter, and this kernel's clock "
-						 "is %.*s",
-						 (int)len, source),
-				    "as root: --engine uprobe");
+		return rt_error_fix(
+			rt_error_new(RT_E_UNSUPPORTED,
+				     "engine agent needs a reliable time stamp counter, and this kernel's clock "
+				     "is %.*s",
+				     (int)len, source),
+			"as root: --engine uprobe");
 	return NULL;
 }
 

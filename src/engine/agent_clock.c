@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The agent reads the time stamp counter alone. It is turned into CLOCK_MONOTONIC by a line that is set right now and
- * then: its slope comes from the whole run, and what is left of a difference is made up for in the next moments, so that
- * time neither leaps nor goes back.
+ * then: its slope comes from the whole run, and what is left of a difference is made up for in the next moments, so
+ * that time neither leaps nor goes back.
  */
 #include <time.h>
 
 #include "engine/agent_priv.h"
 
-#define SET_NS 2000000    /* not more often */
+#define SET_NS 2000000        /* not more often */
 #define MAKE_UP_NS 50000000.0 /* how long a difference takes to go */
 
 uint64_t rt_agent_tsc(void)

@@ -89,7 +89,8 @@ struct rt_error *rt_agent_tell_code(struct rt_agent *a, struct rt_agent_task *ta
 
 	if (!span) {
 		__atomic_store_n(&process->code, 0, __ATOMIC_RELEASE);
-		return rt_error_new(RT_E_LIMIT, "stacks of process %u have one frame: its %zu mappings of code do not fit",
+		return rt_error_new(RT_E_LIMIT,
+				    "stacks of process %u have one frame: its %zu mappings of code do not fit",
 				    task->pid, count);
 	}
 	for (size_t i = 0; i < count; i++) {

@@ -91,7 +91,8 @@ static struct rt_error *survey(struct rt_agent *a, struct lines *lines)
 
 		l->end = __atomic_load_n(&l->thread->taken, __ATOMIC_ACQUIRE);
 		if (l->end - l->pos > RT_AGENT_RING)
-			return rt_error_new(RT_E_INTERNAL, "engine agent: process %u has damaged its rings", l->task->pid);
+			return rt_error_new(RT_E_INTERNAL, "engine agent: process %u has damaged its rings",
+					    l->task->pid);
 		look(a, l, lines->cut);
 	}
 	return NULL;

@@ -14,7 +14,8 @@
 #define FAR_AWAY 0x200000000000ull /* where programs have nothing: what they map lies as it would without us */
 
 /* Makes a call that must succeed. NULL: it did; else why not, static text, or *ret_err. */
-static const char *call(struct rt_stopped *r, long number, const uint64_t args[6], int64_t *ret, struct rt_error **ret_err)
+static const char *call(struct rt_stopped *r, long number, const uint64_t args[6], int64_t *ret,
+			struct rt_error **ret_err)
 {
 	*ret_err = rt_stopped_call(r, number, args, ret);
 	if (*ret_err)
@@ -53,19 +54,21 @@ static const char *map_all(struct rt_stopped *r, int64_t fd, struct rt_agent_poo
 	int64_t at;
 
 	why = call(r, SYS_mmap,
-		   (uint64_t[6]){ FAR_AWAY, RT_AGENT_POOL, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (uint64_t)fd },
+		   (uint64_t[6]){ FAR_AWAY, RT_AGENT_POOL, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+				  (uint64_t)fd },
 		   &at, err);
 	if (why)
 		return why;
 	pool->at = (uint64_t)at;
 	why = call(r, SYS_mmap,
-		   (uint64_t[6]){ pool->at + RT_AGENT_POOL, rt_agent_blob_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
-				  UINT64_MAX },
+		   (uint64_t[6]){ pool->at + RT_AGENT_POOL, rt_agent_blob_bytes, PROT_READ | PROT_EXEC,
+				  MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX },
 		   &at, err);
 	if (why)
 		return why;
 	pool->code = (uint64_t)at;
-	return rt_stopped_write(r, pool->code, rt_agent_blob, rt_agent_blob_bytes) ? NULL : "its memory cannot be written";
+	return rt_stopped_write(r, pool->code, rt_agent_blob, rt_agent_blob_bytes) ? NULL
+										   : "its memory cannot be written";
 }
 
 /* Whether thread pointers can be read in the process: the agent knows its threads by them. */

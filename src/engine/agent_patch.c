@@ -17,7 +17,8 @@
 
 enum {
 	MAPS_MAX = 64 << 20,
-	STUB_MAX = 256,
+	STUB_MAX = 384,
+	CODE = 64,    /* bytes that are looked at: what comes before the instruction, it, and what the jump needs */
 	ENTRIES = 16, /* bytes at the start of an area: what stubs call */
 	MARGIN = 64 << 10, /* between an area and what lies above it */
 	LOWEST = 64 << 10, /* address that may be mapped */
@@ -27,6 +28,7 @@ enum {
 /* All points at one instruction. */
 struct place {
 	uint64_t address;
+	uint8_t before; /* bytes before it that the jump begins */
 	const struct rt_point *points[RT_AGENT_SITE_POINTS];
 	uint32_t point_nr;
 };
@@ -155,30 +157,45 @@ static bool is_padding(const struct patching *p, struct rt_bytes code, uint64_t 
 	return true;
 }
 
-/* The stub at `at` for the code at address, whose first bytes are code. false: the code cannot be moved. */
-static bool make_stub(struct patching *p, const struct rt_agent_area *area, bool stop, uint32_t site, uint64_t address,
-		      struct rt_bytes code, uint8_t *out, size_t *ret)
+/* What is to be seen: a site, or (number 0) the dynamic linker's hook; `before` bytes behind the start of the jump. */
+struct sight {
+	uint32_t site;
+	uint8_t before;
+};
+
+/* Calls the agent: 24 bytes at `at`. */
+static size_t put_call(const struct rt_agent_area *area, const struct sight *sight, uint64_t at, uint8_t *out)
 {
-	static const uint8_t enter[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };		/* lea -128(%rsp), %rsp */
+	static const uint8_t enter[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };          /* lea -128(%rsp), %rsp */
 	static const uint8_t leave[] = { 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0 }; /* lea 136(%rsp), %rsp */
-	uint64_t at = area->start + area->used;
 	uint8_t push = 0x68, call[2] = { 0xff, 0x15 };
 	int32_t entry;
-	size_t n = 0, done = 0;
-	bool over = false;
+	size_t n = 0;
 
 	n = put(out, n, enter, sizeof(enter));
 	n = put(out, n, &push, 1);
-	n = put(out, n, &site, sizeof(site));
+	n = put(out, n, &sight->site, sizeof(sight->site));
 	n = put(out, n, call, sizeof(call));
-	entry = (int32_t)(area->start + (stop ? 8 : 0) - (at + n + 4));
+	entry = (int32_t)(area->start + (sight->site ? 0 : 8) - (at + n + 4));
 	n = put(out, n, &entry, sizeof(entry));
-	n = put(out, n, leave, sizeof(leave));
-	while (done < RT_MOVE_JUMP && !over) {
+	return put(out, n, leave, sizeof(leave));
+}
+
+/* The stub for the code at address, whose first bytes are code. false: the code cannot be moved. */
+static bool make_stub(struct patching *p, const struct rt_agent_area *area, const struct sight *sight, uint64_t address,
+		      struct rt_bytes code, uint8_t *out, size_t *ret)
+{
+	uint64_t at = area->start + area->used;
+	size_t n = 0, done = 0;
+	bool over = false;
+
+	while ((done < RT_MOVE_JUMP || done <= sight->before) && !over) {
 		struct rt_bytes rest = rt_bytes_make(code.data + done, code.size - done);
 		struct rt_insn insn;
 		size_t size;
 
+		if (done == sight->before)
+			n += put_call(area, sight, at + n, out + n);
 		if (n + RT_MOVE_MAX + RT_MOVE_MAX > STUB_MAX ||
 		    !rt_decode(p->agent->decoder, rest, (struct rt_elfaddr){ address + done }, &insn) ||
 		    !rt_insn_move(rest, &insn, address + done, at + n, out + n, &size))
@@ -190,7 +207,7 @@ static bool make_stub(struct patching *p, const struct rt_agent_area *area, bool
 	if (!over)
 		n += rt_insn_jump(address + done, out + n);
 	*ret = n;
-	return done >= RT_MOVE_JUMP || is_padding(p, code, address, done);
+	return done > sight->before && (done >= RT_MOVE_JUMP || is_padding(p, code, address, done));
 }
 
 /* ---- a jump ---- */
@@ -225,22 +242,23 @@ static bool is_jumped(const struct rt_agent_task *task, uint64_t address)
 static const char *read_code(const struct patching *p, uint64_t address, uint64_t offset, uint8_t *code, size_t size,
 			     size_t *ret)
 {
-	uint8_t original[RT_MOVE_WINDOW + 16];
+	uint8_t original[CODE];
 	ssize_t n = pread(p->file, original, size, (off_t)offset);
 
 	if (n < RT_MOVE_JUMP || !rt_stopped_read(p->r, address, code, (size_t)n))
 		return "its code cannot be read";
 	*ret = (size_t)n;
-	return memcmp(code, original, RT_MOVE_JUMP) ? "its code was changed in memory: another tracer or debugger, or the "
-						      "program itself"
-						    : NULL;
+	return memcmp(code, original, RT_MOVE_JUMP)
+		       ? "its code was changed in memory: another tracer or debugger, or the "
+			 "program itself"
+		       : NULL;
 }
 
 /* Writes stub and jump. */
-static struct rt_error *jump_to_stub(struct patching *p, bool stop, uint32_t site, uint64_t address, uint64_t offset,
+static struct rt_error *jump_to_stub(struct patching *p, const struct sight *sight, uint64_t address, uint64_t offset,
 				     const char **ret_why)
 {
-	uint8_t code[RT_MOVE_WINDOW + 16], stub[STUB_MAX], jump[RT_MOVE_JUMP] = { 0xe9 };
+	uint8_t code[CODE], stub[STUB_MAX], jump[RT_MOVE_JUMP] = { 0xe9 };
 	struct rt_agent_area *area;
 	struct rt_agent_jump *j;
 	size_t size, index = 0;
@@ -256,7 +274,7 @@ static struct rt_error *jump_to_stub(struct patching *p, bool stop, uint32_t sit
 		return NULL;
 	area = &p->task->areas.data[index];
 	*ret_why = "an instruction there cannot be moved";
-	if (!make_stub(p, area, stop, site, address, rt_bytes_make(code, size), stub, &size))
+	if (!make_stub(p, area, sight, address, rt_bytes_make(code, size), stub, &size))
 		return NULL;
 	distance = (int32_t)(area->start + area->used - (address + RT_MOVE_JUMP));
 	memcpy(jump + 1, &distance, sizeof(distance));
@@ -316,7 +334,7 @@ static struct rt_error *add_point(struct patching *p, const struct rt_point *poi
 
 	if (!known)
 		return rt_error_nomem();
-	if (*known == address && is_jumped(p->task, address))
+	if (*known == address && is_jumped(p->task, address - point->before))
 		return NULL;
 	*known = address;
 	why = prepare(p, point);
@@ -328,6 +346,7 @@ static struct rt_error *add_point(struct patching *p, const struct rt_point *poi
 		if (!place)
 			return rt_error_nomem();
 		place->address = address;
+		place->before = point->before;
 	}
 	if (!why && is_second_return(place, point))
 		why = "another point waits for the same function's return";
@@ -344,6 +363,7 @@ static struct rt_error *arm_place(struct patching *p, const struct place *place)
 {
 	struct rt_agent_pool *pool = p->task->pool;
 	struct rt_agent_site *site = &rt_agent_shared(pool)->site[pool->site_end];
+	struct sight sight = { .before = place->before };
 	const char *why = NULL;
 
 	if (!place->point_nr)
@@ -355,7 +375,8 @@ static struct rt_error *arm_place(struct patching *p, const struct place *place)
 	site->address = place->address;
 	for (uint32_t i = 0; i < place->point_nr; i++)
 		site->point[i] = place->points[i]->id;
-	RT_TRY(jump_to_stub(p, false, pool->site_end, place->address, place->points[0]->offset.v, &why));
+	sight.site = pool->site_end;
+	RT_TRY(jump_to_stub(p, &sight, place->address - sight.before, place->points[0]->offset.v - sight.before, &why));
 	if (why)
 		fail_place(p, place, why);
 	else
@@ -365,6 +386,7 @@ static struct rt_error *arm_place(struct patching *p, const struct place *place)
 
 static struct rt_error *arm_all(struct patching *p)
 {
+	const struct sight hook = { 0 };
 	const struct rt_arm *arm = p->arm;
 	const char *why = NULL;
 
@@ -375,7 +397,7 @@ static struct rt_error *arm_all(struct patching *p)
 		RT_TRY(arm_place(p, &p->places.data[i]));
 	if (!arm->stop_at.v || p->task->stop_armed)
 		return NULL;
-	RT_TRY(jump_to_stub(p, true, 0, arm->bias + arm->stop_at.v, arm->stop_offset.v, &why));
+	RT_TRY(jump_to_stub(p, &hook, arm->bias + arm->stop_at.v, arm->stop_offset.v, &why));
 	p->task->stop_armed = !why;
 	if (why)
 		fail(p, 0, why);

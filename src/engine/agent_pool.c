@@ -14,7 +14,8 @@ static pthread_mutex_t *owner(struct rt_agent_pool *pool)
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct rt_agent_shared *)0)->owner), "owner");
 _Static_assert(!offsetof(pthread_mutex_t, __data.__lock), "the agent reads the lock itself");
 
-/* A lock that is never waited for: when we are killed, the kernel itself says so there, before it lets the tracees go. */
+/* A lock that is never waited for: when we are killed, the kernel itself says so there, before it lets the tracees go.
+ */
 static void own(struct rt_agent_pool *pool)
 {
 	pthread_mutexattr_t attr;

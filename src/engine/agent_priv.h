@@ -42,7 +42,7 @@ struct rt_agent_pool {
 	uint64_t code; /* where the agent's code is in the processes */
 	uint8_t used[RT_AGENT_CHUNKS];
 	uint32_t row_end, mapping_end, generation;
-	uint32_t site_end; /* entries of rt_agent_shared.site */
+	uint32_t site_end;  /* entries of rt_agent_shared.site */
 	struct rt_map rows; /* module -> 1 + index of placed */
 	RT_VEC(struct rt_agent_placed) placed;
 };

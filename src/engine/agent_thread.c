@@ -121,7 +121,9 @@ static struct rt_error *take_strangers(struct rt_agent *a, struct rt_agent_task 
 		m = rt_vec_add(&task->members);
 		if (!m)
 			return rt_error_nomem();
-		*m = (struct rt_agent_member){ .tid = rt_agent_thread(task, offset)->tid, .key = key, .offset = offset };
+		*m = (struct rt_agent_member){ .tid = rt_agent_thread(task, offset)->tid,
+					       .key = key,
+					       .offset = offset };
 	}
 	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++)
 		if (!__atomic_load_n(&p->spare[i], __ATOMIC_ACQUIRE))

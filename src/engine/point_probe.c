@@ -46,7 +46,9 @@ const char *rt_point_probe(const struct rt_point *p, struct rt_probe *ret)
 		.flags = p->flags | (at_return ? RT_EV_AT_RETURN : 0),
 		.op = p->op,
 		.cfa_delta = p->cfa_delta,
-		.kind = p->kind == RT_POINT_INSN ? RT_PROBE_SITE : at_return ? RT_PROBE_RETURN : 0,
+		.kind = p->kind == RT_POINT_INSN ? RT_PROBE_SITE
+			: at_return              ? RT_PROBE_RETURN
+						 : 0,
 		.result = at_return ? result_of(p) : RT_PROBE_AT_ENTRY,
 		.condition = p->condition,
 		.result_size = p->result_size ? p->result_size : 4,

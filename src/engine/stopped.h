@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A process that stands in a ptrace stop of ours (PTRACE_O_TRACESYSGOOD): its memory, and system calls in its name. What it was about to do it
- * does afterwards; signals wait meanwhile.
+ * A process that stands in a ptrace stop of ours (PTRACE_O_TRACESYSGOOD): its memory, and system calls in its name.
+ * What it was about to do it does afterwards; signals wait meanwhile.
  */
 #pragma once
 

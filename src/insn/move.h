@@ -8,9 +8,8 @@
 #include "insn/insn.h"
 
 enum {
-	RT_MOVE_JUMP = 5,   /* bytes of a jump that reaches 2 GiB */
-	RT_MOVE_MAX = 48,   /* bytes that one moved instruction may take */
-	RT_MOVE_WINDOW = 20 /* bytes that RT_MOVE_JUMP may grow to: up to the end of its last instruction */
+	RT_MOVE_JUMP = 5, /* bytes of a jump that reaches 2 GiB */
+	RT_MOVE_MAX = 48, /* bytes that one moved instruction may take */
 };
 
 /* Whether the instruction whose bytes code begins with can be moved. A call only as the last one: it returns behind

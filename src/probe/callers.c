@@ -239,6 +239,7 @@ static struct rt_error *arm(struct rt_plan_build *b, const struct rt_late *late,
 				      "%s; nor can the code behind the call in %s", late->why, call->caller->name);
 	p.address = site.address;
 	p.cost = site.cost;
+	p.before = site.before;
 	p.reg = site.reg;
 	p.cfa_delta = rt_plan_cfa_delta(b, site.address);
 	rt_plan_set_counter(type, NULL, &p);

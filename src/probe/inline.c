@@ -147,6 +147,7 @@ static struct rt_error *add_instance(struct rt_plan_build *b, const struct insta
 		return refuse(b, in, "its code is not in the file");
 	p.address = site.address;
 	p.cost = site.cost;
+	p.before = site.before;
 	p.reg = site.reg;
 	p.cfa_delta = rt_plan_cfa_delta(b, site.address);
 	/* the walk knows the object's fields only where the register holds the object itself */

@@ -33,6 +33,7 @@ struct rt_point {
 	struct rt_elfaddr address;  /* of the armed instruction */
 	struct rt_foff offset;      /* its file offset: what uprobes take */
 	struct rt_elfaddr function; /* entry of the function or instance */
+	uint8_t before;             /* where the engine asked for room: it begins that many bytes before address */
 	int32_t cfa_delta;          /* CFA = sp + cfa_delta at the armed instruction (8 at a function's first one) */
 	/* the object: reg + index * scale + reg_offset, then deref times loaded */
 	uint8_t reg; /* enum rt_reg; RT_REG_NONE: 0 */

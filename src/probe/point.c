@@ -117,6 +117,7 @@ struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *
 	set_place(f, &site, &p);
 	p.address = site.address;
 	p.cost = site.cost;
+	p.before = site.before;
 	p.cfa_delta = site.cfa_delta;
 	p.delta = rt_op_delta(f->op, type->start);
 	p.guessed = f->guessed;

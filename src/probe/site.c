@@ -8,18 +8,24 @@ enum {
 	LINE_BYTES = 256, /* how far the line is followed */
 	LINE_INSNS = 40,
 	FUNCTION_BYTES = 256 << 10, /* larger functions are not decoded as a whole */
+	BEFORE = 64,                /* bytes before it that are known, too */
+	WINDOW_BEFORE = 24,         /* how long before the instruction room for it may begin */
 };
 
-/* Which bytes behind the entry are jump targets. */
+/* Which bytes from BEFORE the entry on are jump targets. */
 struct labels {
-	uint64_t bits[LINE_BYTES / 64];
-	bool complete; /* every branch of the function was looked at */
-	bool table;    /* but for those of a jump table */
+	uint64_t bits[(BEFORE + LINE_BYTES) / 64];
+	uint64_t begins; /* of the bytes before the entry: where instructions begin, bit 0 = BEFORE bytes before it */
+	bool complete;   /* every branch of the function was looked at */
+	bool table;      /* but for those of a jump table */
 };
 
-static bool is_label(const struct labels *labels, uint64_t offset)
+/* Of the byte at entry + offset, which may be negative. */
+static bool is_label(const struct labels *labels, int64_t offset)
 {
-	return offset < LINE_BYTES && (labels->bits[offset / 64] >> (offset % 64) & 1);
+	uint64_t at = (uint64_t)(offset + BEFORE);
+
+	return at < BEFORE + LINE_BYTES && (labels->bits[at / 64] >> (at % 64) & 1);
 }
 
 /* Jump tables are read with an index, or what was read is added to the table's own address. */
@@ -50,11 +56,13 @@ static void collect(const struct rt_site_request *r, struct rt_elfaddr start, st
 
 		/* bytes that are no instruction are data between code: go on behind them */
 		if (rt_decode(r->decoder, code, start, &insn)) {
-			uint64_t offset = insn.target.v - r->entry.v;
+			uint64_t offset = insn.target.v - r->entry.v + BEFORE, place = start.v - r->entry.v + BEFORE;
 
 			length = insn.length;
-			if (insn.jump && insn.has_target && insn.target.v >= r->entry.v && offset < LINE_BYTES)
+			if (insn.jump && insn.has_target && offset < BEFORE + LINE_BYTES)
 				labels->bits[offset / 64] |= UINT64_C(1) << (offset % 64);
+			if (place < BEFORE)
+				labels->begins |= UINT64_C(1) << place;
 			labels->table |= is_table_jump(&insn, added);
 			added &= ~insn.writes;
 			if (insn.is_add && insn.dst_reg < RT_REG_NR)
@@ -88,45 +96,64 @@ static bool is_padding(const struct rt_site_request *r, struct rt_bytes code, st
 	return true;
 }
 
-/* Whether the engine may write over what begins at offset of the line. */
-static bool has_room(const struct rt_site_request *r, const struct labels *labels, struct rt_bytes code,
-		     uint64_t offset)
+/*
+ * Whether the engine may write over what begins at `from` of the line, which may be before it, and can see the
+ * instruction at `offset` from there.
+ */
+static bool has_room_from(const struct rt_site_request *r, const struct labels *labels, int64_t from, int64_t offset)
 {
 	bool over = false;
 
-	for (size_t n = 0; n < r->room;) {
-		struct rt_elfaddr at = { r->entry.v + offset + n };
-		struct rt_bytes rest = rt_bytes_make(code.data + offset + n, code.size - offset - n);
+	for (int64_t n = 0; n < r->room || from + n <= offset;) {
+		struct rt_elfaddr at = { r->entry.v + (uint64_t)(from + n) };
+		struct rt_bytes rest = rt_image_at(r->image, at, LINE_BYTES);
 		struct rt_insn insn;
 
 		over |= r->end.v && at.v >= r->end.v;
-		if (n && (is_label(labels, offset + n) || labels->table || !labels->complete))
+		if (n && (is_label(labels, from + n) || labels->table || !labels->complete))
 			return false;
 		if (over)
-			return is_padding(r, rest, at, r->room - n);
+			return from + n > offset && is_padding(r, rest, at, (size_t)(r->room - n));
 		if (!rt_decode(r->decoder, rest, at, &insn) || !rt_insn_moves(rest, &insn))
 			return false;
+		/* others than this function's code might know of a place in between */
+		for (int64_t i = 1; i < insn.length; i++)
+			if (is_label(labels, from + n + i))
+				return false;
 		n += insn.length;
 		/* a call returns behind its old place */
-		if (insn.call && n < r->room)
+		if (insn.call && (n < r->room || from + n <= offset))
 			return false;
 		over = insn.ret || (insn.jump && !insn.conditional);
-		/* no label in between, as others than this function's code might know */
-		for (size_t i = n - insn.length + 1; i < n; i++)
-			if (is_label(labels, offset + i))
-				return false;
 	}
 	return true;
 }
 
-bool rt_site_has_room(const struct rt_site_request *r)
+/* The same from anywhere before the instruction at offset on that runs straight to it. */
+static bool has_room(const struct rt_site_request *r, const struct labels *labels, int64_t offset, uint8_t *ret_before)
+{
+	for (int64_t before = 0; before <= WINDOW_BEFORE && offset - before >= -BEFORE; before++) {
+		int64_t from = offset - before;
+
+		/* what is before the entry is only known where instructions begin there */
+		if (before && (from >= 0 || !(labels->begins >> (from + BEFORE) & 1)))
+			continue;
+		if (has_room_from(r, labels, from, offset)) {
+			*ret_before = (uint8_t)before;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool rt_site_has_room(const struct rt_site_request *r, uint8_t *ret_before)
 {
 	struct labels labels = { .complete = true };
 
 	collect(r, r->start, r->end, &labels);
 	if (r->cold_end.v)
 		collect(r, r->cold_start, r->cold_end, &labels);
-	return has_room(r, &labels, rt_image_at(r->image, r->entry, LINE_BYTES), 0);
+	return has_room(r, &labels, 0, ret_before);
 }
 
 struct choice {
@@ -144,18 +171,18 @@ static int rank(const struct rt_site_request *r, uint8_t cost, bool is_endbr)
 }
 
 /* Can the engine arm it? */
-static bool is_armable(const struct rt_site_request *r, const struct labels *labels, struct rt_bytes code,
-		       const struct rt_insn *insn)
+static bool is_armable(const struct rt_site_request *r, const struct labels *labels, const struct rt_insn *insn,
+		       uint8_t *ret_before)
 {
 	if (r->room)
-		return has_room(r, labels, code, insn->addr.v - r->entry.v);
+		return has_room(r, labels, (int64_t)(insn->addr.v - r->entry.v), ret_before);
 	return insn->cost != RT_COST_NEVER && !(insn->cost == RT_COST_AVOID && r->avoid_nop5);
 }
 
 static void consider(const struct rt_site_request *r, const struct rt_track *track, const struct rt_insn *insn,
-		     struct choice *best)
+		     uint8_t before, struct choice *best)
 {
-	struct rt_site site = { .address = insn->addr, .cost = insn->cost, .reg = RT_REG_NONE };
+	struct rt_site site = { .address = insn->addr, .cost = insn->cost, .before = before, .reg = RT_REG_NONE };
 
 	if (!rt_track_cfa(track, &site.cfa_delta) || (r->return_slot && site.cfa_delta != 8))
 		return;
@@ -200,6 +227,7 @@ bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, co
 	struct rt_track track;
 	uint64_t offset = 0;
 	bool never = false;
+	uint8_t before = 0;
 
 	collect(request, request->start, request->end, &labels);
 	if (request->cold_end.v)
@@ -215,11 +243,11 @@ bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, co
 		if (!rt_decode(request->decoder, rest, (struct rt_elfaddr){ request->entry.v + offset }, &insn))
 			break;
 		/* a loop head or a place that others join: does not run once per call */
-		if ((n || request->unshared) && is_label(&labels, offset))
+		if ((n || request->unshared) && is_label(&labels, (int64_t)offset))
 			break;
 		never |= insn.cost == RT_COST_NEVER;
-		if (is_armable(request, &labels, code, &insn))
-			consider(request, &track, &insn, &best);
+		if (is_armable(request, &labels, &insn, &before))
+			consider(request, &track, &insn, before, &best);
 		if (enough(request, &best, n, labels.complete) || insn.jump || insn.ret || insn.call)
 			break;
 		rt_track_step(&track, &insn);

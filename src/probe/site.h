@@ -35,12 +35,15 @@ struct rt_site {
 	uint8_t cost;          /* enum rt_probe_cost */
 	uint8_t reg;           /* holds the object there; RT_REG_NONE if none was asked for */
 	int32_t cfa_delta;     /* CFA = sp + cfa_delta, if the line started at a function's entry */
+	uint8_t before;        /* where room was asked for: that many bytes before address it begins */
 	struct rt_track track; /* what the line did before */
 };
 
 /* false: nothing can be armed; *ret_why is static text. */
 bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, const char **ret_why);
 
-/* Whether the engine can write over `room` bytes from r->entry on: nothing leads to what stands behind the first one.
+/*
+ * Whether the engine can write over `room` bytes at r->entry, or from *ret_before bytes before it on: nothing leads to
+ * what stands behind the first one.
  */
-bool rt_site_has_room(const struct rt_site_request *r);
+bool rt_site_has_room(const struct rt_site_request *r, uint8_t *ret_before);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the live tests share: compile a program, trace it, compare with what the program itself printed.
 
-Environment: REFTRACE is the binary under test (default: build/reftrace), RT_REAL=1 asks for the heavy variants.
+Environment: REFTRACE is the binary under test (default: build/reftrace), RT_REAL=1 asks for the heavy variants,
+RT_ENGINE=agent lets what is launched by trace() be seen by that engine.
 """
 import codecs
 import collections
@@ -27,6 +28,7 @@ BUILD = pathlib.Path(os.environ.get('RT_BUILD_ROOT', SOURCE / 'build'))
 REFTRACE = pathlib.Path(os.environ.get('REFTRACE', BUILD / 'reftrace'))
 PROGRAMS = SOURCE / 'tests' / 'programs'
 REAL = bool(os.environ.get('RT_REAL'))
+ENGINE = os.environ.get('RT_ENGINE')
 NOBODY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
 CXX = {'gcc': 'g++', 'clang': 'clang++'}
 
@@ -226,6 +228,8 @@ def _results(path):
 def trace(*args, verb=('run',), prefix=(), timeout=60, env=None, cwd=None):
     """reftrace VERB --json=... -o ... ARGS -> Run"""
     findings, report = temp_path('findings.json'), temp_path('report.txt')
+    if ENGINE and '-p' not in args and verb == ('run',):
+        args = ('--engine', ENGINE, *args)
     process = Process([*prefix, REFTRACE, *verb, f'--json={findings}', '-o', report, *args], env=env, cwd=cwd)
     status, out, err = process.wait(timeout)
     settle = time.monotonic() - process.last
