@@ -58,7 +58,6 @@ static __attribute__((noinline)) struct rt_agent_thread *stranger(struct rt_agen
 /* NULL: the tool has not been told of it. */
 static inline struct rt_agent_thread *known(struct rt_agent_process *p, uint64_t key)
 {
-
 	for (uint32_t n = 0; n < RT_AGENT_THREADS; n++) {
 		const struct rt_agent_thread_key *k = PLACE(p, key, n);
 		uint64_t now = load(k->key);
@@ -238,8 +237,9 @@ static inline struct rt_agent_pending *pending_place(struct rt_agent_process *p,
  * Forgets what waits for a return from this slot: left behind by longjmp() or an exception. Returns how many levels
  * wait that are to stay, where the slot is hooked and this is a tail call.
  */
-static uint16_t pending_levels(struct rt_agent_process *p, uint64_t slot, bool hooked)
+static uint16_t pending_levels(struct hit *h, uint64_t slot, bool hooked)
 {
+	struct rt_agent_process *p = h->process;
 	uint16_t levels = 0;
 
 	for (uint32_t n = 0; n < RT_AGENT_PENDING_WAYS; n++) {
@@ -247,10 +247,14 @@ static uint16_t pending_levels(struct rt_agent_process *p, uint64_t slot, bool h
 
 		if (load(at->slot) != slot)
 			continue;
-		if (!hooked)
+		if (!hooked) {
+			/* that call does not wait for its return any more; counters are sums over all threads */
+			if (!at->inherited)
+				h->thread->count[at->point].entries--;
 			store(at->slot, 0);
-		else if (at->level >= levels)
+		} else if (at->level >= levels) {
 			levels = (uint16_t)(at->level + 1);
+		}
 	}
 	return levels;
 }
@@ -281,7 +285,7 @@ static void on_enter(struct hit *h)
 	if (!load_u64(slot, &ra))
 		return;
 	hooked = is_thunk(ra, &thunk);
-	level = pending_levels(h->process, slot, hooked);
+	level = pending_levels(h, slot, hooked);
 	if (!hooked)
 		thunk = thunk_for(h->pool, ra);
 	if (thunk == RT_AGENT_RETURNS || !(wait = pending_take(h->process, slot)))
@@ -298,6 +302,7 @@ static void on_enter(struct hit *h)
 	wait->point = h->point;
 	wait->flags = h->flags;
 	wait->level = level;
+	wait->inherited = 0;
 	if (!hooked)
 		*(uint64_t *)slot = (uint64_t)(uintptr_t)rt_agent_thunks + thunk * THUNK_BYTES;
 }
@@ -380,6 +385,19 @@ static bool begin(struct hit *h, const struct hit_regs *regs)
 	return h->thread;
 }
 
+/*
+ * Says since when a hook has been running: nothing that is told from now on is older. false: this is the hook of a
+ * signal's handler that came into another one.
+ */
+static bool enter(struct hit *h)
+{
+	h->time = now();
+	if (h->thread->entered)
+		return false;
+	store(h->thread->entered, h->time);
+	return true;
+}
+
 static void on_hit(struct hit *h)
 {
 	count(&h->count->hits);
@@ -401,15 +419,13 @@ void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
 {
 	const struct rt_agent_site *site;
 	struct hit h;
-	uint64_t outer;
+	bool outer;
 
 	if (!begin(&h, regs))
 		return;
 	site = &h.pool->site[number];
 	h.ip = site->address;
-	outer = h.thread->entered;
-	if (!outer)
-		store(h.thread->entered, now());
+	outer = enter(&h);
 	for (uint32_t i = 0; i < RT_AGENT_SITE_POINTS && site->point[i]; i++) {
 		h.point = site->point[i];
 		h.probe = &h.pool->probe[h.point];
@@ -421,7 +437,7 @@ void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
 		else
 			on_hit(&h);
 	}
-	if (!outer)
+	if (outer)
 		store(h.thread->entered, 0);
 }
 
@@ -430,17 +446,16 @@ uint64_t rt_agent_returned(const struct hit_regs *regs, uint32_t number);
 uint64_t rt_agent_returned(const struct hit_regs *regs, uint32_t number)
 {
 	const struct rt_agent_shared *pool = (void *)rt_agent_head.pool;
-	uint64_t outer, slot = regs->reg[RSP] - 8;
+	uint64_t slot = regs->reg[RSP] - 8;
 	struct hit h;
+	bool outer;
 
 	if (begin(&h, regs)) {
 		h.ip = 0;
 		h.sp = regs->reg[RSP];
-		outer = h.thread->entered;
-		if (!outer)
-			store(h.thread->entered, now());
+		outer = enter(&h);
 		leave_all(&h, slot, regs->reg[RAX]);
-		if (!outer)
+		if (outer)
 			store(h.thread->entered, 0);
 	}
 	return pool->return_address[number - THUNK_NUMBER];
@@ -458,7 +473,7 @@ void rt_agent_stop(const struct hit_regs *regs, uint32_t number)
 		return;
 	t = known(p, thread_pointer() | 1);
 	if (p->r_state && load_u32(p->r_state, &state) && state)
-		return; /* in the middle of its work */
+		return;               /* in the middle of its work */
 	p->stop_tid = t ? t->tid : 0; /* one at a time: the linker has a lock */
 	mine = __atomic_add_fetch(&p->stop_asked, 1, __ATOMIC_ACQ_REL);
 	while (load(p->stop_done) < mine && !is_off() && now() - start < PATIENCE)

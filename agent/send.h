@@ -39,20 +39,21 @@ static void send_event(struct hit *h)
 	const struct rt_probe *p = h->probe;
 	struct rt_wire_event *e;
 	uint32_t seq = t->number << RT_SEQ_BITS | (t->seq++ & RT_SEQ_MASK);
-	uint64_t place, time;
+	uint64_t place;
 
 	if (h->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		count(&h->count->faults);
 	/* some stay free for handlers that come between this look and the addition */
-	if (__builtin_expect(t->taken - load(t->read) >= RT_AGENT_RING - 64, 0) &&
-	    !await_reader(h, &t->read, t->taken - (RT_AGENT_RING - 64) + 1)) {
-		count(&h->count->ring); /* a gap in seq tells when */
-		return;
+	if (__builtin_expect(t->taken - load(t->read) >= RT_AGENT_RING - 64, 0)) {
+		if (!await_reader(h, &t->read, t->taken - (RT_AGENT_RING - 64) + 1)) {
+			count(&h->count->ring); /* a gap in seq tells when */
+			return;
+		}
+		h->time = now();
 	}
-	time = now();
 	place = take(&t->taken, 1);
 	e = &t->ring[place & (RT_AGENT_RING - 1)];
-	e->head.time_ns = time;
+	e->head.time_ns = h->time;
 	e->head.pid = h->process->wire_pid;
 	e->head.tid = t->tid;
 	e->object = h->object;
@@ -99,7 +100,7 @@ static uint32_t send_stack(struct hit *h, const struct walk *w)
 
 	if (!piece)
 		return 0;
-	s->head.time_ns = now();
+	s->head.time_ns = h->time;
 	s->head.pid = h->process->wire_pid;
 	s->head.tid = h->thread->tid;
 	s->id = id;

@@ -12,8 +12,8 @@
 #include "wire/unwind.h"
 
 #define RT_AGENT_POOL_NAME "reftrace-agent" /* of the file in memory */
-#define RT_AGENT_POOL (1ull << 30)  /* bytes; of which only those are memory that were used */
-#define RT_AGENT_CHUNK (2ull << 20) /* what a process or a thread gets of it */
+#define RT_AGENT_POOL (1ull << 30)          /* bytes; of which only those are memory that were used */
+#define RT_AGENT_CHUNK (2ull << 20)         /* what a process or a thread gets of it */
 
 enum {
 	RT_AGENT_POINTS = 8192,
@@ -56,8 +56,9 @@ struct rt_agent_pending {
 	uint64_t object, aux;
 	uint32_t count, stack, point;
 	uint16_t flags;
-	uint16_t level; /* tail calls share the slot: 0 is the outermost */
-	uint64_t pad[3];
+	uint16_t level;     /* tail calls share the slot: 0 is the outermost */
+	uint32_t inherited; /* not 0: entered before fork(), by the parent */
+	uint32_t pad[5];
 };
 
 struct rt_agent_known {
@@ -148,7 +149,7 @@ struct rt_agent_head {
 	uint32_t fixup, fixup_end; /* struct rt_agent_fixup */
 	uint32_t bytes, pad;
 };
-#define RT_AGENT_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
+#define RT_AGENT_OWNER_DIED 0x40000000u      /* FUTEX_OWNER_DIED */
 #define RT_AGENT_MAGIC 0x31746e6567617472ull /* "rtagent1" */
 
 /* A load of the agent that may fault, and where it goes on then: each as an offset from its own place here. */

@@ -42,6 +42,17 @@ static struct rt_agent_task *add_task(struct rt_agent *a, uint32_t pid, uint32_t
 	return task;
 }
 
+/* Calls that have not returned: the program ended in them, or it was left by a jump. */
+static void count_waiting(const struct rt_agent *a, const struct rt_agent_task *task, struct rt_point_count *counts)
+{
+	for (size_t i = 0; i < RT_AGENT_PENDING; i++) {
+		const struct rt_agent_pending *w = &rt_agent_process(task)->pending[i];
+
+		if (w->slot && !w->inherited && w->point <= a->last_point)
+			counts[w->point].waiting++;
+	}
+}
+
 static void remove_task(struct rt_agent *a, struct rt_agent_task *task)
 {
 	for (size_t i = 0; i < a->tasks.len; i++) {
@@ -52,6 +63,7 @@ static void remove_task(struct rt_agent *a, struct rt_agent_task *task)
 	}
 	if (task->pool) {
 		a->strangers += rt_agent_process(task)->strangers;
+		count_waiting(a, task, a->gone);
 		rt_agent_threads_leave(a, task);
 		rt_agent_pool_give(task->pool, task->offset);
 		rt_agent_pool_leave(task->pool);
@@ -180,6 +192,8 @@ static struct rt_error *agent_fork(struct rt_engine *engine, uint32_t parent, ui
 	process->code = rt_agent_process(from)->code;
 	/* calls of the parent that it will return from, too */
 	memcpy(process->pending, rt_agent_process(from)->pending, sizeof(process->pending));
+	for (size_t i = 0; i < RT_AGENT_PENDING; i++)
+		process->pending[i].inherited = 1;
 	address = task->pool->at + task->offset;
 	(void)rt_stopped_write(&r, task->pool->code, &address, sizeof(address));
 	rt_stopped_close(&r);
@@ -271,11 +285,6 @@ static void sum_point(const struct rt_agent *a, uint32_t point, struct rt_point_
 
 		for (size_t k = 0; task->pool && k < task->members.len; k++)
 			rt_point_count_add(ret, &rt_agent_thread(task, task->members.data[k].offset)->count[point]);
-		for (size_t k = 0; task->pool && k < RT_AGENT_PENDING; k++) {
-			const struct rt_agent_pending *w = &rt_agent_process(task)->pending[k];
-
-			ret->waiting += w->slot && w->point == point;
-		}
 	}
 }
 
@@ -290,6 +299,9 @@ static struct rt_error *agent_stop(struct rt_engine *engine, struct rt_event_sin
 		if (a->tasks.data[i]->pool)
 			rt_agent_unpatch(a->tasks.data[i]);
 	RT_TRY(rt_agent_drain(a, sink));
+	for (size_t i = 0; i < a->tasks.len; i++)
+		if (a->tasks.data[i]->pool)
+			count_waiting(a, a->tasks.data[i], a->gone);
 	for (uint32_t point = 1; point <= a->last_point; point++) {
 		struct rt_point_count count;
 

@@ -24,24 +24,26 @@ uint64_t rt_agent_thread_make(struct rt_agent *a, struct rt_agent_pool *pool, ui
 	return offset;
 }
 
-static bool enter(struct rt_agent_process *process, uint64_t key, uint64_t offset)
+/* From now on the thread pointer of key stands for the memory at offset. */
+static void enter(struct rt_agent_process *process, uint64_t key, uint64_t offset)
 {
 	for (uint32_t n = 0; n < RT_AGENT_THREADS; n++) {
 		struct rt_agent_thread_key *k = &process->thread[((key * MIX >> 32) + n) & (RT_AGENT_THREADS - 1)];
 		uint64_t now = __atomic_load_n(&k->key, __ATOMIC_ACQUIRE);
 
-		/* a process that its parent left in vfork() has the thread pointer of who made it */
-		if (now == key)
-			return true;
+		/* whose it was has ended */
+		if (now == key) {
+			__atomic_store_n(&k->thread, offset, __ATOMIC_RELEASE);
+			return;
+		}
 		if (now && now != FREED)
 			continue;
 		if (!__atomic_compare_exchange_n(&k->key, &now, TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		k->thread = offset;
 		__atomic_store_n(&k->key, key, __ATOMIC_RELEASE);
-		return true;
+		return;
 	}
-	return false;
 }
 
 static void leave(struct rt_agent_process *process, uint64_t offset)
@@ -59,56 +61,16 @@ static struct rt_agent_member *find(struct rt_agent_task *task, uint32_t tid)
 	return NULL;
 }
 
-struct rt_error *rt_agent_thread_stands(struct rt_agent *a, struct rt_agent_task *task, uint32_t tid)
-{
-	struct rt_agent_member *m = find(task, tid);
-	struct user_regs_struct regs;
-	uint64_t key;
-
-	if (ptrace(PTRACE_GETREGS, tid, 0, &regs) < 0)
-		return NULL; /* killed */
-	key = regs.fs_base | 1;
-	if (m && m->key == key)
-		return NULL;
-	if (!m) {
-		uint64_t offset = rt_agent_thread_make(a, task->pool, tid);
-
-		if (!offset)
-			return NULL; /* its events are counted as lost */
-		m = rt_vec_add(&task->members);
-		if (!m) {
-			rt_agent_pool_give(task->pool, offset);
-			return rt_error_nomem();
-		}
-		*m = (struct rt_agent_member){ .tid = tid, .offset = offset };
-	}
-	m->key = key;
-	(void)enter(rt_agent_process(task), key, m->offset);
-	return NULL;
-}
-
-void rt_agent_thread_ends(struct rt_agent_task *task, uint32_t tid)
-{
-	struct rt_agent_member *m = find(task, tid);
-
-	if (!m)
-		return;
-	m->gone = true;
-	leave(rt_agent_process(task), m->offset);
-}
-
-/* Counters of a thread that writes no more, kept. */
-static void sum_up(struct rt_agent *a, const struct rt_agent_thread *t)
-{
-	for (uint32_t i = 1; i <= a->last_point; i++)
-		rt_point_count_add(&a->gone[i], &t->count[i]);
-}
-
 /* A thread that nobody told of has taken a spare: it says its tid there. */
 static struct rt_error *take_strangers(struct rt_agent *a, struct rt_agent_task *task)
 {
 	struct rt_agent_process *p = rt_agent_process(task);
+	bool none = true;
 
+	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++)
+		none = none && __atomic_load_n(&p->spare[i], __ATOMIC_ACQUIRE);
+	if (none)
+		return NULL;
 	for (uint32_t i = 0; i < RT_AGENT_THREADS; i++) {
 		uint64_t key = __atomic_load_n(&p->thread[i].key, __ATOMIC_ACQUIRE), offset = p->thread[i].thread;
 		struct rt_agent_member *m;
@@ -131,14 +93,57 @@ static struct rt_error *take_strangers(struct rt_agent *a, struct rt_agent_task 
 	return NULL;
 }
 
+struct rt_error *rt_agent_thread_stands(struct rt_agent *a, struct rt_agent_task *task, uint32_t tid)
+{
+	struct rt_agent_member *m;
+	struct user_regs_struct regs;
+	uint64_t key;
+
+	if (ptrace(PTRACE_GETREGS, tid, 0, &regs) < 0)
+		return NULL; /* killed */
+	key = regs.fs_base | 1;
+	RT_TRY(take_strangers(a, task));
+	for (size_t i = 0; i < task->members.len; i++)
+		if (task->members.data[i].tid == tid && task->members.data[i].key == key && !task->members.data[i].gone)
+			return NULL;
+	m = find(task, tid);
+	if (!m) {
+		uint64_t offset = rt_agent_thread_make(a, task->pool, tid);
+
+		if (!offset)
+			return NULL; /* its events are counted as lost */
+		m = rt_vec_add(&task->members);
+		if (!m) {
+			rt_agent_pool_give(task->pool, offset);
+			return rt_error_nomem();
+		}
+		*m = (struct rt_agent_member){ .tid = tid, .offset = offset };
+	}
+	m->key = key;
+	enter(rt_agent_process(task), key, m->offset);
+	return NULL;
+}
+
+void rt_agent_thread_ends(struct rt_agent_task *task, uint32_t tid)
+{
+	struct rt_agent_member *m;
+
+	while ((m = find(task, tid)) != NULL) {
+		m->gone = true;
+		leave(rt_agent_process(task), m->offset);
+	}
+}
+
+/* Counters of a thread that writes no more, kept. */
+static void sum_up(struct rt_agent *a, const struct rt_agent_thread *t)
+{
+	for (uint32_t i = 1; i <= a->last_point; i++)
+		rt_point_count_add(&a->gone[i], &t->count[i]);
+}
+
 struct rt_error *rt_agent_threads_look(struct rt_agent *a, struct rt_agent_task *task)
 {
-	bool asked = false;
-
-	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++)
-		asked |= !rt_agent_process(task)->spare[i];
-	if (asked)
-		RT_TRY(take_strangers(a, task));
+	RT_TRY(take_strangers(a, task));
 	for (size_t i = task->members.len; i-- > 0;) {
 		struct rt_agent_member *m = &task->members.data[i];
 		struct rt_agent_thread *t = rt_agent_thread(task, m->offset);

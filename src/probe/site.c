@@ -2,6 +2,8 @@
 /* The walk is short (one basic block); what makes it safe is a look at every branch of the function. */
 #include "probe/site.h"
 
+#include <string.h>
+
 #include "insn/move.h"
 
 enum {
@@ -9,6 +11,7 @@ enum {
 	LINE_INSNS = 40,
 	FUNCTION_BYTES = 256 << 10, /* larger functions are not decoded as a whole */
 	BEFORE = 64,                /* bytes before it that are known, too */
+	TABLE_MAX = 4096,           /* entries of a jump table */
 	WINDOW_BEFORE = 24,         /* how long before the instruction room for it may begin */
 };
 
@@ -16,8 +19,8 @@ enum {
 struct labels {
 	uint64_t bits[(BEFORE + LINE_BYTES) / 64];
 	uint64_t begins; /* of the bytes before the entry: where instructions begin, bit 0 = BEFORE bytes before it */
-	bool complete;   /* every branch of the function was looked at */
-	bool table;      /* but for those of a jump table */
+	uint32_t jumps, tables; /* through jump tables; those that were found */
+	bool complete;          /* every other branch of the function was looked at */
 };
 
 /* Of the byte at entry + offset, which may be negative. */
@@ -38,6 +41,59 @@ static bool is_table_jump(const struct rt_insn *insn, uint32_t added)
 	return insn->dst_reg >= RT_REG_NR || (added >> insn->dst_reg & 1);
 }
 
+static void add_label(const struct rt_site_request *r, uint64_t target, struct labels *labels)
+{
+	uint64_t offset = target - r->entry.v + BEFORE;
+
+	if (offset < BEFORE + LINE_BYTES)
+		labels->bits[offset / 64] |= UINT64_C(1) << (offset % 64);
+}
+
+static bool is_in(uint64_t target, struct rt_elfaddr start, struct rt_elfaddr end)
+{
+	return target >= start.v && target < end.v;
+}
+
+/*
+ * What may be a jump table: each entry leads into the function, as a distance from the table (PIC, 4 bytes) or an
+ * address (8). Where it ends nobody says: at the first entry that leads elsewhere.
+ */
+static void read_table(const struct rt_site_request *r, struct rt_elfaddr table, uint8_t width, struct labels *labels)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < TABLE_MAX; i++) {
+		struct rt_elfaddr at = { table.v + i * width };
+		struct rt_bytes entry = rt_image_at(r->image, at, width);
+		uint64_t target = 0;
+
+		if (entry.size < width)
+			break;
+		memcpy(&target, entry.data, width);
+		if (width == 4)
+			target = table.v + (uint64_t)(int64_t)(int32_t)target;
+		if (!is_in(target, r->start, r->end) && !is_in(target, r->cold_start, r->cold_end))
+			break;
+		add_label(r, target, labels);
+		found = true;
+	}
+	labels->tables += found;
+}
+
+static void note_table(const struct rt_site_request *r, const struct rt_insn *insn, uint32_t added,
+		       struct labels *labels)
+{
+	struct rt_elfaddr at = { (uint64_t)insn->mem.disp };
+
+	if (insn->is_lea && insn->has_mem && insn->mem.base == RT_REG_RIP)
+		read_table(r, at, 4, labels);
+	if (!is_table_jump(insn, added))
+		return;
+	labels->jumps++;
+	if (insn->has_mem && insn->mem.base == RT_REG_NONE && insn->mem.scale == 8)
+		read_table(r, at, 8, labels);
+}
+
 /* Notes the jump targets that lie in the line, of all code in [start, end). */
 static void collect(const struct rt_site_request *r, struct rt_elfaddr start, struct rt_elfaddr end,
 		    struct labels *labels)
@@ -56,14 +112,14 @@ static void collect(const struct rt_site_request *r, struct rt_elfaddr start, st
 
 		/* bytes that are no instruction are data between code: go on behind them */
 		if (rt_decode(r->decoder, code, start, &insn)) {
-			uint64_t offset = insn.target.v - r->entry.v + BEFORE, place = start.v - r->entry.v + BEFORE;
+			uint64_t place = start.v - r->entry.v + BEFORE;
 
 			length = insn.length;
-			if (insn.jump && insn.has_target && offset < BEFORE + LINE_BYTES)
-				labels->bits[offset / 64] |= UINT64_C(1) << (offset % 64);
+			if (insn.jump && insn.has_target)
+				add_label(r, insn.target.v, labels);
 			if (place < BEFORE)
 				labels->begins |= UINT64_C(1) << place;
-			labels->table |= is_table_jump(&insn, added);
+			note_table(r, &insn, added, labels);
 			added &= ~insn.writes;
 			if (insn.is_add && insn.dst_reg < RT_REG_NR)
 				added |= UINT32_C(1) << insn.dst_reg;
@@ -110,7 +166,7 @@ static bool has_room_from(const struct rt_site_request *r, const struct labels *
 		struct rt_insn insn;
 
 		over |= r->end.v && at.v >= r->end.v;
-		if (n && (is_label(labels, from + n) || labels->table || !labels->complete))
+		if (n && (is_label(labels, from + n) || labels->jumps > labels->tables || !labels->complete))
 			return false;
 		if (over)
 			return from + n > offset && is_padding(r, rest, at, (size_t)(r->room - n));

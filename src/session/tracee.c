@@ -319,6 +319,7 @@ static struct rt_error *on_exit_event(struct rt_session *s, struct rt_thread *t)
 	bool last = true, gone;
 
 	t->exiting = true;
+	RT_TRY(engine_thread(s, t, true));
 	for (size_t i = 0; i < p->threads.len; i++)
 		last = last && p->threads.data[i]->exiting;
 	gone = ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &code) < 0;
