@@ -92,12 +92,15 @@ static struct rt_error *doctor(const struct rt_options *options, int *ret)
 	struct rt_error *err;
 	struct rt_sink out;
 	size_t count;
-	bool works;
+	bool works, engine = false;
 
 	rt_doctor_checks(&arena, &checks, &count);
 	works = count != 0;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		works &= checks[i].works || !checks[i].needed;
+		engine |= checks[i].works && checks[i].engine;
+	}
+	works &= engine;
 	rt_sink_init_fd(&out, STDOUT_FILENO, "standard output");
 	if (options->format == RT_FORMAT_JSON)
 		print_json(&out, checks, count, works);

@@ -17,7 +17,7 @@
 #include "engine/engine.h"
 #include "report/words.h"
 
-enum { CALLS = 100, CHECKS = 7 };
+enum { CALLS = 100, CHECKS = 8 };
 
 #define FIX_ROOT "sudo reftrace doctor (needed: CAP_BPF and CAP_PERFMON, or root)"
 
@@ -379,13 +379,14 @@ static void check_memory(struct rt_arena *arena, struct rt_check *check)
 	end_child(pid);
 }
 
-static void check_engine(struct rt_arena *arena, struct rt_check *check)
+static void try_engine(const struct rt_engine_ops *ops, const char *well, struct rt_arena *arena,
+		       struct rt_check *check)
 {
 	struct rt_engine_options options = { .root_fd = AT_FDCWD };
-	struct rt_error *err = rt_engine_uprobe.probe(&options);
+	struct rt_error *err = ops->probe(&options);
 
 	if (!err) {
-		yes(check, "passed its self-test");
+		yes(check, well);
 		return;
 	}
 	no(check, rt_format(arena, "%s %s", rt_code_text(err->code), err->message),
@@ -393,28 +394,41 @@ static void check_engine(struct rt_arena *arena, struct rt_check *check)
 	rt_error_free(err);
 }
 
+static void check_uprobe(struct rt_arena *arena, struct rt_check *check)
+{
+	try_engine(&rt_engine_uprobe, "passed its self-test", arena, check);
+}
+
+static void check_agent(struct rt_arena *arena, struct rt_check *check)
+{
+	try_engine(&rt_engine_agent, "has what it needs", arena, check);
+}
+
 void rt_doctor_checks(struct rt_arena *arena, struct rt_check **ret, size_t *ret_count)
 {
 	static const struct {
 		const char *name, *what;
-		bool needed;
+		bool needed, engine;
 		void (*run)(struct rt_arena *arena, struct rt_check *check);
 	} checks[CHECKS] = {
-		{ "bpf-map", "make a BPF map", false, check_map },
-		{ "bpf-program", "load a BPF program", false, check_program },
-		{ "uprobe-multi", "count own calls by a uprobe_multi link", false, check_multi },
-		{ "tracefs", "count own calls by a tracefs event", false, check_tracefs },
-		{ "ptrace", "stop a child by ptrace", true, check_ptrace },
-		{ "memory", "read another process's memory", false, check_memory },
-		{ "engine-uprobe", "engine uprobe", true, check_engine },
+		{ "bpf-map", "make a BPF map", .run = check_map },
+		{ "bpf-program", "load a BPF program", .run = check_program },
+		{ "uprobe-multi", "count own calls by a uprobe_multi link", .run = check_multi },
+		{ "tracefs", "count own calls by a tracefs event", .run = check_tracefs },
+		{ "ptrace", "stop a child by ptrace", .needed = true, .run = check_ptrace },
+		{ "memory", "read another process's memory", .run = check_memory },
+		{ "engine-uprobe", "engine uprobe (running programs, too)", .engine = true, .run = check_uprobe },
+		{ "engine-agent", "engine agent (launched programs)", .engine = true, .run = check_agent },
 	};
 	struct rt_check *list = rt_arena_alloc(arena, sizeof(*list) * CHECKS);
 
 	*ret = list;
 	*ret_count = list ? CHECKS : 0;
 	for (size_t i = 0; list && i < CHECKS; i++) {
-		list[i] =
-			(struct rt_check){ .name = checks[i].name, .what = checks[i].what, .needed = checks[i].needed };
+		list[i] = (struct rt_check){ .name = checks[i].name,
+					     .what = checks[i].what,
+					     .needed = checks[i].needed,
+					     .engine = checks[i].engine };
 		checks[i].run(arena, &list[i]);
 	}
 }

@@ -13,6 +13,7 @@ struct rt_check {
 	const char *what; /* "make a BPF map" */
 	bool works;
 	bool needed;     /* reftrace cannot trace without it */
+	bool engine;     /* nor without any of these */
 	const char *why; /* what was seen, or the reason; owned by the arena */
 	const char *fix; /* NULL: none known */
 };

@@ -64,9 +64,7 @@ static const struct argp_option trace_options[] = {
 	{ "no-presets", RT_OPT_NO_PRESETS, NULL, 0, "with -t, do not look into the presets" },
 	{ "no-census", RT_OPT_NO_CENSUS, NULL, 0, "do not look at the end who still points to live objects" },
 	{ NULL, 0, NULL, 0, "Engine:", 3 },
-	{ "engine", RT_OPT_ENGINE, "NAME", 0,
-	  "uprobe (needs privileges, reaches running programs), agent (fast, needs none), or auto: uprobe where "
-	  "permitted" },
+	{ "engine", RT_OPT_ENGINE, "NAME", 0, "auto, uprobe or agent (no privilege)" },
 	{ "attach", RT_OPT_ATTACH, "HOW", 0, "auto, multi (BPF uprobe_multi, Linux 6.6) or tracefs" },
 	{ "ring", 'm', "SIZE", 0, "size of the event ring: 64K, 16M" },
 	{ "first-insn", RT_OPT_FIRST_INSN, NULL, 0, "arm the first instruction of a function, not the cheapest one" },

@@ -105,6 +105,13 @@ static struct rt_error *arm_module(struct rt_session *s, struct rt_process *p, c
 		rt_error_free(err);
 		return NULL;
 	}
+	/* this process alone; where it is the program itself, nothing has run yet */
+	if (err->code == RT_E_UNSUPPORTED && (s->root_running || p->tgid != s->root)) {
+		p->foreign = s->untraced = true;
+		failures.err = rt_emit_loss(s, RT_LOSS_UNTRACED, rt_process_wire(p), 0, "%s", err->message);
+		rt_error_free(err);
+		return failures.err;
+	}
 	/* nothing works at all: better now, before the program has run, than an empty report later */
 	if (!s->armed_points && arm.point_count)
 		return err;
@@ -170,7 +177,7 @@ struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p)
 	for (size_t i = 0; i < p->maps.len; i++) {
 		const struct rt_module *m = rt_session_module(s, p->maps.data[i].module);
 
-		if (!m->point_nr || rt_process_has_armed(p, m->id))
+		if (p->foreign || !m->point_nr || rt_process_has_armed(p, m->id))
 			continue;
 		if (!rt_vec_push(&p->armed, m->id))
 			return rt_error_nomem();
@@ -205,9 +212,7 @@ static struct rt_error *first_look(struct rt_session *s, struct rt_process *p)
 				    rt_module_basename(m));
 	}
 	hook = find_hook(s, p);
-	if (hook.v)
-		RT_TRY(arm_module(s, p, rt_session_module(s, p->loader), hook));
-	return NULL;
+	return hook.v ? arm_module(s, p, rt_session_module(s, p->loader), hook) : NULL;
 }
 
 struct rt_error *rt_session_look(struct rt_session *s, struct rt_process *p)

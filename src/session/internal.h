@@ -317,6 +317,7 @@ struct rt_session {
 	RT_VEC(struct rt_point) points; /* points.data[id - 1]: copies with ids that are unique in the session */
 	uint32_t type_nr;
 	uint64_t armed_points, armed_failed;
+	bool untraced; /* there was a process that the engine could not be brought into */
 	char *pairs;
 
 	struct rt_map threads;     /* tid -> struct rt_thread * */

@@ -273,7 +273,9 @@ struct rt_error *rt_session_sync(struct rt_session *s, struct rt_process *p)
 	p->maps.data = now.data;
 	p->maps.len = now.len;
 	p->maps.cap = now.cap;
-	forget_gone(p);
+	/* a breakpoint of the kernel stays with the file */
+	if (s->ops->room)
+		forget_gone(p);
 	return NULL;
 }
 

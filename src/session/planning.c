@@ -356,6 +356,9 @@ static struct rt_error *no_family(struct rt_module *m)
 
 struct rt_error *rt_session_check_nothing(struct rt_session *s)
 {
+	/* what it would have led to nobody knows, and a LOSS says so */
+	if (s->untraced)
+		return NULL;
 	if (s->options.scan && s->modules.len)
 		RT_TRY(unknown_type(s));
 	if (s->points.len)

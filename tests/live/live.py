@@ -293,6 +293,15 @@ def text_changes(pid, path):
     return changed
 
 
+def process_state(pid):
+    """The letter of /proc/PID/stat; '' when it is gone."""
+    try:
+        with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as f:
+            return f.read().rpartition(')')[2].split()[0]
+    except OSError:
+        return ''
+
+
 def armed(pid, path):
     """Does process pid carry a breakpoint in this file now? False when it is gone."""
     try:

@@ -193,7 +193,7 @@ void sess_unref(struct sess *s) { if (!--s->refs) free(s); }
     def test_not_root(self):
         live.need_engine()
         path = live.program('missing-put')
-        run = live.call('run', *SPEC, '--', path, 'ok', prefix=live.NOBODY, cwd='/')
+        run = live.call('run', '--engine', 'uprobe', *SPEC, '--', path, 'ok', prefix=live.NOBODY, cwd='/')
         self.assert_error(run, 'E01', (125,), 'CAP_BPF|CAP_SYS_ADMIN|CAP_PERFMON', 'fix:.*sudo')
 
     def test_unreadable_program(self):

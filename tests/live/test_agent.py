@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Engine agent: what it needs no privilege for, and what it must not do to the program that it is in. That it sees what
+engine uprobe sees is shown by the other suites: RT_ENGINE=agent run.py test_demos."""
+import os
+import re
+import signal
+import unittest
+
+import live
+
+AGENT = ('--engine', 'agent')
+
+
+class Agent(live.LiveTest):
+    def setUp(self):
+        live.need_binary()
+
+    def check(self, run, guilty=True):
+        self.assertIsNotNone(run.truth, f'the program did not come to its end\n{run}')
+        self.assertEqual(run.status, 0, str(run))
+        self.assertEqual(run.findings['engine'], 'agent')
+        self.assert_clean_trust(run)
+        self.assert_guilty(run, run.truth.guilty)
+        self.assert_counts(run)
+        self.assertEqual(run.truth.guilty is not None, guilty)
+
+    def test_without_any_privilege(self):
+        path = live.program('missing-put', flags=('-g', '-O2'))
+        temp = live.temp_path('nobody')
+        temp.mkdir(mode=0o777)
+        temp.chmod(0o777)
+        findings, report = temp / 'f.json', temp / 'r.txt'
+        run = live.call('run', f'--json={findings}', '-o', report, *live.told(path, 'ok'), '--', path, 'bug', prefix=live.NOBODY,
+                        cwd='/')
+        run.findings, run.report = live.json.loads(findings.read_text()), report.read_text()
+        self.check(run)
+
+    def test_static(self):
+        path = live.program('missing-put', flags=('-g', '-O2', '-static'))
+        self.check(live.trace(*AGENT, *live.told(path, 'ok'), '--', path, 'bug'))
+
+    def test_fixed_address(self):
+        path = live.program('missing-put', flags=('-g', '-O2', '-no-pie', '-fno-pie'))
+        self.check(live.trace(*AGENT, *live.told(path, 'ok'), '--', path, 'bug'))
+
+    def test_frame_pointers_are_not_needed(self):
+        path = live.program('recursion', flags=('-g', '-O2', '-fomit-frame-pointer'))
+        self.check(live.trace(*AGENT, *live.told(path, 'ok'), '--', path, 'bug'))
+
+    def test_pointers_to_nothing(self):
+        """The agent's loads fault, and nobody notices but the counts."""
+        run = live.trace(*AGENT, '--', live.program('wild', flags=('-g', '-O2')))
+        self.assertEqual((run.status, run.stdout), (3, 'survived\n'), str(run))
+        self.assertFalse(run.findings['trust']['complete'], str(run))
+        self.assertEqual(run.findings['findings'], [], str(run))
+
+    def test_killed_tool(self):
+        """The program goes on as if nothing had been there, also where it waits for a reader that is gone."""
+        path = live.program('server', flags=('-g', '-O2'))
+        process = live.Process([live.REFTRACE, 'run', *AGENT, '-o', '/dev/null', *live.told(path, 'ok', '0'), '--', path, 'ok',
+                                '60'])
+        try:
+            target = int(process.wait_line('ready').split()[1])
+            process.popen.send_signal(signal.SIGKILL)
+            process.popen.wait(10)
+            self.assertTrue(live.wait_until(lambda: live.process_state(target) in 'RS', 5), live.process_state(target))
+            os.kill(target, signal.SIGTERM)
+            self.assertTrue(live.wait_until(lambda: 'guilty none\n' in process.lines, 10), process.lines)
+        finally:
+            process.kill()
+
+    def test_killed_target(self):
+        path = live.program('server', flags=('-g', '-O2'))
+        process = live.Process([live.REFTRACE, 'run', *AGENT, '-o', '/dev/null', *live.told(path, 'ok', '0'), '--', path, 'ok',
+                                '60'])
+        try:
+            os.kill(int(process.wait_line('ready').split()[1]), signal.SIGKILL)
+            status, _, err = process.wait(20)
+            self.assertEqual(status, 137, err)
+            self.assertNotIn('INTERNAL', err)
+        finally:
+            process.kill()
+
+    def test_let_go(self):
+        """The second interrupt ends the trace: the code is what it was before, and the program serves on."""
+        path = live.program('server', flags=('-g', '-O2'))
+        process = live.Process([live.REFTRACE, 'run', *AGENT, '-o', '/dev/null', *live.told(path, 'ok', '0'), '--', 'sh', '-c',
+                                f'trap "" INT; exec {path} ok 60'])
+        try:
+            target = int(process.wait_line('ready').split()[1])
+            self.assertNotEqual(live.text_changes(target, path), [], 'nothing was armed')
+            process.popen.send_signal(signal.SIGINT)
+            self.assertFalse(live.wait_until(lambda: process.popen.poll() is not None, 0.5), 'ended at the first interrupt')
+            process.popen.send_signal(signal.SIGINT)
+            process.popen.wait(20)
+            self.assertEqual(live.text_changes(target, path), [])
+            os.kill(target, signal.SIGTERM)
+            self.assertTrue(live.wait_until(lambda: 'guilty none\n' in process.lines, 10), process.lines)
+        finally:
+            process.kill()
+
+    def test_confined(self):
+        """What may kill the program is not done: it runs untraced, and that is said."""
+        path = live.program('missing-put', flags=('-g', '-O2'))
+        run = live.trace(*AGENT, *live.told(path, 'ok'), '--', 'sh', '-c',
+                         f'{live.program("confined")} {path} bug; true')
+        self.assertIsNotNone(run.truth, f'the program did not come to its end\n{run}')
+        self.assertEqual(run.status, 24, str(run))
+        self.assertRegex(run.report + run.stderr, 'seccomp')
+
+    def test_limited_memory(self):
+        path = live.program('missing-put', flags=('-g', '-O2'))
+        run = live.trace(*AGENT, *live.told(path, 'ok'), '--', 'sh', '-c', f'ulimit -v 500000; exec {path} bug')
+        self.assertIsNotNone(run.truth, f'the program did not come to its end\n{run}')
+        self.assertEqual(run.status, 24, str(run))
+        self.assertRegex(run.report + run.stderr, 'ulimit -v')
+
+    def test_not_for_running_programs(self):
+        run = live.call('run', *AGENT, '-p', str(os.getpid()))
+        self.assertEqual(run.status, 125, str(run))
+        self.assertRegex(run.stderr, 'agent.*running(?s:.*)fix:.*uprobe')
+
+    def test_descriptors_and_environment(self):
+        """The program sees no file, variable or signal that it would not see without us."""
+        script = 'ls /proc/self/fd | wc -l; env | sort | grep -v ^_; grep -E "^(Sig|Shd|Seccomp)" /proc/self/status'
+        bare = live.Process(['sh', '-c', script])
+        want = bare.wait(10)[1]
+        path = live.program('missing-put')
+        run = live.call('run', *AGENT, '-o', '/dev/null', *live.told(path, 'ok'), '--', 'sh', '-c', script)
+        self.assertEqual(re.sub(r'(?m)^(SUDO|USER|HOME|LOGNAME|SHELL|MAIL).*\n', '', run.stdout),
+                         re.sub(r'(?m)^(SUDO|USER|HOME|LOGNAME|SHELL|MAIL).*\n', '', want), str(run))
+
+
+if __name__ == '__main__':
+    unittest.main()
