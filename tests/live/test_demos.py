@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Each program of tests/programs, traced told (-P with the truth) and untold, by compiler and optimisation:
+"""Each program of tests/programs, traced told (-P with the truth) and untold, by compiler and optimisation, by both engines:
 the planted fault is named, nobody else is, healthy variants are silent, and the counts are the program's own."""
 import itertools
 import os
@@ -32,9 +32,9 @@ class Demos(live.LiveTest):
             print(f'     program end to report: median {cls.settle[len(cls.settle) // 2]:.2f} s, '
                   f'worst {cls.settle[-1]:.2f} s')
 
-    def check(self, name, cc, opt, variant, is_told):
+    def check(self, name, cc, opt, variant, is_told, engine=()):
         path = live.program(name, cc, ('-g', opt))
-        run = live.trace(*(live.told(path, 'ok') if is_told else []), '--', path, variant)
+        run = live.trace(*engine, *(live.told(path, 'ok') if is_told else []), '--', path, variant)
         if not is_told and not DEMOS[name] and run.status in (24, 125):
             # not found, and said so: E21 before the start, or an answer that is not called clean
             if run.findings and run.truth:
@@ -61,10 +61,18 @@ def add(name, cc, opt, variant, is_told):
     setattr(Demos, f'test_{name.replace("-", "_")}_{variant}_{cc}{opt.replace("-", "_")}_{how}', test)
 
 
+def add_agent(name, cc, opt, variant):
+    def test(self):
+        self.check(name, cc, opt, variant, True, ('--engine', 'agent'))
+    setattr(Demos, f'test_{name.replace("-", "_")}_{variant}_{cc}{opt.replace("-", "_")}_agent', test)
+
+
 for _name, (_cc, _opt), _variant, _told in itertools.product(DEMOS, COMPILERS, ('bug', 'ok'), (True, False)):
     quick = (_cc, _opt) in ((('gcc', '-O2'), ('clang', '-O0')) if _told else (('gcc', '-O0'),))
     if quick or os.environ.get('RT_REAL'):
         add(_name, _cc, _opt, _variant, _told)
+        if _told and _opt == '-O2':
+            add_agent(_name, _cc, _opt, _variant)
 
 if __name__ == '__main__':
     unittest.main()
