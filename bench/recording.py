@@ -37,7 +37,7 @@ def run(*argv):
 
 def program_of(out):
     """(operations, seconds) as the program says them."""
-    match = re.search(r'^(\d+) ([\d.]+)$', out, re.MULTILINE)
+    match = re.search(r'^(\d+) ([\d.]+) [\d.]+$', out, re.MULTILINE)
     return int(match[1]), float(match[2])
 
 

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What engine agent costs a program: ./dev bench agent
+
+1. CPU time that a get or put takes more, at the end of a stack of 16 frames without frame pointers, with 1 and 8 threads:
+   short loops with pauses, so that no ring is full; least and median of all loops. The limit is the time of the steps that
+   no way around exists for: the jump, saving registers, one look at the clock, a record of 64 bytes, 16 loads of the
+   stack (about 20 ns where it was taken apart).
+2. The reference workload (bench/reference.c) at full rate, throttled by the analysis beside it: elapsed time and CPU time
+   of the program, each as a ratio to the bare run; events lost. Beside it, in the same run, each rival that is installed.
+
+`agent.py BUILD [OPERATIONS]`. Exit status 1 when an event was lost or a limit of part 1 is passed.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PAIRS = 'type=obj new=obj_new get=obj_get:1 put=obj_put:1'
+LIMITS = {1: 40, 8: 60}  # nanoseconds an event, by threads
+ROUNDS = 5
+
+
+def run(*argv):
+    """-> (stdout, stderr, elapsed and CPU seconds of the program itself)"""
+    words = [str(a) for a in argv]
+    done = subprocess.run(words, capture_output=True, text=True, errors='replace', stdin=subprocess.DEVNULL, check=False)
+    if done.returncode not in (0, 24):
+        sys.exit(f'agent.py: {" ".join(words)}: status {done.returncode}\n{done.stderr}')
+    return done
+
+
+def cost(reftrace, program, threads):
+    """Least and median nanoseconds of an operation, bare and traced, by turns."""
+    best = {}
+    for _ in range(ROUNDS):
+        for way, prefix in (('bare', ()), ('agent', (reftrace, 'run', '--engine', 'agent', '-o', '/dev/null', '-P', PAIRS, '--'))):
+            least, median = map(float, run(*prefix, program, threads).stdout.split())
+            old = best.get(way, (least, median))
+            best[way] = (min(old[0], least), min(old[1], median))
+    return best
+
+
+def timed(*argv):
+    """The program under /usr/bin/time-like accounting of the shell that starts it -> (operations, elapsed, cpu)"""
+    out = run(*argv).stdout
+    operations, elapsed, cpu = re.search(r'^(\d+) ([\d.]+) ([\d.]+)$', out, re.MULTILINE).groups()
+    return int(operations), float(elapsed), float(cpu)
+
+
+def part_two(reftrace, folder, build, operations):
+    program = folder / 'reference'
+    shutil.copy(build / 'bench' / 'reference', program)
+    ways = {'bare': ()}
+    for engine in ('agent', 'uprobe') if os.geteuid() == 0 else ('agent',):
+        ways[f'reftrace, {engine}'] = (reftrace, 'run', '--engine', engine, f'--json={folder / engine}.json', '-o', '/dev/null', '-P',
+                                       PAIRS, '--')
+    for rival, words in (('valgrind', ('--leak-check=full',)), ('heaptrack', ('-o', folder / 'heaptrack')),
+                         ('uftrace', ('record', '--force', '-P', 'obj_*', '-d', folder / 'uftrace')), ('ltrace', ('-x', 'obj_*', '-o', '/dev/null'))):
+        tool = shutil.which(rival)
+        if tool:
+            ways[rival] = (tool, *words)
+        else:
+            print(f'{rival}: not installed')
+    lost = 0
+    base = None
+    for name, prefix in ways.items():
+        slow = name not in ('bare', 'reftrace, agent')
+        done, elapsed, cpu = timed(*prefix, program, 1, operations // 20 if slow else operations)
+        ns = (elapsed / done * 1e9, cpu / done * 1e9)
+        base = base or ns
+        print(f'{name:18} {ns[0]:9.1f} ns elapsed {ns[0] / base[0]:8.2f} x   {ns[1]:9.1f} ns CPU {ns[1] / base[1]:8.2f} x', flush=True)
+        if name.startswith('reftrace'):
+            trust = json.loads((folder / (name.split()[-1] + '.json')).read_text())['trust']
+            print(f'{"":18} {trust["events"]} events, {trust["lost"]} lost')
+            lost += trust['lost']
+    return lost
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    operations = int(sys.argv[2]) if len(sys.argv) > 2 else 4000000
+    reftrace = build / 'reftrace'
+    late = False
+    with tempfile.TemporaryDirectory(prefix='rt-agent-') as name:
+        folder = pathlib.Path(name)
+        program = folder / 'agent-cost'
+        shutil.copy(build / 'bench' / 'agent-cost', program)
+        for threads, limit in LIMITS.items():
+            best = cost(reftrace, program, threads)
+            added = [best['agent'][i] - best['bare'][i] for i in (0, 1)]
+            late |= added[0] > limit
+            print(f'{threads} threads: bare {best["bare"][0]:.1f} ns, agent {best["agent"][0]:.1f} ns: {added[0]:.1f} ns more '
+                  f'(limit {limit}); median of all loops {added[1]:.1f} ns', flush=True)
+        print()
+        lost = part_two(reftrace, folder, build, operations)
+    return 1 if lost or late else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
