@@ -9,8 +9,7 @@
 	.globl rt_agent_head
 	.hidden rt_agent_head
 rt_agent_head:
-	.quad 0, 0, 0
-	.quad 0x31746e6567617472
+	.quad 0, 0, 0, 0
 	.long rt_agent_entry - rt_agent_head
 	.long rt_agent_stop_entry - rt_agent_head
 	.long rt_agent_thunks - rt_agent_head

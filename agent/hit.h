@@ -34,10 +34,10 @@ struct hit {
 /* Nothing is told any more: the tool has said so, or it is dead. */
 static inline bool is_off(void)
 {
-	const struct rt_agent_shared *pool = (void *)rt_agent_head.pool;
+	const uint32_t *owner = (void *)rt_agent_head.owner;
 
 	return __atomic_load_n(&rt_agent_head.off, __ATOMIC_ACQUIRE) ||
-	       (__atomic_load_n(&pool->owner[0], __ATOMIC_ACQUIRE) & RT_AGENT_OWNER_DIED);
+	       (__atomic_load_n(owner, __ATOMIC_ACQUIRE) & RT_AGENT_OWNER_DIED);
 }
 
 static inline uint64_t now(void)

@@ -12,7 +12,7 @@
 #include "wire/unwind.h"
 
 #define RT_AGENT_POOL_NAME "reftrace-agent" /* of the file in memory */
-#define RT_AGENT_POOL (1ull << 30)          /* bytes; of which only those are memory that were used */
+#define RT_AGENT_POOL (4ull << 30)          /* bytes; of which only those are memory that were used */
 #define RT_AGENT_CHUNK (2ull << 20)         /* what a process or a thread gets of it */
 
 enum {
@@ -23,7 +23,7 @@ enum {
 	RT_AGENT_ROWS = 2 << 20,
 	RT_AGENT_RETURNS = 4096, /* return addresses that can be replaced; thunks of the agent */
 	RT_AGENT_THREADS = 1024, /* of one process */
-	RT_AGENT_SPARES = 4,
+	RT_AGENT_SPARES = 1,
 	RT_AGENT_RING = 8192,    /* events of a thread */
 	RT_AGENT_STACKS = 8192,  /* pieces of 64 bytes of the ring of stacks of a process */
 	RT_AGENT_KNOWN = 32768,  /* stacks of a process that were sent */
@@ -42,7 +42,6 @@ struct rt_agent_site {
 
 /* Rewrites of these are told by a new generation (RT_CODE_MAKE()). */
 struct rt_agent_shared {
-	uint32_t owner[16]; /* a robust lock that the tool holds: the kernel marks it when the tool dies */
 	struct rt_probe probe[RT_AGENT_POINTS];
 	struct rt_agent_site site[RT_AGENT_SITES];
 	uint64_t return_address[RT_AGENT_RETURNS]; /* 0 = free; stays what it is: thunk i goes there */
@@ -89,7 +88,7 @@ struct rt_agent_process {
 	uint64_t stacks_read;
 	uint64_t pad5[7];
 	uint64_t spare[RT_AGENT_SPARES]; /* offsets of free struct rt_agent_thread; 0 = taken */
-	uint64_t pad4[4];
+	uint64_t pad4[7];
 	struct rt_agent_thread_key thread[RT_AGENT_THREADS];
 	struct rt_agent_known known[RT_AGENT_KNOWN];
 	struct rt_agent_pending pending[RT_AGENT_PENDING];
@@ -142,15 +141,18 @@ struct rt_agent_thread {
 struct rt_agent_head {
 	uint64_t process; /* address of struct rt_agent_process; private to each process */
 	uint64_t pool;    /* address of struct rt_agent_shared */
-	uint64_t off;     /* not 0: nothing is told any more */
-	uint64_t magic;
+	/*
+	 * Address of a robust lock that the tool holds, in a page that the program cannot write: the kernel marks it
+	 * when the tool dies (RT_AGENT_OWNER_DIED).
+	 */
+	uint64_t owner;
+	uint64_t off;              /* not 0: nothing is told any more */
 	uint32_t hit, stop, thunk; /* what stubs call; the first return thunk */
 	uint32_t thunk_bytes;
 	uint32_t fixup, fixup_end; /* struct rt_agent_fixup */
 	uint32_t bytes, pad;
 };
-#define RT_AGENT_OWNER_DIED 0x40000000u      /* FUTEX_OWNER_DIED */
-#define RT_AGENT_MAGIC 0x31746e6567617472ull /* "rtagent1" */
+#define RT_AGENT_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 
 /* A load of the agent that may fault, and where it goes on then: each as an offset from its own place here. */
 struct rt_agent_fixup {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -219,8 +220,12 @@ static bool agent_fault(struct rt_engine *engine, uint32_t pid, uint32_t tid)
 	const struct rt_agent_task *task = rt_agent_task(agent_of(engine), pid);
 	const struct rt_agent_head *head = rt_agent_blob_head();
 	struct user_regs_struct regs;
+	siginfo_t info;
 	uint64_t at;
 
+	/* one that somebody has sent is the program's */
+	if (ptrace(PTRACE_GETSIGINFO, tid, 0, &info) < 0 || info.si_code <= 0)
+		return false;
 	if (!task || !task->pool || ptrace(PTRACE_GETREGS, tid, 0, &regs) < 0 || regs.rip < task->pool->code)
 		return false;
 	at = regs.rip - task->pool->code;

@@ -127,6 +127,8 @@ static struct rt_error *drain_stacks(struct rt_agent *a, struct rt_agent_task *t
 	uint64_t pos = p->stacks_read, end = __atomic_load_n(&p->stacks_taken, __ATOMIC_ACQUIRE);
 	struct rt_error *err = NULL;
 
+	if (end - pos > RT_AGENT_STACKS)
+		return rt_error_new(RT_E_INTERNAL, "engine agent: process %u has damaged its rings", task->pid);
 	while (pos < end && !err) {
 		uint64_t *piece = p->stacks[pos & (RT_AGENT_STACKS - 1)];
 		uint64_t first = __atomic_load_n(piece, __ATOMIC_ACQUIRE), n = ((first & 0xffff) + 63) / 64;

@@ -48,30 +48,36 @@ static const char *make_file(struct rt_stopped *r, int64_t *ret_fd, int *ret, st
 	return *ret < 0 ? "its files cannot be opened" : NULL;
 }
 
-static const char *map_all(struct rt_stopped *r, int64_t fd, struct rt_agent_pool *pool, struct rt_error **err)
+static const char *map_file(struct rt_stopped *r, uint64_t at, uint64_t size, uint64_t protection, int64_t fd,
+			    uint64_t *ret, struct rt_error **err)
+{
+	const uint64_t flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED | MAP_NORESERVE;
+	int64_t got = 0;
+	const char *why = call(r, SYS_mmap, (uint64_t[6]){ at, size, protection, flags, (uint64_t)fd }, &got, err);
+
+	*ret = (uint64_t)got;
+	return why;
+}
+
+/* Pool, owner's page and code, in this order and in one place. */
+static const char *map_all(struct rt_stopped *r, const int64_t fd[2], struct rt_agent_pool *pool, uint64_t *ret_owner,
+			   struct rt_error **err)
 {
 	const char *why;
-	int64_t at;
 
-	why = call(r, SYS_mmap,
-		   (uint64_t[6]){ FAR_AWAY, RT_AGENT_POOL, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-				  (uint64_t)fd },
-		   &at, err);
+	why = map_file(r, FAR_AWAY, RT_AGENT_POOL, PROT_READ | PROT_WRITE, fd[0], &pool->at, err);
+	if (!why)
+		why = map_file(r, pool->at + RT_AGENT_POOL, RT_AGENT_OWNER, PROT_READ, fd[1], ret_owner, err);
+	if (!why)
+		why = map_file(r, *ret_owner + RT_AGENT_OWNER, rt_agent_blob_bytes, PROT_READ | PROT_EXEC, -1,
+			       &pool->code, err);
 	if (why)
 		return why;
-	pool->at = (uint64_t)at;
-	why = call(r, SYS_mmap,
-		   (uint64_t[6]){ pool->at + RT_AGENT_POOL, rt_agent_blob_bytes, PROT_READ | PROT_EXEC,
-				  MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX },
-		   &at, err);
-	if (why)
-		return why;
-	pool->code = (uint64_t)at;
 	return rt_stopped_write(r, pool->code, rt_agent_blob, rt_agent_blob_bytes) ? NULL
 										   : "its memory cannot be written";
 }
 
-/* Whether thread pointers can be read in the process: the agent knows its threads by them. */
+/* Whether filters decide what calls it may make. */
 static bool is_confined(uint32_t pid)
 {
 	uint64_t seccomp;
@@ -79,23 +85,37 @@ static bool is_confined(uint32_t pid)
 	return rt_proc_status(pid, "Seccomp", 10, &seccomp) && seccomp;
 }
 
+/* Two files, what is made of them, and their numbers given back. */
+static const char *make_pool(struct rt_stopped *r, struct rt_agent_pool **ret, uint64_t *ret_owner,
+			     struct rt_error **err)
+{
+	_cleanup_close_ int owner = -1;
+	int64_t fd[2] = { -1, -1 }, none;
+	int own = -1;
+	const char *why = make_file(r, &fd[0], &own, err), *other;
+
+	if (!why)
+		why = make_file(r, &fd[1], &owner, err);
+	if (!why) {
+		*err = rt_agent_pool_create(own, owner, ret);
+		own = -1;
+		why = *err ? "" : map_all(r, fd, *ret, ret_owner, err);
+	}
+	if (own >= 0)
+		close(own);
+	for (int i = 0; i < 2 && !*err; i++) {
+		other = fd[i] < 0 ? NULL : call(r, SYS_close, (uint64_t[6]){ (uint64_t)fd[i] }, &none, err);
+		why = why ?: other;
+	}
+	return why;
+}
+
 static const char *inject(struct rt_agent *a, struct rt_agent_task *task, struct rt_stopped *r, struct rt_error **err)
 {
 	struct rt_agent_head head = *rt_agent_blob_head();
 	struct rt_agent_pool *pool = NULL;
-	const char *why, *other;
-	int64_t fd = -1, none;
-	int own = -1;
+	const char *why = make_pool(r, &pool, &head.owner, err);
 
-	why = make_file(r, &fd, &own, err);
-	if (!why) {
-		*err = rt_agent_pool_create(own, &pool);
-		why = *err ? "" : map_all(r, fd, pool, err);
-	}
-	if (fd >= 0 && !*err) {
-		other = call(r, SYS_close, (uint64_t[6]){ (uint64_t)fd }, &none, err);
-		why = why ?: other;
-	}
 	if (why) {
 		rt_agent_pool_leave(pool);
 		return why;
@@ -123,7 +143,13 @@ struct rt_error *rt_agent_inject(struct rt_agent *a, struct rt_agent_task *task,
 		task->why = "it runs under seccomp, which may kill it for the calls that bring the agent in";
 		return NULL;
 	}
-	RT_TRY(rt_stopped_open(&r, task->pid, tid));
+	err = rt_stopped_open(&r, task->pid, tid);
+	if (rt_error_catch(&err, RT_E_PRIVILEGE)) {
+		task->why =
+			"its memory may not be opened: it has other rights than reftrace, or its file may not be read";
+		return NULL;
+	}
+	RT_TRY(err);
 	task->why = inject(a, task, &r, &err);
 	rt_stopped_close(&r);
 	return err;

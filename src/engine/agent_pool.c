@@ -6,46 +6,75 @@
 
 #include "engine/agent_priv.h"
 
-static pthread_mutex_t *owner(struct rt_agent_pool *pool)
-{
-	return (void *)rt_agent_shared(pool)->owner;
-}
-
-_Static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct rt_agent_shared *)0)->owner), "owner");
 _Static_assert(!offsetof(pthread_mutex_t, __data.__lock), "the agent reads the lock itself");
 
 /* A lock that is never waited for: when we are killed, the kernel itself says so there, before it lets the tracees go.
  */
-static void own(struct rt_agent_pool *pool)
+static void own(pthread_mutex_t *owner)
 {
 	pthread_mutexattr_t attr;
 
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	pthread_mutex_init(owner(pool), &attr);
+	pthread_mutex_init(owner, &attr);
 	pthread_mutexattr_destroy(&attr);
-	pthread_mutex_lock(owner(pool));
+	pthread_mutex_lock(owner);
 }
 
 void rt_agent_pool_leave(struct rt_agent_pool *pool)
 {
 	if (!pool || --pool->users)
 		return;
-	if (pool->base) {
-		pthread_mutex_unlock(owner(pool));
-		munmap(pool->base, RT_AGENT_POOL);
+	if (pool->owner) {
+		pthread_mutex_unlock(pool->owner);
+		munmap(pool->owner, RT_AGENT_OWNER);
 	}
+	if (pool->base)
+		munmap(pool->base, RT_AGENT_POOL);
 	close(pool->fd);
 	rt_map_deinit(&pool->rows);
 	rt_vec_deinit(&pool->placed);
 	free(pool);
 }
 
-struct rt_error *rt_agent_pool_create(int fd, struct rt_agent_pool **ret)
+/* A whole file in memory, of that size for good: the program could cut it short, and end us by that. */
+static struct rt_error *map(int fd, size_t size, void **ret)
+{
+	void *base;
+
+	if (ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot make shared memory");
+	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (base == MAP_FAILED)
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot map shared memory");
+	(void)madvise(base, size, MADV_DONTFORK);
+	*ret = base;
+	return NULL;
+}
+
+static struct rt_error *fill(struct rt_agent_pool *pool, int owner_fd)
+{
+	void *base = NULL, *owner = NULL;
+
+	RT_TRY(map(pool->fd, RT_AGENT_POOL, &base));
+	pool->base = base;
+	RT_TRY(map(owner_fd, RT_AGENT_OWNER, &owner));
+	own(owner);
+	pool->owner = owner;
+	/* what follows the lock's list of ours must be ours alone: whoever maps the page now can only read it */
+	if (fcntl(owner_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) ||
+	    fcntl(pool->fd, F_ADD_SEALS, F_SEAL_SEAL))
+		return rt_error_errno(RT_E_SYSTEM, errno, "cannot seal shared memory");
+	memset(pool->used, 1, RT_AGENT_SHARED_CHUNKS);
+	pool->site_end = pool->generation = 1;
+	return NULL;
+}
+
+struct rt_error *rt_agent_pool_create(int fd, int owner_fd, struct rt_agent_pool **ret)
 {
 	struct rt_agent_pool *pool = calloc(1, sizeof(*pool));
-	void *base;
+	struct rt_error *err;
 
 	if (!pool) {
 		close(fd);
@@ -53,27 +82,19 @@ struct rt_error *rt_agent_pool_create(int fd, struct rt_agent_pool **ret)
 	}
 	pool->fd = fd;
 	pool->users = 1;
-	/* the program could cut it short, and end us by that */
-	if (ftruncate(fd, RT_AGENT_POOL) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
-		int errnum = errno;
-
+	err = fill(pool, owner_fd);
+	if (err) {
 		rt_agent_pool_leave(pool);
-		return rt_error_errno(RT_E_SYSTEM, errnum, "cannot make shared memory");
+		return err;
 	}
-	base = mmap(NULL, RT_AGENT_POOL, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-	if (base == MAP_FAILED) {
-		int errnum = errno;
-
-		rt_agent_pool_leave(pool);
-		return rt_error_errno(RT_E_SYSTEM, errnum, "cannot map shared memory");
-	}
-	(void)madvise(base, RT_AGENT_POOL, MADV_DONTFORK);
-	pool->base = base;
-	own(pool);
-	memset(pool->used, 1, RT_AGENT_SHARED_CHUNKS);
-	pool->site_end = pool->generation = 1;
 	*ret = pool;
 	return NULL;
+}
+
+bool rt_agent_pool_has(const struct rt_agent_pool *pool, uint64_t offset)
+{
+	return offset && offset % RT_AGENT_CHUNK == 0 && offset < RT_AGENT_POOL &&
+	       pool->used[offset / RT_AGENT_CHUNK] && offset >= RT_AGENT_SHARED_CHUNKS * RT_AGENT_CHUNK;
 }
 
 uint64_t rt_agent_pool_take(struct rt_agent_pool *pool)
@@ -89,7 +110,7 @@ uint64_t rt_agent_pool_take(struct rt_agent_pool *pool)
 
 void rt_agent_pool_give(struct rt_agent_pool *pool, uint64_t offset)
 {
-	if (!offset)
+	if (!rt_agent_pool_has(pool, offset))
 		return;
 	/* gives the memory back, and makes it zeroes */
 	(void)fallocate(pool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, RT_AGENT_CHUNK);

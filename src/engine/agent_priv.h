@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,15 +32,17 @@ enum {
 	RT_AGENT_SHARED_CHUNKS = (sizeof(struct rt_agent_shared) + RT_AGENT_CHUNK - 1) / RT_AGENT_CHUNK,
 	RT_AGENT_CHUNKS = RT_AGENT_POOL / RT_AGENT_CHUNK,
 	RT_AGENT_AREA = 64 << 10, /* bytes of stubs in one piece */
+	RT_AGENT_OWNER = 4096,
 };
 
 /* A program (one exec) and its forked children: one pool, at one address in all of them. */
 struct rt_agent_pool {
 	uint32_t users;
 	int fd;
-	uint8_t *base; /* mapped here */
-	uint64_t at;   /* and there */
-	uint64_t code; /* where the agent's code is in the processes */
+	uint8_t *base;          /* mapped here */
+	pthread_mutex_t *owner; /* locked by us as long as we live; the program can read it */
+	uint64_t at;            /* and there */
+	uint64_t code;          /* where the agent's code is in the processes */
 	uint8_t used[RT_AGENT_CHUNKS];
 	uint32_t row_end, mapping_end, generation;
 	uint32_t site_end;  /* entries of rt_agent_shared.site */
@@ -145,8 +148,10 @@ static inline struct rt_agent_thread *rt_agent_thread(const struct rt_agent_task
 
 /* ---- agent_pool.c ---- */
 
-/* A pool over fd, which is taken over: an empty file in memory. */
-RT_CHECK struct rt_error *rt_agent_pool_create(int fd, struct rt_agent_pool **ret);
+/* A pool over two empty files in memory: fd is taken over, owner_fd is for the lock and can be closed. */
+RT_CHECK struct rt_error *rt_agent_pool_create(int fd, int owner_fd, struct rt_agent_pool **ret);
+/* Whether a chunk in use begins at offset, which may come from the program. */
+bool rt_agent_pool_has(const struct rt_agent_pool *pool, uint64_t offset);
 void rt_agent_pool_leave(struct rt_agent_pool *pool);
 /* A zeroed chunk; 0: the pool is used up. */
 uint64_t rt_agent_pool_take(struct rt_agent_pool *pool);

@@ -74,7 +74,8 @@ static struct rt_error *take_strangers(struct rt_agent *a, struct rt_agent_task 
 	for (uint32_t i = 0; i < RT_AGENT_THREADS; i++) {
 		uint64_t key = __atomic_load_n(&p->thread[i].key, __ATOMIC_ACQUIRE), offset = p->thread[i].thread;
 		struct rt_agent_member *m;
-		bool known = key <= TAKEN;
+		/* what the program may have written there is no place of memory by that */
+		bool known = key <= TAKEN || !rt_agent_pool_has(task->pool, offset);
 
 		for (size_t k = 0; k < task->members.len && !known; k++)
 			known = task->members.data[k].offset == offset;
