@@ -13,7 +13,7 @@ struct rt_launch {
 	struct rt_session *session; /* lives as long as the images that the names come from */
 	struct rt_error *failure;   /* why the run ended early, after events had come; owned */
 	const struct rt_engine_ops *engine;
-	struct rt_cache *cache;     /* of %GROUP:EVENT; NULL: none could be read */
+	struct rt_cache *cache; /* of %GROUP:EVENT; NULL: none could be read */
 };
 
 /*

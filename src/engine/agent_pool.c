@@ -60,6 +60,8 @@ static struct rt_error *fill(struct rt_agent_pool *pool, int owner_fd)
 	RT_TRY(map(pool->fd, RT_AGENT_POOL, &base));
 	pool->base = base;
 	RT_TRY(map(owner_fd, RT_AGENT_OWNER, &owner));
+	if (!owner)
+		return rt_error_nomem();
 	own(owner);
 	pool->owner = owner;
 	/* what follows the lock's list of ours must be ours alone: whoever maps the page now can only read it */

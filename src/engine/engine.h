@@ -69,9 +69,9 @@ struct rt_engine_ops {
 	struct rt_error *(*extend)(struct rt_engine *engine, const struct rt_arm *arm,
 				   void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg);
 	/*
-	 * Tells all code of a stopped process (pid, wire_pid and tid of arm), by address; what was told before holds no more. To be told before points
-	 * are armed: a stack that leads through other code ends there. NULL: the engine has no use for it. RT_E_LIMIT:
-	 * the rest was taken.
+	 * Tells all code of a stopped process (pid, wire_pid and tid of arm), by address; what was told before holds no
+	 * more. To be told before points are armed: a stack that leads through other code ends there. NULL: the engine
+	 * has no use for it. RT_E_LIMIT: the rest was taken.
 	 */
 	struct rt_error *(*code)(struct rt_engine *engine, const struct rt_arm *arm, const struct rt_engine_code *list,
 				 size_t count);
@@ -85,8 +85,8 @@ struct rt_engine_ops {
 	struct rt_error *(*thread)(struct rt_engine *engine, uint32_t pid, uint32_t tid, bool ends);
 	bool (*fault)(struct rt_engine *engine, uint32_t pid, uint32_t tid);
 	/*
-	 * For an engine that stops nothing itself. asks: whether thread *ret_tid of pid waits at a stop_at; answer: it was
-	 * looked at while it stood, and may go on.
+	 * For an engine that stops nothing itself. asks: whether thread *ret_tid of pid waits at a stop_at; answer: it
+	 * was looked at while it stood, and may go on.
 	 */
 	bool (*asks)(struct rt_engine *engine, uint32_t pid, uint32_t *ret_tid);
 	void (*answer)(struct rt_engine *engine, uint32_t pid);

@@ -153,8 +153,8 @@ static struct rt_error *uprobe_extend(struct rt_engine *engine, const struct rt_
 	return rt_uprobe_extend(uprobe_of(engine), arm, &report);
 }
 
-static struct rt_error *uprobe_code(struct rt_engine *engine, const struct rt_arm *arm, const struct rt_engine_code *list,
-				    size_t count)
+static struct rt_error *uprobe_code(struct rt_engine *engine, const struct rt_arm *arm,
+				    const struct rt_engine_code *list, size_t count)
 {
 	struct rt_uprobe *u = uprobe_of(engine);
 	uint32_t entry = 0;

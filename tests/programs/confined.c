@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `confined PROG ARGS...`: becomes PROG under a seccomp filter that kills for memfd_create(2) with flags, and allows the rest. */
+/* `confined PROG ARGS...`: becomes PROG under a seccomp filter that kills for memfd_create(2) with flags, and allows
+ * the rest. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>

@@ -79,7 +79,8 @@ NOINLINE void tick(void)
 	sigaltstack(&alternate, NULL);
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
-	/* the handler comes into hooks, too: of another object, whose count it does not change in the middle of anything */
+	/* the handler comes into hooks, too: of another object, whose count it does not change in the middle of
+	 * anything */
 	while (ticks < 50) {
 		obj_get(mine);
 		gets++;
