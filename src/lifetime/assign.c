@@ -6,46 +6,62 @@
 #include "lifetime/assign.h"
 
 #include <math.h>
+#include <string.h>
+
+/* Columns that the path of a row has not come to yet, in their order. */
+struct unused {
+	unsigned column[LT_ASSIGN_MAX], nr;
+};
+
+static void take_out(struct unused *left, unsigned at)
+{
+	left->nr--;
+	memmove(&left->column[at], &left->column[at + 1], (left->nr - at) * sizeof(left->column[0]));
+}
 
 void lt_assign(unsigned n, const double *cost, int *ret_column)
 {
 	double u[LT_ASSIGN_MAX + 1] = { 0 }, v[LT_ASSIGN_MAX + 1] = { 0 }, min[LT_ASSIGN_MAX + 1];
-	int row_of[LT_ASSIGN_MAX + 1] = { 0 }, way[LT_ASSIGN_MAX + 1] = { 0 };
-	bool used[LT_ASSIGN_MAX + 1];
+	int row_of[LT_ASSIGN_MAX + 1] = { 0 };
+	unsigned way[LT_ASSIGN_MAX + 1] = { 0 }, path[LT_ASSIGN_MAX + 1];
 
 	for (unsigned i = 1; i <= n; i++) {
-		unsigned j0 = 0;
+		struct unused left = { .nr = n };
+		unsigned j0 = 0, used = 0;
 
 		row_of[0] = (int)i;
-		for (unsigned j = 0; j <= n; j++) {
+		for (unsigned j = 1; j <= n; j++) {
 			min[j] = INFINITY;
-			used[j] = false;
+			left.column[j - 1] = j;
 		}
 		do {
-			unsigned i0 = (unsigned)row_of[j0], j1 = 0;
+			const double *of_row = &cost[((unsigned)row_of[j0] - 1) * n], u0 = u[row_of[j0]];
 			double delta = INFINITY;
+			unsigned least = 0;
 
-			used[j0] = true;
-			/* what is used and what is less nobody can predict: no branches on that */
-			for (unsigned j = 1; j <= n; j++) {
-				double c = cost[(i0 - 1) * n + j - 1] - u[i0] - v[j];
-				bool less = !used[j] & (c < min[j]), least;
+			path[used++] = j0;
+			/* what is less nobody can predict: no branches on that */
+			for (unsigned k = 0; k < left.nr; k++) {
+				unsigned j = left.column[k];
+				double c = of_row[j - 1] - u0 - v[j];
+				bool less = c < min[j];
 
 				min[j] = less ? c : min[j];
-				way[j] = less ? (int)j0 : way[j];
-				least = !used[j] & (min[j] < delta);
-				delta = least ? min[j] : delta;
-				j1 = least ? j : j1;
+				way[j] = less ? j0 : way[j];
+				least = min[j] < delta ? k : least;
+				delta = min[j] < delta ? min[j] : delta;
 			}
-			for (unsigned j = 0; j <= n; j++) {
-				u[row_of[j]] += used[j] ? delta : 0;
-				v[j] -= used[j] ? delta : 0;
-				min[j] -= used[j] ? 0 : delta;
+			for (unsigned k = 0; k < used; k++) {
+				u[row_of[path[k]]] += delta;
+				v[path[k]] -= delta;
 			}
-			j0 = j1;
+			for (unsigned k = 0; k < left.nr; k++)
+				min[left.column[k]] -= delta;
+			j0 = left.column[least];
+			take_out(&left, least);
 		} while (row_of[j0]);
 		do {
-			unsigned j1 = (unsigned)way[j0];
+			unsigned j1 = way[j0];
 
 			row_of[j0] = row_of[j1];
 			j0 = j1;

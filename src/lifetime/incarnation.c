@@ -10,6 +10,8 @@
 
 #include "lifetime/life.h"
 
+enum { LIVED_FADES = 16 }; /* a long life is remembered about this many ones */
+
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object)
 {
 	return lt_index_find(&lt->by_object, lt_index_hash(object, pid, type), object, pid, type);
@@ -42,12 +44,6 @@ const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, uint32_t hash)
 	return inc;
 }
 
-/* The ledger of a dead life is many lines: a processor that is told to fetch all of them at once waits for that. */
-static uint32_t first_half(const struct lt_inc *inc)
-{
-	return inc->nr / 2u;
-}
-
 void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta)
 {
 	/* that a life ends nobody can predict: no branch, what is fetched otherwise is there already */
@@ -58,19 +54,19 @@ void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta)
 		fetch(rest, sizeof(*inc) - offsetof(struct lt_inc, before));
 		return;
 	}
-	/* the next life at its address begins, and this one is paired */
-	fetch(&inc->before, sizeof(*inc) - offsetof(struct lt_inc, before));
-	fetch(inc->ledger, first_half(inc) * sizeof(*inc->ledger));
-}
-
-void lt_inc_fetch_past(const struct lt_inc *inc)
-{
-	if (inc->life == LT_LIVE)
-		return;
-	fetch(&inc->ledger[first_half(inc)], (inc->nr - first_half(inc)) * sizeof(*inc->ledger));
-	/* where the next life will most likely lie */
+	/* where the next life at its address will most likely lie */
 	if (inc->before)
 		fetch(inc->before, sizeof(*inc->before));
+}
+
+const void *lt_inc_past(const struct lt_inc *inc, size_t *ret_bytes)
+{
+	if (inc->life == LT_LIVE)
+		return NULL;
+	/* the next life at its address begins, and this one is paired */
+	fetch(&inc->before, sizeof(*inc) - offsetof(struct lt_inc, before));
+	*ret_bytes = inc->nr * sizeof(*inc->ledger);
+	return inc->ledger;
 }
 
 /* the life that an event is about; the hint is one that was looked up a few events before */
@@ -170,6 +166,8 @@ void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, u
 		return;
 	inc->life = how;
 	inc->end_ns = time_ns;
+	type->lived -= type->lived / LIVED_FADES;
+	type->lived = inc->nr > type->lived ? inc->nr : type->lived;
 	lt_observe_end(lt, inc);
 	if (how == LT_DEAD) {
 		type->died++;
@@ -252,9 +250,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	inc->current = true;
 	inc->before = past;
 	inc->before_cap = past ? past->cap : 0;
-	/* memory is mostly used again for what works as long */
-	if (past)
-		lt_ledger_begin(lt, inc, past->nr);
+	lt_ledger_begin(lt, inc, past ? past->nr : 0);
 	inc->serial = ++type->objects;
 	inc->birth_ns = e->head.time_ns;
 	inc->has_new = has_new;

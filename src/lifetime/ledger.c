@@ -47,11 +47,13 @@ void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc)
 	inc->nr = inc->cap = 0;
 }
 
-void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t events)
+void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t past)
 {
+	const uint32_t usual = lt->arena.bytes < LT_ROOMY_BYTES ? lt_inc_type(lt, inc)->lived : 0;
+	const uint32_t events = usual > past ? usual : past;
 	uint32_t cap = BLOCK_LEAST;
 
-	while (cap * 2 < events && cap < BLOCK_BEGIN_MOST)
+	while (cap < events && cap < BLOCK_BEGIN_MOST)
 		cap *= 2;
 	inc->ledger = block_new(lt, cap);
 	inc->cap = inc->ledger ? (uint16_t)cap : 0;

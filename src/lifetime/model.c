@@ -239,13 +239,18 @@ void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsig
 	size = no + nc;
 	cost[0] = 0; /* of no marks at all */
 	for (unsigned r = 0; r < size; r++) {
+		double left = r >= no                   ? 0
+			      : (int)opens[r] == forbid ? FAR
+			      : hints                   ? 6
+							: left_cost(m, marks, n, opens[r]);
+
 		for (unsigned c = 0; c < size; c++) {
 			double v = 0;
 
 			if (r < no && c < nc)
 				v = opens[r] < closes[c] ? pair_cost(m, marks, opens[r], closes[c]) : FAR;
 			else if (r < no)
-				v = (int)opens[r] == forbid ? FAR : hints ? 6 : left_cost(m, marks, n, opens[r]);
+				v = left;
 			else if (c < nc)
 				v = (int)closes[c] == forbid ? FAR
 				    : hints                  ? extra_cost(m, marks, n, closes[c], hints[closes[c]])

@@ -14,10 +14,12 @@
 enum {
 	LOOK = 512, /* waiting records that are looked through for one object */
 	AHEAD = 64, /* more than any of these; a power of two */
-	AHEAD_FIRST = 40,
-	AHEAD_LIFE = 24,
+	AHEAD_FIRST = 56,
+	AHEAD_LIFE = 44,
+	AHEAD_PAST = 32,
 	AHEAD_LEDGER = 12,
-	AHEAD_PAST = 4,
+	PAST = 8,       /* dead lives whose ledgers are being fetched; a power of two */
+	PAST_LINES = 3, /* with each record */
 };
 
 /* A record that waits. It stays where it is until it was told. */
@@ -45,10 +47,22 @@ struct ahead {
 	const struct lt_inc *inc;
 };
 
+/*
+ * Ledgers of dead lives that are paired soon: many lines each. A processor that is told to fetch all of them at once
+ * waits for that, so some go with each record.
+ */
+struct past {
+	struct {
+		const char *at, *end;
+	} ledgers[PAST];
+	uint32_t first, nr;
+};
+
 struct lt_window {
 	union lt_waiting waiting[LT_WINDOW];
 	struct turn turns[LT_WINDOW]; /* a ring, sorted by time */
 	struct ahead ahead[AHEAD];    /* of the turn with that index, modulo AHEAD */
+	struct past past;
 	uint32_t first, nr;
 	uint16_t free[LT_WINDOW]; /* places, LT_WINDOW - nr of them */
 };
@@ -74,6 +88,26 @@ static struct ahead *ahead_at(struct lt_window *w, uint32_t i)
 	return &w->ahead[(w->first + i) & (AHEAD - 1)];
 }
 
+static void fetch_past(struct past *p, const struct lt_inc *inc)
+{
+	size_t bytes;
+	const char *ledger = inc && p->nr < PAST ? lt_inc_past(inc, &bytes) : NULL;
+
+	if (ledger) {
+		p->ledgers[(p->first + p->nr) % PAST].at = ledger;
+		p->ledgers[(p->first + p->nr++) % PAST].end = ledger + bytes;
+	}
+	if (!p->nr)
+		return;
+	for (unsigned i = 0; i < PAST_LINES; i++)
+		__builtin_prefetch(p->ledgers[p->first].at + i * LT_LINE);
+	p->ledgers[p->first].at += PAST_LINES * LT_LINE;
+	if (p->ledgers[p->first].at >= p->ledgers[p->first].end) {
+		p->first = (p->first + 1) % PAST;
+		p->nr--;
+	}
+}
+
 /*
  * Objects lie all over the memory, and an event needs three places that follow
  * from each other. They are fetched some records ahead, one after the other; and
@@ -88,12 +122,10 @@ static void fetch(const struct rt_lifetime *lt, struct lt_window *w)
 	__builtin_prefetch(waiting_at(w, AHEAD_FIRST));
 	__builtin_prefetch(lt_index_bucket(&lt->by_object, turn_at(w, AHEAD_FIRST)->hash));
 	ahead_at(w, AHEAD_LIFE)->inc = lt_inc_fetch(lt, turn_at(w, AHEAD_LIFE)->hash);
+	fetch_past(&w->past, ahead_at(w, AHEAD_PAST)->inc);
 	a = ahead_at(w, AHEAD_LEDGER);
 	if (a->inc)
 		lt_inc_fetch_ledger(a->inc, waiting_at(w, AHEAD_LEDGER)->event.delta);
-	a = ahead_at(w, AHEAD_PAST);
-	if (a->inc)
-		lt_inc_fetch_past(a->inc);
 }
 
 static void pop(struct rt_lifetime *lt)
@@ -123,6 +155,7 @@ static struct lt_window *window_new(void)
 		return NULL;
 	w->first = w->nr = 0;
 	memset(w->ahead, 0, sizeof(w->ahead));
+	w->past = (struct past){ 0 };
 	for (uint32_t i = 0; i < LT_WINDOW; i++)
 		w->free[i] = (uint16_t)i;
 	return w;

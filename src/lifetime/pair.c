@@ -177,15 +177,16 @@ static uint64_t frame_of(const struct rt_lifetime *lt, const struct lt_event *e)
 }
 
 /*
- * The put runs where the function that took the reference ran, and was called from the same place: that function jumped
- * to it, at its end. What it calls lies below its frame, and what its caller calls next comes from another place.
+ * The put runs where the frame of the function is that took the reference, and was called from the same place: that
+ * function jumped to it, at its end. What it calls lies below its frame, and what its caller calls next comes from
+ * another place.
  */
 static bool jumped_from(const struct rt_lifetime *lt, const struct lt_event *eo, const struct lt_event *ec)
 {
 	const struct lt_use *uo = &lt->uses.data[eo->use], *uc = &lt->uses.data[ec->use];
 	const struct lt_stack *so, *sc;
 
-	if (eo->tid != ec->tid || !ec->sp || !uo->stack || !uc->stack || frame_of(lt, eo) != ec->sp)
+	if (eo->tid != ec->tid || !uo->stack || !uc->stack)
 		return false;
 	so = &lt->stacks.data[uo->stack - 1];
 	sc = &lt->stacks.data[uc->stack - 1];
@@ -196,18 +197,26 @@ static bool jumped_from(const struct rt_lifetime *lt, const struct lt_event *eo,
 /* closers whose activation is not known because it is over already */
 static void close_jumped(struct pairing *p)
 {
+	uint64_t frame[LT_UNITS_MAX]; /* of each opener that is left: who jumped from it has its sp there */
+
+	for (unsigned o = 0; o < p->units->openers; o++) {
+		const struct lt_unit *opener = &p->units->u[p->units->opener[o]];
+		const struct lt_event *eo = event_of(p->inc, opener);
+
+		frame[o] = opener->mate < 0 && eo ? frame_of(p->lt, eo) : 0;
+	}
 	for (unsigned c = 0; c < p->closers && p->units->left; c++) {
 		const struct lt_unit *u = &p->units->u[p->closer[c]];
 		const struct lt_event *ec = &p->inc->ledger[u->ev];
 
-		if (u->mate >= 0 || ec->slot || (ec->flags & LT_EV_TRANSFER))
+		if (u->mate >= 0 || !ec->sp || ec->slot || (ec->flags & LT_EV_TRANSFER))
 			continue;
 		for (unsigned o = p->before[c]; o-- > 0;) {
-			const struct lt_unit *opener = &p->units->u[p->units->opener[o]];
-			const struct lt_event *eo = event_of(p->inc, opener);
-
-			if (opener->mate < 0 && eo && jumped_from(p->lt, eo, ec)) {
+			if (frame[o] != ec->sp)
+				continue;
+			if (jumped_from(p->lt, event_of(p->inc, &p->units->u[p->units->opener[o]]), ec)) {
 				close_opener(p, o, p->closer[c]);
+				frame[o] = 0;
 				break;
 			}
 		}
@@ -327,16 +336,17 @@ static unsigned pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc
 }
 
 /* One after the other among what is left: taken and given back with nothing in between. */
-struct couple {
-	uint16_t opener, closer; /* units */
-	unsigned times;          /* how many have the same two sites */
+struct couples {
+	uint16_t opener[LT_UNITS_MAX / 2], closer[LT_UNITS_MAX / 2]; /* units */
+	uint64_t sites[LT_UNITS_MAX / 2];                            /* of both */
+	unsigned nr;
+	unsigned most; /* the first of those whose sites come most often */
 };
 
-/* the couples among what is left, oldest first; *ret_most: the one that comes most often, the first of these */
-static unsigned couples(const struct lt_inc *inc, const struct lt_units *u, struct couple ret[LT_UNITS_MAX / 2],
-			unsigned *ret_most)
+/* the couples among what is left, oldest first */
+static void find_couples(const struct lt_inc *inc, const struct lt_units *u, struct couples *ret)
 {
-	unsigned n = 0;
+	unsigned n = 0, most = 0;
 	uint16_t last = LT_NO_EVENT;
 
 	for (unsigned i = 0; i < u->nr; i++) {
@@ -345,34 +355,41 @@ static unsigned couples(const struct lt_inc *inc, const struct lt_units *u, stru
 
 		if (u->u[i].mate >= 0)
 			continue;
-		if (a && b && u->u[last].opens && !u->u[i].opens && a->tid == b->tid)
-			ret[n++] = (struct couple){ last, (uint16_t)i, 0 };
+		if (a && b && u->u[last].opens && !u->u[i].opens && a->tid == b->tid) {
+			ret->opener[n] = last;
+			ret->closer[n] = (uint16_t)i;
+			ret->sites[n++] = (uint64_t)u->u[last].site << 32 | u->u[i].site;
+		}
 		last = (uint16_t)i;
 	}
-	*ret_most = 0;
+	ret->nr = n;
+	ret->most = 0;
 	for (unsigned i = 0; i < n; i++) {
-		for (unsigned j = 0; j < n; j++)
-			ret[i].times += u->u[ret[i].opener].site == u->u[ret[j].opener].site &&
-					u->u[ret[i].closer].site == u->u[ret[j].closer].site;
-		if (ret[i].times > ret[*ret_most].times)
-			*ret_most = i;
+		unsigned times = 0;
+
+		/* one that comes before i was counted with it */
+		for (unsigned j = i; j < n; j++)
+			times += ret->sites[j] == ret->sites[i];
+		if (times > most) {
+			most = times;
+			ret->most = i;
+		}
 	}
-	return n;
 }
 
 /* What a program does again and again, taken for certain from the oldest on, until the rest can be matched. */
 static void pair_couples(const struct lt_inc *inc, struct lt_units *u)
 {
-	struct couple all[LT_UNITS_MAX / 2], most;
-	unsigned n, best;
+	struct couples all;
 
-	while (u->left > LT_UNITS && (n = couples(inc, u, all, &best))) {
-		most = all[best];
-		for (unsigned i = best; i < n && u->left > LT_UNITS; i++) {
-			if (u->u[all[i].opener].site != u->u[most.opener].site ||
-			    u->u[all[i].closer].site != u->u[most.closer].site)
+	while (u->left > LT_UNITS) {
+		find_couples(inc, u, &all);
+		if (!all.nr)
+			return;
+		for (unsigned i = all.most; i < all.nr && u->left > LT_UNITS; i++) {
+			if (all.sites[i] != all.sites[all.most])
 				continue;
-			marry(u, all[i].opener, all[i].closer);
+			marry(u, all.opener[i], all.closer[i]);
 			u->left -= 2;
 		}
 	}

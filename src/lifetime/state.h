@@ -35,6 +35,7 @@ enum {
 	LT_NODES = 8,              /* nodes of two stacks that are compared at once */
 	LT_GRAVES = 1 << 14,       /* dead objects whose ledger is kept */
 	LT_GRAVE_EVENTS = 1 << 21, /* and for how many events these have room: 96 MiB */
+	LT_ROOMY_BYTES = 96 << 20, /* less than this is little memory */
 	LT_SHAPES = 4096,          /* distinct shapes of one type */
 	LT_UNITS = 24,             /* open references or puts of one shape that are matched */
 	LT_WINDOW = 1 << 12,       /* records that wait for earlier ones */
@@ -310,6 +311,7 @@ struct lt_type {
 	uint64_t op[RT_OP_NR]; /* events */
 	uint64_t objects;      /* incarnations: the last serial */
 	uint64_t died, incomplete, forced;
+	uint32_t lived;      /* events of a long life of late: what lives had, and less with each one that is shorter */
 	uint64_t put_deaths; /* died of a put: a free of a living one is then not the usual end */
 	uint64_t first_death_ns;
 	int64_t max_count; /* highest counter that agreed with the balance */
@@ -365,7 +367,8 @@ struct lt_thread {
 	uint32_t last_type; /* index */
 	int16_t last_delta;
 	struct lt_turn turn;
-	uint32_t act[RT_STACK_MAX]; /* activations of the frames, outermost first, each less its index */
+	/* activations of the frames, outermost first, each less its index; room for as many behind them (thread.h) */
+	uint32_t act[2 * RT_STACK_MAX];
 	struct lt_frame frames[RT_STACK_MAX];
 };
 
@@ -526,7 +529,8 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 uint32_t lt_inc_hash(const struct rt_lifetime *lt, const struct rt_wire_event *e); /* of its key in by_object */
 const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, uint32_t hash);    /* a guess; NULL = not known */
 void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta);
-void lt_inc_fetch_past(const struct lt_inc *inc);
+/* the ledger that is paired when the next life at the address of inc begins; NULL: inc lives */
+const void *lt_inc_past(const struct lt_inc *inc, size_t *ret_bytes);
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
 void lt_incarnations_free(struct rt_lifetime *lt);
 
@@ -545,8 +549,11 @@ struct lt_inc *lt_row_newer(const struct lt_row *row, uint32_t *pos);
 struct lt_inc *lt_row_older(const struct lt_row *row, uint32_t *pos);
 
 /* ledger.c */
-/* makes room for a life of as many events, most likely */
-void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t events);
+/*
+ * Makes room for as many events as the life had that was at this address before, or, while memory is plenty, as the
+ * lives of its type have: one that has to grow is copied.
+ */
+void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t past);
 /* one more event finds a place; false: out of memory */
 bool lt_ledger_room(struct rt_lifetime *lt, struct lt_inc *inc);
 struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);

@@ -25,19 +25,15 @@ static inline uint32_t lt_plain_common(const struct rt_lifetime *lt, const struc
 
 /*
  * The first `kept` of nr frames are the same run as before; the others get new numbers, each the one behind its
- * caller's: less their place, they are all one number.
+ * caller's: less their place, they are all one number. How many are kept nobody can predict: as many are written as
+ * there are frames, and what stands behind the last one means nothing.
  */
 static inline void lt_thread_number(struct rt_lifetime *lt, struct lt_thread *t, uint32_t kept, uint32_t nr)
 {
-	static const uint32_t keep[2 * RT_STACK_MAX] = { [0 ... RT_STACK_MAX - 1] = UINT32_MAX };
 	const lt_lanes base = lt_lanes_all(lt->next_act + 1 - kept);
-	const uint32_t *mask = keep + RT_STACK_MAX - kept;
 
-	for (uint32_t at = 0; at < nr; at += LT_LANES) {
-		lt_lanes now = ((lt_lanes_load(t->act + at) ^ base) & lt_lanes_load(mask + at)) ^ base;
-
-		memcpy(t->act + at, &now, sizeof(now));
-	}
+	for (uint32_t i = 0; i < nr; i += LT_LANES)
+		memcpy(t->act + kept + i, &base, sizeof(base));
 	lt->next_act += nr - kept;
 }
 
