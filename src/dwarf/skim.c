@@ -445,10 +445,11 @@ static bool next_abbrev(struct tree *t, const struct rt_skim_abbrev **ret)
 
 static bool skip_attributes(struct tree *t, const struct rt_skim_abbrev *abbrev)
 {
-	const uint16_t *forms = t->skim->forms.data + abbrev->forms;
+	const uint16_t *forms;
 
 	if (abbrev->size != VARIABLE)
 		return rt_cursor_skip(&t->c, abbrev->size);
+	forms = t->skim->forms.data + abbrev->forms;
 	for (uint32_t i = 0; i < abbrev->count; i++)
 		if (!skip_form(&t->c, t->unit, forms[2 * i + 1]))
 			return false;
