@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Loops that compilers write twice (what is the same in all rounds is asked once, before them), and with them the get and
- * the put that are inlined there. It counts for itself what it does, without a call that would keep them in one piece.
+ * Loops that compilers write twice (what is the same in all rounds is asked once, before them), and with them the get
+ * and the put that are inlined there. It counts for itself what it does, without a call that would keep them in one
+ * piece.
  */
 #include "truth.h"
 
