@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The archive is read twice: once to know and check everything, once to hand it out. */
-#include <archive.h>
-#include <archive_entry.h>
 #include <string.h>
 
 #include "archive/archive.h"
+#include "archive/library.h"
 #include "archive/path.h"
 #include "base/arena.h"
 #include "base/map.h"
@@ -15,6 +14,7 @@ enum { MANIFEST_MAX = 64 << 20, FILES_DEFAULT = 100000 };
 #define BYTES_DEFAULT (16ull << 30)
 
 struct rt_archive {
+	struct rt_archive_library la;
 	struct rt_bytes bytes;
 	const char *name;
 	struct rt_archive_limits limits;
@@ -25,7 +25,7 @@ struct rt_archive {
 
 static struct rt_error *tar_error(const struct rt_archive *a, struct archive *tar)
 {
-	const char *text = archive_error_string(tar) ?: "?";
+	const char *text = a->la.error_string(tar) ?: "?";
 	bool cut = strstr(text, "runcated") != NULL;
 
 	return rt_error_new(cut ? RT_E_TRUNCATED : RT_E_FORMAT, "%s: %s", a->name, text);
@@ -38,7 +38,7 @@ static struct rt_error *read_content(const struct rt_archive *a, struct archive 
 	la_ssize_t n;
 
 	/* memory grows with what is really there, not with what the header says */
-	while ((n = archive_read_data(tar, part, sizeof(part))) > 0) {
+	while ((n = a->la.read_data(tar, part, sizeof(part))) > 0) {
 		if ((uint64_t)n > size - content->len)
 			return rt_error_new(RT_E_FORMAT, "%s: %s is longer than it says", a->name, path);
 		rt_sink_write(content, part, (size_t)n);
@@ -55,10 +55,10 @@ static struct rt_error *read_content(const struct rt_archive *a, struct archive 
 /* Is the entry one that an archive may hold? Counts it against the limits. */
 static struct rt_error *admit(const struct rt_archive *a, struct archive_entry *entry, uint64_t *files, uint64_t *total)
 {
-	const char *path = archive_entry_pathname(entry);
-	la_int64_t size = archive_entry_size(entry);
+	const char *path = a->la.entry_pathname(entry);
+	la_int64_t size = a->la.entry_size(entry);
 
-	if (!path || archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) ||
+	if (!path || a->la.entry_filetype(entry) != AE_IFREG || a->la.entry_hardlink(entry) ||
 	    !rt_archive_path_ok(path))
 		return rt_error_new(RT_E_FORMAT, "%s holds a link, a folder or a path that leads elsewhere", a->name);
 	if (++*files > a->limits.files || size < 0 || (uint64_t)size > a->limits.bytes - *total)
@@ -76,12 +76,12 @@ static struct rt_error *each_entry(struct rt_archive *a, struct archive *tar, st
 {
 	uint64_t total = 0, files = 0;
 
-	if (archive_read_open_memory(tar, a->bytes.data, a->bytes.size))
+	if (a->la.read_open_memory(tar, a->bytes.data, a->bytes.size))
 		return rt_error_new(RT_E_FORMAT, "%s is no archive of reftrace", a->name);
 	for (;;) {
 		_cleanup_(rt_sink_deinit) struct rt_sink content;
 		struct archive_entry *entry;
-		int status = archive_read_next_header(tar, &entry);
+		int status = a->la.read_next_header(tar, &entry);
 		_cleanup_free_ char *path = NULL;
 
 		rt_sink_init_memory(&content);
@@ -90,10 +90,10 @@ static struct rt_error *each_entry(struct rt_archive *a, struct archive *tar, st
 		if (status < ARCHIVE_WARN)
 			return tar_error(a, tar);
 		RT_TRY(admit(a, entry, &files, &total));
-		path = strdup(archive_entry_pathname(entry));
+		path = strdup(a->la.entry_pathname(entry));
 		if (!path)
 			return rt_error_nomem();
-		RT_TRY(read_content(a, tar, path, (uint64_t)archive_entry_size(entry), &content));
+		RT_TRY(read_content(a, tar, path, (uint64_t)a->la.entry_size(entry), &content));
 		RT_TRY(step(a, path, rt_bytes_make(content.buffer, content.len), arg));
 	}
 }
@@ -101,15 +101,15 @@ static struct rt_error *each_entry(struct rt_archive *a, struct archive *tar, st
 /* One pass: each file to step. */
 static struct rt_error *pass(struct rt_archive *a, step_fn *step, void *arg)
 {
-	struct archive *tar = archive_read_new();
+	struct archive *tar = a->la.read_new();
 	struct rt_error *err;
 
 	if (!tar)
 		return rt_error_nomem();
-	archive_read_support_format_tar(tar);
-	archive_read_support_filter_zstd(tar);
+	a->la.read_support_format_tar(tar);
+	a->la.read_support_filter_zstd(tar);
 	err = each_entry(a, tar, step, arg);
-	archive_read_free(tar);
+	a->la.read_free(tar);
 	return err;
 }
 
@@ -280,6 +280,7 @@ struct rt_error *rt_archive_open(struct rt_bytes bytes, const char *name, const 
 
 	if (!a)
 		return rt_error_nomem();
+	RT_TRY(rt_archive_library_open(&a->la));
 	a->bytes = bytes;
 	a->name = name;
 	if (limits)

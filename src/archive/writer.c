@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <string.h>
 
 #include "archive/archive.h"
+#include "archive/library.h"
 #include "archive/path.h"
 #include "base/intern.h"
 
 struct rt_archive_writer {
+	struct rt_archive_library la;
 	struct archive *tar;
 	struct rt_sink *sink;
 	struct rt_sink manifest;
@@ -20,7 +20,7 @@ static struct rt_error *failed(struct rt_archive_writer *w)
 	/* the sink knows better what went wrong below the tar */
 	if (w->sink->err)
 		return rt_sink_end(w->sink);
-	return rt_error_new(RT_E_UNWRITABLE, "cannot write the archive: %s", archive_error_string(w->tar) ?: "?");
+	return rt_error_new(RT_E_UNWRITABLE, "cannot write the archive: %s", w->la.error_string(w->tar) ?: "?");
 }
 
 static la_ssize_t give(struct archive *tar, void *arg, const void *data, size_t size)
@@ -40,11 +40,12 @@ struct rt_error *rt_archive_writer_create(struct rt_sink *sink, struct rt_archiv
 	w->sink = sink;
 	rt_sink_init_memory(&w->manifest);
 	rt_sink_puts(&w->manifest, RT_ARCHIVE_VERSION "\n");
-	w->tar = archive_write_new();
+	RT_TRY(rt_archive_library_open(&w->la));
+	w->tar = w->la.write_new();
 	if (!w->tar)
 		return rt_error_nomem();
-	if (archive_write_set_format_pax_restricted(w->tar) || archive_write_add_filter_zstd(w->tar) ||
-	    archive_write_set_bytes_per_block(w->tar, 0) || archive_write_open(w->tar, w, NULL, give, NULL))
+	if (w->la.write_set_format_pax_restricted(w->tar) || w->la.write_add_filter_zstd(w->tar) ||
+	    w->la.write_set_bytes_per_block(w->tar, 0) || w->la.write_open(w->tar, w, NULL, give, NULL))
 		return failed(w);
 	*ret = rt_take(w);
 	return NULL;
@@ -56,8 +57,8 @@ void rt_archive_writer_destroy(struct rt_archive_writer *w)
 		return;
 	if (w->tar) {
 		/* what was not ended shall not be completed now */
-		archive_write_fail(w->tar);
-		archive_write_free(w->tar);
+		w->la.write_fail(w->tar);
+		w->la.write_free(w->tar);
 	}
 	rt_sink_deinit(&w->manifest);
 	rt_intern_deinit(&w->paths);
@@ -66,26 +67,26 @@ void rt_archive_writer_destroy(struct rt_archive_writer *w)
 
 static struct rt_error *put(struct rt_archive_writer *w, const char *path, struct rt_bytes bytes)
 {
-	struct archive_entry *entry = archive_entry_new();
+	struct archive_entry *entry = w->la.entry_new();
 	struct rt_error *err = NULL;
 
 	if (!entry)
 		return rt_error_nomem();
-	archive_entry_set_pathname(entry, path);
-	archive_entry_set_size(entry, (la_int64_t)bytes.size);
-	archive_entry_set_filetype(entry, AE_IFREG);
-	archive_entry_set_perm(entry, 0644);
-	if (archive_write_header(w->tar, entry) < ARCHIVE_WARN)
+	w->la.entry_set_pathname(entry, path);
+	w->la.entry_set_size(entry, (la_int64_t)bytes.size);
+	w->la.entry_set_filetype(entry, AE_IFREG);
+	w->la.entry_set_perm(entry, 0644);
+	if (w->la.write_header(w->tar, entry) < ARCHIVE_WARN)
 		err = failed(w);
 	while (!err && bytes.size) {
 		size_t n = bytes.size < 1u << 20 ? bytes.size : 1u << 20;
 
-		if (archive_write_data(w->tar, bytes.data, n) != (la_ssize_t)n)
+		if (w->la.write_data(w->tar, bytes.data, n) != (la_ssize_t)n)
 			err = failed(w);
 		bytes.data += n;
 		bytes.size -= n;
 	}
-	archive_entry_free(entry);
+	w->la.entry_free(entry);
 	return err;
 }
 
@@ -126,9 +127,9 @@ struct rt_error *rt_archive_end(struct rt_archive_writer *w)
 {
 	RT_TRY(rt_sink_end(&w->manifest));
 	RT_TRY(put(w, RT_ARCHIVE_MANIFEST, rt_bytes_make(w->manifest.buffer, w->manifest.len)));
-	if (archive_write_close(w->tar))
+	if (w->la.write_close(w->tar))
 		return failed(w);
-	archive_write_free(w->tar);
+	w->la.write_free(w->tar);
 	w->tar = NULL;
 	return NULL;
 }

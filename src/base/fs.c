@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/fsuid.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -91,31 +90,6 @@ struct rt_error *rt_fs_open_inside(int root, const char *path, int *ret)
 	RT_TRY(check_regular(fd, path));
 	*ret = rt_take_fd(&fd);
 	return NULL;
-}
-
-struct rt_error *rt_fs_map(int fd, const char *name, struct rt_bytes *ret)
-{
-	struct stat st;
-	void *p;
-
-	if (fstat(fd, &st) < 0)
-		return open_error(name, errno);
-	if (!st.st_size) {
-		*ret = rt_bytes_make(NULL, 0);
-		return NULL;
-	}
-	/* shared: into a private view of a program the kernel writes everybody's uprobes, and we would read those */
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
-		return rt_error_errno(RT_E_UNREADABLE, errno, "cannot map %s", name);
-	*ret = rt_bytes_make(p, (size_t)st.st_size);
-	return NULL;
-}
-
-void rt_fs_unmap(struct rt_bytes bytes)
-{
-	if (bytes.size)
-		munmap((void *)(uintptr_t)bytes.data, bytes.size);
 }
 
 char *rt_fs_plain_path(const char *path)

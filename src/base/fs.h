@@ -36,9 +36,23 @@ RT_CHECK struct rt_error *rt_fs_open_file(int dirfd, const char *path, bool nofo
  */
 RT_CHECK struct rt_error *rt_fs_open_inside(int root, const char *path, int *ret);
 
-/* Read-only private mapping of a whole file; rt_fs_unmap() ends it. Empty files give size 0. */
+/*
+ * Read-only mapping of a whole file, which shows what others write to it; rt_fs_unmap() ends it. Empty files give size
+ * 0. Others may also cut it meanwhile, and reading what is gone is SIGBUS: see rt_fs_survive_cuts(). Any thread.
+ */
 RT_CHECK struct rt_error *rt_fs_map(int fd, const char *name, struct rt_bytes *ret);
 void rt_fs_unmap(struct rt_bytes bytes);
+
+/*
+ * From now on what is gone from a mapped file reads as zeroes, in any thread that does not block SIGBUS; any other
+ * SIGBUS ends the process as before. Handlers do not go with exec.
+ */
+void rt_fs_survive_cuts(void);
+/* RT_E_TRUNCATED: zeroes were read instead of what the file had. Zeroes in bytes that are not of rt_fs_map() are fine.
+ */
+RT_CHECK struct rt_error *rt_fs_whole(struct rt_bytes bytes);
+/* The same of all files that were ever mapped; the first one is named. */
+RT_CHECK struct rt_error *rt_fs_all_whole(void);
 
 /* An absolute path without its ".", ".." and empty parts, by its letters alone (links are not looked at). Caller frees;
  * NULL: out of memory. */

@@ -181,6 +181,7 @@ static struct rt_error *add_all(struct needs *n, const struct rt_input *input, c
 		RT_TRY(add_module(n, (uint32_t)slot->key.a, w, counts));
 	for (size_t i = 0; i < n->sources.items.len; i++)
 		RT_TRY(add_source(n, i, symfs, w, counts));
+	RT_TRY(rt_fs_all_whole());
 	return rt_archive_end(w);
 }
 

@@ -167,6 +167,7 @@ static struct rt_error *add_probes(struct job *j, const struct rt_image *image, 
 	RT_TRY(rt_symtab_create(image, &symtab));
 	m.file.symtab = symtab;
 	RT_TRY(rt_sdt_read(image, &list, &m.count));
+	RT_TRY(rt_image_whole(image));
 	m.list = list;
 	if (!m.count)
 		return NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fs.h"
 #include "cli/command.h"
 #include "cli/failure.h"
 #include "probe/near.h"
@@ -56,7 +57,7 @@ static struct rt_error *unknown_word(const char *word)
 	return rt_error_fix(err, "all commands: reftrace help; a program of this folder: reftrace ./PROG");
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	static char run[] = "run", help[] = "help", version[] = "version";
 	const struct rt_command *command;
@@ -80,4 +81,18 @@ int main(int argc, char **argv)
 		return rt_failure(unknown_word(word));
 	argv[0] = run;
 	return cmd_run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	struct rt_error *err;
+	int status;
+
+	rt_fs_survive_cuts();
+	status = run_command(argc, argv);
+	/* what was found in the rest of a file is no answer; what was recorded is kept */
+	err = rt_fs_all_whole();
+	if (err)
+		status = rt_failure(rt_error_wrap(err, "what was said may be wrong, or lack something"));
+	return status;
 }

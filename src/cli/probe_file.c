@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "cli/probe_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/text.h"
 #include "cli/fetch.h"
@@ -56,6 +56,8 @@ static struct rt_error *open_file(const struct rt_options *options, const char *
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "the kernel takes no blank in a path: %s", p->path),
 				    "a bind mount or hard link without one; a symbolic link does not help");
 	p->fd = rt_take_fd(&fd);
+	if (fstat(p->fd, &p->opened))
+		return rt_error_errno(RT_E_UNREADABLE, errno, "cannot read %s", name);
 	return rt_image_open_fd(p->fd, name, &p->image);
 }
 
@@ -257,6 +259,7 @@ struct rt_error *rt_probe_plan_make(const struct rt_probe_options *options, cons
 	}
 	for (size_t i = 0; i < count; i++)
 		RT_TRY(blame_missing(ret, resolve(ret, options, taken, i)));
+	RT_TRY(rt_fs_all_whole());
 	return warn_of_missing(ret);
 }
 
@@ -299,12 +302,15 @@ void rt_probe_plan_notes(const struct rt_probe_plan *plan, const struct rt_optio
 
 struct rt_error *rt_probe_plan_check(const struct rt_probe_plan *plan)
 {
-	struct stat looked_at, there;
+	const struct stat *was = &plan->opened;
+	struct stat there;
 
-	if (!fstat(plan->fd, &looked_at) && !stat(plan->path, &there) && looked_at.st_dev == there.st_dev &&
-	    looked_at.st_ino == there.st_ino)
+	if (!stat(plan->path, &there) && was->st_dev == there.st_dev && was->st_ino == there.st_ino &&
+	    was->st_size == there.st_size && was->st_mtim.tv_sec == there.st_mtim.tv_sec &&
+	    was->st_mtim.tv_nsec == there.st_mtim.tv_nsec)
 		return NULL;
-	return rt_error_fix(
-		rt_error_new(RT_E_BUILD_ID, "%s was replaced meanwhile: its probes are removed again", plan->path),
-		"do it once more: they are resolved in the file that is there now");
+	return rt_error_fix(rt_error_new(RT_E_BUILD_ID,
+					 "%s was replaced or written meanwhile: its probes are removed again",
+					 plan->path),
+			    "do it once more: they are resolved in the file that is there now");
 }

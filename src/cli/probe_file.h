@@ -2,6 +2,8 @@
 /* A file that probes are placed in, and the probe definitions of the command line resolved in it. */
 #pragma once
 
+#include <sys/stat.h>
+
 #include "cli/options.h"
 #include "engine/probe_events.h"
 #include "probe/answer.h"
@@ -46,6 +48,7 @@ struct rt_probe_plan {
 	size_t count;
 	struct rt_cache *cache; /* NULL: not needed yet, or there is none */
 	int fd;                 /* of the file */
+	struct stat opened;     /* as it was then */
 	char *path;             /* as the kernel shall open it; with another root, as it is called there */
 	int root;               /* AT_FDCWD, or what stands for / */
 	RT_VEC(char *) sources; /* name, text, ... */
@@ -73,7 +76,7 @@ RT_CHECK struct rt_error *rt_probe_plan_read(struct rt_probe_plan *plan, const s
 /* What the answers to requests are found in. Valid as long as the plan. */
 struct rt_answer_module rt_probe_plan_module(struct rt_probe_plan *plan, const struct rt_probe_options *options);
 
-/* Does the plan's path still lead to the file that was looked at? RT_E_BUILD_ID. */
+/* Does the plan's path still lead to the file that was looked at, as it was then? RT_E_BUILD_ID. */
 RT_CHECK struct rt_error *rt_probe_plan_check(const struct rt_probe_plan *plan);
 
 /* Prints the notes on stderr, unless quiet, and the warnings. */

@@ -116,8 +116,7 @@ static struct rt_error *read_code(struct rt_dwarf *dwarf)
 	return NULL;
 }
 
-/* Linkers leave functions that they dropped at address 0 or so: only ranges in code count. */
-static bool add_ranges(struct rt_dwarf *dwarf, Dwarf_Die *die, struct rt_spans *spans, uint32_t value, bool *ret_any)
+bool rt_dwarf_add_ranges(struct rt_dwarf *dwarf, Dwarf_Die *die, struct rt_spans *spans, uint32_t value, bool *ret_any)
 {
 	Dwarf_Addr base, lo, hi;
 	ptrdiff_t at = 0;
@@ -135,157 +134,6 @@ static bool add_ranges(struct rt_dwarf *dwarf, Dwarf_Die *die, struct rt_spans *
 			return false;
 	}
 	return true;
-}
-
-struct walk {
-	struct rt_dwarf *dwarf;
-	struct rt_unit *unit;
-	uintptr_t high; /* DIEs up to here were seen */
-	bool c_only;    /* no functions inside structs */
-};
-
-/* What an instance is an instance of: the abstract one. */
-static void abstract_of(const Dwarf_Die *die, Dwarf_Die *ret)
-{
-	Dwarf_Die next;
-
-	*ret = *die;
-	for (unsigned i = 0; i < RT_DWARF_HOPS_MAX && rt_die_ref(ret, DW_AT_abstract_origin, &next); i++)
-		*ret = next;
-}
-
-static unsigned count_params(Dwarf_Die *die)
-{
-	unsigned n = 0;
-	Dwarf_Die child;
-
-	if (dwarf_child(die, &child) != 0)
-		return 0;
-	do {
-		n += dwarf_tag(&child) == DW_TAG_formal_parameter;
-	} while (rt_die_next(&child));
-	return n;
-}
-
-static struct rt_error *add_node(struct walk *w, Dwarf_Die *die, uint32_t parent, bool inlined, uint32_t *ret)
-{
-	struct rt_dwarf *dwarf = w->dwarf;
-	struct rt_unit *unit = w->unit;
-	uint32_t index = unit->nodes.len;
-	struct rt_node *node;
-	bool any = false, is_new;
-	uint64_t *slot;
-	Dwarf_Die abstract;
-	struct rt_fn *fn;
-
-	if (!add_ranges(dwarf, die, &unit->spans, index, &any))
-		return rt_error_nomem();
-	if (!any)
-		return NULL;
-	abstract_of(die, &abstract);
-	slot = rt_map_put(&dwarf->fn_by_die, rt_key_make((uintptr_t)abstract.addr, 0), &is_new);
-	node = slot ? rt_vec_add(&unit->nodes) : NULL;
-	if (!node || (is_new && !rt_vec_add(&dwarf->fns)))
-		return rt_error_nomem();
-	if (is_new) {
-		*slot = dwarf->fns.len;
-		dwarf->fns.data[*slot - 1].die = abstract;
-	}
-	fn = &dwarf->fns.data[*slot - 1];
-	*node = (struct rt_node){ .die = *die, .parent = parent, .fn = *slot - 1, .inlined = inlined };
-	node->depth = parent ? unit->nodes.data[parent - 1].depth + 1 : 0;
-	if (!rt_die_entry(dwarf, die, &node->entry))
-		node->entry = unit->spans.v.data[unit->spans.v.len - 1].lo;
-	/* a part split off a function and inlined back into it is no call, see rt_node_name() */
-	fn->has_inlined |= inlined && !(parent && unit->nodes.data[parent - 1].fn == node->fn);
-	/* of a function and its other clones, the one with all the parameters is the function */
-	if (!inlined && !rt_dwarf_is_part(dwarf, node->entry) &&
-	    (!fn->body ||
-	     count_params(die) > count_params(&dwarf->units.data[fn->body_unit].nodes.data[fn->body - 1].die))) {
-		fn->body = index + 1;
-		fn->body_unit = unit - dwarf->units.data;
-		fn->addr = node->entry;
-	}
-	*ret = index + 1;
-	return NULL;
-}
-
-/* -1: not of interest, 0: look inside, 1: a function, 2: an inlined instance. */
-static int interest(const struct walk *w, int tag)
-{
-	switch (tag) {
-	case DW_TAG_subprogram:
-		return 1;
-	case DW_TAG_inlined_subroutine:
-		return 2;
-	case DW_TAG_lexical_block:
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_try_block:
-	case DW_TAG_catch_block:
-	case DW_TAG_common_block:
-		return 0;
-	case DW_TAG_structure_type:
-	case DW_TAG_class_type:
-	case DW_TAG_union_type:
-		return w->c_only ? -1 : 0;
-	default:
-		return -1;
-	}
-}
-
-static struct rt_error *walk_children(struct walk *w, Dwarf_Die *die, uint32_t parent, unsigned level)
-{
-	Dwarf_Die child;
-
-	if (level > RT_DWARF_DEPTH_MAX || dwarf_child(die, &child) != 0)
-		return NULL;
-	do {
-		int what = interest(w, dwarf_tag(&child));
-		uint32_t node = parent;
-
-		if ((uintptr_t)child.addr <= w->high)
-			return NULL;
-		w->high = (uintptr_t)child.addr;
-		if (what > 0)
-			RT_TRY(add_node(w, &child, parent, what == 2, &node));
-		if (what >= 0)
-			RT_TRY(walk_children(w, &child, node, level + 1));
-	} while (rt_die_next(&child));
-	return NULL;
-}
-
-struct rt_error *rt_unit_walk(struct rt_dwarf *dwarf, struct rt_unit *unit)
-{
-	struct walk w = { .dwarf = dwarf, .unit = unit };
-
-	if (unit->walked)
-		return NULL;
-	unit->walked = true;
-	RT_TRY(rt_unit_load(dwarf, unit));
-	switch (dwarf_srclang(&unit->tree)) {
-	case DW_LANG_C:
-	case DW_LANG_C89:
-	case DW_LANG_C99:
-	case DW_LANG_C11:
-	case DW_LANG_Mips_Assembler:
-		w.c_only = true;
-	}
-	RT_TRY(walk_children(&w, &unit->tree, 0, 0));
-	rt_spans_sort(&unit->spans);
-	return NULL;
-}
-
-struct rt_error *rt_dwarf_walk_all(struct rt_dwarf *dwarf)
-{
-	if (dwarf->all_walked)
-		return NULL;
-	for (size_t i = 0; i < dwarf->units.len; i++) {
-		if (dwarf->units.data[i].code)
-			RT_TRY(rt_unit_walk(dwarf, &dwarf->units.data[i]));
-	}
-	dwarf->all_walked = true;
-	return NULL;
 }
 
 static struct rt_error *read_units(struct rt_dwarf *dwarf)
@@ -313,7 +161,7 @@ static struct rt_error *read_units(struct rt_dwarf *dwarf)
 
 		if (!unit->code)
 			continue;
-		if (!add_ranges(dwarf, &unit->die, &dwarf->spans, i, &any))
+		if (!rt_dwarf_add_ranges(dwarf, &unit->die, &dwarf->spans, i, &any))
 			return rt_error_nomem();
 		if (any)
 			continue;
@@ -328,6 +176,20 @@ static struct rt_error *read_units(struct rt_dwarf *dwarf)
 	}
 	rt_spans_sort(&dwarf->spans);
 	return NULL;
+}
+
+/* What an object file's bytes say is only so with its relocations. */
+static void find_bytes(struct rt_dwarf *dwarf)
+{
+	const bool own = dwarf->dw == dwarf->own.dw;
+	const struct rt_image *image = own ? dwarf->image : dwarf->image->debug;
+	const struct rt_dwarf_source *source = own ? &dwarf->own : &dwarf->companion;
+	GElf_Ehdr head;
+
+	dwarf->has_bytes = image->elf && gelf_getehdr(image->elf, &head) && head.e_type != ET_REL &&
+			   head.e_ident[EI_DATA] == ELFDATA2LSB &&
+			   rt_source_section(image, source, ".debug_info", &dwarf->info) &&
+			   rt_source_section(image, source, ".debug_abbrev", &dwarf->abbrev);
 }
 
 static bool has_units(const struct rt_dwarf_source *source)
@@ -360,8 +222,10 @@ struct rt_error *rt_dwarf_create(const struct rt_image *image, struct rt_dwarf *
 		if (!dwarf->frame && dwarf->companion.dw)
 			dwarf->frame = dwarf_getcfi(dwarf->companion.dw);
 	}
-	if (dwarf->dw)
+	if (dwarf->dw) {
+		find_bytes(dwarf);
 		RT_TRY(read_units(dwarf));
+	}
 	*ret = rt_take(dwarf);
 	return NULL;
 }
@@ -382,6 +246,7 @@ void rt_dwarf_destroy(struct rt_dwarf *dwarf)
 	rt_vec_deinit(&dwarf->units);
 	rt_vec_deinit(&dwarf->spans.v);
 	rt_vec_deinit(&dwarf->code);
+	rt_skim_deinit(&dwarf->skim);
 	rt_vec_deinit(&dwarf->fns);
 	rt_vec_deinit(&dwarf->type_dies);
 	rt_vec_deinit(&dwarf->fdes);

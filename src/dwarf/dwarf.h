@@ -101,10 +101,22 @@ struct rt_inlined {
 	const char *caller;  /* function that contains it */
 	const char *file;
 	uint32_t line; /* of the call */
+	size_t unit;   /* where it is in the tree, for rt_dwarf_inlined_ranges() */
+	uint32_t node;
 };
 /* All concrete inlined instances of the function of this DW_AT_name. *ret is freed by the caller. */
 RT_CHECK struct rt_error *rt_dwarf_inlined(struct rt_dwarf *dwarf, const char *function, unsigned param,
 					   struct rt_inlined **ret, size_t *ret_count);
+
+/* Each [start, end) of an instance's own code: compilers move parts of it, and copy it. */
+void rt_dwarf_inlined_ranges(struct rt_dwarf *dwarf, const struct rt_inlined *instance,
+			     void (*visit)(struct rt_elfaddr start, struct rt_elfaddr end, void *arg), void *arg);
+
+/*
+ * The same parameter at another instruction of the instance: sets reg, deref and offset. false: not told there, or not
+ * that simply.
+ */
+bool rt_dwarf_inlined_at(struct rt_dwarf *dwarf, struct rt_inlined *instance, unsigned param, struct rt_elfaddr addr);
 
 /* Member of struct (tag or typedef name), nested by dots: "refs.counter". false: unknown. */
 struct rt_member {

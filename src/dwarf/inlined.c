@@ -122,14 +122,30 @@ static bool own_param(Dwarf_Die *instance, const Dwarf_Die *abstract, Dwarf_Die 
 	return false;
 }
 
+/* The instance's own DIE of its n-th parameter. NULL, or why there is none */
+static const char *find_param(struct question *q, unsigned n, Dwarf_Die *ret)
+{
+	Dwarf_Die abstract, type;
+	Dwarf_Word size;
+
+	if (!n || !nth_param(&q->dwarf->fns.data[q->node->fn].die, n, &abstract))
+		return "the function has no such parameter";
+	if (!own_param((Dwarf_Die *)(uintptr_t)&q->node->die, &abstract, ret))
+		return "optimised away (not in the instance)";
+	if (rt_die_type(ret, &type) && dwarf_aggregate_size(&type, &size) == 0)
+		q->size = size;
+	return NULL;
+}
+
 static void answer(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *node, unsigned param,
 		   struct rt_inlined *ret)
 {
 	struct question q = { .dwarf = dwarf, .unit = unit, .node = node };
-	Dwarf_Die abstract, own, type;
-	Dwarf_Word size;
+	Dwarf_Die own;
 
 	*ret = (struct rt_inlined){ .entry = { node->entry }, .start = { node->entry } };
+	ret->unit = (size_t)(unit - dwarf->units.data);
+	ret->node = (uint32_t)(node - unit->nodes.data);
 	ret->file = node->call_file;
 	ret->line = node->call_line;
 	if (node->parent) {
@@ -138,16 +154,9 @@ static void answer(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node 
 		rt_fn_resolve(dwarf, fn);
 		ret->caller = fn->name;
 	}
-	if (!param || !nth_param(&dwarf->fns.data[node->fn].die, param, &abstract)) {
-		ret->why_not = "the function has no such parameter";
+	ret->why_not = find_param(&q, param, &own);
+	if (ret->why_not)
 		return;
-	}
-	if (!own_param(&node->die, &abstract, &own)) {
-		ret->why_not = "optimised away (not in the instance)";
-		return;
-	}
-	if (rt_die_type(&own, &type) && dwarf_aggregate_size(&type, &size) == 0)
-		q.size = size;
 	ret->why_not = locate(&q, &own, ret);
 	if (ret->why_not)
 		ret->entry = ret->start;
@@ -191,4 +200,30 @@ struct rt_error *rt_dwarf_inlined(struct rt_dwarf *dwarf, const char *function, 
 	*ret = list.data;
 	*ret_count = list.len;
 	return NULL;
+}
+
+void rt_dwarf_inlined_ranges(struct rt_dwarf *dwarf, const struct rt_inlined *instance,
+			     void (*visit)(struct rt_elfaddr start, struct rt_elfaddr end, void *arg), void *arg)
+{
+	Dwarf_Die die = dwarf->units.data[instance->unit].nodes.data[instance->node].die;
+	Dwarf_Addr base, lo, hi;
+	ptrdiff_t at = 0;
+
+	for (unsigned i = 0; i < RT_DWARF_RANGES_MAX && (at = dwarf_ranges(&die, at, &base, &lo, &hi)) > 0; i++)
+		if (lo < hi && rt_dwarf_in_code(dwarf, lo))
+			visit((struct rt_elfaddr){ lo }, (struct rt_elfaddr){ hi }, arg);
+}
+
+bool rt_dwarf_inlined_at(struct rt_dwarf *dwarf, struct rt_inlined *instance, unsigned param, struct rt_elfaddr addr)
+{
+	struct question q = { .dwarf = dwarf, .unit = &dwarf->units.data[instance->unit] };
+	Dwarf_Attribute attr;
+	Dwarf_Die own;
+	Dwarf_Op *ops;
+	size_t nops;
+
+	q.node = &q.unit->nodes.data[instance->node];
+	return !find_param(&q, param, &own) && dwarf_attr(&own, DW_AT_location, &attr) &&
+	       dwarf_getlocation_addr(&attr, addr.v, &ops, &nops, 1) == 1 &&
+	       !evaluate(&q, &attr, ops, nops, addr.v, instance);
 }

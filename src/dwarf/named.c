@@ -9,7 +9,6 @@
  *
  * In a large file this is all bytes of .debug_info, so several threads do it.
  */
-#include <gelf.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -17,35 +16,11 @@
 
 #include "dwarf/skim.h"
 #include "dwarf/unit.h"
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22 /* Linux 5.14 */
-#endif
+#include "dwarf/words.h"
 
 enum {
-	OFFSETS_MAX = 1 << 16, /* strings that end in the name */
-	FEW = 8,               /* offsets that are compared one by one */
-	PLACES_MAX = 1 << 16,  /* where the name is told in one unit */
-	SHARE = 4 << 20,       /* bytes that a thread takes at a time */
+	SHARE = 4 << 20, /* bytes that a thread takes at a time */
 	THREADS_MAX = 8,
-};
-
-typedef uint8_t lanes __attribute__((vector_size(16)));
-
-/* Two bytes that follow each other in each word that is looked for: the low ones differ most. */
-struct pair {
-	lanes low, high;
-};
-
-/* What is looked for: words, and the first 4 bytes of a text. */
-struct wanted {
-	const char *text; /* NULL: none */
-	size_t size;      /* of it, with its end */
-	RT_VEC(uint32_t) words;
-	uint64_t fits[1 << 10]; /* a bit for each hash of a word */
-	struct pair pairs[FEW + 1];
-	size_t pair_count; /* 0: each byte is looked at */
-	unsigned shift;    /* where in a word the pairs are */
 };
 
 struct job {
@@ -55,9 +30,8 @@ struct job {
 
 struct name_search {
 	struct rt_dwarf *dwarf;
-	struct rt_bytes info, abbrev;
 	bool mapped; /* info is in the file: its pages can be had again. Of memory they would be lost */
-	struct wanted name;
+	struct rt_words name;
 	uint64_t *starts; /* of each unit's header; UINT64_MAX: it is not looked at */
 	bool *held;       /* of each unit: it may have the function */
 	RT_VEC(struct job) jobs;
@@ -70,59 +44,8 @@ struct judge {
 	struct rt_map open_abbrevs; /* offset of a table -> 1: its names are all in its own unit, 2: not */
 	struct rt_skim skim;
 	struct rt_places places, declared;
-	struct wanted references;
+	struct rt_words references;
 };
-
-static uint32_t word_at(const unsigned char *data)
-{
-	uint32_t word;
-
-	memcpy(&word, data, sizeof(word));
-	return word;
-}
-
-static uint32_t hash(uint32_t word)
-{
-	return (word ^ word >> 16) & 0xffff;
-}
-
-static bool want(struct wanted *w, uint64_t word)
-{
-	if (word > UINT32_MAX || w->words.len >= OFFSETS_MAX || !rt_vec_push(&w->words, (uint32_t)word))
-		return false;
-	w->fits[hash((uint32_t)word) / 64] |= UINT64_C(1) << hash((uint32_t)word) % 64;
-	return true;
-}
-
-static void forget(struct wanted *w)
-{
-	for (size_t i = 0; i < w->words.len; i++)
-		w->fits[hash(w->words.data[i]) / 64] = 0;
-	rt_vec_clear(&w->words);
-}
-
-static void add_pair(struct wanted *w, uint32_t word)
-{
-	w->pairs[w->pair_count++] = (struct pair){ (lanes){ 0 } + (uint8_t)(word >> 8 * w->shift),
-						   (lanes){ 0 } + (uint8_t)(word >> 8 * w->shift >> 8) };
-}
-
-/* After the last want(). */
-static void make_pairs(struct wanted *w)
-{
-	w->pair_count = 0;
-	if (w->words.len > FEW || (w->text && w->size < sizeof(uint32_t)))
-		return;
-	/* zeroes are everywhere: any other bytes tell more */
-	w->shift = 0;
-	for (size_t i = 0; i < w->words.len; i++)
-		if (!(w->words.data[i] & 0xffff))
-			w->shift = 1;
-	for (size_t i = 0; i < w->words.len; i++)
-		add_pair(w, w->words.data[i]);
-	if (w->text)
-		add_pair(w, word_at((const unsigned char *)w->text));
-}
 
 /* Linkers let a string be the end of another: each place counts. false: too many, or no memory. */
 static bool find_offsets(struct name_search *s, struct rt_bytes strings)
@@ -130,106 +53,9 @@ static bool find_offsets(struct name_search *s, struct rt_bytes strings)
 	const unsigned char *begin = strings.data, *at = begin, *end = begin + strings.size;
 
 	while ((at = memmem(at, (size_t)(end - at), s->name.text, s->name.size)) != NULL)
-		if (!want(&s->name, (uint64_t)(at++ - begin)))
+		if (!rt_words_add(&s->name, (uint64_t)(at++ - begin)))
 			return false;
 	return true;
-}
-
-static bool is_hit(const struct wanted *w, const unsigned char *at, size_t left)
-{
-	uint32_t word;
-
-	if (w->text && left >= w->size && !memcmp(at, w->text, w->size))
-		return true;
-	if (left < sizeof(word))
-		return false;
-	word = word_at(at);
-	if (!(w->fits[hash(word) / 64] >> hash(word) % 64 & 1))
-		return false;
-	for (size_t i = 0; i < w->words.len; i++)
-		if (w->words.data[i] == word)
-			return true;
-	return false;
-}
-
-/* [from, to) of the unit; false: too many, or no memory */
-static bool find_one_by_one(const struct wanted *w, struct rt_bytes unit, size_t from, size_t to,
-			    struct rt_places *places)
-{
-	for (size_t i = from; i < to; i++)
-		if (is_hit(w, unit.data + i, unit.size - i) &&
-		    (places->v.len >= PLACES_MAX || !rt_vec_push(&places->v, (uint32_t)i)))
-			return false;
-	return true;
-}
-
-/* Any of the 16 places from at on; at[17] is the last byte that is read. */
-static bool may_hit(const struct wanted *w, const unsigned char *at)
-{
-	lanes first, second, any = { 0 };
-	uint64_t halves[2];
-
-	memcpy(&first, at + w->shift, sizeof(first));
-	memcpy(&second, at + w->shift + 1, sizeof(second));
-	for (size_t i = 0; i < w->pair_count; i++)
-		any |= (lanes)(first == w->pairs[i].low) & (lanes)(second == w->pairs[i].high);
-	memcpy(halves, &any, sizeof(halves));
-	return halves[0] | halves[1];
-}
-
-/* Where in the unit they are, rising. false: too many, or no memory */
-static bool find(const struct wanted *w, struct rt_bytes unit, struct rt_places *places)
-{
-	size_t at = 0;
-
-	rt_vec_clear(&places->v);
-	/* most of the time of a search in a large file is spent here */
-	if (w->pair_count)
-		for (; unit.size - at >= 18; at += 16)
-			if (may_hit(w, unit.data + at) && !find_one_by_one(w, unit, at, at + 16, places))
-				return false;
-	return find_one_by_one(w, unit, at, unit.size, places);
-}
-
-/* Where the unit's header and the rest of it are, and where its abbreviations. */
-static bool read_header(const struct name_search *s, uint64_t at, uint64_t die, struct rt_skim_unit *ret)
-{
-	struct rt_cursor c = rt_cursor_make(s->info, false);
-	uint64_t length;
-	uint32_t word;
-	uint16_t version;
-	bool wide;
-
-	if (!rt_cursor_skip(&c, at) || !rt_cursor_u32(&c, &word))
-		return false;
-	length = word;
-	wide = word == UINT32_MAX;
-	if (wide && !rt_cursor_u64(&c, &length))
-		return false;
-	if (length > rt_cursor_left(&c))
-		return false;
-	length += c.pos - at;
-	if (!rt_cursor_u16(&c, &version) || version < 2 || version > 5)
-		return false;
-	/* version 5 has the kind and the size of addresses before the offset */
-	if (version >= 5 && (!rt_cursor_skip(&c, 1) || !rt_cursor_u8(&c, &ret->address_size)))
-		return false;
-	if (wide && !rt_cursor_u64(&c, &ret->abbrev_offset))
-		return false;
-	if (!wide) {
-		if (!rt_cursor_u32(&c, &word))
-			return false;
-		ret->abbrev_offset = word;
-	}
-	if (version < 5 && !rt_cursor_u8(&c, &ret->address_size))
-		return false;
-	ret->version = (uint8_t)version;
-	ret->offset_size = wide ? 8 : 4;
-	ret->abbrev = s->abbrev;
-	if (length > UINT32_MAX || die < at || die - at > length)
-		return false;
-	ret->first = (uint32_t)(die - at);
-	return rt_bytes_sub(s->info, at, length, &ret->bytes);
 }
 
 /* Is there a DIE that is more of what was only declared? */
@@ -240,12 +66,12 @@ static bool has_definition(struct judge *j, const struct rt_skim_unit *unit)
 
 	if (!j->declared.v.len)
 		return false;
-	forget(&j->references);
+	rt_words_clear(&j->references);
 	for (size_t i = 0; i < j->declared.v.len; i++)
-		if (!want(&j->references, j->declared.v.data[i]))
+		if (!rt_words_add(&j->references, j->declared.v.data[i]))
 			return true;
-	make_pairs(&j->references);
-	has = j->skim.has_other_refs || !find(&j->references, unit->bytes, &j->places) ||
+	rt_words_ready(&j->references);
+	has = j->skim.has_other_refs || !rt_words_find(&j->references, unit->bytes, &j->places) ||
 	      rt_skim_has_function(&j->skim, unit, &j->places, &none);
 	rt_vec_deinit(&none.v);
 	return has;
@@ -257,14 +83,15 @@ static bool may_hold(struct judge *j, size_t index)
 	struct rt_skim_unit unit;
 	uint64_t *slot;
 
-	if (!read_header(s, s->starts[index], dwarf_dieoffset(&s->dwarf->units.data[index].die), &unit))
+	if (!rt_skim_open(s->dwarf->info, s->dwarf->abbrev, s->starts[index],
+			  dwarf_dieoffset(&s->dwarf->units.data[index].die), &unit))
 		return true;
 	slot = rt_map_put(&j->open_abbrevs, rt_key_make(unit.abbrev_offset, 0), NULL);
 	if (!slot)
 		return true;
 	if (!*slot)
-		*slot = rt_skim_is_own(s->abbrev, unit.abbrev_offset) ? 1 : 2;
-	if (*slot == 2 || !find(&s->name, unit.bytes, &j->places))
+		*slot = rt_skim_is_own(s->dwarf->abbrev, unit.abbrev_offset) ? 1 : 2;
+	if (*slot == 2 || !rt_words_find(&s->name, unit.bytes, &j->places))
 		return true;
 	if (!j->places.v.len)
 		return false;
@@ -272,14 +99,13 @@ static bool may_hold(struct judge *j, size_t index)
 	return rt_skim_has_function(&j->skim, &unit, &j->places, &j->declared) || has_definition(j, &unit);
 }
 
-/* All pages come in together, and go again: one by one, and all at the end, they take longer than the search. */
-static void load(const struct name_search *s, struct rt_bytes bytes, int advice)
+/* Pages that were read go again: all at the end, they would be as much memory as the file is large. */
+static void give_back(const struct name_search *s, struct rt_bytes bytes)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)bytes.data & ~(page - 1);
 
-	/* where the kernel cannot, they come when they are looked at */
 	if (s->mapped)
-		(void)madvise((void *)begin, bytes.size + ((uintptr_t)bytes.data - begin), advice);
+		(void)madvise((void *)begin, bytes.size + ((uintptr_t)bytes.data - begin), MADV_DONTNEED);
 }
 
 static void *work(void *arg)
@@ -291,17 +117,16 @@ static void *work(void *arg)
 	while ((taken = __atomic_fetch_add(&s->next, 1, __ATOMIC_RELAXED)) < s->jobs.len) {
 		const struct job *job = &s->jobs.data[taken];
 
-		load(s, job->bytes, MADV_POPULATE_READ);
 		for (size_t i = job->first; i < job->first + job->count; i++)
 			if (s->starts[i] != UINT64_MAX)
 				s->held[i] = may_hold(&j, i);
-		load(s, job->bytes, MADV_DONTNEED);
+		give_back(s, job->bytes);
 	}
 	rt_map_deinit(&j.open_abbrevs);
 	rt_skim_deinit(&j.skim);
 	rt_vec_deinit(&j.places.v);
 	rt_vec_deinit(&j.declared.v);
-	rt_vec_deinit(&j.references.words);
+	rt_words_deinit(&j.references);
 	return NULL;
 }
 
@@ -329,7 +154,7 @@ static bool add_job(struct name_search *s, size_t first, size_t end, uint64_t fr
 {
 	struct job job = { .first = first, .count = end - first };
 
-	return to >= from && rt_bytes_sub(s->info, from, to - from, &job.bytes) && rt_vec_push(&s->jobs, job);
+	return to >= from && rt_bytes_sub(s->dwarf->info, from, to - from, &job.bytes) && rt_vec_push(&s->jobs, job);
 }
 
 /* A unit that libdw cannot place is walked: its header is where its DIE is, less what lies between. */
@@ -356,7 +181,7 @@ static bool share(struct name_search *s)
 		begin = at;
 		first = i;
 	}
-	return add_job(s, first, dwarf->units.len, begin, s->info.size);
+	return add_job(s, first, dwarf->units.len, begin, s->dwarf->info.size);
 }
 
 /* false: units of this file cannot be judged */
@@ -367,22 +192,16 @@ static bool prepare(struct name_search *s)
 	const struct rt_image *image = own ? dwarf->image : dwarf->image->debug;
 	const struct rt_dwarf_source *source = own ? &dwarf->own : &dwarf->companion;
 	struct rt_bytes strings;
-	GElf_Ehdr head;
 
-	/* what an object file's bytes say is only so with its relocations */
-	if (!image->elf || !gelf_getehdr(image->elf, &head) || head.e_type == ET_REL ||
-	    head.e_ident[EI_DATA] != ELFDATA2LSB)
-		return false;
-	if (!rt_source_section(image, source, ".debug_info", &s->info) ||
-	    !rt_source_section(image, source, ".debug_abbrev", &s->abbrev))
+	if (!dwarf->has_bytes)
 		return false;
 	if (rt_source_section(image, source, ".debug_str", &strings) && !find_offsets(s, strings))
 		return false;
 	if (rt_source_section(image, source, ".debug_line_str", &strings) && !find_offsets(s, strings))
 		return false;
-	s->mapped = image->mapped && s->info.data >= image->bytes.data &&
-		    s->info.data + s->info.size <= image->bytes.data + image->bytes.size;
-	make_pairs(&s->name);
+	s->mapped = image->mapped && dwarf->info.data >= image->bytes.data &&
+		    dwarf->info.data + dwarf->info.size <= image->bytes.data + image->bytes.size;
+	rt_words_ready(&s->name);
 	s->starts = calloc(dwarf->units.len + 1, sizeof(*s->starts));
 	s->held = calloc(dwarf->units.len + 1, sizeof(*s->held));
 	return s->starts && s->held && share(s);
@@ -407,7 +226,7 @@ struct rt_error *rt_dwarf_walk_named(struct rt_dwarf *dwarf, const char *name)
 	if (dwarf->all_walked)
 		return NULL;
 	err = prepare(&s) ? walk(&s) : rt_dwarf_walk_all(dwarf);
-	rt_vec_deinit(&s.name.words);
+	rt_words_deinit(&s.name);
 	rt_vec_deinit(&s.jobs);
 	free(s.starts);
 	free(s.held);

@@ -7,6 +7,7 @@
 enum {
 	ABBREVS_MAX = 1 << 20,    /* abbreviations of one table */
 	FORMS_MAX = 1 << 22,      /* attributes of all of them */
+	DEPTH_MAX = 128,          /* nesting of DIEs that is followed */
 	DECLARED_MAX = 64,        /* declarations of a name in one unit */
 	VARIABLE = UINT16_MAX,    /* a size */
 	LONG_SIZE = VARIABLE - 16 /* that is not added up any more */
@@ -17,6 +18,7 @@ struct rt_skim_abbrev {
 	uint16_t size;    /* of the attributes in bytes, or VARIABLE */
 	uint16_t sibling; /* where DW_AT_sibling is, as DW_FORM_ref4; VARIABLE: nowhere, or not always there */
 	bool children, declaration, ignored;
+	int interest;          /* of rt_skim_tree() */
 	uint32_t forms, count; /* index of skim->forms; attributes */
 };
 
@@ -24,6 +26,47 @@ void rt_skim_deinit(struct rt_skim *skim)
 {
 	rt_vec_deinit(&skim->abbrevs);
 	rt_vec_deinit(&skim->forms);
+	rt_vec_deinit(&skim->found);
+}
+
+bool rt_skim_open(struct rt_bytes info, struct rt_bytes abbrev, uint64_t at, uint64_t die, struct rt_skim_unit *ret)
+{
+	struct rt_cursor c = rt_cursor_make(info, false);
+	uint64_t length;
+	uint32_t word;
+	uint16_t version;
+	bool wide;
+
+	if (!rt_cursor_skip(&c, at) || !rt_cursor_u32(&c, &word))
+		return false;
+	length = word;
+	wide = word == UINT32_MAX;
+	if (wide && !rt_cursor_u64(&c, &length))
+		return false;
+	if (length > rt_cursor_left(&c))
+		return false;
+	length += c.pos - at;
+	if (!rt_cursor_u16(&c, &version) || version < 2 || version > 5)
+		return false;
+	/* version 5 has the kind and the size of addresses before the offset */
+	if (version >= 5 && (!rt_cursor_skip(&c, 1) || !rt_cursor_u8(&c, &ret->address_size)))
+		return false;
+	if (wide && !rt_cursor_u64(&c, &ret->abbrev_offset))
+		return false;
+	if (!wide) {
+		if (!rt_cursor_u32(&c, &word))
+			return false;
+		ret->abbrev_offset = word;
+	}
+	if (version < 5 && !rt_cursor_u8(&c, &ret->address_size))
+		return false;
+	ret->version = (uint8_t)version;
+	ret->offset_size = wide ? 8 : 4;
+	ret->abbrev = abbrev;
+	if (length > UINT32_MAX || die < at || die - at > length)
+		return false;
+	ret->first = (uint32_t)(die - at);
+	return rt_bytes_sub(info, at, length, &ret->bytes);
 }
 
 static bool is_name(uint64_t attribute)
@@ -270,6 +313,19 @@ static bool read_abbrevs(struct rt_skim *skim, const struct rt_skim_unit *unit)
 	return false;
 }
 
+/* Where to go on when nothing of interest is among the DIE's children; UINT32_MAX: not known */
+static uint32_t sibling_of(const struct rt_cursor *at_attributes, const struct rt_skim_unit *unit,
+			   const struct rt_skim_abbrev *abbrev)
+{
+	struct rt_cursor c = *at_attributes;
+	uint32_t at;
+
+	if (!abbrev->children || abbrev->sibling == VARIABLE || !rt_cursor_skip(&c, abbrev->sibling) ||
+	    !rt_cursor_u32(&c, &at) || at <= at_attributes->pos || at > unit->bytes.size)
+		return UINT32_MAX;
+	return at;
+}
+
 struct hop {
 	struct rt_skim *skim;
 	const struct rt_skim_unit *unit;
@@ -317,19 +373,6 @@ static enum found look(struct hop *h, const struct rt_skim_abbrev *abbrev, uint3
 	return h->declared->v.len < DECLARED_MAX && rt_vec_push(&h->declared->v, start) ? NOTHING : DAMAGED;
 }
 
-/* Where to go on when nothing of interest is among the DIE's children; UINT32_MAX: not known */
-static uint32_t sibling_of(const struct hop *h, const struct rt_skim_abbrev *abbrev, size_t attributes)
-{
-	struct rt_cursor c = h->c;
-	uint32_t at;
-
-	c.pos = attributes;
-	if (!abbrev->children || abbrev->sibling == VARIABLE || !rt_cursor_skip(&c, abbrev->sibling) ||
-	    !rt_cursor_u32(&c, &at) || at <= attributes || at > h->unit->bytes.size)
-		return UINT32_MAX;
-	return at;
-}
-
 /* One DIE further, or more. */
 static enum found step(struct hop *h)
 {
@@ -348,7 +391,7 @@ static enum found step(struct hop *h)
 		return DAMAGED;
 	abbrev = &h->skim->abbrevs.data[code - 1];
 	attributes = h->c.pos;
-	sibling = sibling_of(h, abbrev, attributes);
+	sibling = sibling_of(&h->c, h->unit, abbrev);
 	if (sibling != UINT32_MAX && next_place(h) >= sibling) {
 		h->c.pos = sibling;
 		return NOTHING;
@@ -376,4 +419,124 @@ bool rt_skim_has_function(struct rt_skim *skim, const struct rt_skim_unit *unit,
 		if (step(&h) != NOTHING)
 			return true;
 	return false;
+}
+
+/* One unit's tree. */
+struct tree {
+	struct rt_skim *skim;
+	const struct rt_skim_unit *unit;
+	struct rt_cursor c;
+	unsigned depth;
+	/* of each DIE around the cursor: where it ends as it says (UINT32_MAX: it does not), and what it is in the list
+	 */
+	uint32_t ends[DEPTH_MAX + 1], parents[DEPTH_MAX + 1];
+};
+
+/* *ret NULL: the end of somebody's children */
+static bool next_abbrev(struct tree *t, const struct rt_skim_abbrev **ret)
+{
+	uint64_t code;
+
+	if (!rt_cursor_uleb(&t->c, &code) || code > t->skim->abbrevs.len)
+		return false;
+	*ret = code ? &t->skim->abbrevs.data[code - 1] : NULL;
+	return true;
+}
+
+static bool skip_attributes(struct tree *t, const struct rt_skim_abbrev *abbrev)
+{
+	const uint16_t *forms;
+
+	if (abbrev->size != VARIABLE)
+		return rt_cursor_skip(&t->c, abbrev->size);
+	forms = t->skim->forms.data + abbrev->forms;
+	for (uint32_t i = 0; i < abbrev->count; i++)
+		if (!skip_form(&t->c, t->unit, forms[2 * i + 1]))
+			return false;
+	return true;
+}
+
+/* The rest of a DIE, with its children. A sibling that leads elsewhere than they end is damage that nobody sees. */
+static bool skip_die(struct tree *t, const struct rt_skim_abbrev *abbrev)
+{
+	for (size_t depth = 0;;) {
+		uint32_t sibling = sibling_of(&t->c, t->unit, abbrev);
+
+		if (sibling != UINT32_MAX) {
+			t->c.pos = sibling;
+		} else {
+			if ((abbrev->children && abbrev->sibling != VARIABLE) || !skip_attributes(t, abbrev))
+				return false;
+			depth += abbrev->children;
+		}
+		while (depth) {
+			if (!next_abbrev(t, &abbrev))
+				return false;
+			if (abbrev)
+				break;
+			depth--;
+		}
+		if (!depth)
+			return true;
+	}
+}
+
+static bool enter(struct tree *t, const struct rt_skim_abbrev *abbrev, uint32_t start)
+{
+	uint32_t sibling = sibling_of(&t->c, t->unit, abbrev), parent = t->parents[t->depth];
+
+	if (abbrev->interest > 0) {
+		struct rt_skim_die die = { .behind = start - t->unit->first,
+					   .parent = parent,
+					   .what = abbrev->interest };
+
+		if (!rt_vec_push(&t->skim->found, die))
+			return false;
+		parent = (uint32_t)t->skim->found.len;
+	}
+	if (!skip_attributes(t, abbrev))
+		return false;
+	if (!abbrev->children)
+		return true;
+	if (t->depth == DEPTH_MAX || (abbrev->sibling != VARIABLE && sibling == UINT32_MAX))
+		return false;
+	t->depth++;
+	t->ends[t->depth] = sibling;
+	t->parents[t->depth] = parent;
+	return true;
+}
+
+static bool leave(struct tree *t)
+{
+	uint32_t end = t->ends[t->depth--];
+
+	return end == UINT32_MAX || end == t->c.pos;
+}
+
+bool rt_skim_tree(struct rt_skim *skim, const struct rt_skim_unit *unit, int (*interest)(unsigned tag, bool c_only),
+		  bool c_only)
+{
+	struct tree t = { .skim = skim, .unit = unit, .c = rt_cursor_make(unit->bytes, false) };
+	const struct rt_skim_abbrev *abbrev;
+
+	rt_vec_clear(&skim->found);
+	if (!read_abbrevs(skim, unit) || !rt_cursor_skip(&t.c, unit->first))
+		return false;
+	for (size_t i = 0; i < skim->abbrevs.len; i++)
+		skim->abbrevs.data[i].interest = interest(skim->abbrevs.data[i].tag, c_only);
+	if (!next_abbrev(&t, &abbrev) || !abbrev || !skip_attributes(&t, abbrev))
+		return false;
+	if (!abbrev->children)
+		return true;
+	while (rt_cursor_left(&t.c)) {
+		uint32_t start = (uint32_t)t.c.pos;
+
+		if (!next_abbrev(&t, &abbrev))
+			return false;
+		if (!abbrev && !t.depth)
+			return true;
+		if (abbrev ? (abbrev->interest < 0 ? !skip_die(&t, abbrev) : !enter(&t, abbrev, start)) : !leave(&t))
+			return false;
+	}
+	return t.depth == 0;
 }

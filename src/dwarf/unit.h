@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "dwarf/dwarf.h"
+#include "dwarf/skim.h"
 
 #define RT_DWARF_DEPTH_MAX 128        /* nesting of DIEs that is followed */
 #define RT_DWARF_RANGES_MAX 100000    /* ranges of one DIE */
@@ -94,7 +95,10 @@ struct rt_unit {
 struct rt_dwarf {
 	const struct rt_image *image;
 	struct rt_dwarf_source own, companion;
-	Dwarf *dw;                   /* the one that has units; NULL: no debug info */
+	Dwarf *dw;                    /* the one that has units; NULL: no debug info */
+	struct rt_bytes info, abbrev; /* sections of dw; only where has_bytes: they can be read as they are */
+	bool has_bytes;
+	struct rt_skim skim;
 	Dwarf_CFI *eh;               /* from .eh_frame; owned */
 	Dwarf_CFI *frame;            /* from .debug_frame; belongs to its source */
 	RT_VEC(struct rt_span) code; /* executable segments */
@@ -120,6 +124,11 @@ struct rt_dwarf {
 const char *rt_dwarf_text(struct rt_dwarf *dwarf, const char *text);
 /* Interned path, made absolute by the compilation directory of the unit that die lies in. */
 const char *rt_dwarf_path(struct rt_dwarf *dwarf, Dwarf_Die *die, const char *path);
+/*
+ * Adds the ranges of die with value. Linkers leave functions that they dropped at address 0 or so: only ranges in code
+ * count. Sets *ret_any where there is one. false: no memory
+ */
+bool rt_dwarf_add_ranges(struct rt_dwarf *dwarf, Dwarf_Die *die, struct rt_spans *spans, uint32_t value, bool *ret_any);
 /* Whether addr lies in code of the image. */
 bool rt_dwarf_in_code(const struct rt_dwarf *dwarf, uint64_t addr);
 

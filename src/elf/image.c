@@ -192,6 +192,13 @@ struct rt_error *rt_image_open_fd(int fd, const char *name, struct rt_image **re
 	return make_image(bytes, true, name, ret);
 }
 
+struct rt_error *rt_image_whole(const struct rt_image *image)
+{
+	if (image->mapped)
+		RT_TRY(rt_fs_whole(image->bytes));
+	return image->debug ? rt_image_whole(image->debug) : NULL;
+}
+
 bool rt_image_is_build(const struct rt_image *image, const uint8_t *id, size_t id_size)
 {
 	return id_size && !image->build_id_is_hash && image->build_id_size == id_size &&

@@ -53,6 +53,12 @@ struct rt_image {
 RT_CHECK struct rt_error *rt_image_open_fd(int fd, const char *name, struct rt_image **ret);
 
 /*
+ * RT_E_TRUNCATED: somebody made the file, or its debug file, shorter since it was opened, and zeroes were read for the
+ * rest: nothing that was concluded from it holds.
+ */
+RT_CHECK struct rt_error *rt_image_whole(const struct rt_image *image);
+
+/*
  * Whether the file itself says that it is this build: its note holds these
  * bytes. False for a file without a note, and for an empty id.
  */

@@ -146,6 +146,8 @@ static struct rt_error *define_path(struct search *s, const char *path)
 	RT_TRY(rt_fs_open_file(AT_FDCWD, path, false, &fd));
 	RT_TRY(rt_image_open_fd(fd, path, &image));
 	err = rt_cached_match(files->cache, image, plain ?: path, s->group, s->event, &files->target->allow, &match);
+	if (!err)
+		err = rt_image_whole(image);
 	h.fd = fd;
 	h.image = image;
 	h.path = plain;

@@ -52,6 +52,7 @@ static struct rt_error *resolve(const char *path, char *symbol, uint64_t *ret)
 		return no_function(symtab, path, symbol);
 	if (!rt_image_offset(image, (struct rt_elfaddr){ found->addr.v + add }, &offset))
 		return rt_error_new(RT_E_NOT_FOUND, "%s in %s has no code in the file", symbol, path);
+	RT_TRY(rt_image_whole(image));
 	*ret = offset.v;
 	return NULL;
 }

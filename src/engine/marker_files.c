@@ -129,6 +129,8 @@ static struct rt_error *look(struct rt_marker_files *f, int fd, const char *path
 			err = rt_symtab_create(h.image, &h.symtab);
 		if (!err && !h.count)
 			err = is_kept(f, h.image, &kept);
+		if (!err)
+			err = rt_image_whole(h.image);
 	}
 	if (!err && (h.count || kept)) {
 		if (rt_vec_push(&f->list, h)) {

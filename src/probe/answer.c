@@ -64,12 +64,18 @@ struct rt_error *rt_answer_body(struct rt_answer_build *b, struct rt_elfaddr add
 	return rt_body_read(m->image, m->symtab, m->dwarf, m->decoder, addr, &b->body);
 }
 
+/* pattern: of the request, or a part of it */
+static bool fits(const struct rt_request *r, const char *pattern, const char *name)
+{
+	return r->is_glob ? rt_glob_match(pattern, name) : !strcmp(pattern, name);
+}
+
 /* Outer namespaces may be left out, as in debuggers: "T::get" fits "ns::T::get". */
-static bool fits_end(const char *pattern, const char *name)
+static bool fits_end(const struct rt_request *r, const char *name)
 {
 	const char *at = name;
 
-	while (!rt_glob_match(pattern, at)) {
+	while (!fits(r, r->function, at)) {
 		at = strstr(at, "::");
 		if (!at)
 			return false;
@@ -100,16 +106,17 @@ static bool may_fit(const char *pattern, const char *mangled)
 static bool wants(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *arg)
 {
 	const struct rt_answer_build *b = arg;
-	const char *pattern = b->request->function, *last = pattern;
+	const struct rt_request *r = b->request;
+	const char *pattern = r->function, *last = pattern;
 	_cleanup_free_ char *whole = NULL;
 
-	if (b->request->file && !(fn->file && rt_path_is(fn->file, b->request->file)))
+	if (r->file && !(fn->file && rt_path_is(fn->file, r->file)))
 		return false;
-	if (rt_glob_match(pattern, fn->function) || (fn->linkage && rt_glob_match(pattern, fn->linkage)))
+	if (fits(r, pattern, fn->function) || (fn->linkage && fits(r, pattern, fn->linkage)))
 		return true;
 	if (strchr(pattern, '(')) {
 		whole = fn->linkage ? rt_demangle(fn->linkage) : NULL;
-		if (whole && fits_end(pattern, whole))
+		if (whole && fits_end(r, whole))
 			return true;
 	}
 	if (!strstr(pattern, "::"))
@@ -117,31 +124,32 @@ static bool wants(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *ar
 	for (const char *c = pattern; (c = strstr(c, "::")); c += 2)
 		last = c + 2;
 	/* cheap first: what is behind the last "::" is the plain name, but for templates that have their own */
-	if (!strpbrk(pattern, "<(") && !rt_glob_match(last, fn->function) &&
-	    strncmp(fn->function, last, strcspn(last, "*?")) != 0)
+	if (!strpbrk(pattern, "<(") && !fits(r, last, fn->function) &&
+	    strncmp(fn->function, last, r->is_glob ? strcspn(last, "*?[\\") : strlen(last)) != 0)
 		return false;
-	if (fits_end(pattern, rt_dwarf_qualified(dwarf, fn)))
+	if (fits_end(r, rt_dwarf_qualified(dwarf, fn)))
 		return true;
 	/* debug information of Rust, and nameless namespaces, leave out what the symbol tells */
 	free(whole);
 	whole = fn->linkage ? rt_demangle_name(fn->linkage) : NULL;
-	return whole && fits_end(pattern, whole);
+	return whole && fits_end(r, whole);
 }
 
-static bool symbol_fits(const char *pattern, const struct rt_symbol *s)
+static bool symbol_fits(const struct rt_request *r, const struct rt_symbol *s)
 {
+	const char *pattern = r->function;
 	_cleanup_free_ char *name = NULL;
 
-	if (rt_glob_match(pattern, s->name))
+	if (fits(r, pattern, s->name))
 		return true;
 	if ((strncmp(s->name, "_Z", 2) != 0 && strncmp(s->name, "_R", 2) != 0) || !may_fit(pattern, s->name))
 		return false;
 	name = rt_demangle_name(s->name);
-	if (name && fits_end(pattern, name))
+	if (name && fits_end(r, name))
 		return true;
 	free(name);
 	name = strchr(pattern, '(') ? rt_demangle(s->name) : NULL;
-	return name && fits_end(pattern, name);
+	return name && fits_end(r, name);
 }
 
 static struct rt_error *add_function(struct rt_answer_build *b, const struct rt_instance *in)
@@ -188,13 +196,13 @@ static struct rt_error *add_symbols(struct rt_answer_build *b, const struct rt_i
 						 .is_entry = !r->offset };
 
 		if (!s->function || s->plt || !s->addr.v || s->addr.v == last.v || covered(list, count, s->addr) ||
-		    !symbol_fits(r->function, s))
+		    !symbol_fits(r, s))
 			continue;
 		/* what compilers put before functions is no code that runs */
 		if (is_kernel && (!strncmp(s->name, "__pfx_", 6) || !strncmp(s->name, "__cfi_", 6)))
 			continue;
 		/* with a pattern, what debug information does not know is start-up code, or a part of a function */
-		if (rt_glob_is(r->function) && (b->debug || strstr(s->name, ".cold") || strstr(s->name, ".part.")))
+		if (r->is_glob && (b->debug || strstr(s->name, ".cold") || strstr(s->name, ".part.")))
 			continue;
 		if (s->ifunc) {
 			*ret_ifunc = true;
@@ -254,7 +262,7 @@ static struct rt_error *no_function(struct rt_answer_build *b, bool ifunc)
 		return rt_error_fix(err, "install its debug information, or give the file as it was before strip");
 	if (!b->debug && (r->file || strstr(r->function, "::")))
 		return rt_error_fix(err, "install its debug information");
-	return rt_error_fix(err, "names may hold * and ?: '*%.40s*'", r->function);
+	return rt_error_fix(err, "names may hold *, ? and [a-z]: '*%.40s*'", r->function);
 }
 
 /* Returns can be hooked where there is a call. */
@@ -277,7 +285,7 @@ static struct rt_error *function(struct rt_answer_build *b)
 	_cleanup_free_ struct rt_instance *list = NULL;
 	size_t count = 0, inlined = 0, found = 0;
 	/* all other patterns fit more than one name */
-	const char *name = strpbrk(r->function, "*?:(") ? NULL : r->function;
+	const char *name = r->is_glob || strpbrk(r->function, ":(") ? NULL : r->function;
 	bool ifunc = false;
 
 	if (b->debug)

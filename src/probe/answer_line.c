@@ -180,7 +180,8 @@ static struct rt_error *nothing(struct rows *r)
 				    "a pattern needs the source; or give a line: FUNC:LINE");
 	if (q->pattern)
 		return rt_error_fix(rt_error_new(RT_E_NOT_FOUND, "no line with code fits ';%s'", q->pattern),
-				    "a pattern stands for the whole line, blanks do not count: ;*%s*", q->pattern);
+				    "a pattern stands for the whole line, blanks do not count: ;*%s*%s", q->pattern,
+				    strchr(q->pattern, '[') ? "; a bracket that is meant itself: \\[" : "");
 	err = rt_error_new(RT_E_NOT_FOUND, "line %u of '%s' has no code", q->line, q->text);
 	if (r->above && r->below)
 		return rt_error_fix(err, "lines %u and %u have", r->above - first, r->below - first);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "probe/build.h"
+#include "probe/counted.h"
 #include "probe/spec_type.h"
 
 enum { GAP_INSNS = 16, LOOK_BACK_BYTES = 64 << 10 };
@@ -109,47 +110,81 @@ static struct rt_error *refuse(struct rt_plan_build *b, const struct instance *i
 			      in->at->caller ? in->at->caller : "?", in->at->line, why);
 }
 
-static struct rt_error *add_instance(struct rt_plan_build *b, const struct instance *in)
+static struct rt_site_request site_request(struct rt_plan_build *b, const struct instance *in, struct rt_elfaddr entry,
+					   uint8_t reg)
 {
-	const struct rt_plan_type *type = &b->plan->types.data[in->type];
-	const struct rt_spec_function *f = &type->spec->functions.data[in->function];
 	struct rt_site_request request = { .image = b->module->image,
 					   .decoder = b->decoder,
-					   .entry = in->at->entry,
-					   .reg = in->at->reg,
+					   .entry = entry,
+					   .reg = reg,
 					   .nearest = true,
-					   .slot = f->place == RT_PLACE_ARG_PTR,
 					   .first_insn = b->plan->options.first_insn,
 					   .avoid_nop5 = b->plan->options.avoid_nop5,
 					   .room = b->plan->options.room };
-	struct rt_point p = { .kind = RT_POINT_INSN,
-			      .op = f->op,
-			      .delta = rt_op_delta(f->op, type->start),
-			      .guessed = f->guessed,
-			      .function = in->at->start,
-			      .deref = (uint8_t)(in->at->deref + (f->place == RT_PLACE_ARG_PTR)),
-			      .reg_offset = in->at->offset,
-			      .place = f->place,
-			      .counter_offset = RT_COUNTER_UNKNOWN,
-			      .flags = (uint16_t)(RT_EV_INLINE | (f->hidden ? RT_EV_HIDDEN : 0)) };
+
+	(void)rt_survey_range(&b->survey, in->at->entry, &request.start, &request.end);
+	return request;
+}
+
+/* What does not depend on where it stands. */
+static struct rt_point start_point(const struct rt_plan_build *b, const struct instance *in)
+{
+	const struct rt_plan_type *type = &b->plan->types.data[in->type];
+	const struct rt_spec_function *f = &type->spec->functions.data[in->function];
+
+	return (struct rt_point){ .kind = RT_POINT_INSN,
+				  .op = f->op,
+				  .delta = rt_op_delta(f->op, type->start),
+				  .guessed = f->guessed,
+				  .function = in->at->start,
+				  .place = f->place,
+				  .counter_offset = RT_COUNTER_UNKNOWN,
+				  .flags = (uint16_t)(RT_EV_INLINE | (f->hidden ? RT_EV_HIDDEN : 0)) };
+}
+
+static struct rt_error *add_point(struct rt_plan_build *b, const struct instance *in, struct rt_point *p)
+{
+	bool mine = false;
+
+	RT_TRY(rt_plan_take_place(b, in->type, p, &mine));
+	return mine ? rt_plan_add(b, in->type, in->function, p, in->name) : NULL;
+}
+
+/* NULL: out of file */
+static const char *set_site(struct rt_plan_build *b, const struct rt_site *site, struct rt_point *p)
+{
+	if (!rt_image_offset(b->module->image, site->address, &p->offset))
+		return "its code is not in the file";
+	p->address = site->address;
+	p->cost = site->cost;
+	p->before = site->before;
+	p->reg = site->reg;
+	p->cfa_delta = rt_plan_cfa_delta(b, site->address);
+	return NULL;
+}
+
+/* Where the instance begins. NULL and *ret, or why there can be none. */
+static const char *entry_point(struct rt_plan_build *b, const struct instance *in, struct rt_point *ret)
+{
+	const struct rt_plan_type *type = &b->plan->types.data[in->type];
+	struct rt_site_request request = site_request(b, in, in->at->entry, in->at->reg);
+	struct rt_point p = start_point(b, in);
 	struct rt_site site;
 	const char *why;
-	bool stores, mine = false;
+	bool stores;
 
+	request.slot = p.place == RT_PLACE_ARG_PTR;
+	p.deref = (uint8_t)(in->at->deref + (p.place == RT_PLACE_ARG_PTR));
+	p.reg_offset = in->at->offset;
 	if (!in->at->located)
-		return refuse(b, in, in->at->why_not ? in->at->why_not : "its object cannot be located");
+		return in->at->why_not ? in->at->why_not : "its object cannot be located";
 	if (!gap_is_straight(b, in->at, &stores))
-		return refuse(b, in, "its object is only known behind a branch");
-	(void)rt_survey_range(&b->survey, in->at->entry, &request.start, &request.end);
+		return "its object is only known behind a branch";
 	if (!rt_site_find(&request, &site, &why))
-		return refuse(b, in, why);
-	if (!rt_image_offset(b->module->image, site.address, &p.offset))
-		return refuse(b, in, "its code is not in the file");
-	p.address = site.address;
-	p.cost = site.cost;
-	p.before = site.before;
-	p.reg = site.reg;
-	p.cfa_delta = rt_plan_cfa_delta(b, site.address);
+		return why;
+	why = set_site(b, &site, &p);
+	if (why)
+		return why;
 	/* the walk knows the object's fields only where the register holds the object itself */
 	if (!stores && !p.deref && !p.reg_offset) {
 		rt_plan_set_counter(type, &site.track, &p);
@@ -157,15 +192,140 @@ static struct rt_error *add_instance(struct rt_plan_build *b, const struct insta
 	} else if (!stores && site.address.v == in->at->entry.v) {
 		rt_plan_set_counter(type, NULL, &p);
 	}
-	RT_TRY(rt_plan_take_place(b, in->type, &p, &mine));
-	return mine ? rt_plan_add(b, in->type, in->function, &p, in->name) : NULL;
+	*ret = p;
+	return NULL;
+}
+
+/* The counter is at reg + offset + counter_offset there, whatever else the register points to. */
+static bool counted_point(struct rt_plan_build *b, const struct instance *in, const struct rt_counted_site *at,
+			  struct rt_elfaddr from, struct rt_point *ret)
+{
+	const struct rt_plan_type *type = &b->plan->types.data[in->type];
+	struct rt_site_request request = site_request(b, in, from, at->reg);
+	struct rt_point p = start_point(b, in);
+	struct rt_site site;
+	const char *why;
+	int8_t bias;
+
+	if (!rt_site_find(&request, &site, &why) || set_site(b, &site, &p))
+		return false;
+	p.reg_offset = at->offset;
+	if (rt_track_bias(&site.track, at->offset + type->counter_offset, type->counter_size, &bias)) {
+		p.counter_offset = type->counter_offset;
+		p.counter_size = (uint8_t)type->counter_size;
+		p.counter_bias = bias;
+	}
+	*ret = p;
+	return true;
+}
+
+/* Where the site's copy begins instead: behind a locked instruction there may be a place that others come to, too. */
+static bool copy_point(struct rt_plan_build *b, const struct instance *in, const struct rt_counted_site *at,
+		       struct rt_point *ret)
+{
+	const struct rt_spec_function *f = &b->plan->types.data[in->type].spec->functions.data[in->function];
+	struct rt_counted_site begin = *at;
+	struct rt_inlined there = *in->at;
+
+	if (at->begin.v == UINT64_MAX)
+		return false;
+	if (rt_counted_holds(b, at, at->begin))
+		return counted_point(b, in, at, at->begin, ret);
+	if (!rt_dwarf_inlined_at(b->module->dwarf, &there, f->arg ? f->arg : 1, at->begin) || there.deref)
+		return false;
+	begin.reg = there.reg;
+	begin.offset = there.offset;
+	return counted_point(b, in, &begin, at->begin, ret);
+}
+
+struct counting {
+	struct rt_point points[RT_COUNTED_MAX];
+	size_t count;
+	size_t missing; /* places that may count and have none */
+	bool copied;
+};
+
+static struct rt_error *counted_points(struct rt_plan_build *b, const struct instance *in, struct counting *ret)
+{
+	const struct rt_plan_type *type = &b->plan->types.data[in->type];
+	const struct rt_counted_site *sites;
+	struct rt_counted counted;
+	size_t n = 0;
+
+	if (!rt_counted_find(b, type, rt_op_delta(type->spec->functions.data[in->function].op, type->start), in->at,
+			     &counted)) {
+		rt_counted_deinit(&counted);
+		return rt_error_nomem();
+	}
+	sites = counted.sites.data;
+	for (size_t i = 0; i < counted.sites.len; i++)
+		n += counted_point(b, in, &sites[i], sites[i].address, &ret->points[n]) ||
+		     copy_point(b, in, &sites[i], &ret->points[n]);
+	ret->count = n;
+	ret->missing = counted.sites.len - n + counted.unclear;
+	ret->copied = counted.copies > 1;
+	rt_counted_deinit(&counted);
+	return NULL;
+}
+
+/*
+ * Does the instruction that counts tell the object? It does where debug information says so of at least one, and of
+ * none says that it counts something else.
+ */
+static struct rt_error *counts_tell(struct rt_plan_build *b, const struct instance *first, size_t count, bool *ret)
+{
+	const struct rt_plan_type *type = &b->plan->types.data[first->type];
+	const struct rt_spec_function *f = &type->spec->functions.data[first->function];
+	bool any = false, other = false;
+
+	*ret = false;
+	if (type->counter_offset == RT_COUNTER_UNKNOWN || f->place != RT_PLACE_ARG)
+		return NULL;
+	for (size_t i = 0; i < count && !other; i++) {
+		const struct rt_inlined *at = first->at + i;
+		struct rt_counted counted;
+		enum rt_counted_proof proof;
+		bool found;
+
+		found = rt_counted_find(b, type, rt_op_delta(f->op, type->start), at, &counted);
+		proof = found ? rt_counted_prove(b, at, f->arg ? f->arg : 1, &counted) : RT_COUNTED_SILENT;
+		rt_counted_deinit(&counted);
+		if (!found)
+			return rt_error_nomem();
+		any |= proof == RT_COUNTED_SAME;
+		other |= proof == RT_COUNTED_OTHER;
+	}
+	*ret = any && !other;
+	return NULL;
+}
+
+/* tell: the instructions that count tell the object (counts_tell()). */
+static struct rt_error *add_instance(struct rt_plan_build *b, const struct instance *in, bool tell)
+{
+	struct counting c = { .count = 0 };
+	struct rt_point entry;
+	const char *why = entry_point(b, in, &entry);
+
+	RT_TRY(counted_points(b, in, &c));
+	/* where each of several copies counts, only some of the calls come by the place where the first one begins */
+	if (!tell || !c.count || !(c.copied || (why && !c.missing))) {
+		if (why)
+			return refuse(b, in, why);
+		RT_TRY(add_point(b, in, &entry));
+		return c.copied ? refuse(b, in, "it is copied, and only the first copy is seen") : NULL;
+	}
+	for (size_t i = 0; i < c.count; i++)
+		RT_TRY(add_point(b, in, &c.points[i]));
+	return c.missing ? refuse(b, in, "it is copied, and not each copy can be followed, or hold a probe") : NULL;
 }
 
 static struct rt_error *add_instances(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name)
 {
 	const struct rt_spec_function *f = &b->plan->types.data[type].spec->functions.data[function];
+	struct instance in = { .type = type, .function = function, .name = name };
 	_cleanup_free_ struct rt_inlined *list = NULL;
 	size_t count = 0;
+	bool tell;
 
 	/* the gets inside a find's inlined instances are seen by themselves, and its name is known there */
 	if (f->hidden)
@@ -179,11 +339,10 @@ static struct rt_error *add_instances(struct rt_plan_build *b, uint32_t type, ui
 				      "inlined at %zu place%s, where its result cannot be seen", count,
 				      count == 1 ? "" : "s");
 	}
-	for (size_t i = 0; i < count; i++) {
-		struct instance in = { .type = type, .function = function, .at = &list[i], .name = name };
-
-		RT_TRY(add_instance(b, &in));
-	}
+	in.at = list;
+	RT_TRY(counts_tell(b, &in, count, &tell));
+	for (; count; count--, in.at++)
+		RT_TRY(add_instance(b, &in, tell));
 	return NULL;
 }
 

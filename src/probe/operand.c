@@ -203,7 +203,8 @@ static bool take_a64_register(struct piece *p, uint8_t *ret)
 	}
 	if (!take(&rest, 'x') && !take(&rest, 'w'))
 		return false;
-	if (rest.at == rest.end || !isdigit((unsigned char)*rest.at) || !take_number(&rest, &n) || n >= A64_REGS)
+	if (rest.at == rest.end || !isdigit((unsigned char)*rest.at) || !take_number(&rest, &n) || n < 0 ||
+	    n >= A64_REGS)
 		return false;
 	*ret = (uint8_t)n;
 	*p = rest;

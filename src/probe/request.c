@@ -2,6 +2,7 @@
 /* The point of a definition; its arguments are in request_argument.c. */
 #include "base/text.h"
 #include "probe/request_build.h"
+#include "probe/spec.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -59,8 +60,51 @@ struct rt_error *rt_scanner_number(struct rt_scanner *s, const char *what, uint6
 	return NULL;
 }
 
+/* Is c one that means something else in rt_glob_match()? */
+static bool is_glob_sign(char c)
+{
+	return c == '*' || c == '?' || c == '[' || c == '\\';
+}
+
+/*
+ * A function's name as a pattern for rt_glob_match(), where it is one. Brackets inside of others are a part of the name
+ * (of Rust's slices, and arrays in a list of types), and so are those that do not close.
+ */
+static char *copy_pattern(struct rt_scanner *s, const char *at, size_t len, bool *ret_is_glob)
+{
+	char *copy = rt_arena_alloc(&s->request->arena, 2 * len + 1), *out = copy;
+	unsigned depth = 0;
+
+	*ret_is_glob = false;
+	for (size_t i = 0; copy && i < len; i++) {
+		size_t size = depth ? 0 : rt_glob_class(at + i);
+		bool escaped = at[i] == '\\' && i + 1 < len, sign;
+
+		if (size && i + size <= len) {
+			memcpy(out, at + i, size);
+			out += size;
+			i += size - 1;
+			*ret_is_glob = true;
+			continue;
+		}
+		i += escaped;
+		sign = is_glob_sign(at[i]) && (escaped || at[i] == '[');
+		*ret_is_glob |= !escaped && (at[i] == '*' || at[i] == '?');
+		if (!escaped && strchr("<({", at[i]))
+			depth++;
+		else if (!escaped && depth && strchr(">)}", at[i]))
+			depth--;
+		if (sign)
+			*out++ = '\\';
+		*out++ = at[i];
+	}
+	if (copy)
+		*out = '\0';
+	return copy && !*ret_is_glob ? rt_scanner_copy(s, at, len) : copy;
+}
+
 /* A name up to one of the characters of stop, or a blank; "::" belongs to it, and what is in brackets. */
-static struct rt_error *scan_name(struct rt_scanner *s, const char *stop, const char **ret)
+static struct rt_error *scan_name(struct rt_scanner *s, const char *stop, const char **ret, bool *ret_is_glob)
 {
 	const char *start = s->at, *opened = NULL;
 	unsigned depth = 0;
@@ -87,7 +131,8 @@ static struct rt_error *scan_name(struct rt_scanner *s, const char *stop, const 
 	if (s->at == start)
 		return rt_request_fault(s, start, "FUNC, FILE:LINE, 0xADDRESS or sdt_PROVIDER:NAME",
 					"a name is missing here");
-	*ret = rt_scanner_copy(s, start, (size_t)(s->at - start));
+	*ret = ret_is_glob ? copy_pattern(s, start, (size_t)(s->at - start), ret_is_glob)
+			   : rt_scanner_copy(s, start, (size_t)(s->at - start));
 	return *ret ? NULL : rt_error_nomem();
 }
 
@@ -183,7 +228,8 @@ static struct rt_error *parse_pattern(struct rt_scanner *s)
 		end = start + word_length(start);
 		s->at = end;
 	}
-	s->request->pattern = rt_scanner_copy(s, start, (size_t)(end - start));
+	/* with its backslashes: what they stand before is no sign of the pattern */
+	s->request->pattern = rt_arena_strndup(&s->request->arena, start, (size_t)(end - start));
 	if (!s->request->pattern)
 		return rt_error_nomem();
 	if (!s->request->pattern[strspn(s->request->pattern, " \t")])
@@ -205,7 +251,7 @@ static struct rt_error *parse_behind(struct rt_scanner *s)
 		if (mark == '@') {
 			if (r->file)
 				return rt_request_fault(s, at, "one @FILE", "there are two files");
-			RT_TRY(scan_name(s, "+%:;@=", &r->file));
+			RT_TRY(scan_name(s, "+%:;@=", &r->file, NULL));
 			continue;
 		}
 		if (placed)
@@ -263,7 +309,7 @@ static struct rt_error *parse_file(struct rt_scanner *s)
 	struct rt_request *r = s->request;
 	uint64_t v = 0;
 
-	RT_TRY(scan_name(s, ":;", &r->file));
+	RT_TRY(scan_name(s, ":;", &r->file, NULL));
 	if (*s->at != ':' && *s->at != ';')
 		return rt_request_fault(s, s->at, "FILE:LINE or FILE;PATTERN", "a line is missing here");
 	if (*s->at++ == ';') {
@@ -293,7 +339,7 @@ static struct rt_error *parse_point(struct rt_scanner *s)
 	if (is_file(name))
 		return parse_file(s);
 	r->kind = RT_REQUEST_FUNCTION;
-	RT_TRY(scan_name(s, "+%:;@=", &r->function));
+	RT_TRY(scan_name(s, "+%:;@=", &r->function, &r->is_glob));
 	return parse_behind(s);
 }
 

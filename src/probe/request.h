@@ -81,7 +81,8 @@ struct rt_request {
 	const char *text; /* the whole */
 	const char *group, *event;
 	enum rt_request_kind kind;
-	const char *function; /* may hold * and ? */
+	const char *function; /* is_glob: a pattern for rt_glob_match(); a marker's name always is one */
+	bool is_glob;
 	const char *file, *pattern, *provider;
 	uint64_t offset; /* behind the function's entry, or the address */
 	uint32_t line;   /* from the function's first line, or of the file */

@@ -124,6 +124,9 @@ static struct rt_error *plan_module(struct rt_session *s, struct rt_module *m)
 		err = rt_plan_module_of(m, &pm);
 		if (!err)
 			err = rt_plan_module(b->plan, &pm, &first);
+		/* zeroes must not move a probe */
+		if (!err)
+			err = rt_image_whole(m->image);
 		if (err)
 			break;
 		RT_TRY(emit_types(s, b));

@@ -590,6 +590,9 @@ def request():
         seed('request', str(i), text.encode())
     for i, text in enumerate(arguments):
         seed('request', f'argument-{i}', b'f ' + text.encode())
+    for name, text in (('class', 'obj_[gp][!a-d]t'), ('class-open', 'f[a'), ('class-bracket', 'f[]a-]*'), ('escaped', 'operator\\*'),
+                       ('slice', '<[T] as S>::*'), ('line', 'f;*a\\[i\\]++*')):
+        seed('request', name, text.encode())
     seed('request', 'all', b'f ' + ' '.join(arguments).encode())
 
 

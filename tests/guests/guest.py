@@ -12,10 +12,16 @@ CPU = 'max,-cx16'
 APPEND = 'console=ttyS0 quiet panic=-1 mitigations=off'
 
 
+# what reftrace opens itself, when an instruction is to be read
+OPENED = {'reftrace': r'libcapstone\.so\.4 .*x86-64.* => (/\S+)'}
+
+
 def libraries(program):
-    """What the dynamic linker loads for it, itself included."""
-    done = subprocess.run(['ldd', str(program)], capture_output=True, text=True, check=False)
-    return re.findall(r'(/\S+) \(0x', done.stdout)
+    """What the dynamic linker loads for it, itself included, and what it opens later."""
+    known = subprocess.run(['/sbin/ldconfig', '-p'], capture_output=True, text=True, check=True).stdout
+    opened = re.findall(OPENED.get(pathlib.Path(program).name, '(?!)'), known)[:1]
+    done = subprocess.run(['ldd', str(program), *opened], capture_output=True, text=True, check=False)
+    return sorted({*re.findall(r'(/\S+) \(0x', done.stdout), *opened})
 
 
 class Initrd:

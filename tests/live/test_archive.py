@@ -40,13 +40,14 @@ def compiled(folder, name):
 def portable(folder):
     """reftrace with its libraries, startable without /usr: the words to call it."""
     folder.mkdir()
-    out = subprocess.run(['ldd', str(live.REFTRACE)], capture_output=True, text=True, check=True).stdout
-    loader = None
-    # opened when an instruction is to be read
     known = subprocess.run(['ldconfig', '-p'], capture_output=True, text=True, check=True,
                            env={**os.environ, 'PATH': os.environ['PATH'] + ':/sbin'}).stdout
-    decoder = re.findall(r'libcapstone\.so\.4 .*x86-64.* => (/\S+)', known)
-    for path in re.findall(r'(/\S+) \(0x', out) + decoder[:1]:
+    # opened when an instruction or an archive is to be read
+    later = [re.search(rf'{name} .*x86-64.* => (/\S+)', known)[1]
+             for name in (r'libcapstone\.so\.4', r'libarchive\.so\.13')]
+    out = subprocess.run(['ldd', str(live.REFTRACE), *later], capture_output=True, text=True, check=True).stdout
+    loader = None
+    for path in sorted({*re.findall(r'(/\S+) \(0x', out), *later}):
         shutil.copy(path, folder)
         if '/ld-linux' in path:
             loader = folder / os.path.basename(path)

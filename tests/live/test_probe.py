@@ -125,7 +125,8 @@ class Probed(unittest.TestCase):
         # perf calls an argument s_string that is told as s:string
         for definition in ('work', 'work n s=s:string small big sh seven eight', 'work o->refs o->name:string o->in.a o->in.b[2] o->arr[3]',
                            f'work+{second - first}', 'work%return', 'work:9', 'work $params', f'probed.c:{line}', 'work;*sink(sum)*', 'g:e=negative n', 'neg*',
-                           'direct', 'chased o->next', 'work o->text:string@user', 'work x=o->next->next->arr[1]:x64'):
+                           'direct', 'chased o->next', 'work o->text:string@user', 'work x=o->next->next->arr[1]:x64',
+                           'neg[a-h]*', 'n[!a-df]ga[st]ive', r'work;*o->arr\[i&3\]*', r'wor[k]+0'):
             with self.subTest(definition):
                 ours = call('probe', 'show', '-x', program, definition).stdout
                 perf = subprocess.run(['perf', 'probe', '-q', '-x', str(program), '-D', definition], capture_output=True, text=True, check=True)

@@ -98,7 +98,17 @@ TEST(aarch64)
 		{ "-8@[x29, -8]", RT_OPERAND_MEMORY, 8, true, false, 29, NO, 0, -8 },
 	};
 
+	/* numbers that are no register's, whatever is left of them in a byte */
+	static const char *const none[] = { "8@x32", "8@x256", "8@x18446744073709551615", "8@w18446744073709551360" };
+
 	check(table, sizeof(table) / sizeof(table[0]), RT_MACHINE_AARCH64);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		const char *at = none[i];
+		struct rt_operand o;
+
+		assert_true(rt_operand_next(&at, RT_MACHINE_AARCH64, &o));
+		assert_int_equal(o.kind, RT_OPERAND_UNKNOWN);
+	}
 }
 
 /* What cannot be read says why, and the next one is taken all the same. */

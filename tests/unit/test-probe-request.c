@@ -10,7 +10,7 @@ struct point {
 	const char *group, *event, *function, *file, *pattern, *provider;
 	uint64_t offset;
 	uint32_t line;
-	bool has_line, at_return;
+	bool has_line, at_return, is_glob;
 };
 
 static void assert_same(const char *text, const char *got, const char *want)
@@ -31,7 +31,19 @@ TEST(points)
 		{ "f@src/a.c:3", RT_REQUEST_FUNCTION, .function = "f", .file = "src/a.c", .line = 3, .has_line = true },
 		{ "f;*refs++*", RT_REQUEST_FUNCTION, .function = "f", .pattern = "*refs++*" },
 		{ "f;\"a = b\"", RT_REQUEST_FUNCTION, .function = "f", .pattern = "a = b" },
-		{ "obj_*", RT_REQUEST_FUNCTION, .function = "obj_*" },
+		{ "f;*a\\[i\\]++*", RT_REQUEST_FUNCTION, .function = "f", .pattern = "*a\\[i\\]++*" },
+		{ "obj_*", RT_REQUEST_FUNCTION, .function = "obj_*", .is_glob = true },
+		{ "obj_[gp][!a-d:]t+4", RT_REQUEST_FUNCTION, .function = "obj_[gp][!a-d:]t", .offset = 4,
+		  .is_glob = true },
+		/* what the backslash makes plain is plain, and stays so beside what is not */
+		{ "operator\\*", RT_REQUEST_FUNCTION, .function = "operator*" },
+		{ "a\\*::o\\=*", RT_REQUEST_FUNCTION, .function = "a\\*::o=*", .is_glob = true },
+		{ "a\\[b\\]", RT_REQUEST_FUNCTION, .function = "a[b]" },
+		/* brackets of names */
+		{ "operator[]", RT_REQUEST_FUNCTION, .function = "operator[]" },
+		{ "operator[]*", RT_REQUEST_FUNCTION, .function = "operator\\[]*", .is_glob = true },
+		{ "<[T] as S>::len", RT_REQUEST_FUNCTION, .function = "<[T] as S>::len" },
+		{ "<[T] as S>::*", RT_REQUEST_FUNCTION, .function = "<\\[T] as S>::*", .is_glob = true },
 		{ "a.c:12", RT_REQUEST_LINE, .file = "a.c", .line = 12 },
 		{ "/usr/src/a:12", RT_REQUEST_LINE, .file = "/usr/src/a", .line = 12 },
 		{ "a.c;return*", RT_REQUEST_SOURCE, .file = "a.c", .pattern = "return*" },
@@ -49,7 +61,8 @@ TEST(points)
 		{ "ns::Obj::get", RT_REQUEST_FUNCTION, .function = "ns::Obj::get" },
 		{ "ns::Obj::get:2", RT_REQUEST_FUNCTION, .function = "ns::Obj::get", .line = 2, .has_line = true },
 		{ "map<int, int>::at", RT_REQUEST_FUNCTION, .function = "map<int, int>::at" },
-		{ "get(void *)%return", RT_REQUEST_FUNCTION, .function = "get(void *)", .at_return = true },
+		{ "get(void *)%return", RT_REQUEST_FUNCTION, .function = "get(void *)", .at_return = true,
+		  .is_glob = true },
 		{ "operator\\=", RT_REQUEST_FUNCTION, .function = "operator=" },
 		{ "core::ptr::{{closure}}+4", RT_REQUEST_FUNCTION, .function = "core::ptr::{{closure}}", .offset = 4 },
 		{ "f.isra.0", RT_REQUEST_FUNCTION, .function = "f.isra.0" },
@@ -72,6 +85,7 @@ TEST(points)
 		assert_int_equal(r.line, want->line);
 		assert_int_equal(r.has_line, want->has_line);
 		assert_int_equal(r.at_return, want->at_return);
+		assert_int_equal(r.is_glob, want->is_glob);
 		assert_int_equal(r.arguments.len, 0);
 		rt_request_deinit(&r);
 	}

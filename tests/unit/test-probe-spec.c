@@ -406,6 +406,39 @@ TEST(globs)
 	assert_false(rt_glob_match("a*b", "acbd"));
 	assert_false(rt_glob_match("?", ""));
 	assert_false(rt_glob_match("abc", "ab"));
+	/* classes as perf has them: the first one is a member, whatever it is */
+	assert_true(rt_glob_match("obj_[gp]et", "obj_get"));
+	assert_false(rt_glob_match("obj_[gp]et", "obj_set"));
+	assert_true(rt_glob_match("*[0-9]", "f12"));
+	assert_false(rt_glob_match("*[0-9]", "f1x"));
+	assert_true(rt_glob_match("[!0-9]*", "f1"));
+	assert_false(rt_glob_match("[!0-9]*", "1f"));
+	assert_true(rt_glob_match("a[]x]b", "a]b"));
+	assert_true(rt_glob_match("a[!]x]b", "ayb"));
+	assert_false(rt_glob_match("a[!]x]b", "a]b"));
+	assert_true(rt_glob_match("[a-]", "-"));
+	assert_true(rt_glob_match("[a-]", "a"));
+	assert_false(rt_glob_match("[a-]", "b"));
+	assert_true(rt_glob_match("x[a-cq-s]y", "xry"));
+	assert_false(rt_glob_match("x[c-a]y", "xby"));
+	assert_false(rt_glob_match("[ab]", ""));
+	/* what means itself */
+	assert_true(rt_glob_match("a\\*b", "a*b"));
+	assert_false(rt_glob_match("a\\*b", "axb"));
+	assert_true(rt_glob_match("*\\[i\\]++*", "a[i]++;"));
+	assert_false(rt_glob_match("*[i]++*", "a[i]++;"));
+	assert_true(rt_glob_match("\\?", "?"));
+	assert_false(rt_glob_match("\\?", "x"));
+	assert_true(rt_glob_match("\\\\*", "\\x"));
+	/* names with brackets fit themselves, and a class without an end is none */
+	assert_true(rt_glob_match("operator[]", "operator[]"));
+	assert_true(rt_glob_match("<[T]>::len", "<[T]>::len"));
+	assert_true(rt_glob_match("x[", "x["));
+	assert_true(rt_glob_match("*[", "y["));
+	assert_int_equal(rt_glob_class("[]]x"), 3);
+	assert_int_equal(rt_glob_class("[!]"), 0);
+	assert_int_equal(rt_glob_class("[]"), 0);
+	assert_int_equal(rt_glob_class("a[b]"), 0);
 	/* no exponential time */
 	assert_false(rt_glob_match("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b",
 				   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));

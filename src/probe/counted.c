@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "probe/counted.h"
+
+enum { BACK_INSNS = 24, BACK_BYTES = 16 << 10 };
+
+void rt_counted_deinit(struct rt_counted *counted)
+{
+	rt_vec_deinit(&counted->sites);
+}
+
+/* A part of the instance's code. */
+struct part {
+	struct rt_elfaddr start, end; /* [start, end) */
+	size_t first, count;          /* sites */
+};
+
+struct branch {
+	struct rt_elfaddr target;
+	size_t part; /* where it is */
+};
+
+struct search {
+	struct rt_plan_build *b;
+	const struct rt_plan_type *type;
+	int16_t delta;
+	struct rt_counted *counted;
+	RT_VEC(struct part) parts;
+	RT_VEC(struct branch) branches;
+	bool failed;
+};
+
+static bool decode(struct rt_plan_build *b, struct rt_elfaddr at, struct rt_insn *ret)
+{
+	return rt_decode(b->decoder, rt_image_at(b->module->image, at, 16), at, ret) && ret->length;
+}
+
+static bool ends_line(const struct rt_insn *insn)
+{
+	return insn->jump || insn->ret || insn->call;
+}
+
+/* Memory of the function's own frame, where copies are kept. */
+static bool in_frame(struct rt_plan_build *b, const struct rt_insn *insn)
+{
+	struct rt_cfi_row row;
+
+	if (insn->mem.base == RT_REG_RSP)
+		return true;
+	return insn->mem.base == RT_REG_RBP &&
+	       (!rt_dwarf_cfi(b->module->dwarf, insn->addr, &row) || row.cfa_reg == RT_REG_RBP);
+}
+
+/* The changes of the last instruction of straight code [from, insn] to what reg points to. false: not followed */
+static bool change_of(struct rt_plan_build *b, struct rt_elfaddr from, const struct rt_insn *insn,
+		      struct rt_change *ret)
+{
+	struct rt_track track;
+	struct rt_insn at;
+	unsigned before;
+
+	rt_track_init(&track, insn->mem.base);
+	for (; from.v < insn->addr.v; from.v += at.length) {
+		if (!decode(b, from, &at))
+			return false;
+		rt_track_step(&track, &at);
+	}
+	before = track.change_count;
+	rt_track_step(&track, insn);
+	if (track.too_many || track.change_count != before + 1 || !track.changes[before].known)
+		return false;
+	*ret = track.changes[before];
+	return true;
+}
+
+/* Does any branch of [start, end) lead into (from, to]? */
+static bool is_joined(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr from,
+		      struct rt_elfaddr to)
+{
+	struct rt_insn insn;
+
+	for (; start.v < end.v; start.v += insn.length) {
+		if (!decode(b, start, &insn))
+			return true;
+		if (insn.jump && (!insn.has_target || (insn.target.v > from.v && insn.target.v <= to.v)))
+			return true;
+	}
+	return false;
+}
+
+bool rt_counted_holds(struct rt_plan_build *b, const struct rt_counted_site *site, struct rt_elfaddr from)
+{
+	struct rt_elfaddr start, end, at = from;
+	struct rt_insn insn;
+
+	if (from.v >= site->address.v || site->address.v - from.v > BACK_BYTES ||
+	    !rt_survey_range(&b->survey, site->address, &start, &end) || end.v - start.v > BACK_BYTES)
+		return false;
+	for (; at.v < site->address.v; at.v += insn.length)
+		if (!decode(b, at, &insn) || insn.call || insn.ret || (insn.jump && !insn.conditional) ||
+		    (insn.writes & (1u << site->reg)))
+			return false;
+	return at.v == site->address.v && !is_joined(b, start, end, from, site->address);
+}
+
+/*
+ * What the instruction does as the end of straight code before it, in which nothing writes the register that it stores
+ * through, and that nobody joins on the way. The shortest that tells. false: none does
+ */
+static bool change_of_line(struct rt_plan_build *b, const struct rt_insn *insn, struct rt_change *ret)
+{
+	struct rt_elfaddr start, end, at, lines[BACK_INSNS];
+	struct rt_insn one;
+	size_t count = 0;
+
+	if (!rt_survey_range(&b->survey, insn->addr, &start, &end) || end.v - start.v > BACK_BYTES)
+		return false;
+	for (at = start; at.v < insn->addr.v; at.v += one.length) {
+		if (!decode(b, at, &one))
+			return false;
+		if (ends_line(&one) || (one.writes & (1u << insn->mem.base)))
+			count = 0;
+		else
+			lines[count++ % BACK_INSNS] = at;
+	}
+	for (size_t back = 1; at.v == insn->addr.v && back <= count && back <= BACK_INSNS; back++) {
+		at = lines[(count - back) % BACK_INSNS];
+		if (change_of(b, at, insn, ret))
+			return !is_joined(b, start, end, at, insn->addr);
+		at = insn->addr;
+	}
+	return false;
+}
+
+/* An instruction of the instance that writes as many bytes as the counter has, somewhere. */
+static void consider(struct search *s, const struct rt_insn *insn)
+{
+	struct rt_counted_site site = { .address = insn->addr, .reg = insn->mem.base };
+	const struct rt_plan_type *type = s->type;
+	struct rt_change change;
+	bool clear = insn->mem.base < RT_TRACK_REGS && insn->mem.index == RT_REG_NONE && !insn->mem.segment;
+
+	if (!clear || !(change_of(s->b, insn->addr, insn, &change) || change_of_line(s->b, insn, &change)) ||
+	    change.delta != s->delta || s->counted->sites.len == RT_COUNTED_MAX) {
+		s->counted->unclear++;
+		return;
+	}
+	site.offset = change.offset - type->counter_offset;
+	s->failed |= !rt_vec_push(&s->counted->sites, site);
+}
+
+static void look(struct rt_elfaddr start, struct rt_elfaddr end, void *arg)
+{
+	struct search *s = arg;
+	struct part part = { .start = start, .end = end, .first = s->counted->sites.len };
+	struct rt_insn insn;
+
+	for (; start.v < end.v; start.v += insn.length) {
+		struct branch branch = { .part = s->parts.len };
+
+		if (!decode(s->b, start, &insn)) {
+			s->counted->unclear++;
+			break;
+		}
+		branch.target = insn.target;
+		if (insn.jump && insn.has_target)
+			s->failed |= !rt_vec_push(&s->branches, branch);
+		if (insn.has_mem && insn.mem.writes && insn.mem.size == s->type->counter_size && !insn.push &&
+		    !insn.call && !in_frame(s->b, &insn))
+			consider(s, &insn);
+	}
+	part.count = s->counted->sites.len - part.first;
+	s->failed |= !rt_vec_push(&s->parts, part);
+}
+
+/* Who runs it has run another part before: one jumps there, or ends there. */
+static bool goes_on(const struct search *s, size_t index)
+{
+	const struct part *part = &s->parts.data[index];
+
+	for (size_t i = 0; i < s->branches.len; i++) {
+		const struct branch *b = &s->branches.data[i];
+
+		if (b->part != index && b->target.v >= part->start.v && b->target.v < part->end.v)
+			return true;
+	}
+	for (size_t i = 0; i < s->parts.len; i++)
+		if (s->parts.data[i].end.v == part->start.v)
+			return true;
+	return false;
+}
+
+bool rt_counted_find(struct rt_plan_build *b, const struct rt_plan_type *type, int16_t delta,
+		     const struct rt_inlined *instance, struct rt_counted *ret)
+{
+	struct search s = { .b = b, .type = type, .delta = delta, .counted = ret };
+
+	*ret = (struct rt_counted){ 0 };
+	if (type->counter_offset == RT_COUNTER_UNKNOWN || !delta)
+		return true;
+	rt_dwarf_inlined_ranges(b->module->dwarf, instance, look, &s);
+	for (size_t i = 0; i < s.parts.len && !s.failed; i++) {
+		const struct part *part = &s.parts.data[i];
+		bool is_way_in = part->count && !goes_on(&s, i);
+
+		ret->copies += is_way_in;
+		for (size_t k = part->first; k < part->first + part->count; k++)
+			ret->sites.data[k].begin.v = is_way_in && part->count == 1 ? part->start.v : UINT64_MAX;
+	}
+	rt_vec_deinit(&s.parts);
+	rt_vec_deinit(&s.branches);
+	return !s.failed;
+}
+
+/* Was the site's register loaded from [reg + offset] in the straight code before it, and reg is what it was then? */
+static bool is_loaded(struct rt_plan_build *b, const struct rt_counted_site *site, uint8_t reg, int64_t offset)
+{
+	struct rt_elfaddr at, end;
+	struct rt_insn insn;
+	bool loaded = false;
+
+	if (!rt_survey_range(&b->survey, site->address, &at, &end) || end.v - at.v > BACK_BYTES)
+		return false;
+	for (; at.v < site->address.v; at.v += insn.length) {
+		if (!decode(b, at, &insn))
+			return false;
+		if (ends_line(&insn) || (insn.writes & (1u << site->reg | 1u << reg)))
+			loaded = insn.is_mov && insn.has_mem && insn.mem.reads && insn.mem.size == 8 &&
+				 insn.dst_reg == site->reg && site->reg != reg && insn.mem.base == reg &&
+				 insn.mem.disp == offset && insn.mem.index == RT_REG_NONE && !insn.mem.segment;
+	}
+	return loaded && at.v == site->address.v;
+}
+
+enum rt_counted_proof rt_counted_prove(struct rt_plan_build *b, const struct rt_inlined *instance, unsigned param,
+				       const struct rt_counted *counted)
+{
+	enum rt_counted_proof proof = RT_COUNTED_SILENT;
+
+	for (size_t i = 0; i < counted->sites.len; i++) {
+		const struct rt_counted_site *site = &counted->sites.data[i];
+		struct rt_inlined there = *instance;
+
+		/* another register may hold a copy, which tells nothing */
+		if (!rt_dwarf_inlined_at(b->module->dwarf, &there, param, site->address) ||
+		    (there.deref ? !is_loaded(b, site, there.reg, there.offset) : there.reg != site->reg))
+			continue;
+		if (site->offset != (there.deref ? 0 : there.offset))
+			return RT_COUNTED_OTHER;
+		proof = RT_COUNTED_SAME;
+	}
+	return proof;
+}

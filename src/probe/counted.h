@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where an inlined instance counts. Compilers move the instruction that counts ahead of the place where the instance is
+ * said to begin, copy it into several branches, and drop the word about where the object is; but the instruction itself
+ * names it: what it adds to is the object's counter. Private to probe/.
+ */
+#pragma once
+
+#include "probe/build.h"
+
+enum { RT_COUNTED_MAX = 64 }; /* sites of one instance */
+
+/* An instruction that adds the operation's delta to a counter: the object is at reg + offset when it is run. */
+struct rt_counted_site {
+	struct rt_elfaddr address;
+	struct rt_elfaddr begin; /* of its part of the instance, where that is a way into it; UINT64_MAX: it is not */
+	uint8_t reg;
+	int64_t offset;
+};
+
+struct rt_counted {
+	RT_VEC(struct rt_counted_site) sites;
+	unsigned copies;  /* parts of the instance that have one, and do not come from other parts */
+	unsigned unclear; /* instructions that may count in a way that is not understood */
+};
+
+void rt_counted_deinit(struct rt_counted *counted);
+
+/* In the instance's own code, for a type whose counter is known. false: out of memory */
+RT_CHECK bool rt_counted_find(struct rt_plan_build *b, const struct rt_plan_type *type, int16_t delta,
+			      const struct rt_inlined *instance, struct rt_counted *ret);
+
+/* Does what is in the site's register there lie in it at `from`, too, on the way that comes through all code between?
+ */
+bool rt_counted_holds(struct rt_plan_build *b, const struct rt_counted_site *site, struct rt_elfaddr from);
+
+/*
+ * Does debug information say the same where the instance counts? param: of the function, from 1. RT_COUNTED_OTHER: what
+ * it adds to is no object's counter, so that the instruction alone proves nothing about this function.
+ */
+enum rt_counted_proof { RT_COUNTED_SILENT, RT_COUNTED_SAME, RT_COUNTED_OTHER };
+enum rt_counted_proof rt_counted_prove(struct rt_plan_build *b, const struct rt_inlined *instance, unsigned param,
+				       const struct rt_counted *counted);
