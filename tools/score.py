@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How often the guilty function is named first: runs a corpus of programs with known bugs and prints the table.
 
-    score.py BUILD [--blind] [--runs N] [--case ID]... [--keep FOLDER | --from FOLDER] [--json FILE] DIR...
+    score.py BUILD [--blind] [--engine NAME] [--runs N] [--case ID]... [--keep FOLDER | --from FOLDER] [--json FILE] DIR...
 
 DIR is one program of a corpus: DIR/truth.json says its types (their functions) and its cases (which function is
 guilty, how to run the buggy and the healthy build). The run lines are started in the folder above DIR with ./ in front;
@@ -119,8 +119,8 @@ class Runner:
         folder = self.temp / f'{case.name}-{which}-{number}'
         folder.mkdir(parents=True)
         words = shlex.split(case.commands[which])
-        out = ['-q', '-o', '/dev/null'] + (['--no-presets'] if self.options.blind else
-                                           [w for s in case.specs for w in ('-P', s)])
+        told = ['--no-presets'] if self.options.blind else [w for s in case.specs for w in ('-P', s)]
+        out = ['-q', '-o', '/dev/null', '--engine', self.options.engine, *told]
         # a run line may start the traced command more than once: a file for each
         files = f'--json={shlex.quote(str(folder))}/$$.json'
         if self.options.keep and not number:
@@ -210,6 +210,7 @@ def main():
     parser.add_argument('--blind', action='store_true')
     parser.add_argument('--runs', type=int, default=3)
     parser.add_argument('--case', action='append', default=[])
+    parser.add_argument('--engine', default='auto')
     parser.add_argument('--keep', type=pathlib.Path)
     parser.add_argument('--from', dest='source', type=pathlib.Path)
     parser.add_argument('--json', type=pathlib.Path)
