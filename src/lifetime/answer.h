@@ -97,6 +97,11 @@ void lt_census(struct rt_lifetime *lt);
 struct lt_inc *lt_holder_of(const struct rt_lifetime *lt, const struct lt_holder *h);
 /* lost.c: which of the lost ones that others point to are faults of their own. false: out of memory. */
 bool lt_lost(struct rt_lifetime *lt);
+/*
+ * hand.c: how many levels of the path of its site the reference was handed up, as far as returns are seen; else as the
+ * types of the functions say. *ret_kept: the function at that level hands such objects out, but kept this one.
+ */
+unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept);
 /* holder.c: source id of what should have put the reference with the object that it was taken for; 0: not known */
 uint32_t lt_holder_end(struct rt_lifetime *lt, const struct lt_model *m, const struct lt_ref *ref);
 /* group.c */

@@ -63,7 +63,10 @@ bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 	api = rt_map_put(&t->api, rt_key_make(name, 0), NULL);
 	if (!index || !api)
 		return false;
-	*api |= r->head.op == RT_OP_NEW ? LT_API_NEW : r->flags & RT_EV_HIDDEN ? LT_API_FINDS : LT_API;
+	*api |= r->head.op == RT_OP_NEW                                    ? LT_API_NEW
+		: r->flags & RT_EV_HIDDEN                                  ? LT_API_FINDS
+		: r->head.op == RT_OP_MOVE && (r->flags & RT_EV_AT_RETURN) ? LT_API_HANDS
+									   : LT_API;
 	if (!made)
 		return true;
 	p = rt_vec_add(&lt->points);

@@ -194,9 +194,11 @@ static bool fill_sites(struct lt_answer *a, struct rt_verdict *v)
 		const struct lt_point *p = &lt->points.data[use->point];
 		uint32_t src = lt_site(lt, use->site)->src[0];
 		bool made;
-		uint64_t *at = rt_map_put(&rows, rt_key_make(src, use->point), &made);
+		uint64_t *at = lt_point_hands(p) ? NULL : rt_map_put(&rows, rt_key_make(src, use->point), &made);
 		struct rt_site_count *c;
 
+		if (lt_point_hands(p))
+			continue;
 		if (!at) {
 			ok = false;
 			continue;

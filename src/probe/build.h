@@ -17,7 +17,9 @@ struct rt_target {
 	const struct rt_symbol *symbol; /* NULL: only an address is known */
 	struct rt_elfaddr addr;
 	struct rt_spec_function
-		as; /* the spec's function, or one of the operations it consists of; strings not owned */
+		as;    /* the spec's function, or one of the operations it consists of; strings not owned */
+	bool optional; /* nobody asked for it: where it cannot be probed, nothing is said; function is behind the last
+			*/
 };
 
 /* A function whose result is needed and whose return must not be hooked: its calls are looked for. */
@@ -73,6 +75,8 @@ RT_CHECK struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt
  */
 RT_CHECK struct rt_error *rt_plan_inner(struct rt_plan_build *b, uint32_t type, uint32_t function,
 					const struct rt_inlined *list, size_t count, size_t *ret_unseen);
+/* handing.c: points at the returns of functions that hand references up. After all others. */
+RT_CHECK struct rt_error *rt_plan_handing(struct rt_plan_build *b);
 /* callers.c: points behind the calls of b->late. */
 RT_CHECK struct rt_error *rt_plan_callers(struct rt_plan_build *b);
 /* CFA = sp + n at addr; 0 where the frame is not sp-based. */
