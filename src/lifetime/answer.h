@@ -102,6 +102,8 @@ bool lt_lost(struct rt_lifetime *lt);
  * types of the functions say. *ret_kept: the function at that level hands such objects out, but kept this one.
  */
 unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept);
+/* source id of the constructor around the one that made the object, which did not return it; 0: there is none */
+uint32_t lt_kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref);
 /* holder.c: source id of what should have put the reference with the object that it was taken for; 0: not known */
 uint32_t lt_holder_end(struct rt_lifetime *lt, const struct lt_model *m, const struct lt_ref *ref);
 /* group.c */

@@ -365,6 +365,20 @@ static bool audited(const struct lt_inc *inc)
 	return inc->known && inc->final_known && inc->final == inc->balance;
 }
 
+/* a constructor that calls another one did not return what that had made */
+static bool kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref, struct lt_blame *b)
+{
+	uint32_t maker = lt_kept_by_maker(a, ref);
+
+	if (!maker)
+		return false;
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.2;
+	b->guilty = maker;
+	b->why = "it is a constructor, and did not return the object that it had made";
+	return true;
+}
+
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
@@ -389,7 +403,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	}
 	if (took_twice(a, ref))
 		b.role = RT_ROLE_EXTRA_GET;
-	else if (!held_on(a, m, ref, &b))
+	else if (!kept_by_maker(a, ref, &b) && !held_on(a, m, ref, &b))
 		handed_over(a, m, ref, &b);
 	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
 	    (m->type->unarmed && !audited(ref->inc)))

@@ -5,7 +5,7 @@
  * done inside the function; what a function hands out without having taken a reference to it is nobody's business.
  *
  * So a function whose returns are seen and that did not tell of the object kept the reference, whatever its type says:
- * it gave back NULL, or an error.
+ * it gave back NULL, or an error. The same holds for a constructor that calls another one.
  */
 #include <string.h>
 
@@ -166,4 +166,42 @@ unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool 
 		level++;
 	}
 	return level;
+}
+
+/* the object shows when the constructor of this name returns it */
+static bool makes_seen(const struct rt_lifetime *lt, uint32_t type, const struct lt_src *src)
+{
+	for (size_t i = 0; i < lt->points.len; i++) {
+		const struct lt_point *p = &lt->points.data[i];
+
+		if (p->type == type && p->op == RT_OP_NEW && (p->flags & RT_EV_AT_RETURN) && p->name == src->name &&
+		    !p->unarmed && (!src->frame.entry || p->function == src->frame.entry))
+			return true;
+	}
+	return false;
+}
+
+uint32_t lt_kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	const struct lt_event *e = &ref->inc->ledger[ref->ev];
+	const struct lt_use *use = &a->lt->uses.data[e->use];
+	const struct lt_stack *s = use->stack && e->op == RT_OP_NEW ? &a->lt->stacks.data[use->stack - 1] : NULL;
+	const struct lt_type *type = lt_inc_type(a->lt, ref->inc);
+	uint32_t own = a->lt->points.data[use->point].name, site = lt_site(a->lt, use->site)->src[0];
+
+	for (uint32_t i = 0; s && i < s->nr && i <= use->machine; i++) {
+		const struct lt_machine *m = &a->lt->machines.data[s->first + i];
+
+		for (uint32_t j = 0; j < m->srcs; j++) {
+			uint32_t id = a->lt->stack_srcs.data[m->src + j];
+			const struct lt_src *src = lt_src(a->lt, id);
+
+			if (id == site)
+				return 0;
+			if (j + 1 == m->srcs && src->name != own && (lt_is_api(a->lt, type, src) & LT_API_NEW) &&
+			    makes_seen(a->lt, ref->inc->type, src))
+				return id;
+		}
+	}
+	return 0;
 }
