@@ -104,7 +104,9 @@ bool lt_lost(struct rt_lifetime *lt);
 unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept);
 /* source id of the constructor around the one that made the object, which did not return it; 0: there is none */
 uint32_t lt_kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref);
-/* holder.c: source id of what should have put the reference with the object that it was taken for; 0: not known */
+/* holder.c: the type that function, by the id of its name, makes objects of; NULL: none, or type itself */
+const struct lt_type *lt_made_by(const struct rt_lifetime *lt, uint32_t name, uint32_t type);
+/* source id of what should have put the reference with the object that it was taken for; 0: not known */
 uint32_t lt_holder_end(struct rt_lifetime *lt, const struct lt_model *m, const struct lt_ref *ref);
 /* group.c */
 void lt_accuse(struct lt_answer *a, const struct lt_ref *ref, const struct lt_blame *blame);

@@ -5,7 +5,8 @@
  * with it.
  *
  * Of the objects of one circle those that have more references than pointers are the fault, where there are any: the
- * others are held by just those that the circle says, and would go with it.
+ * others are held by just those that the circle says, and would go with it. And what the constructor of one of them
+ * made for it is a part of that one.
  *
  * The last one that a walk along the pointers is done with stands in such a circle, and whoever leads to it is in it
  * as well. What it reaches besides hangs on it; then the same with the rest.
@@ -125,19 +126,54 @@ static bool has_more(const struct lt_inc *inc)
 	return !inc->known || inc->balance > (int64_t)inc->held[RT_HOLDER_OBJECT];
 }
 
-static void judge_circle(struct graph *g, uint32_t n)
+/* made by the constructor of another one's type, and that one of the circle points to it */
+static bool is_part(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
+{
+	const struct lt_inc *inc = g->nodes.data[node];
+	const struct lt_type *whole;
+	uint32_t site;
+
+	if (!inc->has_new || !inc->nr || inc->ledger[0].op != RT_OP_NEW)
+		return false;
+	site = lt->uses.data[inc->ledger[0].use].site;
+	whole = lt_made_by(lt, lt_src(lt, lt_site(lt, site)->src[0])->name, inc->type);
+	for (uint32_t i = g->first_in[node]; whole && i < g->first_in[node + 1]; i++) {
+		if (g->mark[g->in[i]] == FAULT && lt_inc_type(lt, g->nodes.data[g->in[i]]) == whole)
+			return true;
+	}
+	return false;
+}
+
+/* these are no longer faults, if any other one of the circle is */
+static void leave(struct graph *g, uint32_t n, const bool *others)
 {
 	bool any = false;
 
 	for (uint32_t i = 0; i < n; i++)
-		any |= has_more(g->nodes.data[g->circle[i]]);
+		any |= g->mark[g->circle[i]] == FAULT && !others[i];
 	for (uint32_t i = 0; any && i < n; i++) {
-		if (!has_more(g->nodes.data[g->circle[i]]))
+		if (others[i])
 			g->mark[g->circle[i]] = CHILD;
 	}
 }
 
-static bool judge(struct graph *g)
+static bool judge_circle(struct graph *g, const struct rt_lifetime *lt, uint32_t n)
+{
+	bool *others = calloc(n + 1, sizeof(*others));
+
+	for (uint32_t i = 0; others && i < n; i++)
+		others[i] = !has_more(g->nodes.data[g->circle[i]]);
+	if (others)
+		leave(g, n, others);
+	for (uint32_t i = 0; others && i < n; i++)
+		others[i] = is_part(g, lt, g->circle[i]);
+	if (others)
+		leave(g, n, others);
+	free(others);
+	return others != NULL;
+}
+
+static bool judge(struct graph *g, const struct rt_lifetime *lt)
 {
 	uint32_t n = 0;
 
@@ -152,9 +188,9 @@ static bool judge(struct graph *g)
 			continue;
 		/* it reaches its circle, and what hangs on that; of these, the circle leads back to it */
 		if (!walk(g, node, g->first_out, g->out, SEEN, CHILD, NULL, NULL) ||
-		    !walk(g, node, g->first_in, g->in, CHILD, FAULT, g->circle, &circle))
+		    !walk(g, node, g->first_in, g->in, CHILD, FAULT, g->circle, &circle) ||
+		    !judge_circle(g, lt, circle))
 			return false;
-		judge_circle(g, circle);
 	}
 	return true;
 }
@@ -168,7 +204,7 @@ bool lt_lost(struct rt_lifetime *lt)
 	g.circle = calloc(g.nodes.len + 1, sizeof(*g.circle));
 	g.mark = calloc(g.nodes.len + 1, sizeof(*g.mark));
 	ok = ok && g.done && g.circle && g.mark && sort_edges(&g, true, &g.first_out, &g.out) &&
-	     sort_edges(&g, false, &g.first_in, &g.in) && judge(&g);
+	     sort_edges(&g, false, &g.first_in, &g.in) && judge(&g, lt);
 	for (size_t i = 0; ok && i < g.nodes.len; i++) {
 		g.nodes.data[i]->nobody = g.mark[i] == FAULT;
 		g.nodes.data[i]->child = g.mark[i] == CHILD;
