@@ -77,6 +77,12 @@ RT_CHECK struct rt_error *rt_plan_inner(struct rt_plan_build *b, uint32_t type, 
 					const struct rt_inlined *list, size_t count, size_t *ret_unseen);
 /* handing.c: points at the returns of functions that hand references up. After all others. */
 RT_CHECK struct rt_error *rt_plan_handing(struct rt_plan_build *b);
+/*
+ * An operation inlined at this address cannot be seen: where the function around it returns such objects, it gets a
+ * point as a find.
+ */
+RT_CHECK struct rt_error *rt_plan_inner_find(struct rt_plan_build *b, uint32_t type, uint32_t function,
+					     struct rt_elfaddr at);
 /* callers.c: points behind the calls of b->late. */
 RT_CHECK struct rt_error *rt_plan_callers(struct rt_plan_build *b);
 /* CFA = sp + n at addr; 0 where the frame is not sp-based. */

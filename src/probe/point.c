@@ -129,7 +129,7 @@ struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *
 	p.flags = (uint16_t)((f->hidden ? RT_EV_HIDDEN : 0) | (at_return ? RT_EV_AT_RETURN : 0));
 	p.result_size = at_return ? result_size(b, t, f) : 0;
 	/* where the result names the object, the counter is read when the operation is over, and is told as it is */
-	if (t->optional)
+	if (f->op == RT_OP_MOVE)
 		p.counter_offset = RT_COUNTER_UNKNOWN; /* an object of another type may be there */
 	else
 		rt_plan_set_counter(type, result || f->place == RT_PLACE_ARG_PTR ? NULL : &site.track, &p);
