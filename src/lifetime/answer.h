@@ -64,6 +64,8 @@ struct lt_answer {
 	struct rt_map running;  /* activations that are not known to be over */
 	struct rt_map runs;     /* (activation, type) -> references that it left open */
 	struct rt_map left;     /* (type, function) -> open references */
+	/* (function, type) -> pointers that it overwrote without a put: to objects that were left; to others */
+	struct rt_map dropped_left, dropped_healthy;
 	RT_VEC(struct lt_group) groups;
 	RT_VEC(struct lt_alive) alive;
 	struct rt_map group_of; /* (kind and type and suspect, function) -> index */
@@ -104,6 +106,14 @@ bool lt_lost(struct rt_lifetime *lt);
 unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept);
 /* source id of the constructor around the one that made the object, which did not return it; 0: there is none */
 uint32_t lt_kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref);
+/* overwrite.c: counts the pointers that were overwritten: to an object that was left, to healthy ones of the type */
+void lt_overwrites_left(struct lt_answer *a, const struct lt_inc *inc);
+void lt_overwrites_healthy(struct lt_answer *a, uint32_t type);
+/* source id of the function that overwrote the pointer that stood for the reference, and put nothing; 0: none is known
+ */
+uint32_t lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);
+/* each reference that the object has left stood in a slot that was overwritten by who takes references to put there */
+bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref);
 /* holder.c: the type that function, by the id of its name, makes objects of; NULL: none, or type itself */
 const struct lt_type *lt_made_by(const struct rt_lifetime *lt, uint32_t name, uint32_t type);
 /* source id of what should have put the reference with the object that it was taken for; 0: not known */

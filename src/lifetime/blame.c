@@ -379,6 +379,27 @@ static bool kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref, s
 	return true;
 }
 
+/* a store has lost the pointer that stood for the reference */
+static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, struct lt_blame *b)
+{
+	bool held = !ref->inc->nobody;
+	uint32_t by = 0;
+
+	/* an index may point to the object still, that has no reference of its own */
+	if (!held || (ref->inc->life == LT_LIVE && ref->inc->census && !ref->inc->child && lt_overwritten_all(a, ref)))
+		by = lt_overwriter(a, ref);
+	if (!by)
+		return false;
+	if (held && lt_ended_well(a->lt, ref->inc->pid))
+		b->confidence = fmax(b->confidence, 0.6);
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.25;
+	b->guilty = by;
+	b->confidence = fmin(b->confidence, 0.85);
+	b->why = "it overwrote the pointer to the object, and put nothing";
+	return true;
+}
+
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
@@ -403,7 +424,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	}
 	if (took_twice(a, ref))
 		b.role = RT_ROLE_EXTRA_GET;
-	else if (!kept_by_maker(a, ref, &b) && !held_on(a, m, ref, &b))
+	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !held_on(a, m, ref, &b))
 		handed_over(a, m, ref, &b);
 	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
 	    (m->type->unarmed && !audited(ref->inc)))

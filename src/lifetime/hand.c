@@ -44,7 +44,17 @@ static bool inside(const struct rt_lifetime *lt, const struct lt_event *e, const
 	return e->tid == out->tid && (lt_nested(lt, e, out) || lt_tail_called(lt, e, out) || jumped_to(lt, e, out));
 }
 
-void lt_life_handed(struct rt_lifetime *lt, const struct lt_seen *seen)
+/* a get or new of the last events was done inside the function that hands the object out */
+static bool took_inside(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *out)
+{
+	for (uint32_t i = inc->nr; i-- > 0 && i + LOOK_BACK >= inc->nr;) {
+		if (takes(&inc->ledger[i]) && inside(lt, &inc->ledger[i], out))
+			return true;
+	}
+	return false;
+}
+
+void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 {
 	const struct rt_wire_event *e = seen->e;
 	struct lt_inc *inc = e->object ? lt_inc_find(lt, e->head.pid, seen->type, e->object) : NULL;
@@ -54,13 +64,10 @@ void lt_life_handed(struct rt_lifetime *lt, const struct lt_seen *seen)
 		return;
 	ev.delta = 0;
 	ev.count = INT32_MIN;
-	for (uint32_t i = inc->nr; i-- > 0 && i + LOOK_BACK >= inc->nr;) {
-		if (!takes(&inc->ledger[i]) || !inside(lt, &inc->ledger[i], &ev))
-			continue;
-		if (lt_ledger_add(lt, inc, &ev))
-			inc->recent.tid[(inc->nr - 1) % LT_RECENT] = 0; /* no operation: none is looked for in it */
+	if (lt_point_hands(&lt->points.data[lt->uses.data[ev.use].point]) && !took_inside(lt, inc, &ev))
 		return;
-	}
+	if (lt_ledger_add(lt, inc, &ev))
+		inc->recent.tid[(inc->nr - 1) % LT_RECENT] = 0; /* no operation: none is looked for in it */
 }
 
 /* are all returns of the function seen that hand out objects of the type? */
@@ -115,8 +122,9 @@ static bool was_handed(const struct lt_answer *a, const struct lt_ref *ref, cons
 	for (uint32_t i = ref->ev + 1u; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i], *other;
 
-		if (!lt_event_hands(a->lt, e) || a->lt->points.data[a->lt->uses.data[e->use].point].name != src->name ||
-		    !inside(a->lt, mine, e))
+		const struct lt_point *p = &a->lt->points.data[a->lt->uses.data[e->use].point];
+
+		if (!lt_point_hands(p) || p->name != src->name || !inside(a->lt, mine, e))
 			continue;
 		other = handed_by(a->lt, inc, i);
 		if (!other || other == mine || !mine->act || !other->act || mine->act == other->act)

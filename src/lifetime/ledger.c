@@ -63,10 +63,10 @@ static void fold_handing(const struct rt_lifetime *lt, const struct lt_inc *inc,
 	for (uint32_t i = from; i < inc->nr; i++) {
 		uint32_t j = i;
 
-		if (!lt_event_hands(lt, &inc->ledger[i]))
+		if (!lt_event_silent(lt, &inc->ledger[i]))
 			continue;
 		while (j > 0 &&
-		       (inc->ledger[j - 1].tid != inc->ledger[i].tid || lt_event_hands(lt, &inc->ledger[j - 1])))
+		       (inc->ledger[j - 1].tid != inc->ledger[i].tid || lt_event_silent(lt, &inc->ledger[j - 1])))
 			j--;
 		gone[i] = j > 0 && gone[j - 1];
 	}
@@ -131,7 +131,7 @@ static void fold(struct rt_lifetime *lt, struct lt_inc *inc)
 static void remember(const struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	for (uint32_t i = inc->nr > LT_RECENT ? inc->nr - LT_RECENT : 0; i < inc->nr; i++) {
-		inc->recent.tid[i % LT_RECENT] = lt_event_hands(lt, &inc->ledger[i]) ? 0 : inc->ledger[i].tid;
+		inc->recent.tid[i % LT_RECENT] = lt_event_silent(lt, &inc->ledger[i]) ? 0 : inc->ledger[i].tid;
 		inc->recent.op[i % LT_RECENT] = inc->ledger[i].op;
 	}
 }

@@ -16,6 +16,7 @@
  *   watch.c        lives that are kept whole
  *   shape.c        dead objects by their pattern; model.c: which site closes which
  *   hand.c         who was handed a reference
+ *   overwrite.c    whose store lost the last pointer
  *   leak.c         which references were left, and by whom; extra.c: puts nobody owed
  *   finding.c      groups and words; verdict.c, trust.c: the answer
  */
@@ -732,10 +733,22 @@ static inline bool lt_point_hands(const struct lt_point *p)
 	return p->op == RT_OP_MOVE && (p->flags & RT_EV_AT_RETURN);
 }
 
-/* e tells that its object was handed out */
-static inline bool lt_event_hands(const struct rt_lifetime *lt, const struct lt_event *e)
+/* the point tells of the pointer that a store overwrites */
+static inline bool lt_point_overwrites(const struct lt_point *p)
 {
-	return e->op == RT_OP_MOVE && lt_point_hands(&lt->points.data[lt->uses.data[e->use].point]);
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN);
+}
+
+/* it counts nothing: it tells where pointers go */
+static inline bool lt_point_silent(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN));
+}
+
+/* e is of such a point */
+static inline bool lt_event_silent(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return e->op == RT_OP_MOVE && lt_point_silent(&lt->points.data[lt->uses.data[e->use].point]);
 }
 
 static inline struct lt_type *lt_inc_type(const struct rt_lifetime *lt, const struct lt_inc *inc)

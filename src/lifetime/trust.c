@@ -121,7 +121,7 @@ static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trus
 		struct lt_point *p = &lt->points.data[i];
 
 		/* nothing is counted there: where its events are missing, that it tells all is not believed */
-		if (lt_point_hands(p)) {
+		if (lt_point_silent(p)) {
 			p->unarmed |= p->hits != UINT64_MAX && p->hits != p->events + p->dropped;
 			p->unarmed |= p->dropped != 0;
 			continue;

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "probe/build.h"
+#include "probe/handing.h"
 #include "probe/spec_type.h"
 
 enum { HANDING_MAX = 256 /* of one type, in one module */, CODE_INSNS = 4000, CALLS_MAX = 64 };
@@ -22,9 +22,8 @@ struct hander {
 };
 
 struct search {
+	struct rt_takers t;
 	struct rt_plan_build *b;
-	struct rt_map type_of;       /* a structure's name -> index of the type + 1 */
-	struct rt_map takers;        /* (address, type) that takes a reference, or the stub of one that does */
 	RT_VEC(uint64_t) sites;      /* addresses of what is inlined and takes one, by type */
 	RT_VEC(uint32_t) site_types; /* of these */
 	RT_VEC(struct hander) handers;
@@ -59,7 +58,7 @@ static struct rt_error *name_types(struct search *s)
 
 		for (size_t i = 0; i <= spec->functions.len; i++) {
 			const char *name = i ? structure_of(b, &spec->functions.data[i - 1]) : spec->name;
-			uint64_t *type = name ? rt_map_put(&s->type_of, rt_key_text(name), &made) : NULL;
+			uint64_t *type = name ? rt_map_put(&s->t.type_of, rt_key_text(name), &made) : NULL;
 
 			if (name && !type)
 				return rt_error_nomem();
@@ -72,7 +71,12 @@ static struct rt_error *name_types(struct search *s)
 
 static struct rt_error *add_taker(struct search *s, uint64_t address, uint32_t type)
 {
-	return rt_map_put(&s->takers, rt_key_make(address, type + 1), NULL) ? NULL : rt_error_nomem();
+	s->t.low = address < s->t.low ? address : s->t.low;
+	s->t.high = address > s->t.high ? address : s->t.high;
+	return rt_map_put(&s->t.at, rt_key_make(address, type + 1), NULL) &&
+			       rt_map_put(&s->t.at, rt_key_make(address, 0), NULL)
+		       ? NULL
+		       : rt_error_nomem();
 }
 
 /* stubs through which this module calls takers of others */
@@ -112,8 +116,7 @@ static struct rt_error *find_takers(struct search *s)
 	return add_stubs(s);
 }
 
-/* The arguments up to this one are in registers for whole numbers, one each. */
-static bool in_registers(struct rt_survey *survey, const struct rt_survey_function *d, unsigned arg)
+bool rt_takers_in_registers(struct rt_survey *survey, const struct rt_survey_function *d, unsigned arg)
 {
 	const struct rt_param *r = &d->returns;
 
@@ -130,26 +133,26 @@ static bool in_registers(struct rt_survey *survey, const struct rt_survey_functi
 	return true;
 }
 
-static uint32_t type_named(struct search *s, const struct rt_param *p, uint8_t pointers)
+uint32_t rt_takers_type(const struct rt_takers *t, const struct rt_param *p, uint8_t pointers)
 {
 	const uint64_t *type;
 
 	if (p->pointers != pointers || !p->pointee)
 		return 0;
-	type = rt_map_get(&s->type_of, rt_key_text(p->pointee));
+	type = rt_map_get(&t->type_of, rt_key_text(p->pointee));
 	return type ? (uint32_t)*type : 0;
 }
 
 /* By its declaration: of which type (index + 1), and where; 0: it hands out nothing. */
 static uint32_t declared_type(struct search *s, struct hander *h)
 {
-	uint32_t type = type_named(s, &h->declared->returns, 1);
+	uint32_t type = rt_takers_type(&s->t, &h->declared->returns, 1);
 
 	h->place = RT_PLACE_RET;
 	h->arg = 0;
 	for (unsigned i = 1; !type && i <= h->declared->param_count; i++) {
-		type = type_named(s, rt_survey_param(&s->b->survey, h->declared, i), 2);
-		if (type && !in_registers(&s->b->survey, h->declared, i))
+		type = rt_takers_type(&s->t, rt_survey_param(&s->b->survey, h->declared, i), 2);
+		if (type && !rt_takers_in_registers(&s->b->survey, h->declared, i))
 			return 0;
 		h->place = RT_PLACE_OUT;
 		h->arg = (uint8_t)i;
@@ -157,9 +160,10 @@ static uint32_t declared_type(struct search *s, struct hander *h)
 	return type;
 }
 
-/* the function is in the spec: what it does is known */
-static bool is_told(const struct rt_spec_type *spec, const char *name)
+bool rt_takers_told(const struct rt_takers *t, uint32_t type, const char *name)
 {
+	const struct rt_spec_type *spec = t->b->plan->types.data[type].spec;
+
 	for (size_t i = 0; i < spec->functions.len; i++)
 		if (rt_glob_match(spec->functions.data[i].name, name))
 			return true;
@@ -183,7 +187,7 @@ static struct rt_error *look_inside(struct search *s, struct hander *h)
 		h->takes |= insn.call && insn.indirect && h->place == RT_PLACE_OUT;
 		if (!(insn.call || insn.jump) || !insn.has_target)
 			continue;
-		h->takes |= rt_map_get(&s->takers, rt_key_make(insn.target.v, h->type + 1)) != NULL;
+		h->takes |= rt_map_get(&s->t.at, rt_key_make(insn.target.v, h->type + 1)) != NULL;
 		if (insn.target.v >= h->symbol->addr.v && insn.target.v < end.v)
 			continue;
 		if (!rt_vec_push(&s->calls, insn.target.v))
@@ -202,14 +206,14 @@ static struct rt_error *find_handers(struct search *s)
 		enum rt_clone clone = RT_CLONE_PART;
 
 		h.type = h.declared->has_body ? declared_type(s, &h) : 0;
-		if (!h.type-- || is_told(b->plan->types.data[h.type].spec, h.declared->name))
+		if (!h.type-- || rt_takers_told(&s->t, h.type, h.declared->name))
 			continue;
 		h.symbol = rt_symtab_at(b->module->symtab, h.declared->addr);
 		if (!h.symbol || h.symbol->addr.v != h.declared->addr.v || !h.symbol->size)
 			continue;
 		/* of a changed copy the result may be gone */
 		(void)rt_clone_base(h.symbol->name, &clone);
-		if (clone != RT_CLONE_FULL || rt_map_get(&s->takers, rt_key_make(h.symbol->addr.v, h.type + 1)))
+		if (clone != RT_CLONE_FULL || rt_map_get(&s->t.at, rt_key_make(h.symbol->addr.v, h.type + 1)))
 			continue;
 		RT_TRY(look_inside(s, &h));
 		if (!rt_vec_push(&s->handers, h))
@@ -232,9 +236,9 @@ static struct rt_error *spread(struct search *s)
 			struct hander *h = &s->handers.data[i];
 
 			for (size_t k = 0; k < h->calls && !h->takes; k++)
-				h->takes = rt_map_get(&s->takers, rt_key_make(s->calls.data[h->first_call + k],
-									      h->type + 1)) != NULL;
-			if (!h->takes || rt_map_get(&s->takers, rt_key_make(h->symbol->addr.v, h->type + 1)))
+				h->takes = rt_map_get(&s->t.at, rt_key_make(s->calls.data[h->first_call + k],
+									    h->type + 1)) != NULL;
+			if (!h->takes || rt_map_get(&s->t.at, rt_key_make(h->symbol->addr.v, h->type + 1)))
 				continue;
 			RT_TRY(add_taker(s, h->symbol->addr.v, h->type));
 			more = true;
@@ -272,7 +276,7 @@ static struct rt_error *arm(struct search *s)
 
 struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 {
-	struct search s = { .b = b };
+	struct search s = { .t = { .b = b, .low = UINT64_MAX }, .b = b };
 	struct rt_error *err;
 
 	if (!b->module->symtab || !b->survey.functions.len || !b->plan->options.return_points)
@@ -280,14 +284,16 @@ struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 	err = name_types(&s);
 	if (!err)
 		err = find_takers(&s);
-	if (!err && s.takers.len)
+	if (!err && s.t.at.len)
 		err = find_handers(&s);
 	if (!err)
 		err = spread(&s);
 	if (!err)
 		err = arm(&s);
-	rt_map_deinit(&s.type_of);
-	rt_map_deinit(&s.takers);
+	if (!err && s.t.at.len)
+		err = rt_plan_overwrites(&s.t);
+	rt_map_deinit(&s.t.type_of);
+	rt_map_deinit(&s.t.at);
 	rt_vec_deinit(&s.sites);
 	rt_vec_deinit(&s.site_types);
 	rt_vec_deinit(&s.handers);
