@@ -16,13 +16,22 @@ static uint32_t function_of(const struct lt_answer *a, const struct lt_event *e)
 	return lt_site_function(a->lt, a->lt->uses.data[e->use].site);
 }
 
+/* A variable of a function that runs, an output of the one that stores mostly: what it had held is of no interest. */
+static bool on_stack(const struct lt_event *w)
+{
+	enum { BELOW = 1 << 16, ABOVE = 8 << 20 }; /* bytes */
+
+	return w->slot && w->sp > BELOW && w->slot >= w->sp - BELOW && w->slot < w->sp + ABOVE;
+}
+
 /* event number i overwrites a pointer, and the run of the function that did it puts nothing for it */
 static bool drops(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
 	uint32_t function;
 
-	if (w->op != RT_OP_MOVE || !lt_point_overwrites(&a->lt->points.data[a->lt->uses.data[w->use].point]))
+	if (w->op != RT_OP_MOVE || on_stack(w) ||
+	    !lt_point_overwrites(&a->lt->points.data[a->lt->uses.data[w->use].point]))
 		return false;
 	function = function_of(a, w);
 	for (uint32_t k = 0; function && k < inc->nr; k++) {
