@@ -19,6 +19,11 @@ static const char program[] =
 	"API void fill(struct box *b) { b->o = obj_new(); }\n"
 	"API void keep(struct obj *o) { current = obj_get(o); }\n"
 	"API void by_helper(struct box *b, struct obj *o) { b->k = 2; store(b, o); }\n"
+	"API int other(struct box *b, void *any) { b->any = any; return b->k; }\n"
+	"API void *look(struct box *b, int k) { return k ? b->any : b; }\n"
+	"API int set_or_add(struct box *b, int k, struct obj *o) { void *any = look(b, k); struct box *n = look(b, k + "
+	"1);\n"
+	"  if (!any || !n) return other(b, any); n->o = o; return look(b, 3) == any; }\n"
 	/* none: its own frame, memory that is new, another type's, the object's own */
 	"API long local(struct obj *o) { struct obj *volatile copy = o; return copy->n; }\n"
 	"API struct box *fresh(struct obj *o) { struct box *b = malloc(sizeof(*b)); if (b) { b->o = o; b->k = 1; } "
@@ -27,7 +32,7 @@ static const char program[] =
 	"API void number(struct obj *o, long n) { o->n = n; }\n"
 	"int main(int c, char **v) { struct obj *o = obj_new(); struct box *b = fresh(o); set(b, o); set_late(b, c, "
 	"o); fill(b);\n"
-	"  keep(o); by_helper(b, o); link(b, b); number(o, local(o)); obj_put(o); return 0; }\n";
+	"  keep(o); by_helper(b, o); link(b, b); set_or_add(b, c, o); number(o, local(o)); obj_put(o); return 0; }\n";
 
 static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
 				      "clang-14 -O2 -g -Dnoipa= -w" };
@@ -50,7 +55,7 @@ static const struct rt_point *store_in(const struct planned *p, const char *name
 
 TEST(stores_into_slots)
 {
-	static const char *const yes[] = { "set", "set_late", "fill", "keep", "by_helper" };
+	static const char *const yes[] = { "set", "set_late", "fill", "keep", "by_helper", "set_or_add" };
 	static const char *const no[] = { "local", "fresh", "link", "number", "obj_get", "obj_new" };
 
 	for (size_t b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {

@@ -290,14 +290,16 @@ TEST(variants_without_a_partner)
 		"API void call_unref(struct call *c) { if (--c->users == 0) free(c); }\n"
 		"API struct call *_call_ref_unlocked(struct call *c) { atomic_up(&c->users); return c; }\n"
 		"API void _call_unref_and_unlock(struct call *c) { c->locks--; if (--c->users == 0) free(c); }\n"
+		"API void call_ref_back(struct call *c) { c->users--; }\n"
 		"API void call_ref_lock(struct call *c) { c->locks++; }\n"
 		"API void call_ref_all(struct call *c) { for (; c; c = c->next) call_ref(c); }\n"
 		"API int call_ref_count(struct call *c) { return c->users; }\n"
 		"int main(void) { struct call *c = make_call(); _call_ref_unlocked(call_ref(borrow(c)));\n"
-		"  call_ref_lock(c); call_ref_all(c); _call_unref_and_unlock(c); call_unref(c);\n"
+		"  call_ref_lock(c); call_ref_all(c); call_ref_back(c); _call_unref_and_unlock(c); call_unref(c);\n"
 		"  return call_ref_count(c); }\n";
 	static const char *const builds[] = { "gcc -O0 -g", "gcc -O2 -g -fno-ipa-icf", "clang-14 -O2 -g" };
-	static const char *const no[] = { "borrow", "call_ref_lock", "call_ref_all", "call_ref_count", "atomic_up" };
+	static const char *const no[] = { "borrow",       "call_ref_lock",  "call_ref_back",
+					  "call_ref_all", "call_ref_count", "atomic_up" };
 	static const struct rt_scan_options all = { 0 };
 
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
