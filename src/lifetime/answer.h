@@ -64,6 +64,8 @@ struct lt_answer {
 	struct rt_map running;  /* activations that are not known to be over */
 	struct rt_map runs;     /* (activation, type) -> references that it left open */
 	struct rt_map left;     /* (type, function) -> open references */
+	/* (function, type) -> pointers that it overwrote without a put: to objects that were left; to others */
+	struct rt_map dropped_left, dropped_healthy;
 	RT_VEC(struct lt_group) groups;
 	RT_VEC(struct lt_alive) alive;
 	struct rt_map group_of; /* (kind and type and suspect, function) -> index */
@@ -97,7 +99,24 @@ void lt_census(struct rt_lifetime *lt);
 struct lt_inc *lt_holder_of(const struct rt_lifetime *lt, const struct lt_holder *h);
 /* lost.c: which of the lost ones that others point to are faults of their own. false: out of memory. */
 bool lt_lost(struct rt_lifetime *lt);
-/* holder.c: source id of what should have put the reference with the object that it was taken for; 0: not known */
+/*
+ * hand.c: how many levels of the path of its site the reference was handed up, as far as returns are seen; else as the
+ * types of the functions say. *ret_kept: the function at that level hands such objects out, but kept this one.
+ */
+unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept);
+/* source id of the constructor around the one that made the object, which did not return it; 0: there is none */
+uint32_t lt_kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref);
+/* overwrite.c: counts the pointers that were overwritten: to an object that was left, to healthy ones of the type */
+void lt_overwrites_left(struct lt_answer *a, const struct lt_inc *inc);
+void lt_overwrites_healthy(struct lt_answer *a, uint32_t type);
+/* source id of the function that overwrote the pointer that stood for the reference, and put nothing; 0: none is known
+ */
+uint32_t lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);
+/* each reference that the object has left stood in a slot that was overwritten by who takes references to put there */
+bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref);
+/* holder.c: the type that function, by the id of its name, makes objects of; NULL: none, or type itself */
+const struct lt_type *lt_made_by(const struct rt_lifetime *lt, uint32_t name, uint32_t type);
+/* source id of what should have put the reference with the object that it was taken for; 0: not known */
 uint32_t lt_holder_end(struct rt_lifetime *lt, const struct lt_model *m, const struct lt_ref *ref);
 /* group.c */
 void lt_accuse(struct lt_answer *a, const struct lt_ref *ref, const struct lt_blame *blame);

@@ -23,7 +23,8 @@
  *
  * Who is it?
  *  - F, the innermost source function that took the reference.
- *  - F returns the object and never closes such references itself: F's caller.
+ *  - F returns the object and never closes such references itself: F's caller. Where returns are seen (hand.c), only
+ *    if F returned this one; and the same for what F leaves where a T ** of its caller points to.
  *  - Healthy twins are closed in another function P, and P worked on this
  *    object: P (it took the reference over). P did not: P still, where it runs
  *    in another thread and F did all that it does with healthy objects, the
@@ -228,13 +229,16 @@ static bool kept_inside(const struct lt_answer *a, const struct lt_model *m, con
 	return n && *n > 1 && outside > 0 && outside < lt_model_closed(m, ref->site) / 2;
 }
 
-/* The level of the path that keeps what is handed up to it: where healthy twins are closed; without twins, the top. */
-static unsigned climb(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
+/*
+ * The level of the path that keeps what is handed up to it: where healthy twins are closed; without twins, the top. As
+ * far as it was handed up: *ret_kept says that the function of the level did not, though it hands out others.
+ */
+static unsigned climb(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref, bool *ret_kept)
 {
 	const struct lt_site *s = lt_site(m->lt, ref->site);
 	const struct lt_cell *c;
 	double closed[LT_PATH] = { 0 }; /* by the functions of the path */
-	unsigned level = 0;
+	unsigned level = 0, top = lt_handed_up(a, ref, ret_kept);
 	uint32_t pos = 0;
 
 	while (s->nr > 1 && (c = lt_model_next(m, ref->site, &pos))) {
@@ -243,10 +247,13 @@ static unsigned climb(const struct lt_answer *a, const struct lt_model *m, const
 		for (unsigned i = 0; function && i < s->nr; i++)
 			closed[i] += lt_src(m->lt, s->src[i])->function == function ? m->n.data[c->n] : 0;
 	}
-	if (s->nr < 2 || kept_inside(a, m, ref, closed) || gave_back(ref))
+	if (s->nr < 2 || kept_inside(a, m, ref, closed) || gave_back(ref)) {
+		*ret_kept = false;
 		return 0;
-	while (level + 1 < s->nr && closed[level] <= 0)
+	}
+	while (level < top && closed[level] <= 0)
 		level++;
+	*ret_kept &= level == top;
 	return level;
 }
 
@@ -358,17 +365,55 @@ static bool audited(const struct lt_inc *inc)
 	return inc->known && inc->final_known && inc->final == inc->balance;
 }
 
+/* a constructor that calls another one did not return what that had made */
+static bool kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref, struct lt_blame *b)
+{
+	uint32_t maker = lt_kept_by_maker(a, ref);
+
+	if (!maker)
+		return false;
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.2;
+	b->guilty = maker;
+	b->why = "it is a constructor, and did not return the object that it had made";
+	return true;
+}
+
+/* a store has lost the pointer that stood for the reference */
+static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, struct lt_blame *b)
+{
+	bool held = !ref->inc->nobody;
+	uint32_t by = 0;
+
+	/* an index may point to the object still, that has no reference of its own */
+	if (!held || (ref->inc->life == LT_LIVE && ref->inc->census && !ref->inc->child && lt_overwritten_all(a, ref)))
+		by = lt_overwriter(a, ref);
+	if (!by)
+		return false;
+	if (held && lt_ended_well(a->lt, ref->inc->pid))
+		b->confidence = fmax(b->confidence, 0.6);
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.25;
+	b->guilty = by;
+	b->confidence = fmin(b->confidence, 0.85);
+	b->why = "it overwrote the pointer to the object, and put nothing";
+	return true;
+}
+
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
 	const struct lt_site *site = lt_site(a->lt, ref->site);
 	unsigned level;
+	bool kept = false;
 
 	if (!site->nr || ref->ev == LT_NO_EVENT)
 		return b;
 	/* who takes two and gives back one keeps the other */
-	level = took_twice(a, ref) ? 0 : climb(a, m, ref);
+	level = took_twice(a, ref) ? 0 : climb(a, m, ref, &kept);
 	b.guilty = site->src[level];
+	if (kept)
+		b.why = "it returned something else, and kept the reference";
 	b.confidence = confidence(a, m, ref, &b);
 	if (ref->alternative) {
 		b.alternative = lt_site(a->lt, ref->alternative)->src[0];
@@ -379,7 +424,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	}
 	if (took_twice(a, ref))
 		b.role = RT_ROLE_EXTRA_GET;
-	else if (!held_on(a, m, ref, &b))
+	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !held_on(a, m, ref, &b))
 		handed_over(a, m, ref, &b);
 	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
 	    (m->type->unarmed && !audited(ref->inc)))

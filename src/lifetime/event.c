@@ -98,6 +98,7 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	struct lt_seen seen;
 	struct lt_type *type;
 	struct lt_use *use;
+	bool silent;
 
 	if (!known) {
 		lt->inconsistent++;
@@ -106,10 +107,11 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	lt->lifeless |= lt_thread_lifeless(thread, process, e->head.time_ns);
 	type = &lt->types.data[known->type];
 	use = &lt->uses.data[known->use];
+	silent = e->head.op == RT_OP_MOVE && lt_point_silent(&lt->points.data[use->point]);
 	use->events++;
 	type->op[e->head.op]++;
 	lt_thread_see(lt, thread, use, &known->plain, e->sp);
-	if (e->flags & RT_EV_NO_OBJECT) {
+	if ((e->flags & RT_EV_NO_OBJECT) && !silent) {
 		lt->blind++;
 		type->damaged = true;
 		lt_thread_last(lt, thread, e, known->type, 0);
@@ -133,9 +135,11 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	};
 	seen.ev.up = known->up == known->machine ? seen.ev.act : lt_thread_act(thread, known->up);
 	type->counter |= seen.raw != INT32_MIN;
-	if (e->head.op == RT_OP_SWAP)
+	if (silent)
+		lt_life_pointer(lt, &seen);
+	else if (e->head.op == RT_OP_SWAP)
 		swap(lt, &seen);
 	else if (e->object)
 		lt_life_operation(lt, &seen);
-	lt_thread_last(lt, thread, e, seen.type, seen.ev.delta);
+	lt_thread_last(lt, thread, e, seen.type, silent ? 0 : seen.ev.delta);
 }

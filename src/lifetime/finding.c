@@ -187,7 +187,7 @@ static bool add_balance(const struct lt_answer *a, const struct lt_group *g, str
 		bool made;
 		uint64_t *at;
 
-		if (point->type != g->type || point->op == RT_OP_USE)
+		if (point->type != g->type || point->op == RT_OP_USE || lt_point_silent(point))
 			continue;
 		at = rt_map_put(&rows, rt_key_make(src->function, 0), &made);
 		if (!at)

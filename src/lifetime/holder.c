@@ -6,8 +6,7 @@
  */
 #include "lifetime/answer.h"
 
-/* the type that function, by the id of its name, makes objects of; NULL: none, or type itself */
-static const struct lt_type *made_by(const struct rt_lifetime *lt, uint32_t name, uint32_t type)
+const struct lt_type *lt_made_by(const struct rt_lifetime *lt, uint32_t name, uint32_t type)
 {
 	for (uint32_t i = 0; name && i < lt->types.len; i++) {
 		const struct lt_type *t = &lt->types.data[i];
@@ -39,7 +38,7 @@ static const struct lt_point *ender(const struct rt_lifetime *lt, uint32_t type)
 uint32_t lt_holder_end(struct rt_lifetime *lt, const struct lt_model *m, const struct lt_ref *ref)
 {
 	const struct lt_src *src = lt_src(lt, lt_site(lt, ref->site)->src[0]);
-	const struct lt_type *holder = made_by(lt, src->name, ref->inc->type);
+	const struct lt_type *holder = lt_made_by(lt, src->name, ref->inc->type);
 	const struct lt_point *p;
 
 	if (!holder || lt_model_closed(m, ref->site) > 0 || !holder->healthy)

@@ -439,9 +439,12 @@ static bool handed_up(const struct lt_inc *inc, const struct lt_event *ev)
 {
 	if (!(ev->flags & LT_EV_RETURN) || !inc->known || ev->count == INT32_MIN || ev->count != inc->balance)
 		return false;
-	for (uint32_t i = 0; i < inc->nr; i++)
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		if (inc->ledger[i].op == RT_OP_MOVE)
+			continue;
 		if (inc->ledger[i].tid != ev->tid || !inc->ledger[i].sp || inc->ledger[i].sp >= ev->sp)
 			return false;
+	}
 	return true;
 }
 

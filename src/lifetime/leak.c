@@ -172,6 +172,8 @@ static void fates(struct lt_answer *a, struct lt_model *m, const struct survivor
 		const struct lt_inc *inc = s->all.data[i].inc;
 		unsigned n = open_refs(a, &s->all.data[i], s, refs);
 
+		if (n)
+			lt_overwrites_left(a, inc);
 		for (unsigned j = 0; j < n; j++) {
 			count_run(a, &refs[j]);
 			if (inc->census)
@@ -260,6 +262,7 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	}
 	solve(&s, m);
 	fates(a, m, &s);
+	lt_overwrites_healthy(a, type);
 	ok = ok && lt_model_settle(m);
 	a->nomem |= !ok;
 	for (size_t i = s.all.len; ok && i-- > 0;)

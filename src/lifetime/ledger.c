@@ -59,6 +59,21 @@ void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t past)
 	inc->cap = inc->ledger ? (uint16_t)cap : 0;
 }
 
+/* that a reference was handed up is of interest as long as it is there */
+static void fold_handing(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t from, bool gone[LT_LEDGER])
+{
+	for (uint32_t i = from; i < inc->nr; i++) {
+		uint32_t j = i;
+
+		if (!lt_event_silent(lt, &inc->ledger[i]))
+			continue;
+		while (j > 0 &&
+		       (inc->ledger[j - 1].tid != inc->ledger[i].tid || lt_event_silent(lt, &inc->ledger[j - 1])))
+			j--;
+		gone[i] = j > 0 && gone[j - 1];
+	}
+}
+
 /* pairs of one activation in the middle go; returns how many events went */
 static uint32_t fold_pairs(struct rt_lifetime *lt, struct lt_inc *inc)
 {
@@ -86,6 +101,7 @@ static uint32_t fold_pairs(struct rt_lifetime *lt, struct lt_inc *inc)
 			break;
 		}
 	}
+	fold_handing(lt, inc, keep, gone);
 	out = keep;
 	for (uint32_t i = keep; i < inc->nr; i++) {
 		if (gone[i]) {
@@ -114,10 +130,10 @@ static void fold(struct rt_lifetime *lt, struct lt_inc *inc)
 }
 
 /* the ledger has moved on: who did the last operations */
-static void remember(struct lt_inc *inc)
+static void remember(const struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	for (uint32_t i = inc->nr > LT_RECENT ? inc->nr - LT_RECENT : 0; i < inc->nr; i++) {
-		inc->recent.tid[i % LT_RECENT] = inc->ledger[i].tid;
+		inc->recent.tid[i % LT_RECENT] = lt_event_silent(lt, &inc->ledger[i]) ? 0 : inc->ledger[i].tid;
 		inc->recent.op[i % LT_RECENT] = inc->ledger[i].op;
 	}
 }
@@ -131,7 +147,7 @@ bool lt_ledger_room(struct rt_lifetime *lt, struct lt_inc *inc)
 		return true;
 	if (inc->cap == LT_LEDGER) {
 		fold(lt, inc);
-		remember(inc);
+		remember(lt, inc);
 		return true;
 	}
 	bigger = block_new(lt, cap);
@@ -169,6 +185,6 @@ bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const st
 	memmove(inc->ledger + 1, inc->ledger, inc->nr * sizeof(*inc->ledger));
 	inc->ledger[0] = *ev;
 	inc->nr++;
-	remember(inc);
+	remember(lt, inc);
 	return true;
 }

@@ -14,6 +14,8 @@ struct lt_seen {
 };
 
 void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen);
+/* hand.c: a function handed the object out, or a store overwrites a pointer to it */
+void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen);
 struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen, bool has_new);
 void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, uint64_t time_ns);
 /* the last reference of inc was put at this time */

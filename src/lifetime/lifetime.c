@@ -133,6 +133,10 @@ static bool take_loss(struct rt_lifetime *lt, const struct rt_wire_loss *r)
 	}
 	if (r->cause == RT_LOSS_STACKMAP)
 		return true; /* nothing is missing */
+	if (point && lt_point_silent(point)) {
+		point->unarmed = true; /* nothing is counted there: what types say has to do */
+		return true;
+	}
 	if (r->cause == RT_LOSS_UNARMED || r->cause == RT_LOSS_REFUSED) {
 		if (point)
 			point->unarmed = true; /* trust.c finds the types of the others by name */

@@ -4,6 +4,10 @@
  * where nothing lost outside of the circle points into it; what hangs on a circle, another circle included, is lost
  * with it.
  *
+ * Of the objects of one circle those that have more references than pointers are the fault, where there are any: the
+ * others are held by just those that the circle says, and would go with it. And what the constructor of one of them
+ * made for it is a part of that one.
+ *
  * The last one that a walk along the pointers is done with stands in such a circle, and whoever leads to it is in it
  * as well. What it reaches besides hangs on it; then the same with the rest.
  */
@@ -20,7 +24,8 @@ struct graph {
 	RT_VEC(struct edge) edges;
 	/* of each node the edges out of it, and into it: [first[n], first[n + 1]) */
 	uint32_t *first_out, *out, *first_in, *in;
-	uint32_t *done; /* nodes as a walk was done with them */
+	uint32_t *done;   /* nodes as a walk was done with them */
+	uint32_t *circle; /* those of one circle */
 	uint8_t *mark;
 	RT_VEC(struct edge) stack; /* node, and how many of its edges were followed */
 };
@@ -84,10 +89,12 @@ static bool sort_edges(const struct graph *g, bool by_from, uint32_t **ret_first
 	return true;
 }
 
-/* Gives node, and what it reaches of what has mark `from`, the mark `mark`; *n of done are written. false: out of
- * memory. */
+/*
+ * Gives node, and what it reaches of what has mark `from`, the mark `mark`; these are added to the *n of done (NULL:
+ * they are not). false: out of memory.
+ */
 static bool walk(struct graph *g, uint32_t node, const uint32_t *first, const uint32_t *next, uint8_t from,
-		 uint8_t mark, uint32_t *n)
+		 uint8_t mark, uint32_t *done, uint32_t *n)
 {
 	g->mark[node] = mark;
 	rt_vec_clear(&g->stack);
@@ -98,8 +105,8 @@ static bool walk(struct graph *g, uint32_t node, const uint32_t *first, const ui
 		uint32_t to;
 
 		if (top->to == first[top->from + 1]) {
-			if (n)
-				g->done[(*n)++] = top->from;
+			if (done)
+				done[(*n)++] = top->from;
 			g->stack.len--;
 			continue;
 		}
@@ -113,20 +120,76 @@ static bool walk(struct graph *g, uint32_t node, const uint32_t *first, const ui
 	return true;
 }
 
-static bool judge(struct graph *g)
+/* somebody has a reference to it that no pointer in a lost object stands for, or may have */
+static bool has_more(const struct lt_inc *inc)
+{
+	return !inc->known || inc->balance > (int64_t)inc->held[RT_HOLDER_OBJECT];
+}
+
+/* made by the constructor of another one's type, and that one of the circle points to it */
+static bool is_part(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
+{
+	const struct lt_inc *inc = g->nodes.data[node];
+	const struct lt_type *whole;
+	uint32_t site;
+
+	if (!inc->has_new || !inc->nr || inc->ledger[0].op != RT_OP_NEW)
+		return false;
+	site = lt->uses.data[inc->ledger[0].use].site;
+	whole = lt_made_by(lt, lt_src(lt, lt_site(lt, site)->src[0])->name, inc->type);
+	for (uint32_t i = g->first_in[node]; whole && i < g->first_in[node + 1]; i++) {
+		if (g->mark[g->in[i]] == FAULT && lt_inc_type(lt, g->nodes.data[g->in[i]]) == whole)
+			return true;
+	}
+	return false;
+}
+
+/* these are no longer faults, if any other one of the circle is */
+static void leave(struct graph *g, uint32_t n, const bool *others)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		any |= g->mark[g->circle[i]] == FAULT && !others[i];
+	for (uint32_t i = 0; any && i < n; i++) {
+		if (others[i])
+			g->mark[g->circle[i]] = CHILD;
+	}
+}
+
+static bool judge_circle(struct graph *g, const struct rt_lifetime *lt, uint32_t n)
+{
+	bool *others = calloc(n + 1, sizeof(*others));
+
+	for (uint32_t i = 0; others && i < n; i++)
+		others[i] = !has_more(g->nodes.data[g->circle[i]]);
+	if (others)
+		leave(g, n, others);
+	for (uint32_t i = 0; others && i < n; i++)
+		others[i] = is_part(g, lt, g->circle[i]);
+	if (others)
+		leave(g, n, others);
+	free(others);
+	return others != NULL;
+}
+
+static bool judge(struct graph *g, const struct rt_lifetime *lt)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < g->nodes.len; i++) {
-		if (g->mark[i] == NEW && !walk(g, i, g->first_out, g->out, NEW, SEEN, &n))
+		if (g->mark[i] == NEW && !walk(g, i, g->first_out, g->out, NEW, SEEN, g->done, &n))
 			return false;
 	}
 	while (n-- > 0) {
-		uint32_t node = g->done[n];
+		uint32_t node = g->done[n], circle = 0;
 
+		if (g->mark[node] != SEEN)
+			continue;
 		/* it reaches its circle, and what hangs on that; of these, the circle leads back to it */
-		if (g->mark[node] == SEEN && (!walk(g, node, g->first_out, g->out, SEEN, CHILD, NULL) ||
-					      !walk(g, node, g->first_in, g->in, CHILD, FAULT, NULL)))
+		if (!walk(g, node, g->first_out, g->out, SEEN, CHILD, NULL, NULL) ||
+		    !walk(g, node, g->first_in, g->in, CHILD, FAULT, g->circle, &circle) ||
+		    !judge_circle(g, lt, circle))
 			return false;
 	}
 	return true;
@@ -138,9 +201,10 @@ bool lt_lost(struct rt_lifetime *lt)
 	bool ok = add_nodes(&g, lt) && add_edges(&g, lt);
 
 	g.done = calloc(g.nodes.len + 1, sizeof(*g.done));
+	g.circle = calloc(g.nodes.len + 1, sizeof(*g.circle));
 	g.mark = calloc(g.nodes.len + 1, sizeof(*g.mark));
-	ok = ok && g.done && g.mark && sort_edges(&g, true, &g.first_out, &g.out) &&
-	     sort_edges(&g, false, &g.first_in, &g.in) && judge(&g);
+	ok = ok && g.done && g.circle && g.mark && sort_edges(&g, true, &g.first_out, &g.out) &&
+	     sort_edges(&g, false, &g.first_in, &g.in) && judge(&g, lt);
 	for (size_t i = 0; ok && i < g.nodes.len; i++) {
 		g.nodes.data[i]->nobody = g.mark[i] == FAULT;
 		g.nodes.data[i]->child = g.mark[i] == CHILD;
@@ -154,6 +218,7 @@ bool lt_lost(struct rt_lifetime *lt)
 	free(g.first_in);
 	free(g.in);
 	free(g.done);
+	free(g.circle);
 	free(g.mark);
 	return ok;
 }

@@ -317,7 +317,7 @@ static bool returns_object(const struct lt_type *type, const struct rt_frame *f)
 
 static bool hands_up(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src)
 {
-	return returns_object(type, &src->frame) || (lt_is_api(lt, type, src) & LT_API_NEW);
+	return returns_object(type, &src->frame) || (lt_is_api(lt, type, src) & (LT_API_NEW | LT_API_HANDS));
 }
 
 static uint32_t site_intern(struct rt_lifetime *lt, const struct lt_site *site)

@@ -15,6 +15,8 @@
  *   pair.c         references that are closed beyond doubt
  *   watch.c        lives that are kept whole
  *   shape.c        dead objects by their pattern; model.c: which site closes which
+ *   hand.c         who was handed a reference
+ *   overwrite.c    whose store lost the last pointer
  *   leak.c         which references were left, and by whom; extra.c: puts nobody owed
  *   finding.c      groups and words; verdict.c, trust.c: the answer
  */
@@ -498,8 +500,11 @@ bool lt_module_record(struct rt_lifetime *lt, const struct rt_wire_module *r);
 void lt_map_record(struct rt_lifetime *lt, const struct rt_wire_map *r); /* learns which program a process runs */
 struct lt_point *lt_point(struct rt_lifetime *lt, uint32_t id);
 struct lt_process *lt_process(struct rt_lifetime *lt, uint32_t pid); /* made when new; NULL: out of memory */
-/* 0, or LT_API for get, put and the like, LT_API_NEW for constructors, LT_API_FINDS for finders */
-enum { LT_API = 1, LT_API_NEW = 2, LT_API_FINDS = 4 };
+/*
+ * 0, or LT_API for get, put and the like, LT_API_NEW for constructors, LT_API_FINDS for finders; LT_API_HANDS says that
+ * the returns of a function show what it hands out: it is nobody's API for that.
+ */
+enum { LT_API = 1, LT_API_NEW = 2, LT_API_FINDS = 4, LT_API_HANDS = 8 };
 unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src);
 int32_t lt_type_start(const struct lt_type *type);
 
@@ -727,6 +732,30 @@ static inline const struct lt_known *lt_known(struct rt_lifetime *lt, const stru
 	if (lt_known_is(k, e))
 		return k;
 	return lt_known_find(lt, e);
+}
+
+/* the point tells what its function hands out when it returns */
+static inline bool lt_point_hands(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_AT_RETURN);
+}
+
+/* the point tells of the pointer that a store overwrites */
+static inline bool lt_point_overwrites(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN);
+}
+
+/* it counts nothing: it tells where pointers go */
+static inline bool lt_point_silent(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN));
+}
+
+/* e is of such a point */
+static inline bool lt_event_silent(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return e->op == RT_OP_MOVE && lt_point_silent(&lt->points.data[lt->uses.data[e->use].point]);
 }
 
 static inline struct lt_type *lt_inc_type(const struct rt_lifetime *lt, const struct lt_inc *inc)

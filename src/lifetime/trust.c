@@ -120,6 +120,12 @@ static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trus
 	for (size_t i = 0; i < lt->points.len; i++) {
 		struct lt_point *p = &lt->points.data[i];
 
+		/* nothing is counted there: where its events are missing, that it tells all is not believed */
+		if (lt_point_silent(p)) {
+			p->unarmed |= p->hits != UINT64_MAX && p->hits != p->events + p->dropped;
+			p->unarmed |= p->dropped != 0;
+			continue;
+		}
 		ret->points++;
 		ret->points_hit += p->events != 0;
 		if (p->hits == UINT64_MAX || p->hits == p->events + p->dropped)

@@ -49,6 +49,15 @@ bool lt_type_record(struct rt_lifetime *lt, const struct rt_wire_type *r)
 	return true;
 }
 
+static unsigned api_of(const struct rt_wire_point *r)
+{
+	if (r->head.op == RT_OP_NEW)
+		return LT_API_NEW;
+	if (r->head.op == RT_OP_MOVE && (r->flags & (RT_EV_AT_RETURN | RT_EV_HIDDEN)))
+		return r->flags & RT_EV_AT_RETURN ? LT_API_HANDS : 0;
+	return r->flags & RT_EV_HIDDEN ? LT_API_FINDS : LT_API;
+}
+
 bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 {
 	struct lt_type *t = type_of(lt, r->type);
@@ -63,7 +72,7 @@ bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 	api = rt_map_put(&t->api, rt_key_make(name, 0), NULL);
 	if (!index || !api)
 		return false;
-	*api |= r->head.op == RT_OP_NEW ? LT_API_NEW : r->flags & RT_EV_HIDDEN ? LT_API_FINDS : LT_API;
+	*api |= api_of(r);
 	if (!made)
 		return true;
 	p = rt_vec_add(&lt->points);

@@ -194,9 +194,11 @@ static bool fill_sites(struct lt_answer *a, struct rt_verdict *v)
 		const struct lt_point *p = &lt->points.data[use->point];
 		uint32_t src = lt_site(lt, use->site)->src[0];
 		bool made;
-		uint64_t *at = rt_map_put(&rows, rt_key_make(src, use->point), &made);
+		uint64_t *at = lt_point_silent(p) ? NULL : rt_map_put(&rows, rt_key_make(src, use->point), &made);
 		struct rt_site_count *c;
 
+		if (lt_point_silent(p))
+			continue;
 		if (!at) {
 			ok = false;
 			continue;
@@ -226,6 +228,8 @@ static void answer_deinit(struct lt_answer *a)
 	rt_map_deinit(&a->running);
 	rt_map_deinit(&a->runs);
 	rt_map_deinit(&a->left);
+	rt_map_deinit(&a->dropped_left);
+	rt_map_deinit(&a->dropped_healthy);
 }
 
 struct rt_error *rt_lifetime_verdict(struct rt_lifetime *lt, const struct rt_verdict **ret)

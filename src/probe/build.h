@@ -17,7 +17,9 @@ struct rt_target {
 	const struct rt_symbol *symbol; /* NULL: only an address is known */
 	struct rt_elfaddr addr;
 	struct rt_spec_function
-		as; /* the spec's function, or one of the operations it consists of; strings not owned */
+		as;    /* the spec's function, or one of the operations it consists of; strings not owned */
+	bool optional; /* nobody asked for it: where it cannot be probed, nothing is said; function is behind the last
+			*/
 };
 
 /* A function whose result is needed and whose return must not be hooked: its calls are looked for. */
@@ -73,8 +75,21 @@ RT_CHECK struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt
  */
 RT_CHECK struct rt_error *rt_plan_inner(struct rt_plan_build *b, uint32_t type, uint32_t function,
 					const struct rt_inlined *list, size_t count, size_t *ret_unseen);
+/* handing.c: points at the returns of functions that hand references up. After all others. */
+RT_CHECK struct rt_error *rt_plan_handing(struct rt_plan_build *b);
+/*
+ * An operation inlined at this address cannot be seen: where the function around it returns such objects, it gets a
+ * point as a find.
+ */
+RT_CHECK struct rt_error *rt_plan_inner_find(struct rt_plan_build *b, uint32_t type, uint32_t function,
+					     struct rt_elfaddr at);
 /* callers.c: points behind the calls of b->late. */
 RT_CHECK struct rt_error *rt_plan_callers(struct rt_plan_build *b);
+/*
+ * room.c: whether the engine can write over what it needs to at addr, or from *ret_before bytes before it on: nothing
+ * leads to what stands behind the first byte. True where it writes over nothing.
+ */
+bool rt_plan_has_room(struct rt_plan_build *b, struct rt_elfaddr addr, uint8_t *ret_before);
 /* CFA = sp + n at addr; 0 where the frame is not sp-based. */
 int32_t rt_plan_cfa_delta(struct rt_plan_build *b, struct rt_elfaddr addr);
 /* marker.c: the innermost source function around an instruction, else its symbol; NULL. Lives as long as module. */

@@ -106,6 +106,7 @@ struct instance {
 
 static struct rt_error *refuse(struct rt_plan_build *b, const struct instance *in, const char *why)
 {
+	RT_TRY(rt_plan_inner_find(b, in->type, in->function, in->at->start));
 	return rt_plan_refuse(b, in->type, in->function, in->name, RT_E_UNARMED, "inlined into %s (line %u): %s",
 			      in->at->caller ? in->at->caller : "?", in->at->line, why);
 }

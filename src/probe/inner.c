@@ -3,6 +3,10 @@
  * Constructors that are inlined into functions nobody named. The object of such
  * an instance cannot be read in its middle; but where the function around it
  * provably hands out that object as its own result, it is a constructor itself.
+ *
+ * Where that is not proven, but the function returns a T *, it is a find: what it returns may be a new object, an old
+ * one with a reference more (a get that is inlined where its object cannot be read), or just an old one. The counter
+ * tells; what else the function may do with other objects stays unseen, and is said to.
  */
 #include <string.h>
 
@@ -159,17 +163,70 @@ static bool proven(struct inner *in, const struct outer *o)
 	return false;
 }
 
-static struct rt_error *add_outer(struct inner *in, const struct outer *o)
+static struct rt_error *add_outer(struct rt_plan_build *b, uint32_t type, uint32_t function, const struct outer *o,
+				  const struct rt_spec_function *as)
 {
-	const struct rt_spec_function *f = &in->b->plan->types.data[in->type].spec->functions.data[in->function];
-	struct rt_target target = { .type = in->type,
-				    .function = in->function,
+	struct rt_target target = { .type = type,
+				    .function = function,
 				    .name = o->declared->name,
 				    .symbol = o->symbol,
 				    .addr = o->start,
-				    .as = *f };
+				    .as = *as,
+				    .optional = as->hidden };
 
-	return rt_plan_point(in->b, &target);
+	return rt_plan_point(b, &target);
+}
+
+/* the structure that the function is declared to make, or to be given; NULL: not known */
+static const char *structure_of(struct rt_plan_build *b, const struct rt_spec_function *f)
+{
+	const struct rt_survey_function *d = rt_survey_function(&b->survey, f->name, NULL);
+	const struct rt_param *p = d && f->place == RT_PLACE_RET ? &d->returns : rt_survey_param(&b->survey, d, f->arg);
+
+	return p && p->pointers == 1 ? p->pointee : NULL;
+}
+
+/* a function that returns an object of the type that f works on, and whose result is no victim of the compiler */
+static bool returns_such(struct rt_plan_build *b, const struct rt_spec_function *f, const struct outer *o)
+{
+	const char *structure = structure_of(b, f);
+	const struct rt_param *r = &o->declared->returns;
+
+	return structure && r->pointers == 1 && r->pointee && !strcmp(r->pointee, structure) &&
+	       !(o->symbol && strstr(o->symbol->name, ".isra."));
+}
+
+/* what the function is to the type is known already */
+static bool is_known(struct rt_plan_build *b, uint32_t type, const struct outer *o)
+{
+	const struct rt_spec_type *spec = b->plan->types.data[type].spec;
+
+	for (size_t i = 0; i < spec->functions.len; i++)
+		if (rt_glob_match(spec->functions.data[i].name, o->declared->name))
+			return true;
+	for (size_t i = 0; i < b->plan->points.len; i++)
+		if (b->plan->points.data[i].module == b->module->id &&
+		    b->plan->points.data[i].function.v == o->start.v &&
+		    b->plan->points.data[i].type == b->plan->types.data[type].id)
+			return true;
+	return false;
+}
+
+struct rt_error *rt_plan_inner_find(struct rt_plan_build *b, uint32_t type, uint32_t function, struct rt_elfaddr at)
+{
+	struct rt_spec_function f = b->plan->types.data[type].spec->functions.data[function];
+	struct outer o;
+
+	if (b->plan->types.data[type].counter_offset == RT_COUNTER_UNKNOWN || !b->plan->options.return_points ||
+	    (f.op != RT_OP_NEW && f.op != RT_OP_GET) || !outer_of(b, at, &o) || !returns_such(b, &f, &o) ||
+	    is_known(b, type, &o))
+		return NULL;
+	f.op = RT_OP_GET;
+	f.place = RT_PLACE_RET;
+	f.arg = 0;
+	f.condition = RT_IF_ALWAYS;
+	f.hidden = f.guessed = true;
+	return add_outer(b, type, function, &o, &f);
 }
 
 struct rt_error *rt_plan_inner(struct rt_plan_build *b, uint32_t type, uint32_t function, const struct rt_inlined *list,
@@ -203,7 +260,9 @@ struct rt_error *rt_plan_inner(struct rt_plan_build *b, uint32_t type, uint32_t 
 		if (!*answer) {
 			*answer = proven(&in, &o) ? 1 : 2;
 			if (*answer == 1)
-				RT_TRY(add_outer(&in, &o));
+				RT_TRY(add_outer(b, type, function, &o, f));
+			else
+				RT_TRY(rt_plan_inner_find(b, type, function, list[i].start));
 		}
 		unseen += *answer == 2;
 	}

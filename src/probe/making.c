@@ -71,6 +71,18 @@ static bool writes_first_count(const struct rt_making *m, const struct rt_track 
 	return (value >> 8 * inside & mask) <= FIRST_COUNT_MAX;
 }
 
+/* Does it count the first reference up, in memory that was cleared? Atomic counters begin so, by a function for all. */
+static bool counts_first(const struct rt_making *m, const struct rt_track *track)
+{
+	for (unsigned i = 0; i < track->change_count; i++) {
+		const struct rt_change *c = &track->changes[i];
+
+		if (c->known && c->delta == 1 && c->offset == m->counter && c->size == m->counter_size)
+			return true;
+	}
+	return false;
+}
+
 struct look {
 	bool allocated; /* an object is followed */
 	bool starts, ends;
@@ -99,6 +111,7 @@ static void walk(const struct rt_making *m, const struct rt_symbol *function, ui
 				walk(m, callee, RT_REG_RDI, depth + 1, look);
 		}
 		rt_track_step(&track, &insn);
+		look->starts |= look->allocated && counts_first(m, &track);
 		track.change_count = 0;
 		if (allocates) {
 			track.regs[RT_REG_RAX] = (struct rt_value){ .kind = RT_VALUE_OBJECT };

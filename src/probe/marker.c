@@ -208,15 +208,6 @@ static const char *inside_instruction(struct rt_plan_build *b, struct rt_elfaddr
 	return at.v == location.v ? NULL : "it is inside of an instruction";
 }
 
-static bool has_room(struct rt_plan_build *b, struct rt_elfaddr at, uint8_t *ret_before)
-{
-	struct rt_site_request request = {
-		.image = b->module->image, .decoder = b->decoder, .entry = at, .room = b->plan->options.room
-	};
-
-	return rt_survey_range(&b->survey, at, &request.start, &request.end) && rt_site_has_room(&request, ret_before);
-}
-
 /* Is the marker's instruction one that can be armed? */
 static const char *set_location(struct rt_plan_build *b, const struct wanted *w, struct rt_point *p)
 {
@@ -231,7 +222,7 @@ static const char *set_location(struct rt_plan_build *b, const struct wanted *w,
 		return why;
 	if (!rt_decode(b->decoder, rt_image_at(image, m->location, 16), m->location, &insn))
 		return "there is no code at its place";
-	if (b->plan->options.room && !has_room(b, m->location, &p->before))
+	if (!rt_plan_has_room(b, m->location, &p->before))
 		return "there is no room for a jump at its place";
 	if (!b->plan->options.room &&
 	    (insn.cost == RT_COST_NEVER || (insn.cost == RT_COST_AVOID && b->plan->options.avoid_nop5)))

@@ -175,7 +175,8 @@ static struct rt_error *build(struct rt_plan_build *b)
 	RT_TRY(rt_plan_markers(b));
 	if (!b->plan->options.no_inline)
 		RT_TRY(rt_plan_inlined(b));
-	return rt_plan_callers(b);
+	RT_TRY(rt_plan_callers(b));
+	return rt_plan_handing(b);
 }
 
 struct rt_error *rt_plan_module(struct rt_plan *plan, const struct rt_plan_module *module, size_t *ret_first)

@@ -61,8 +61,15 @@ static struct rt_error *take_address(struct rt_plan_build *b, const struct rt_ta
 		type->seen[t->function] |= RT_SEEN_POINT;
 		return NULL;
 	}
+	if (t->optional)
+		return NULL;
 	return rt_plan_refuse(b, t->type, t->function, t->name, RT_E_UNARMED, "it is already counted for type %s",
 			      b->plan->types.data[*owner - 1].spec->name);
+}
+
+static struct rt_error *refuse(struct rt_plan_build *b, const struct rt_target *t, const char *why)
+{
+	return t->optional ? NULL : rt_plan_refuse(b, t->type, t->function, t->name, RT_E_UNARMED, "%s", why);
 }
 
 static void set_place(const struct rt_spec_function *f, const struct rt_site *site, struct rt_point *p)
@@ -100,10 +107,10 @@ struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *
 	if (!mine)
 		return NULL;
 	why = at_return ? return_refused(b, t) : NULL;
-	if (why && b->plan->options.return_points && rt_result_is_object(f))
+	if (why && b->plan->options.return_points && rt_result_is_object(f) && !t->optional)
 		return rt_vec_push(&b->late, ((struct rt_late){ .target = *t, .why = why })) ? NULL : rt_error_nomem();
 	if (why)
-		return rt_plan_refuse(b, t->type, t->function, t->name, RT_E_UNARMED, "%s", why);
+		return refuse(b, t, why);
 	if (t->symbol && t->symbol->size)
 		request.end.v = t->addr.v + t->symbol->size;
 	else
@@ -111,9 +118,9 @@ struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *
 	if (t->symbol)
 		(void)rt_survey_cold(&b->survey, t->symbol, &request.cold_start, &request.cold_end);
 	if (!rt_site_find(&request, &site, &why))
-		return rt_plan_refuse(b, t->type, t->function, t->name, RT_E_UNARMED, "%s", why);
+		return refuse(b, t, why);
 	if (!rt_image_offset(b->module->image, site.address, &p.offset))
-		return rt_plan_refuse(b, t->type, t->function, t->name, RT_E_UNARMED, "its code is not in the file");
+		return refuse(b, t, "its code is not in the file");
 	set_place(f, &site, &p);
 	p.address = site.address;
 	p.cost = site.cost;
@@ -124,7 +131,10 @@ struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *
 	p.flags = (uint16_t)((f->hidden ? RT_EV_HIDDEN : 0) | (at_return ? RT_EV_AT_RETURN : 0));
 	p.result_size = at_return ? result_size(b, t, f) : 0;
 	/* where the result names the object, the counter is read when the operation is over, and is told as it is */
-	rt_plan_set_counter(type, result || f->place == RT_PLACE_ARG_PTR ? NULL : &site.track, &p);
+	if (f->op == RT_OP_MOVE)
+		p.counter_offset = RT_COUNTER_UNKNOWN; /* an object of another type may be there */
+	else
+		rt_plan_set_counter(type, result || f->place == RT_PLACE_ARG_PTR ? NULL : &site.track, &p);
 	return rt_plan_add(b, t->type, t->function, &p, t->name);
 }
 

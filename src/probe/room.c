@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "insn/move.h"
+#include "probe/build.h"
 
 enum {
 	FUNCTION_BYTES = 256 << 10, /* larger functions are not decoded as a whole */
@@ -197,10 +198,18 @@ bool rt_has_room(const struct rt_site_request *r, const struct rt_labels *labels
 	return false;
 }
 
-bool rt_site_has_room(const struct rt_site_request *r, uint8_t *ret_before)
+bool rt_plan_has_room(struct rt_plan_build *b, struct rt_elfaddr at, uint8_t *ret_before)
 {
+	struct rt_site_request request = {
+		.image = b->module->image, .decoder = b->decoder, .entry = at, .room = b->plan->options.room
+	};
 	struct rt_labels labels;
 
-	rt_labels_read(r, &labels);
-	return rt_has_room(r, &labels, 0, ret_before);
+	*ret_before = 0;
+	if (!request.room)
+		return true;
+	if (!rt_survey_range(&b->survey, at, &request.start, &request.end))
+		return false;
+	rt_labels_read(&request, &labels);
+	return rt_has_room(&request, &labels, 0, ret_before);
 }

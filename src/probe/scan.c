@@ -159,8 +159,7 @@ static bool makes(struct rt_scan *s, const struct rt_scan_family *f, const struc
 	       (rt_family_is_new(n->name, f->stem_name, true) || rt_family_is_new(n->name, f->structure, true));
 }
 
-/* Does the code of from jump to or call the code at target? */
-static bool calls(struct rt_scan *s, const struct rt_symbol *from, struct rt_elfaddr target)
+bool rt_scan_calls(struct rt_scan *s, const struct rt_symbol *from, struct rt_elfaddr target)
 {
 	struct rt_elfaddr at = from->addr, end = { from->addr.v + from->size };
 
@@ -201,7 +200,7 @@ static bool frees(struct rt_scan *s, const struct rt_scan_family *f, const struc
 	if (n->declared && f->structure && (!p || p->pointers != 1 || !same_struct(p->pointee, f->structure)))
 		return false;
 	/* a put's own last step is death, or what frees where the put does not; others may just close or detach */
-	return (calls(s, f->put.symbol, n->symbol->addr) ||
+	return (rt_scan_calls(s, f->put.symbol, n->symbol->addr) ||
 		(s->module->symtab && !rt_making_ends(&m, f->put.symbol) && rt_making_ends(&m, n->symbol))) &&
 	       !moves_counter(s, f, n);
 }
@@ -239,8 +238,9 @@ static struct rt_error *take_name(struct rt_scan *s, const struct rt_scan_family
 	for (size_t i = 0; i < s->taken.len; i++) {
 		const struct rt_scan_taken *old = &s->taken.data[i];
 
-		if (old->name == t.name && (!old->by_code || !t.by_code || old->counter != t.counter ||
-					    calls(s, old->get, t.get->addr) || calls(s, t.get, old->get->addr)))
+		if (old->name == t.name &&
+		    (!old->by_code || !t.by_code || old->counter != t.counter ||
+		     rt_scan_calls(s, old->get, t.get->addr) || rt_scan_calls(s, t.get, old->get->addr)))
 			*ret_mine = false;
 	}
 	return !*ret_mine || rt_vec_push(&s->taken, t) ? NULL : rt_error_nomem();
@@ -268,6 +268,8 @@ struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_fami
 					   f->put_levels == 2 ? RT_PLACE_ARG_PTR : RT_PLACE_ARG, 1);
 	if (!err && !f->method)
 		err = complete(s, f, type);
+	if (!err && !f->method)
+		err = rt_scan_variants(s, f, type);
 	if (!err)
 		err = rt_scan_makers(s, f, type);
 	if (!err)

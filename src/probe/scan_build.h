@@ -56,6 +56,11 @@ bool rt_scan_lookup(struct rt_scan *s, const char *name, struct rt_scan_named *r
 bool rt_scan_asked(const struct rt_scan *s, const char *type);
 /* The same for a family: by its stem or its structure. */
 bool rt_scan_wanted(const struct rt_scan *s, const struct rt_scan_family *f);
+/* Does the code of from jump to or call the code at target? */
+bool rt_scan_calls(struct rt_scan *s, const struct rt_symbol *from, struct rt_elfaddr target);
+/* scan_variant.c: gets and puts of the family that have no partner of their own. */
+RT_CHECK struct rt_error *rt_scan_variants(struct rt_scan *s, const struct rt_scan_family *f,
+					   struct rt_spec_type *type);
 /* spec counts the function already: a second type would count it twice. */
 bool rt_scan_is_known(const struct rt_spec *spec, const char *name);
 bool rt_scan_is_public(const struct rt_scan_named *n);

@@ -41,9 +41,3 @@ struct rt_site {
 
 /* false: nothing can be armed; *ret_why is static text. */
 bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, const char **ret_why);
-
-/*
- * Whether the engine can write over `room` bytes at r->entry, or from *ret_before bytes before it on: nothing leads to
- * what stands behind the first one.
- */
-bool rt_site_has_room(const struct rt_site_request *r, uint8_t *ret_before);

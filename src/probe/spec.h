@@ -23,6 +23,9 @@
  * probed as well and happens INSIDE an activation of FN is the same reference:
  * the analysis gives it to FN's caller and counts it once.
  *
+ * move=FN:ret (or :out*N): FN hands out a reference that was taken inside of it, and counts nothing: who is to blame
+ * for it is the caller then, where FN did return it. Found by itself where there is debug information.
+ *
  * A new inside another new's activation that names the same object is the same creation.
  *
  * Without a type= the common prefix of the functions names the type. A type

@@ -295,8 +295,12 @@ static size_t chain_name(struct rt_namer *self, uint32_t pid, uint64_t time_ns, 
 	}
 	n = known->count < max ? known->count : max;
 	memcpy(ret, &chain->frames.data[known->first], n * sizeof(*ret));
-	if (ret[n - 1].callee)
-		ret[n - 1].callee += pc - ret[n - 1].address;
+	if (ret[n - 1].callee) {
+		uint64_t behind =
+			rt_chain_behind_stub(chain, module, pid, time_ns, (struct rt_elfaddr){ ret[n - 1].callee });
+
+		ret[n - 1].callee = behind ?: ret[n - 1].callee + pc - ret[n - 1].address;
+	}
 	return n;
 }
 

@@ -73,6 +73,13 @@ struct rt_chain_module *rt_chain_module(struct rt_chain *chain, uint32_t id);
 void rt_chain_open(struct rt_chain *chain, struct rt_chain_module *module);
 void rt_chain_close(struct rt_chain_module *module);
 
+/*
+ * Where the function lies, in the process, that the PLT stub at this address of the module stands for; 0: there is no
+ * stub, or it is not known.
+ */
+uint64_t rt_chain_behind_stub(struct rt_chain *chain, const struct rt_chain_module *module, uint32_t pid,
+			      uint64_t time_ns, struct rt_elfaddr target);
+
 /* Path on this machine: below symfs where there is one. Caller frees; NULL: out of memory. */
 char *rt_chain_path(const struct rt_chain *chain, const char *path);
 

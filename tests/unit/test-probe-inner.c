@@ -88,8 +88,10 @@ TEST(what_returns_the_new_object_is_a_constructor)
 			assert_int_equal(point->place, RT_PLACE_RET);
 			assert_int_equal(point->delta, 1);
 		}
+		/* one that returns such objects may return what the counter says */
+		assert_true(planned_point(&p, "find")->flags & RT_EV_HIDDEN);
 		for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
-			if (planned_point(&p, others[k]))
+			if ((point = planned_point(&p, others[k])) && (!(point->flags & RT_EV_HIDDEN) || k == 1))
 				fail_msg("%s: %s is armed", builds[i], others[k]);
 		/* find, keep, chain, lossy, inside: one each, pair: two */
 		if (!strstr(builds[i], "clang") && !strstr(planned_why(&p, "obj_new"), "inlined at 7 places,"))
@@ -137,7 +139,7 @@ TEST(no_proof_no_point)
 	planned_close(&p);
 	planned_open(&p, workdir_path(&w, "prog"));
 	planned_make(&p, "type=obj new=obj_take put=obj_put counter=+128:4", NULL);
-	assert_null(planned_point(&p, "pooled"));
+	assert_true(planned_point(&p, "pooled")->flags & RT_EV_HIDDEN);
 	assert_non_null(strstr(planned_why(&p, "obj_take"), "inlined at 1 place,"));
 	finish(&w, &p);
 }

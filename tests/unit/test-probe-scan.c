@@ -276,6 +276,58 @@ static const char *library(const char *name, char path[256])
 	return access(path, R_OK) ? NULL : path;
 }
 
+/* Members without a partner of their own, and functions that only sound like some. */
+TEST(variants_without_a_partner)
+{
+	static const char code[] =
+		"#include <stdlib.h>\n#define API __attribute__((noinline))\n"
+		"struct call { int users, locks; struct call *next; };\n"
+		"API void atomic_up(int *n) { __atomic_fetch_add(n, 1, __ATOMIC_SEQ_CST); }\n"
+		"API struct call *make_call(void) { struct call *c = calloc(1, sizeof(*c)); atomic_up(&c->users); "
+		"return c; }\n"
+		"API struct call *borrow(struct call *c) { atomic_up(&c->locks); return c; }\n"
+		"API struct call *call_ref(struct call *c) { c->users++; return c; }\n"
+		"API void call_unref(struct call *c) { if (--c->users == 0) free(c); }\n"
+		"API struct call *_call_ref_unlocked(struct call *c) { atomic_up(&c->users); return c; }\n"
+		"API void _call_unref_and_unlock(struct call *c) { c->locks--; if (--c->users == 0) free(c); }\n"
+		"API void call_ref_back(struct call *c) { c->users--; }\n"
+		"API void call_ref_lock(struct call *c) { c->locks++; }\n"
+		"API void call_ref_all(struct call *c) { for (; c; c = c->next) call_ref(c); }\n"
+		"API int call_ref_count(struct call *c) { return c->users; }\n"
+		"int main(void) { struct call *c = make_call(); _call_ref_unlocked(call_ref(borrow(c)));\n"
+		"  call_ref_lock(c); call_ref_all(c); call_ref_back(c); _call_unref_and_unlock(c); call_unref(c);\n"
+		"  return call_ref_count(c); }\n";
+	static const char *const builds[] = { "gcc -O0 -g", "gcc -O2 -g -fno-ipa-icf", "clang-14 -O2 -g" };
+	static const char *const no[] = { "borrow",       "call_ref_lock",  "call_ref_back",
+					  "call_ref_all", "call_ref_count", "atomic_up" };
+	static const struct rt_scan_options all = { 0 };
+
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		const struct rt_spec_type *call;
+		struct workdir w;
+		struct planned p;
+
+		workdir_make(&w);
+		workdir_write(&w, "prog.c", code);
+		workdir_run(&w, "%s -o prog prog.c", builds[i]);
+		planned_open(&p, workdir_path(&w, "prog"));
+		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+		call = find(&p.spec, "call");
+		assert_non_null(call);
+		assert_non_null(function(call, "_call_ref_unlocked"));
+		assert_int_equal(function(call, "_call_ref_unlocked")->op, RT_OP_GET);
+		assert_non_null(function(call, "_call_unref_and_unlock"));
+		assert_int_equal(function(call, "_call_unref_and_unlock")->op, RT_OP_PUT);
+		/* its count begins with an increment */
+		assert_non_null(function(call, "make_call"));
+		assert_int_equal(function(call, "make_call")->op, RT_OP_NEW);
+		for (size_t k = 0; k < sizeof(no) / sizeof(no[0]); k++)
+			assert_null(function(call, no[k]));
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
 TEST(installed_libraries)
 {
 	static const struct {

@@ -119,6 +119,48 @@ TEST(where_a_call_goes)
 	assert_int_equal(frames[0].callee, 0);
 }
 
+/* through a stub it goes to what another module defines */
+TEST(where_a_call_through_a_stub_goes)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 }, other = { 0 };
+	static const uint64_t far = 0x100000000ull;
+	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ struct rt_wire_module *module = NULL;
+	struct rt_frame frames[8];
+	uint64_t end, back;
+
+	free(built_write("lib.c", "int far_end(int n) { return n + 1; }\nint other(void) { return 2; }\n"));
+	free(built_write("use.c", "int far_end(int);\nint main(int c, char **v) { return far_end(c) + 1; }\n"));
+	assert_true(built_run("gcc -O1 -shared -fPIC -Wl,--build-id lib.c -o libfar.so"));
+	assert_true(built_run("gcc -O1 -Wl,--build-id use.c -o use -L. -lfar"));
+	rig_open(&rig, "use", NULL, NULL, false);
+	end = address_of("nm libfar.so | sed -n 's/ T far_end$//p'");
+	back = address_of("objdump -d --no-show-raw-insn use | grep -A1 'call.*<far_end@plt>' | tail -1");
+	/* as long as nobody looked into the library, the stub is all that is known */
+	rig.namer->name(rig.namer, PID, 5, BASE + back, true, frames, 8);
+	assert_string_equal(frames[0].function, "main");
+	assert_int_not_equal(frames[0].callee, 0);
+	assert_int_not_equal(frames[0].callee, BASE + far + end);
+	path = built_path("libfar.so");
+	module = rt_record_module(2, path);
+	assert_ok(rt_image_open(path, &other.image));
+	assert_ok(rt_chain_record(rig.chain, &module->head));
+	for (size_t i = 0; i < other.image->segment_count; i++) {
+		const struct rt_segment *s = &other.image->segments[i];
+		struct rt_wire_map map = { .head = { .size = sizeof(map), .kind = RT_WIRE_MAP, .pid = PID },
+					   .start = BASE + far + s->start.v,
+					   .end = BASE + far + s->end.v,
+					   .file_offset = s->offset.v,
+					   .module = 2 };
+
+		assert_ok(rt_maps_record(rig.maps, &map.head));
+	}
+	rig.namer->name(rig.namer, PID, 5, BASE + far + end, false, frames, 8);
+	assert_string_equal(frames[0].function, "far_end");
+	rig.namer->name(rig.namer, PID, 5, BASE + back, true, frames, 8);
+	assert_int_equal(frames[0].callee, BASE + far + end);
+}
+
 TEST(inlined_and_demangled)
 {
 	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who was handed the reference. A move that is seen when its function returns tells that the object left the function
+ * by its result, or through a T ** of its caller. It is put down behind the get or new that it hands up, where that was
+ * done inside the function; what a function hands out without having taken a reference to it is nobody's business.
+ *
+ * So a function whose returns are seen and that did not tell of the object kept the reference, whatever its type says:
+ * it gave back NULL, or an error. The same holds for a constructor that calls another one.
+ */
+#include <string.h>
+
+#include "lifetime/answer.h"
+#include "lifetime/life.h"
+
+enum { LOOK_BACK = 32 /* events */ };
+
+static bool takes(const struct lt_event *e)
+{
+	return e->op == RT_OP_NEW || e->delta > 0;
+}
+
+/*
+ * The function whose return is `out` has jumped to the one that e was done in: that one stood in its place, and
+ * returned for it, to the very same call.
+ */
+static bool jumped_to(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_event *out)
+{
+	const struct lt_use *u = &lt->uses.data[e->use], *ou = &lt->uses.data[out->use];
+	const struct lt_stack *s = u->stack ? &lt->stacks.data[u->stack - 1] : NULL;
+	const struct lt_stack *os = ou->stack ? &lt->stacks.data[ou->stack - 1] : NULL;
+
+	for (uint32_t i = 0; s && os && os->nr && out->sp && i + 1 < s->nr; i++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+
+		if (m->cfa && e->sp + m->cfa == out->sp)
+			return m[1].pc == lt->machines.data[os->first].pc;
+	}
+	return false;
+}
+
+/* e was done while the function whose return is `out` ran, or by what it jumped to */
+static bool inside(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_event *out)
+{
+	return e->tid == out->tid && (lt_nested(lt, e, out) || lt_tail_called(lt, e, out) || jumped_to(lt, e, out));
+}
+
+/* a get or new of the last events was done inside the function that hands the object out */
+static bool took_inside(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *out)
+{
+	for (uint32_t i = inc->nr; i-- > 0 && i + LOOK_BACK >= inc->nr;) {
+		if (takes(&inc->ledger[i]) && inside(lt, &inc->ledger[i], out))
+			return true;
+	}
+	return false;
+}
+
+void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
+{
+	const struct rt_wire_event *e = seen->e;
+	struct lt_inc *inc = e->object ? lt_inc_find(lt, e->head.pid, seen->type, e->object) : NULL;
+	struct lt_event ev = seen->ev;
+
+	if (!inc || inc->life != LT_LIVE)
+		return;
+	ev.delta = 0;
+	ev.count = INT32_MIN;
+	if (lt_point_hands(&lt->points.data[lt->uses.data[ev.use].point]) && !took_inside(lt, inc, &ev))
+		return;
+	if (lt_ledger_add(lt, inc, &ev))
+		inc->recent.tid[(inc->nr - 1) % LT_RECENT] = 0; /* no operation: none is looked for in it */
+}
+
+/* are all returns of the function seen that hand out objects of the type? */
+static bool returns_seen(const struct rt_lifetime *lt, uint32_t type, const struct lt_src *src)
+{
+	bool seen = false;
+
+	for (size_t i = 0; i < lt->points.len; i++) {
+		const struct lt_point *p = &lt->points.data[i];
+
+		if (p->type != type || p->name != src->name || !lt_point_hands(p))
+			continue;
+		if (p->unarmed || (src->frame.entry && p->function && p->function != src->frame.entry))
+			return false;
+		seen = true;
+	}
+	return seen;
+}
+
+/*
+ * The reference that the function handed out when it returned, which event number out tells: of those taken inside of
+ * it the last one that was not given back there. NULL: all were.
+ */
+static const struct lt_event *handed_by(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t out)
+{
+	int given_back = 0;
+
+	for (uint32_t i = out; i-- > 0;) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if ((!takes(e) && e->delta >= 0) || !inside(lt, e, &inc->ledger[out]))
+			continue;
+		if (e->delta < 0)
+			given_back -= e->delta;
+		else if (given_back)
+			given_back--;
+		else
+			return e;
+	}
+	return NULL;
+}
+
+/*
+ * A function runs more than once at one place of the stack: what another run of it handed out, by another run of what
+ * took it, was another reference.
+ */
+static bool was_handed(const struct lt_answer *a, const struct lt_ref *ref, const struct lt_src *src)
+{
+	const struct lt_inc *inc = ref->inc;
+	const struct lt_event *mine = &inc->ledger[ref->ev];
+
+	for (uint32_t i = ref->ev + 1u; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i], *other;
+
+		const struct lt_point *p = &a->lt->points.data[a->lt->uses.data[e->use].point];
+
+		if (!lt_point_hands(p) || p->name != src->name || !inside(a->lt, mine, e))
+			continue;
+		other = handed_by(a->lt, inc, i);
+		if (!other || other == mine || !mine->act || !other->act || mine->act == other->act)
+			return true;
+	}
+	return false;
+}
+
+/* Which functions of the path have no frame of their own here: they return nothing that could be seen. */
+static void find_inlined(const struct rt_lifetime *lt, const struct lt_use *use, const struct lt_site *site,
+			 bool ret[LT_PATH])
+{
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+	unsigned level = 0;
+
+	memset(ret, 0, LT_PATH * sizeof(*ret));
+	for (uint32_t i = 0; s && i < s->nr; i++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+
+		for (uint32_t j = 0; j < m->srcs && level < site->nr; j++) {
+			uint32_t src = lt->stack_srcs.data[m->src + j];
+
+			/* one that jumped on is on the path, but in no frame */
+			while (level && level < site->nr && site->src[level] != src)
+				level++;
+			if (level < site->nr && site->src[level] == src)
+				ret[level++] = j + 1 < m->srcs;
+		}
+	}
+}
+
+unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept)
+{
+	const struct lt_site *s = lt_site(a->lt, ref->site);
+	bool inlined[LT_PATH];
+	unsigned level = 0;
+
+	*ret_kept = false;
+	find_inlined(a->lt, &a->lt->uses.data[ref->inc->ledger[ref->ev].use], s, inlined);
+	while (level + 1 < s->nr) {
+		const struct lt_src *src = lt_src(a->lt, s->src[level]);
+
+		if (!inlined[level] && !was_handed(a, ref, src) && returns_seen(a->lt, ref->inc->type, src)) {
+			*ret_kept = true;
+			break;
+		}
+		level++;
+	}
+	return level;
+}
+
+/* the object shows when the constructor of this name returns it */
+static bool makes_seen(const struct rt_lifetime *lt, uint32_t type, const struct lt_src *src)
+{
+	for (size_t i = 0; i < lt->points.len; i++) {
+		const struct lt_point *p = &lt->points.data[i];
+
+		if (p->type == type && p->op == RT_OP_NEW && (p->flags & RT_EV_AT_RETURN) && p->name == src->name &&
+		    !p->unarmed && (!src->frame.entry || p->function == src->frame.entry))
+			return true;
+	}
+	return false;
+}
+
+uint32_t lt_kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	const struct lt_event *e = &ref->inc->ledger[ref->ev];
+	const struct lt_use *use = &a->lt->uses.data[e->use];
+	const struct lt_stack *s = use->stack && e->op == RT_OP_NEW ? &a->lt->stacks.data[use->stack - 1] : NULL;
+	const struct lt_type *type = lt_inc_type(a->lt, ref->inc);
+	uint32_t own = a->lt->points.data[use->point].name, site = lt_site(a->lt, use->site)->src[0];
+
+	for (uint32_t i = 0; s && i < s->nr && i <= use->machine; i++) {
+		const struct lt_machine *m = &a->lt->machines.data[s->first + i];
+
+		for (uint32_t j = 0; j < m->srcs; j++) {
+			uint32_t id = a->lt->stack_srcs.data[m->src + j];
+			const struct lt_src *src = lt_src(a->lt, id);
+
+			if (id == site)
+				return 0;
+			if (j + 1 == m->srcs && src->name != own && (lt_is_api(a->lt, type, src) & LT_API_NEW) &&
+			    makes_seen(a->lt, ref->inc->type, src))
+				return id;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Functions that hand references up: by debug information they return a T *, or are given a T ** by their caller, and
+ * by their code a reference is taken inside: they call a constructor or a get of T, or another function that hands up.
+ * What they hand out is looked at when they return. Nothing is counted there, so what cannot be looked at is not
+ * missed, and of a type that half of the program returns nothing is.
+ */
+#include <string.h>
+
+#include "probe/handing.h"
+#include "probe/spec_type.h"
+
+enum { HANDING_MAX = 256 /* of one type, in one module */, CODE_INSNS = 4000, CALLS_MAX = 64 };
+
+struct hander {
+	const struct rt_survey_function *declared;
+	const struct rt_symbol *symbol;
+	uint32_t type; /* index */
+	uint8_t place, arg;
+	bool takes; /* a reference is taken inside */
+	size_t first_call, calls;
+};
+
+struct search {
+	struct rt_takers t;
+	struct rt_plan_build *b;
+	RT_VEC(uint64_t) sites;      /* addresses of what is inlined and takes one, by type */
+	RT_VEC(uint32_t) site_types; /* of these */
+	RT_VEC(struct hander) handers;
+	RT_VEC(uint64_t) calls;
+};
+
+static bool opens(uint8_t op, bool hidden)
+{
+	return op == RT_OP_NEW || op == RT_OP_GET || hidden;
+}
+
+/* what the object's place of a declared function points to; NULL: not known */
+static const char *structure_of(struct rt_plan_build *b, const struct rt_spec_function *f)
+{
+	const struct rt_survey_function *d = rt_survey_function(&b->survey, f->name, NULL);
+	const struct rt_param *p;
+
+	if (!d || f->place == RT_PLACE_RET_PTR)
+		return NULL;
+	p = f->place == RT_PLACE_RET ? &d->returns : rt_survey_param(&b->survey, d, f->arg);
+	return p && p->pointers == (f->place == RT_PLACE_ARG || f->place == RT_PLACE_RET ? 1 : 2) ? p->pointee : NULL;
+}
+
+/* A type goes by its own name, and by what its functions are declared to take. */
+static struct rt_error *name_types(struct search *s)
+{
+	struct rt_plan_build *b = s->b;
+
+	for (uint32_t t = 0; t < b->plan->types.len; t++) {
+		const struct rt_spec_type *spec = b->plan->types.data[t].spec;
+		bool made;
+
+		for (size_t i = 0; i <= spec->functions.len; i++) {
+			const char *name = i ? structure_of(b, &spec->functions.data[i - 1]) : spec->name;
+			uint64_t *type = name ? rt_map_put(&s->t.type_of, rt_key_text(name), &made) : NULL;
+
+			if (name && !type)
+				return rt_error_nomem();
+			if (type && made)
+				*type = t + 1;
+		}
+	}
+	return NULL;
+}
+
+static struct rt_error *add_taker(struct search *s, uint64_t address, uint32_t type)
+{
+	s->t.low = address < s->t.low ? address : s->t.low;
+	s->t.high = address > s->t.high ? address : s->t.high;
+	return rt_map_put(&s->t.at, rt_key_make(address, type + 1), NULL) &&
+			       rt_map_put(&s->t.at, rt_key_make(address, 0), NULL)
+		       ? NULL
+		       : rt_error_nomem();
+}
+
+/* stubs through which this module calls takers of others */
+static struct rt_error *add_stubs(struct search *s)
+{
+	const struct rt_symtab *symtab = s->b->module->symtab;
+
+	for (size_t k = 0; k < symtab->count; k++) {
+		const struct rt_symbol *stub = &symtab->symbols[k];
+
+		for (uint32_t t = 0; stub->plt && t < s->b->plan->types.len; t++) {
+			const struct rt_spec_type *spec = s->b->plan->types.data[t].spec;
+
+			for (size_t i = 0; i < spec->functions.len; i++)
+				if (opens(spec->functions.data[i].op, spec->functions.data[i].hidden) &&
+				    rt_glob_match(spec->functions.data[i].name, stub->name))
+					RT_TRY(add_taker(s, stub->addr.v, t));
+		}
+	}
+	return NULL;
+}
+
+static struct rt_error *find_takers(struct search *s)
+{
+	const struct rt_plan *plan = s->b->plan;
+
+	for (size_t i = 0; i < plan->points.len; i++) {
+		const struct rt_point *p = &plan->points.data[i];
+
+		if (p->module != s->b->module->id || !opens(p->op, p->flags & RT_EV_HIDDEN))
+			continue;
+		RT_TRY(add_taker(s, p->function.v, p->type - 1));
+		if ((p->flags & RT_EV_INLINE) &&
+		    (!rt_vec_push(&s->sites, p->address.v) || !rt_vec_push(&s->site_types, p->type - 1)))
+			return rt_error_nomem();
+	}
+	return add_stubs(s);
+}
+
+bool rt_takers_in_registers(struct rt_survey *survey, const struct rt_survey_function *d, unsigned arg)
+{
+	const struct rt_param *r = &d->returns;
+
+	if (arg > RT_SPEC_ARG_MAX || (r->type && !r->pointers && !strncmp(r->type, "struct ", 7)))
+		return false;
+	for (unsigned i = 1; i < arg; i++) {
+		const struct rt_param *p = rt_survey_param(survey, d, i);
+
+		if (!p->type || (!p->pointers &&
+				 (strstr(p->type, "float") || strstr(p->type, "double") || strstr(p->type, "struct ") ||
+				  strstr(p->type, "union ") || strstr(p->type, "128"))))
+			return false;
+	}
+	return true;
+}
+
+uint32_t rt_takers_type(const struct rt_takers *t, const struct rt_param *p, uint8_t pointers)
+{
+	const uint64_t *type;
+
+	if (p->pointers != pointers || !p->pointee)
+		return 0;
+	type = rt_map_get(&t->type_of, rt_key_text(p->pointee));
+	return type ? (uint32_t)*type : 0;
+}
+
+/* By its declaration: of which type (index + 1), and where; 0: it hands out nothing. */
+static uint32_t declared_type(struct search *s, struct hander *h)
+{
+	uint32_t type = rt_takers_type(&s->t, &h->declared->returns, 1);
+
+	h->place = RT_PLACE_RET;
+	h->arg = 0;
+	for (unsigned i = 1; !type && i <= h->declared->param_count; i++) {
+		type = rt_takers_type(&s->t, rt_survey_param(&s->b->survey, h->declared, i), 2);
+		if (type && !rt_takers_in_registers(&s->b->survey, h->declared, i))
+			return 0;
+		h->place = RT_PLACE_OUT;
+		h->arg = (uint8_t)i;
+	}
+	return type;
+}
+
+bool rt_takers_told(const struct rt_takers *t, uint32_t type, const char *name)
+{
+	const struct rt_spec_type *spec = t->b->plan->types.data[type].spec;
+
+	for (size_t i = 0; i < spec->functions.len; i++)
+		if (rt_glob_match(spec->functions.data[i].name, name))
+			return true;
+	return false;
+}
+
+static struct rt_error *look_inside(struct search *s, struct hander *h)
+{
+	struct rt_elfaddr at = h->symbol->addr, end = { at.v + h->symbol->size };
+
+	for (size_t i = 0; i < s->sites.len && !h->takes; i++)
+		h->takes = s->site_types.data[i] == h->type && s->sites.data[i] >= at.v && s->sites.data[i] < end.v;
+	h->first_call = s->calls.len;
+	for (unsigned n = 0; n < CODE_INSNS && at.v < end.v && h->calls < CALLS_MAX; n++) {
+		struct rt_insn insn;
+
+		if (!rt_decode(s->b->decoder, rt_image_at(s->b->module->image, at, 16), at, &insn))
+			break;
+		at.v += insn.length;
+		/* a callback may make the object that is left where the caller said */
+		h->takes |= insn.call && insn.indirect && h->place == RT_PLACE_OUT;
+		if (!(insn.call || insn.jump) || !insn.has_target)
+			continue;
+		h->takes |= rt_map_get(&s->t.at, rt_key_make(insn.target.v, h->type + 1)) != NULL;
+		if (insn.target.v >= h->symbol->addr.v && insn.target.v < end.v)
+			continue;
+		if (!rt_vec_push(&s->calls, insn.target.v))
+			return rt_error_nomem();
+		h->calls++;
+	}
+	return NULL;
+}
+
+static struct rt_error *find_handers(struct search *s)
+{
+	const struct rt_plan_build *b = s->b;
+
+	for (size_t i = 0; i < b->survey.functions.len; i++) {
+		struct hander h = { .declared = &b->survey.functions.data[i] };
+		enum rt_clone clone = RT_CLONE_PART;
+
+		h.type = h.declared->has_body ? declared_type(s, &h) : 0;
+		if (!h.type-- || rt_takers_told(&s->t, h.type, h.declared->name))
+			continue;
+		h.symbol = rt_symtab_at(b->module->symtab, h.declared->addr);
+		if (!h.symbol || h.symbol->addr.v != h.declared->addr.v || !h.symbol->size)
+			continue;
+		/* of a changed copy the result may be gone */
+		(void)rt_clone_base(h.symbol->name, &clone);
+		if (clone != RT_CLONE_FULL || rt_map_get(&s->t.at, rt_key_make(h.symbol->addr.v, h.type + 1)))
+			continue;
+		RT_TRY(look_inside(s, &h));
+		if (!rt_vec_push(&s->handers, h))
+			return rt_error_nomem();
+	}
+	return NULL;
+}
+
+/* who calls one that takes, takes as well */
+static struct rt_error *spread(struct search *s)
+{
+	bool more = true;
+
+	for (size_t i = 0; i < s->handers.len; i++)
+		if (s->handers.data[i].takes)
+			RT_TRY(add_taker(s, s->handers.data[i].symbol->addr.v, s->handers.data[i].type));
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < s->handers.len; i++) {
+			struct hander *h = &s->handers.data[i];
+
+			for (size_t k = 0; k < h->calls && !h->takes; k++)
+				h->takes = rt_map_get(&s->t.at, rt_key_make(s->calls.data[h->first_call + k],
+									    h->type + 1)) != NULL;
+			if (!h->takes || rt_map_get(&s->t.at, rt_key_make(h->symbol->addr.v, h->type + 1)))
+				continue;
+			RT_TRY(add_taker(s, h->symbol->addr.v, h->type));
+			more = true;
+		}
+	}
+	return NULL;
+}
+
+static struct rt_error *arm(struct search *s)
+{
+	struct rt_plan_build *b = s->b;
+	_cleanup_free_ unsigned *count = calloc(b->plan->types.len + 1, sizeof(*count));
+
+	if (!count)
+		return rt_error_nomem();
+	for (size_t i = 0; i < s->handers.len; i++)
+		count[s->handers.data[i].type] += s->handers.data[i].takes;
+	for (size_t i = 0; i < s->handers.len; i++) {
+		const struct hander *h = &s->handers.data[i];
+		struct rt_target target = {
+			.type = h->type,
+			.function = (uint32_t)b->plan->types.data[h->type].spec->functions.len,
+			.name = h->declared->name,
+			.symbol = h->symbol,
+			.addr = h->symbol->addr,
+			.as = { .op = RT_OP_MOVE, .place = h->place, .arg = h->arg, .guessed = true },
+			.optional = true
+		};
+
+		if (h->takes && count[h->type] <= HANDING_MAX)
+			RT_TRY(rt_plan_point(b, &target));
+	}
+	return NULL;
+}
+
+struct rt_error *rt_plan_handing(struct rt_plan_build *b)
+{
+	struct search s = { .t = { .b = b, .low = UINT64_MAX }, .b = b };
+	struct rt_error *err;
+
+	if (!b->module->symtab || !b->survey.functions.len || !b->plan->options.return_points)
+		return NULL;
+	err = name_types(&s);
+	if (!err)
+		err = find_takers(&s);
+	if (!err && s.t.at.len)
+		err = find_handers(&s);
+	if (!err)
+		err = spread(&s);
+	if (!err)
+		err = arm(&s);
+	if (!err && s.t.at.len)
+		err = rt_plan_overwrites(&s.t);
+	rt_map_deinit(&s.t.type_of);
+	rt_map_deinit(&s.t.at);
+	rt_vec_deinit(&s.sites);
+	rt_vec_deinit(&s.site_types);
+	rt_vec_deinit(&s.handers);
+	rt_vec_deinit(&s.calls);
+	return err;
+}

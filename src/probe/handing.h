@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where the references of a module come from: what handing.c finds out and overwrite.c uses as well. Private to probe/.
+ */
+#pragma once
+
+#include "base/map.h"
+#include "probe/build.h"
+
+struct rt_takers {
+	struct rt_plan_build *b;
+	struct rt_map type_of; /* a structure's name -> index of the type + 1 */
+	struct rt_map at;   /* (address, type + 1) of what hands out a reference to its caller, or the stub of such; and
+			       (address, 0) */
+	uint64_t low, high; /* all of these addresses lie in [low, high] */
+};
+
+/* The type that parameter or result p points to through so many levels: index + 1; 0: none. */
+uint32_t rt_takers_type(const struct rt_takers *t, const struct rt_param *p, uint8_t pointers);
+/* The function is in the spec of the type: what it does is known. */
+bool rt_takers_told(const struct rt_takers *t, uint32_t type, const char *name);
+/* The arguments of d up to this one are in registers for whole numbers, one each. */
+bool rt_takers_in_registers(struct rt_survey *survey, const struct rt_survey_function *d, unsigned arg);
+
+/* overwrite.c: points at the stores that may overwrite the pointer to an object. */
+RT_CHECK struct rt_error *rt_plan_overwrites(const struct rt_takers *t);

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Stores of a pointer to a counted object, that the function was given as an argument or got from a constructor or a
+ * get, into memory that is not its own frame and that it has not just allocated: a slot, which may have held another
+ * object before. What it held is looked at just before the store. Nothing is counted there.
+ *
+ * Code is looked at in the order of its addresses: what is found is a place worth a look, and what is seen there
+ * decides.
+ */
+#include <string.h>
+
+#include "probe/flow.h"
+#include "probe/handing.h"
+#include "probe/making.h"
+#include "probe/spec_type.h"
+
+enum { STORES_MAX = 256 /* of one type, in one module */, CODE_INSNS = 4000, BRANCHES_MAX = 128, SCOPES_MAX = 16 };
+
+struct store {
+	uint32_t type; /* index */
+	const char *function;
+	struct rt_elfaddr start; /* of the function */
+	struct rt_insn insn;
+};
+
+/* What is known at one instruction. */
+struct state {
+	struct rt_elfaddr at;
+	struct rt_track objects, fresh; /* pointers to objects of the type; to memory that was just allocated */
+};
+
+struct stores {
+	const struct rt_takers *takers;
+	RT_VEC(struct store) all;
+	bool *called;                  /* by the function that is looked at: takers of each type */
+	RT_VEC(struct state) branches; /* of the function that is looked at: forward, first come */
+};
+
+/* One look through the code of a function, for one type. */
+struct look {
+	const struct rt_survey_function *declared;
+	const struct rt_symbol *symbol;
+	uint32_t type;
+	uint8_t object; /* register that has one at the entry; RT_REG_NONE: results of calls are */
+};
+
+static bool is_slot(const struct rt_track *objects, const struct rt_track *fresh, const struct rt_insn *insn)
+{
+	const struct rt_mem_operand *mem = &insn->mem;
+	const struct rt_value *v;
+
+	if (!insn->is_mov || !insn->has_mem || !mem->writes || mem->segment || mem->size != 8 ||
+	    insn->src_reg >= RT_TRACK_REGS || mem->base == RT_REG_RSP)
+		return false;
+	v = &objects->regs[insn->src_reg];
+	if (v->kind != RT_VALUE_OBJECT || v->n)
+		return false;
+	/* a variable of the program */
+	if (mem->base == RT_REG_RIP)
+		return mem->index == RT_REG_NONE;
+	return mem->base < RT_TRACK_REGS && objects->regs[mem->base].kind != RT_VALUE_FRAME &&
+	       fresh->regs[mem->base].kind != RT_VALUE_OBJECT;
+}
+
+static bool remember(struct stores *s, const struct state *now, struct rt_elfaddr target)
+{
+	struct state *branch;
+
+	for (size_t i = 0; i < s->branches.len; i++) {
+		if (s->branches.data[i].at.v == target.v)
+			return true;
+	}
+	if (target.v <= now->at.v || s->branches.len == BRANCHES_MAX)
+		return true;
+	branch = rt_vec_add(&s->branches);
+	if (!branch)
+		return false;
+	*branch = *now;
+	branch->at = target;
+	return true;
+}
+
+/* Nothing goes on from the instruction before: what is known here is what a jump brings, if one does. */
+static bool begin_again(const struct stores *s, struct state *now)
+{
+	for (size_t i = 0; i < s->branches.len; i++) {
+		if (s->branches.data[i].at.v == now->at.v) {
+			*now = s->branches.data[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The instruction was looked at: what is known behind it. */
+static void step(const struct stores *s, const struct look *look, const struct rt_insn *insn, struct state *now)
+{
+	const char *callee;
+
+	rt_track_step(&now->objects, insn);
+	rt_track_step(&now->fresh, insn);
+	now->objects.change_count = now->fresh.change_count = 0;
+	now->at.v += insn->length;
+	if (!insn->call)
+		return;
+	callee = rt_flow_callee(s->takers->b->module->symtab, insn);
+	if (callee && rt_making_allocates(callee))
+		now->fresh.regs[RT_REG_RAX] = (struct rt_value){ .kind = RT_VALUE_OBJECT };
+	if (look->object == RT_REG_NONE && insn->has_target &&
+	    rt_map_get(&s->takers->at, rt_key_make(insn->target.v, look->type + 1)))
+		now->objects.regs[RT_REG_RAX] = (struct rt_value){ .kind = RT_VALUE_OBJECT };
+}
+
+static struct rt_error *look_through(struct stores *s, const struct look *look)
+{
+	const struct rt_plan_build *b = s->takers->b;
+	struct rt_elfaddr end = { look->symbol->addr.v + look->symbol->size };
+	struct state now = { .at = look->symbol->addr };
+	bool over = false; /* no path that was followed leads here */
+
+	rt_track_init(&now.objects, look->object);
+	rt_track_init(&now.fresh, RT_REG_NONE);
+	rt_vec_clear(&s->branches);
+	for (unsigned n = 0; n < CODE_INSNS && now.at.v < end.v; n++) {
+		struct store store = { .type = look->type,
+				       .function = look->declared->name,
+				       .start = look->symbol->addr };
+		struct rt_insn *insn = &store.insn;
+
+		if (!rt_decode(b->decoder, rt_image_at(b->module->image, now.at, 16), now.at, insn))
+			return NULL;
+		over = over && !begin_again(s, &now);
+		if (!over && is_slot(&now.objects, &now.fresh, insn) && !rt_vec_push(&s->all, store))
+			return rt_error_nomem();
+		step(s, look, insn, &now);
+		if (!over && insn->jump && insn->has_target && !remember(s, &now, insn->target))
+			return rt_error_nomem();
+		over |= insn->ret || (insn->jump && !insn->conditional);
+	}
+	return NULL;
+}
+
+/* Cheap look at the bytes: of which types may this code call takers? */
+static void find_called(struct stores *s, const struct rt_symbol *symbol)
+{
+	const struct rt_takers *t = s->takers;
+	struct rt_bytes code = rt_image_at(t->b->module->image, symbol->addr, symbol->size);
+	int32_t to;
+
+	memset(s->called, 0, t->b->plan->types.len);
+	for (size_t i = 0; i + 1 + sizeof(to) <= code.size; i++) {
+		uint64_t target;
+
+		if (code.data[i] != 0xe8)
+			continue;
+		memcpy(&to, code.data + i + 1, sizeof(to));
+		target = symbol->addr.v + i + 5 + (uint64_t)(int64_t)to;
+		if (target < t->low || target > t->high || !rt_map_get(&t->at, rt_key_make(target, 0)))
+			continue;
+		for (uint32_t type = 0; type < t->b->plan->types.len; type++)
+			s->called[type] |= rt_map_get(&t->at, rt_key_make(target, type + 1)) != NULL;
+	}
+}
+
+static struct rt_error *look_at(struct stores *s, const struct rt_survey_function *d, const struct rt_symbol *symbol)
+{
+	struct rt_survey *survey = &s->takers->b->survey;
+	struct look look = { .declared = d, .symbol = symbol, .object = RT_REG_NONE };
+	enum rt_clone clone;
+
+	find_called(s, symbol);
+	for (uint32_t t = 0; t < s->takers->b->plan->types.len; t++) {
+		look.type = t;
+		if (s->called[t] && !rt_takers_told(s->takers, t, d->name))
+			RT_TRY(look_through(s, &look));
+	}
+	(void)rt_clone_base(symbol->name, &clone);
+	for (unsigned i = 1; clone == RT_CLONE_FULL && i <= d->param_count; i++) {
+		uint32_t type = rt_takers_type(s->takers, rt_survey_param(survey, d, i), 1);
+
+		look.type = type - 1;
+		if (!type || rt_takers_told(s->takers, look.type, d->name) || !rt_takers_in_registers(survey, d, i))
+			continue;
+		look.object = (uint8_t)rt_reg_argument(i);
+		RT_TRY(look_through(s, &look));
+	}
+	return NULL;
+}
+
+/* by its declaration it is given or returns objects of the type */
+static bool knows(const struct rt_takers *t, const char *function, uint32_t type)
+{
+	const struct rt_survey_function *d = NULL;
+
+	while (function && (d = rt_survey_function(&t->b->survey, function, d))) {
+		if (rt_takers_type(t, &d->returns, 1) == type + 1)
+			return true;
+		for (unsigned i = 1; i <= d->param_count; i++)
+			if (rt_takers_type(t, rt_survey_param(&t->b->survey, d, i), 1) == type + 1)
+				return true;
+	}
+	return false;
+}
+
+/*
+ * The point goes by the name of the inlined helper that stores a mere pointer: it is its caller who knows what that
+ * stands for. Where there is none, by the place: not by the function's own name, which would make its caller the site.
+ */
+static char *name_of(const struct rt_takers *t, const struct store *store)
+{
+	struct rt_scope scopes[SCOPES_MAX];
+	size_t n = rt_dwarf_scopes(t->b->module->dwarf, store->insn.addr, scopes, SCOPES_MAX), skip = 0;
+	char *name = NULL;
+
+	while (skip + 1 < n && scopes[skip].inlined && !knows(t, scopes[skip].function, store->type))
+		skip++;
+	if (skip && scopes[skip - 1].function)
+		return strdup(scopes[skip - 1].function);
+	if (asprintf(&name, "%s+0x%llx", store->function, (unsigned long long)(store->insn.addr.v - store->start.v)) <
+	    0)
+		return NULL;
+	return name;
+}
+
+static struct rt_error *add_store(const struct rt_takers *t, const struct store *store)
+{
+	const struct rt_plan_type *type = &t->b->plan->types.data[store->type];
+	const struct rt_insn *insn = &store->insn;
+	struct rt_point p = { .kind = RT_POINT_INSN,
+			      .op = RT_OP_MOVE,
+			      .guessed = true,
+			      .flags = RT_EV_INLINE | RT_EV_HIDDEN,
+			      .address = insn->addr,
+			      .function = insn->addr,
+			      .cost = insn->cost,
+			      .cfa_delta = rt_plan_cfa_delta(t->b, insn->addr),
+			      .place = RT_PLACE_ARG_PTR,
+			      .deref = 1,
+			      .reg = insn->mem.base,
+			      .reg_offset = insn->mem.disp,
+			      .counter_offset = RT_COUNTER_UNKNOWN };
+	_cleanup_free_ char *name = NULL;
+	bool mine = false;
+
+	if (insn->mem.base == RT_REG_RIP)
+		p.reg_offset -= (int64_t)insn->addr.v; /* it lies wherever the file was loaded */
+	if (insn->mem.index != RT_REG_NONE) {
+		p.index = insn->mem.index;
+		p.scale = insn->mem.scale;
+	}
+	if ((insn->cost != RT_COST_EMULATED && insn->cost != RT_COST_STEP) ||
+	    !rt_plan_has_room(t->b, insn->addr, &p.before) ||
+	    !rt_image_offset(t->b->module->image, insn->addr, &p.offset))
+		return NULL;
+	RT_TRY(rt_plan_take_place(t->b, store->type, &p, &mine));
+	if (!mine)
+		return NULL;
+	name = name_of(t, store);
+	if (!name)
+		return rt_error_nomem();
+	return rt_plan_add(t->b, store->type, (uint32_t)type->spec->functions.len, &p, name);
+}
+
+static struct rt_error *add_stores(struct stores *s)
+{
+	size_t types = s->takers->b->plan->types.len;
+	_cleanup_free_ unsigned *count = calloc(types + 1, sizeof(*count));
+
+	if (!count)
+		return rt_error_nomem();
+	for (size_t i = 0; i < s->all.len; i++)
+		count[s->all.data[i].type]++;
+	for (size_t i = 0; i < s->all.len; i++)
+		if (count[s->all.data[i].type] <= STORES_MAX)
+			RT_TRY(add_store(s->takers, &s->all.data[i]));
+	return NULL;
+}
+
+struct rt_error *rt_plan_overwrites(const struct rt_takers *t)
+{
+	_cleanup_free_ bool *called = calloc(t->b->plan->types.len + 1, sizeof(*called));
+	struct stores s = { .takers = t, .called = called };
+	struct rt_error *err = called ? NULL : rt_error_nomem();
+
+	for (size_t i = 0; i < t->b->survey.functions.len && !err; i++) {
+		const struct rt_survey_function *d = &t->b->survey.functions.data[i];
+		const struct rt_symbol *symbol = d->has_body ? rt_symtab_at(t->b->module->symtab, d->addr) : NULL;
+
+		if (symbol && symbol->addr.v == d->addr.v && symbol->size)
+			err = look_at(&s, d, symbol);
+	}
+	if (!err)
+		err = add_stores(&s);
+	rt_vec_deinit(&s.all);
+	rt_vec_deinit(&s.branches);
+	return err;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which stores are looked at, because they may overwrite the pointer to an object. */
+#include "planned.h"
+
+static const char program[] =
+	"#include <stdlib.h>\n#include <string.h>\n#define API __attribute__((noinline, noipa))\n"
+	"#define INLINE static inline __attribute__((always_inline))\n"
+	"struct obj { int refs; long n; };\nstruct box { int k; struct obj *o; struct box *next; void *any; };\n"
+	"struct obj *current;\n"
+	"API struct obj *obj_new(void) { struct obj *o = malloc(sizeof(*o)); o->refs = 1; return o; }\n"
+	"API struct obj *obj_get(struct obj *o) { o->refs++; return o; }\n"
+	"API void obj_put(struct obj *o) { if (--o->refs == 0) free(o); }\n"
+	"INLINE void store(struct box *b, void *v) { b->any = v; }\n"
+	/* slots */
+	"API void set(struct box *b, struct obj *o) { b->o = o; }\n"
+	"API int set_late(struct box *b, int k, struct obj *o) { if (k > 7) return -1; if (b->k == k) { b->k++; return "
+	"0; }\n"
+	"  free(b->any); b->o = o; return 1; }\n"
+	"API void fill(struct box *b) { b->o = obj_new(); }\n"
+	"API void keep(struct obj *o) { current = obj_get(o); }\n"
+	"API void by_helper(struct box *b, struct obj *o) { b->k = 2; store(b, o); }\n"
+	"API int other(struct box *b, void *any) { b->any = any; return b->k; }\n"
+	"API void *look(struct box *b, int k) { return k ? b->any : b; }\n"
+	"API int set_or_add(struct box *b, int k, struct obj *o) { void *any = look(b, k); struct box *n = look(b, k + "
+	"1);\n"
+	"  if (!any || !n) return other(b, any); n->o = o; return look(b, 3) == any; }\n"
+	/* none: its own frame, memory that is new, another type's, the object's own */
+	"API long local(struct obj *o) { struct obj *volatile copy = o; return copy->n; }\n"
+	"API struct box *fresh(struct obj *o) { struct box *b = malloc(sizeof(*b)); if (b) { b->o = o; b->k = 1; } "
+	"return b; }\n"
+	"API void link(struct box *b, struct box *n) { b->next = n; }\n"
+	"API void number(struct obj *o, long n) { o->n = n; }\n"
+	"int main(int c, char **v) { struct obj *o = obj_new(); struct box *b = fresh(o); set(b, o); set_late(b, c, "
+	"o); fill(b);\n"
+	"  keep(o); by_helper(b, o); link(b, b); set_or_add(b, c, o); number(o, local(o)); obj_put(o); return 0; }\n";
+
+static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
+				      "clang-14 -O2 -g -Dnoipa= -w" };
+
+/* of a store of the function that starts at this symbol */
+static const struct rt_point *store_in(const struct planned *p, const char *name)
+{
+	const struct rt_symbol *s = rt_symtab_find(p->symtab, name);
+
+	assert_non_null(s);
+	for (size_t i = 0; i < p->plan->points.len; i++) {
+		const struct rt_point *point = &p->plan->points.data[i];
+
+		if (point->op == RT_OP_MOVE && (point->flags & RT_EV_HIDDEN) && point->address.v >= s->addr.v &&
+		    point->address.v < s->addr.v + s->size)
+			return point;
+	}
+	return NULL;
+}
+
+TEST(stores_into_slots)
+{
+	static const char *const yes[] = { "set", "set_late", "fill", "keep", "by_helper", "set_or_add" };
+	static const char *const no[] = { "local", "fresh", "link", "number", "obj_get", "obj_new" };
+
+	for (size_t b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {
+		struct workdir w;
+		struct planned p;
+
+		workdir_make(&w);
+		workdir_write(&w, "prog.c", program);
+		workdir_run(&w, "%s -o prog prog.c", builds[b]);
+		planned_open(&p, workdir_path(&w, "prog"));
+		planned_make(&p, "type=obj new=obj_new:ret get=obj_get put=obj_put", NULL);
+		for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+			const struct rt_point *point = store_in(&p, yes[i]);
+
+			if (!point)
+				fail_msg("%s: nothing in %s", builds[b], yes[i]);
+			assert_int_equal(point->kind, RT_POINT_INSN);
+			assert_int_equal(point->flags, RT_EV_HIDDEN | RT_EV_INLINE);
+			assert_int_equal(point->deref, 1);
+			assert_int_equal(point->delta, 0);
+			/* a helper that is given a mere pointer does not know what it stores */
+			if (i == 4)
+				assert_string_equal(point->name, "store");
+			else
+				assert_memory_equal(point->name, yes[i], strlen(yes[i]));
+		}
+		for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+			if (store_in(&p, no[i]))
+				fail_msg("%s: a store in %s", builds[b], no[i]);
+		assert_int_equal(p.plan->refused.len, 0);
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
+TEST_MAIN();
