@@ -79,6 +79,16 @@ static void end(void)
 		fail_msg("a child is left: %d", left);
 }
 
+/* Points that count; others only tell who hands objects on. */
+static size_t operations(void)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rig.record_count; i++)
+		n += rig.records[i]->kind == RT_WIRE_POINT && rig.records[i]->op != RT_OP_MOVE;
+	return n;
+}
+
 TEST(points_are_armed_before_the_program_runs)
 {
 	const struct rt_wire_module *module;
@@ -95,11 +105,11 @@ TEST(points_are_armed_before_the_program_runs)
 	assert_int_equal(module->build_id_size, 20);
 	assert_int_equal(rig_count(&rig, RT_WIRE_TYPE, 0), 1);
 	assert_string_equal(((const struct rt_wire_type *)rig_record(&rig, RT_WIRE_TYPE, 0, 0))->name, "obj");
-	assert_int_equal(rig_count(&rig, RT_WIRE_POINT, 0), 3);
+	assert_int_equal(operations(), 3);
 	assert_true(rig_count(&rig, RT_WIRE_MAP, pid) >= 3);
 	armed = rig_call(&rig, RIG_EXTEND, pid, "prog");
 	assert_non_null(armed);
-	assert_int_equal(armed->points, 3);
+	assert_int_equal(armed->points, rig_count(&rig, RT_WIRE_POINT, 0));
 	assert_int_equal(armed->wire_pid, pid);
 	assert_non_null(rig_call(&rig, RIG_STOP_AT, pid, "ld-linux-x86-64.so.2"));
 	/* the end is the last that is told, and was seen once */
@@ -126,7 +136,7 @@ TEST(families_are_found_without_being_told)
 {
 	begin(NULL);
 	assert_int_equal(WEXITSTATUS(run("exit", NULL, NULL)), 7);
-	assert_int_equal(rig_count(&rig, RT_WIRE_POINT, 0), 3);
+	assert_int_equal(operations(), 3);
 	assert_string_equal(rt_session_pairs(rig.session),
 			    "pairs: new obj_new, get obj_get, put obj_put -> struct obj  "
 			    "(found by name and type; change: -P)");
@@ -258,7 +268,7 @@ TEST(plugin_is_armed_before_its_constructor)
 	pid = rt_session_pid(rig.session);
 	assert_int_equal(access(rig_path(&rig, "constructed"), F_OK), 0);
 	assert_non_null(rig_call(&rig, RIG_EXTEND, pid, "plug.so"));
-	assert_int_equal(rig_count(&rig, RT_WIRE_POINT, 0), 5);
+	assert_int_equal(operations(), 5);
 	/* mapped, gone, mapped again: the second one needs no arming */
 	assert_true(rig_count(&rig, RT_WIRE_UNMAP, pid) >= 1);
 	end();
