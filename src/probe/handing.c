@@ -12,7 +12,7 @@
 
 enum { HANDING_MAX = 256 /* of one type, in one module */, CODE_INSNS = 4000, CALLS_MAX = 64 };
 
-struct hander {
+struct giver {
 	const struct rt_survey_function *declared;
 	const struct rt_symbol *symbol;
 	uint32_t type; /* index */
@@ -26,7 +26,7 @@ struct search {
 	struct rt_plan_build *b;
 	RT_VEC(uint64_t) sites;      /* addresses of what is inlined and takes one, by type */
 	RT_VEC(uint32_t) site_types; /* of these */
-	RT_VEC(struct hander) handers;
+	RT_VEC(struct giver) givers;
 	RT_VEC(uint64_t) calls;
 };
 
@@ -144,7 +144,7 @@ uint32_t rt_takers_type(const struct rt_takers *t, const struct rt_param *p, uin
 }
 
 /* By its declaration: of which type (index + 1), and where; 0: it hands out nothing. */
-static uint32_t declared_type(struct search *s, struct hander *h)
+static uint32_t declared_type(struct search *s, struct giver *h)
 {
 	uint32_t type = rt_takers_type(&s->t, &h->declared->returns, 1);
 
@@ -170,7 +170,7 @@ bool rt_takers_told(const struct rt_takers *t, uint32_t type, const char *name)
 	return false;
 }
 
-static struct rt_error *look_inside(struct search *s, struct hander *h)
+static struct rt_error *look_inside(struct search *s, struct giver *h)
 {
 	struct rt_elfaddr at = h->symbol->addr, end = { at.v + h->symbol->size };
 
@@ -202,7 +202,7 @@ static struct rt_error *find_handers(struct search *s)
 	const struct rt_plan_build *b = s->b;
 
 	for (size_t i = 0; i < b->survey.functions.len; i++) {
-		struct hander h = { .declared = &b->survey.functions.data[i] };
+		struct giver h = { .declared = &b->survey.functions.data[i] };
 		enum rt_clone clone = RT_CLONE_PART;
 
 		h.type = h.declared->has_body ? declared_type(s, &h) : 0;
@@ -216,7 +216,7 @@ static struct rt_error *find_handers(struct search *s)
 		if (clone != RT_CLONE_FULL || rt_map_get(&s->t.at, rt_key_make(h.symbol->addr.v, h.type + 1)))
 			continue;
 		RT_TRY(look_inside(s, &h));
-		if (!rt_vec_push(&s->handers, h))
+		if (!rt_vec_push(&s->givers, h))
 			return rt_error_nomem();
 	}
 	return NULL;
@@ -227,13 +227,13 @@ static struct rt_error *spread(struct search *s)
 {
 	bool more = true;
 
-	for (size_t i = 0; i < s->handers.len; i++)
-		if (s->handers.data[i].takes)
-			RT_TRY(add_taker(s, s->handers.data[i].symbol->addr.v, s->handers.data[i].type));
+	for (size_t i = 0; i < s->givers.len; i++)
+		if (s->givers.data[i].takes)
+			RT_TRY(add_taker(s, s->givers.data[i].symbol->addr.v, s->givers.data[i].type));
 	while (more) {
 		more = false;
-		for (size_t i = 0; i < s->handers.len; i++) {
-			struct hander *h = &s->handers.data[i];
+		for (size_t i = 0; i < s->givers.len; i++) {
+			struct giver *h = &s->givers.data[i];
 
 			for (size_t k = 0; k < h->calls && !h->takes; k++)
 				h->takes = rt_map_get(&s->t.at, rt_key_make(s->calls.data[h->first_call + k],
@@ -254,10 +254,10 @@ static struct rt_error *arm(struct search *s)
 
 	if (!count)
 		return rt_error_nomem();
-	for (size_t i = 0; i < s->handers.len; i++)
-		count[s->handers.data[i].type] += s->handers.data[i].takes;
-	for (size_t i = 0; i < s->handers.len; i++) {
-		const struct hander *h = &s->handers.data[i];
+	for (size_t i = 0; i < s->givers.len; i++)
+		count[s->givers.data[i].type] += s->givers.data[i].takes;
+	for (size_t i = 0; i < s->givers.len; i++) {
+		const struct giver *h = &s->givers.data[i];
 		struct rt_target target = {
 			.type = h->type,
 			.function = (uint32_t)b->plan->types.data[h->type].spec->functions.len,
@@ -296,7 +296,7 @@ struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 	rt_map_deinit(&s.t.at);
 	rt_vec_deinit(&s.sites);
 	rt_vec_deinit(&s.site_types);
-	rt_vec_deinit(&s.handers);
+	rt_vec_deinit(&s.givers);
 	rt_vec_deinit(&s.calls);
 	return err;
 }

@@ -280,8 +280,10 @@ struct rt_error *rt_plan_overwrites(const struct rt_takers *t)
 {
 	_cleanup_free_ bool *called = calloc(t->b->plan->types.len + 1, sizeof(*called));
 	struct stores s = { .takers = t, .called = called };
-	struct rt_error *err = called ? NULL : rt_error_nomem();
+	struct rt_error *err = NULL;
 
+	if (!called)
+		return rt_error_nomem();
 	for (size_t i = 0; i < t->b->survey.functions.len && !err; i++) {
 		const struct rt_survey_function *d = &t->b->survey.functions.data[i];
 		const struct rt_symbol *symbol = d->has_body ? rt_symtab_at(t->b->module->symtab, d->addr) : NULL;
