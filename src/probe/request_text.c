@@ -9,15 +9,18 @@
 /* perf keeps this much of a file's path */
 enum { FILE_TAIL = 30 };
 
-/* perf ends a name at these; it splits at blanks before it looks for backslashes. A pattern has its own. */
-static void write_name(struct rt_sink *sink, const char *name, bool is_glob)
+/* perf ends a name at these */
+#define ENDS ";:+@%="
+
+/* perf splits at blanks before it looks for backslashes. A pattern has backslashes of its own. */
+static void write_name(struct rt_sink *sink, const char *name, bool is_glob, const char *marks)
 {
 	for (; *name; name++) {
 		if (*name == ' ' || *name == '\t')
 			rt_sink_puts(sink, "?");
 		else if (is_glob && *name == '\\' && name[1] && name[1] != ' ' && name[1] != '\t')
 			rt_sink_write(sink, name++, 2);
-		else if (strchr(is_glob ? ";:+@%=" : ";:+@%=\\*?[", *name))
+		else if (strchr(marks, *name))
 			rt_sink_printf(sink, "\\%c", *name);
 		else
 			rt_sink_write(sink, name, 1);
@@ -31,7 +34,7 @@ static void write_file(struct rt_sink *sink, const char *file)
 	const char *slash = len > FILE_TAIL ? strchr(tail, '/') : NULL;
 
 	rt_sink_puts(sink, "@");
-	write_name(sink, slash && slash[1] ? slash + 1 : tail, false);
+	write_name(sink, slash && slash[1] ? slash + 1 : tail, false, ENDS "\\");
 }
 
 /* Blanks of a pattern do not count, and perf knows no quotation marks. It is the last part there. */
@@ -50,7 +53,7 @@ static void write_point(struct rt_sink *sink, const struct rt_request *r)
 		return;
 	}
 	if (r->function) {
-		write_name(sink, r->function, r->is_glob);
+		write_name(sink, r->function, r->is_glob, r->is_glob ? ENDS : ENDS "\\*?[");
 		if (r->offset)
 			rt_sink_printf(sink, "+%" PRIu64, r->offset);
 		else if (r->line)
