@@ -213,6 +213,7 @@ struct hit {
 	struct cpu *cpu;
 	uint64_t cookie, pid_tgid;
 	uint64_t object, aux, sp;
+	uint64_t time_ns; /* 0: the event's is that of its sending */
 	uint32_t wire_pid, salt, cpu_id;
 	uint32_t counter, stack;
 	uint16_t flags;

@@ -161,6 +161,8 @@ enum {
 	RT_TYPE_FLOATING = 1 << 0,   /* new makes a floating reference that a sink takes over */
 	RT_TYPE_HEAP_ONLY = 1 << 1,  /* new/free only: no counting */
 	RT_TYPE_FREE_KNOWN = 1 << 2, /* the free function is probed: death is seen */
+	RT_TYPE_KERNEL = 1 << 3,     /* the kernel's: objects are ranges, and a new one ends what was there */
+	RT_TYPE_DESCRIPTOR = 1 << 4, /* objects are file descriptors, each plus 1 */
 };
 
 struct rt_wire_point {

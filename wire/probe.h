@@ -21,6 +21,9 @@
 enum {
 	RT_PROBE_SITE = 1 << 0,   /* armed inside a function: frame 0 is the instruction itself */
 	RT_PROBE_SLOT = 1 << 1,   /* aux is the address that the last load read (T **) */
+	RT_PROBE_SIZE = 1 << 3,   /* of a system call: register index says how many bytes the object has */
+	RT_PROBE_TO = 1 << 4,     /* or which is the last one that is meant */
+	RT_PROBE_MATCH = 1 << 5,  /* of a system call: only where register scale holds counter_offset */
 	RT_PROBE_RETURN = 1 << 2, /* the event is the return of the function that is entered here (agent) */
 };
 
@@ -35,7 +38,8 @@ enum rt_probe_result {
 /* One probe point, as the hot path needs it. */
 struct rt_probe {
 	int64_t reg_offset;
-	int32_t counter_offset; /* from the object, valid if counter_size != 0 */
+	int32_t counter_offset; /* from the object, valid if counter_size != 0; of a system call: RT_PROBE_OUT lies
+				   so far behind the argument */
 	int32_t cfa_delta;      /* CFA = sp + cfa_delta, 0 = unknown */
 	int16_t delta;
 	uint16_t flags;       /* RT_EV_* that every event of this point carries */
@@ -76,6 +80,12 @@ struct rt_probe_code {
 	uint64_t start, end;  /* [start, end) in the process */
 	uint64_t base;        /* where pc 0 of its rows would be there */
 	uint32_t row, row_nr; /* entries [row, row + row_nr) of the table of rows (wire/unwind.h); none: not known */
+};
+
+/* The points of one system call; 0: there are no more. */
+#define RT_PROBE_CALL_POINTS 4
+struct rt_probe_call {
+	uint32_t point[RT_PROBE_CALL_POINTS];
 };
 
 /* Per CPU and point: counters[cpu * points + id]. */

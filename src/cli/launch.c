@@ -5,6 +5,7 @@
 
 #include "cli/file.h"
 #include "cli/interrupt.h"
+#include "probe/call.h"
 
 struct rt_error *rt_launch_check(const struct rt_options *options)
 {
@@ -40,6 +41,15 @@ static struct rt_error *list(const char *const *data, size_t len, const char ***
 	return NULL;
 }
 
+static bool wants_calls(const struct rt_spec *spec)
+{
+	bool wanted = false;
+
+	for (size_t i = 0; i < spec->types.len; i++)
+		wanted |= rt_spec_is_calls(&spec->types.data[i]);
+	return wanted;
+}
+
 static struct rt_error *run(struct rt_launch *launch, const struct rt_options *options, const char *const *types,
 			    bool scan, struct rt_recorder *recorder)
 {
@@ -56,7 +66,10 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 		.spec = &launch->spec,
 		.scan = scan,
 		.types = types,
-		.engine = { .attach = options->attach, .ring_bytes = options->ring_bytes, .root_fd = AT_FDCWD },
+		.engine = { .attach = options->attach,
+			    .ring_bytes = options->ring_bytes,
+			    .root_fd = AT_FDCWD,
+			    .calls = wants_calls(&launch->spec) },
 		.plan = { .first_insn = options->first_insn,
 			  .allow = { options->allow_unverified, options->allow_mismatch } },
 		.no_census = options->no_census,
@@ -94,10 +107,15 @@ static struct rt_error *choose_engine(struct rt_launch *launch, const struct rt_
 	struct rt_error *err, *other;
 
 	launch->engine = options->engine ?: &rt_engine_uprobe;
+	if (wants_calls(&launch->spec) && launch->engine == &rt_engine_agent)
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
+						 "descriptors and mappings are seen in the kernel, which engine agent "
+						 "does not look into"),
+				    "as root: --engine uprobe");
 	if (options->pids.len && launch->engine == &rt_engine_agent)
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "engine agent does not attach to running programs"),
 				    "launch the program under reftrace, or as root: --engine uprobe");
-	if (options->engine || options->pids.len || options->attach != RT_ATTACH_AUTO)
+	if (options->engine || options->pids.len || wants_calls(&launch->spec) || options->attach != RT_ATTACH_AUTO)
 		return NULL;
 	err = rt_engine_uprobe.probe(&engine);
 	other = err ? rt_engine_agent.probe(&engine) : NULL;

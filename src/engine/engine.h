@@ -21,6 +21,7 @@ struct rt_engine_options {
 	size_t ring_bytes;    /* 0 = default; rounded up to a power of two */
 	unsigned stack_bytes; /* how much stack is copied: 0 = default */
 	unsigned frames;      /* at most RT_STACK_MAX; 0 = 16 */
+	bool calls;           /* there will be points at system calls */
 	int root_fd;          /* directory that stands for "/", AT_FDCWD */
 };
 
@@ -38,7 +39,7 @@ struct rt_arm {
 	uint32_t tid;      /* a thread of it that stands in a ptrace stop of the caller's; 0: none */
 	const char *path;  /* opens the very file that is mapped: /proc/PID/map_files/..., /proc/PID/exe, or a path
 			      checked by the caller */
-	const struct rt_point *const *points; /* all of one module */
+	const struct rt_point *const *points; /* all of one module, or all of system calls: then path is NULL */
 	size_t point_count;
 	uint64_t bias;              /* runtime address - ELF address, for engines without cookies */
 	struct rt_elfaddr stop_at;  /* v != 0: also stop the process here (the dynamic linker's hook) */

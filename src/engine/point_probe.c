@@ -38,6 +38,27 @@ static const char *set_object(struct rt_probe *probe, const struct rt_point *p)
 	return probe->deref > RT_PROBE_DEREF_MAX ? "the object is behind too many pointers" : NULL;
 }
 
+static const char *call_probe(const struct rt_point *p, struct rt_probe *ret)
+{
+	*ret = (struct rt_probe){
+		.delta = p->delta,
+		.flags = p->flags,
+		.op = p->op,
+		.kind = RT_PROBE_SITE | (p->size_reg == RT_REG_NONE ? 0 : RT_PROBE_SIZE) |
+			(p->size_to ? RT_PROBE_TO : 0) | (p->match_reg == RT_REG_NONE ? 0 : RT_PROBE_MATCH),
+		.result = result_of(p),
+		.condition = p->condition,
+		.result_size = p->result_size,
+		.reg = p->reg,
+		.reg_offset = p->reg_offset,
+		.width = p->width,
+		.index = p->size_reg,
+		.scale = p->match_reg,
+		.counter_offset = p->match_reg == RT_REG_NONE ? p->behind : p->match,
+	};
+	return NULL;
+}
+
 const char *rt_point_probe(const struct rt_point *p, struct rt_probe *ret)
 {
 	bool at_return = rt_point_at_return(p);
@@ -55,6 +76,8 @@ const char *rt_point_probe(const struct rt_point *p, struct rt_probe *ret)
 	};
 	const char *why;
 
+	if (p->kind == RT_POINT_CALL)
+		return call_probe(p, ret);
 	if (at_return && (p->kind == RT_POINT_INSN || p->cfa_delta != 8))
 		return "a return can only be seen from the function's first instructions";
 	if (!at_return && result_of(p) != RT_PROBE_AT_ENTRY)

@@ -133,6 +133,8 @@ struct rt_error *rt_uprobe_extend(struct rt_uprobe *u, const struct rt_arm *arm,
 	if (u->stopped)
 		return rt_error_new(RT_E_INTERNAL, "engine uprobe: extend after stop");
 	RT_TRY(rt_uprobe_process(u, arm->pid, arm->wire_pid, &entry));
+	if (arm->point_count && arm->points[0]->kind == RT_POINT_CALL)
+		return rt_uprobe_call_arm(u, entry, arm, report);
 	err = choose_sites(u, entry, arm, &sites, report);
 	if (!err) {
 		rt_uprobe_check_before(u, arm, &sites, report);
@@ -182,6 +184,7 @@ static void release_process(struct rt_uprobe *u, uint32_t entry, bool silent)
 	rt_uprobe_code_forget(u, entry);
 	if (u->tracefs)
 		rt_tracefs_forget(u, process->pid);
+	rt_uprobe_call_forget(u, process->pid);
 	rt_map_remove(&u->by_pid, rt_key_make(process->pid, 0), NULL);
 	rt_reaper_close(u->reaper, process->links.data, process->links.len, entry);
 	rt_vec_deinit(&process->links);
@@ -203,6 +206,7 @@ static void uprobe_forget(struct rt_engine *engine, uint32_t pid)
 /* Closes every link and waits for it: afterwards no program runs any more. */
 static void disarm(struct rt_uprobe *u)
 {
+	rt_uprobe_call_stop(u);
 	if (!u->reaper)
 		return;
 	for (uint32_t i = 1; i < u->process_end; i++)
@@ -325,6 +329,7 @@ static struct rt_error *open_path(const struct rt_engine_options *options, enum 
 	u->path = path;
 	u->session = session;
 	u->process_end = 1;
+	u->call_links[0] = u->call_links[1] = -1;
 	u->processes = calloc(RT_UPROBE_PROCESSES, sizeof(*u->processes));
 	if (!u->processes)
 		return rt_error_nomem();

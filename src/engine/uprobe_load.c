@@ -104,6 +104,8 @@ static void set_sizes(struct rt_uprobe *u)
 	bpf_map__set_max_entries(b->maps.stacks, STACKS);
 	bpf_map__set_max_entries(b->maps.pendings, PENDINGS);
 	bpf_map__set_max_entries(b->maps.nesting, THREADS);
+	bpf_map__set_max_entries(b->maps.in_calls, u->options.calls ? THREADS : 1);
+	bpf_map__set_max_entries(b->maps.callers, u->options.calls ? RT_UPROBE_PROCESSES : 1);
 	bpf_map__set_max_entries(b->maps.ips, u->path == RT_ATTACH_TRACEFS ? IPS : 1);
 	set_rings(u);
 }
@@ -129,6 +131,8 @@ static void choose_programs(struct rt_uprobe *u)
 	use(b->progs.enter_trace, !multi, 0);
 	use(b->progs.leave_trace, !multi, 0);
 	use(b->progs.stop_any, true, multi ? RT_ATTACH_TYPE_MULTI : 0);
+	bpf_program__set_autoload(b->progs.call_enter, u->options.calls);
+	bpf_program__set_autoload(b->progs.call_leave, u->options.calls);
 }
 
 static struct rt_error *map_table(struct bpf_map *map, void **ret)
@@ -158,6 +162,8 @@ static struct rt_error *map_tables(struct rt_uprobe *u)
 	u->process_table = at;
 	RT_TRY(map_table(u->bpf->maps.counts, &at));
 	u->counts = at;
+	RT_TRY(map_table(u->bpf->maps.call_points, &at));
+	u->calls = at;
 	RT_TRY(map_table(u->bpf->maps.mappings, &at));
 	u->code.mappings = at;
 	RT_TRY(map_table(u->bpf->maps.rows, &at));
@@ -232,12 +238,14 @@ void rt_uprobe_unload(struct rt_uprobe *u)
 	unmap_table(u->bpf->maps.points, u->probes);
 	unmap_table(u->bpf->maps.processes, u->process_table);
 	unmap_table(u->bpf->maps.counts, u->counts);
+	unmap_table(u->bpf->maps.call_points, u->calls);
 	unmap_table(u->bpf->maps.mappings, u->code.mappings);
 	unmap_table(u->bpf->maps.rows, u->code.rows);
 	unmap_table(u->bpf->maps.slots, u->ring.slot);
 	u->probes = NULL;
 	u->process_table = NULL;
 	u->counts = NULL;
+	u->calls = NULL;
 	u->ring.slot = NULL;
 	u->code.mappings = NULL;
 	u->code.rows = NULL;
@@ -273,6 +281,21 @@ int rt_uprobe_prog_session(const struct rt_uprobe *u)
 int rt_uprobe_prog_stop(const struct rt_uprobe *u)
 {
 	return bpf_program__fd(u->bpf->progs.stop_any);
+}
+
+int rt_uprobe_prog_call_enter(const struct rt_uprobe *u)
+{
+	return bpf_program__fd(u->bpf->progs.call_enter);
+}
+
+int rt_uprobe_prog_call_leave(const struct rt_uprobe *u)
+{
+	return bpf_program__fd(u->bpf->progs.call_leave);
+}
+
+int rt_uprobe_map_callers(const struct rt_uprobe *u)
+{
+	return bpf_map__fd(u->bpf->maps.callers);
 }
 
 int rt_uprobe_map_ips(const struct rt_uprobe *u)

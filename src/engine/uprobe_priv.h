@@ -8,6 +8,7 @@
  *   uprobe_point.c     plan's points -> table entries; what lies in memory at a point
  *   uprobe_multi.c     attaching by uprobe_multi links
  *   uprobe_tracefs.c   attaching by multi-probe tracefs events; stale definitions
+ *   uprobe_call.c      system calls
  *   uprobe_ring.c      draining
  *   uprobe_reaper.c    closing links, which is slow, in threads of its own
  *   uprobe_try.c       what works here, and who is to blame if nothing does
@@ -106,6 +107,8 @@ struct rt_uprobe {
 	struct rt_probe *probes;
 	struct rt_probe_process *process_table;
 	struct rt_probe_count *counts;
+	struct rt_probe_call *calls; /* by number */
+	int call_links[2];           /* of the raw tracepoints; -1: not yet */
 	struct rt_uprobe_code code;
 	uint64_t *records;                   /* events handed on, for each point */
 	struct rt_uprobe_process *processes; /* [RT_UPROBE_PROCESSES] */
@@ -139,6 +142,9 @@ int rt_uprobe_prog_enter(const struct rt_uprobe *u);
 int rt_uprobe_prog_leave(const struct rt_uprobe *u);
 int rt_uprobe_prog_session(const struct rt_uprobe *u);
 int rt_uprobe_prog_stop(const struct rt_uprobe *u);
+int rt_uprobe_prog_call_enter(const struct rt_uprobe *u);
+int rt_uprobe_prog_call_leave(const struct rt_uprobe *u);
+int rt_uprobe_map_callers(const struct rt_uprobe *u);
 int rt_uprobe_map_ips(const struct rt_uprobe *u);
 int rt_uprobe_map_pendings(const struct rt_uprobe *u);
 
@@ -186,6 +192,12 @@ RT_CHECK struct rt_error *rt_tracefs_arm(struct rt_uprobe *u, uint32_t entry, co
 void rt_tracefs_forget(struct rt_uprobe *u, uint32_t pid);
 /* Removes our definitions (all perf events must be closed). */
 void rt_tracefs_destroy(struct rt_tracefs *t);
+
+/* uprobe_call.c: points at system calls, in one process */
+RT_CHECK struct rt_error *rt_uprobe_call_arm(struct rt_uprobe *u, uint32_t entry, const struct rt_arm *arm,
+					     const struct rt_uprobe_report *report);
+void rt_uprobe_call_forget(struct rt_uprobe *u, uint32_t pid);
+void rt_uprobe_call_stop(struct rt_uprobe *u);
 
 /* uprobe_ring.c */
 RT_CHECK struct rt_error *rt_ring_open(struct rt_uprobe_ring *ring, int map_fd);

@@ -66,6 +66,8 @@ struct lt_answer {
 	struct rt_map left;     /* (type, function) -> open references */
 	/* (function, type) -> pointers that it overwrote without a put: to objects that were left; to others */
 	struct rt_map dropped_left, dropped_healthy;
+	struct rt_map kept_by; /* (type and site, pid) -> index of kept */
+	RT_VEC(struct lt_keeping) kept;
 	RT_VEC(struct lt_group) groups;
 	RT_VEC(struct lt_alive) alive;
 	struct rt_map group_of; /* (kind and type and suspect, function) -> index */
@@ -114,6 +116,10 @@ void lt_overwrites_healthy(struct lt_answer *a, uint32_t type);
 uint32_t lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);
 /* each reference that the object has left stood in a slot that was overwritten by who takes references to put there */
 bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref);
+/* kept.c: counts what was left; the site leaves it for good; it is a mapping that the C library made for itself */
+void lt_kept_count(struct lt_answer *a, const struct lt_ref *ref);
+bool lt_kept(const struct lt_answer *a, const struct lt_ref *ref);
+bool lt_kept_by_library(const struct rt_lifetime *lt, const struct lt_inc *inc);
 /* holder.c: the type that function, by the id of its name, makes objects of; NULL: none, or type itself */
 const struct lt_type *lt_made_by(const struct rt_lifetime *lt, uint32_t name, uint32_t type);
 /* source id of what should have put the reference with the object that it was taken for; 0: not known */

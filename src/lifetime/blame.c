@@ -123,6 +123,8 @@ static double by_twins(const struct lt_answer *a, const struct lt_model *m, cons
 	}
 	if (!m->type->healthy)
 		return keeps(a->lt, ref->site) ? 0.2 : 0.4;
+	if (lt_kept(a, ref))
+		return 0.3;
 	if (ref->inc->last_ns < m->type->first_death_ns)
 		return 0.3; /* made at the start, never touched again: a table or a pool */
 	return keeps(a->lt, ref->site) ? 0.35 : 0.6;

@@ -121,6 +121,7 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	seen.process = process;
 	seen.type = known->type;
 	seen.raw = count_of(e);
+	seen.sized = lt->points.data[use->point].aux == RT_AUX_SIZE;
 	seen.ev = (struct lt_event){
 		.time_ns = e->head.time_ns,
 		.slot = known->slot ? e->aux : 0,
@@ -139,6 +140,8 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 		lt_life_pointer(lt, &seen);
 	else if (e->head.op == RT_OP_SWAP)
 		swap(lt, &seen);
+	else if (e->object && (type->flags & RT_TYPE_KERNEL))
+		lt_range_operation(lt, &seen);
 	else if (e->object)
 		lt_life_operation(lt, &seen);
 	lt_thread_last(lt, thread, e, seen.type, silent ? 0 : seen.ev.delta);

@@ -391,6 +391,10 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 	/* the put that a wrapper calls, after the wrapper's own event */
 	if (lt_nest_merge(lt, inc, &seen->ev))
 		return;
+	/* a thread that ends gives the allocator back what it has kept of freed blocks */
+	if (seen->ev.op == RT_OP_FREE && (type->flags & RT_TYPE_HEAP_ONLY) &&
+	    lt_library_alone(lt, &lt->uses.data[seen->ev.use]))
+		return;
 	if (inc->life == LT_DEAD && !inc->freed && inc->soft && (sane || (count == INT32_MIN && frees))) {
 		resurrect(lt, inc);
 		apply(lt, inc, seen);

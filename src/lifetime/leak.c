@@ -176,6 +176,7 @@ static void fates(struct lt_answer *a, struct lt_model *m, const struct survivor
 			lt_overwrites_left(a, inc);
 		for (unsigned j = 0; j < n; j++) {
 			count_run(a, &refs[j]);
+			lt_kept_count(a, &refs[j]);
 			if (inc->census)
 				lt_model_fate(m, refs[j].site, inc->nobody);
 		}
@@ -191,6 +192,8 @@ const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *i
 		return "exec";
 	if (inc->inherited)
 		return "inherited";
+	if (lt_kept_by_library(lt, inc))
+		return "the C library's own";
 	if (inc->child)
 		return "held through leaked objects";
 	if (inc->census && inc->rooted)
@@ -223,7 +226,8 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 	struct lt_ref refs[LT_UNITS];
 	struct lt_blame blames[LT_UNITS];
 	unsigned n = open_refs(a, v, s, refs), accused = 0, only = LT_UNITS;
-	bool skip = v->inc->inherited || (v->inc->final_known && v->inc->final == 0);
+	bool skip =
+		v->inc->inherited || (v->inc->final_known && v->inc->final == 0) || lt_kept_by_library(a->lt, v->inc);
 
 	for (unsigned i = 0; i < n; i++) {
 		count_left(a, &refs[i]);

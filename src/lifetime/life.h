@@ -10,12 +10,15 @@ struct lt_seen {
 	const struct lt_process *process;
 	uint32_t type; /* index */
 	struct lt_event ev;
+	bool sized;  /* aux of e is how many bytes the object has */
 	int32_t raw; /* the count as read, also where it is not believed (then ev.count is INT32_MIN) */
 };
 
 void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen);
 /* hand.c: a function handed the object out, or a store overwrites a pointer to it */
 void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen);
+/* range.c: the same for what the kernel hands out */
+void lt_range_operation(struct rt_lifetime *lt, struct lt_seen *seen);
 struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen, bool has_new);
 void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, uint64_t time_ns);
 /* the last reference of inc was put at this time */
@@ -28,6 +31,8 @@ void lt_counter_birth(struct rt_lifetime *lt, struct lt_inc *inc, const struct l
 void lt_counter_step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
 void lt_counter_end(struct rt_lifetime *lt, const struct lt_inc *inc);
 void lt_counter_after(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
+/* kept.c: from its outermost frame on, nobody but the C library has to do with the event */
+bool lt_library_alone(const struct rt_lifetime *lt, const struct lt_use *use);
 /* counts a dead object in the model of its type, once */
 void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc);
 

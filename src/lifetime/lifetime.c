@@ -83,6 +83,7 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	free(lt->graves.lives);
 	lt_watch_deinit(lt);
 	lt_order_free(lt);
+	lt_ranges_free(lt);
 	rt_arena_deinit(&lt->answer);
 	rt_arena_deinit(&lt->arena);
 	free(lt);
@@ -351,9 +352,8 @@ void rt_lifetime_live(struct rt_lifetime *lt, uint32_t pid, bool (*visit)(const 
 	lt_order_flush(lt);
 	while ((inc = lt_row_older(&lt->live, &at))) {
 		const struct lt_type *type = lt_inc_type(lt, inc);
-		struct rt_live live = { inc->object,        type->id,          type->counter_offset,
-					type->counter_size, type->object_size, inc->serial,
-					type->name };
+		struct rt_live live = { inc->object,       type->id,    type->counter_offset, type->counter_size,
+					type->object_size, inc->serial, type->name,           type->flags };
 
 		if ((!pid || inc->pid == pid) && !visit(&live, arg))
 			return;

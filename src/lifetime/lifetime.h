@@ -230,6 +230,7 @@ struct rt_live {
 	uint32_t object_size; /* 0 = unknown */
 	uint64_t serial;
 	const char *type_name;
+	uint32_t type_flags; /* RT_TYPE_* */
 };
 /* Calls visit for every object of pid (RT_PID_MAKE; 0 = of all) that is alive now; any order. Stops when it returns
  * false. */

@@ -10,6 +10,8 @@
  *   incarnation.c  one life of one object, and its ledger; audit.c: its counter
  *   index.c        which life is at an address
  *   row.c          the living, and the graves
+ *   kept.c         descriptors and mappings that are kept for good
+ *   range.c        what the kernel hands out: mappings, descriptors
  *   counter.c      is what is read as the counter one?
  *   nest.c         events that tell of one operation twice
  *   pair.c         references that are closed beyond doubt
@@ -437,6 +439,8 @@ struct rt_lifetime {
 	uint64_t newest_ns, first_ns, last_ns;
 
 	struct lt_index by_object; /* the last life at each address */
+	struct rt_map ranges_by_key; /* (pid, type) -> index of ranges */
+	RT_VEC(struct lt_ranges *) ranges;
 	struct rt_map slots;       /* (slot, pid and type) -> object that a swap left there */
 	const struct lt_inc *hint; /* of the event whose turn it is */
 	struct lt_row live, graves;
@@ -506,6 +510,8 @@ struct lt_process *lt_process(struct rt_lifetime *lt, uint32_t pid); /* made whe
  */
 enum { LT_API = 1, LT_API_NEW = 2, LT_API_FINDS = 4, LT_API_HANDS = 8 };
 unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src);
+/* the function is the C library's, or the dynamic linker's */
+bool lt_is_c_library(const struct lt_src *src);
 int32_t lt_type_start(const struct lt_type *type);
 
 /* order.c */
@@ -537,7 +543,7 @@ void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta);
 /* the ledger that is paired when the next life at the address of inc begins; NULL: inc lives */
 const void *lt_inc_past(const struct lt_inc *inc, size_t *ret_bytes);
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
-void lt_incarnations_free(struct rt_lifetime *lt);
+void lt_ranges_free(struct rt_lifetime *lt); /* range.c */
 
 /* observer.c: ev is about to be, or was, put into the ledger of inc; old is told at the place of outer from now on */
 void lt_observe_step(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);

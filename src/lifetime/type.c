@@ -172,10 +172,45 @@ static bool is_wrapper(const struct lt_type *type, const struct lt_src *src)
 	return false;
 }
 
+static bool begins_with(const char *name, const char *const *list, size_t count)
+{
+	for (size_t i = 0; name && i < count; i++) {
+		if (!strncmp(name, list[i], strlen(list[i])))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The C library and its parts, by the names of their files, or of their functions where they are linked in: who calls
+ * them is who asks the kernel.
+ */
+bool lt_is_c_library(const struct lt_src *src)
+{
+	static const char *const names[] = { "libc.so",    "libc-",    "ld-linux", "ld-musl",
+					     "libpthread", "librt.so", "librt-" };
+	static const char *const linked[] = { "_dl_", "_IO_", "_nl_", "__libc_", "__nss_", "_start" };
+	const char *module = src->frame.module, *slash = module ? strrchr(module, '/') : NULL;
+	const char *name = slash ? slash + 1 : module;
+
+	return begins_with(name, names, sizeof(names) / sizeof(names[0])) ||
+	       begins_with(src->frame.function, linked, sizeof(linked) / sizeof(linked[0]));
+}
+
+/* operator new and delete, by either name */
+static bool is_operator(const struct lt_src *src)
+{
+	static const char *const names[] = { "operator new", "operator delete", "_Znw", "_Zna", "_Zdl", "_Zda" };
+
+	return begins_with(src->frame.function, names, sizeof(names) / sizeof(names[0]));
+}
+
 unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src)
 {
 	uint64_t *api = src->name ? rt_map_get(&type->api, rt_key_make(src->name, 0)) : NULL;
 
+	if ((type->flags & (RT_TYPE_KERNEL | RT_TYPE_HEAP_ONLY)) && (lt_is_c_library(src) || is_operator(src)))
+		return LT_API;
 	if (!src->name)
 		return 0;
 	return api ? (unsigned)*api : is_wrapper(type, src) ? LT_API : 0;

@@ -224,6 +224,8 @@ static void answer_deinit(struct lt_answer *a)
 	}
 	rt_vec_deinit(&a->groups);
 	rt_vec_deinit(&a->alive);
+	rt_vec_deinit(&a->kept);
+	rt_map_deinit(&a->kept_by);
 	rt_map_deinit(&a->group_of);
 	rt_map_deinit(&a->running);
 	rt_map_deinit(&a->runs);

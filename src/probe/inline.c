@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "probe/call.h"
 #include "probe/build.h"
 #include "probe/counted.h"
 #include "probe/spec_type.h"
@@ -384,7 +385,7 @@ struct rt_error *rt_plan_inlined(struct rt_plan_build *b)
 		const struct rt_spec_type *spec = b->plan->types.data[t].spec;
 
 		for (uint32_t i = 0; i < spec->functions.len; i++)
-			if (!rt_spec_is_marker(&spec->functions.data[i]) &&
+			if (!rt_spec_is_marker(&spec->functions.data[i]) && !rt_spec_call(&spec->functions.data[i]) &&
 			    rt_plan_dso_fits(spec->functions.data[i].dso, b->module->name))
 				RT_TRY(inlined_function(b, t, i));
 	}

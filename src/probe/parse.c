@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "event/stream.h"
+#include "probe/call.h"
 #include "probe/near.h"
 #include "probe/spec_type.h"
 
@@ -206,6 +207,69 @@ static struct rt_error *parse_place(struct parser *p, struct span value, struct 
 	return NULL;
 }
 
+/* A small number, 1 to most. */
+static struct rt_error *parse_small(struct parser *p, struct span digits, unsigned most, uint8_t *ret)
+{
+	char text[QUOTE_MAX + 4];
+	uint64_t number;
+
+	if (!rt_parse_u64(digits.start, span_len(digits), 10, &number) || number < 1 || number > most)
+		return spec_error(p, digits.start, "'%s' is no number from 1 to %u", quote(digits, text), most);
+	*ret = (uint8_t)number;
+	return NULL;
+}
+
+/* What only a system call's place may have behind it, "[2]", "-2" and "+4": takes it off. */
+static struct rt_error *parse_extent(struct parser *p, struct span *place, struct rt_spec_function *f)
+{
+	for (const char *c = place->start; c < place->end; c++) {
+		struct span rest = { c + 1, place->end };
+
+		if (!strchr("[-+", *c))
+			continue;
+		place->end = c;
+		if (*c == '+')
+			return parse_small(p, rest, UINT8_MAX, &f->behind);
+		if (*c == '[' && (rest.start == rest.end || *--rest.end != ']'))
+			return spec_error(p, c, "this '[' is not closed, expected [N]: argument N says how many bytes");
+		f->to = *c == '-';
+		return parse_small(p, rest, RT_SPEC_ARG_MAX, &f->size_arg);
+	}
+	return NULL;
+}
+
+static struct rt_error *unknown_call(struct parser *p, struct span name)
+{
+	char text[QUOTE_MAX + 4];
+	struct rt_near near = { .wanted = quote(name, text) };
+	struct rt_error *err;
+
+	for (size_t i = 0; rt_call_at(i); i++)
+		rt_near_offer(&near, rt_call_at(i)->name);
+	err = spec_error(p, name.start, "%s is no system call that hands out or takes back descriptors or mappings",
+			 text);
+	return near.count ? rt_error_fix(err, "did you mean %s%s?", RT_SPEC_CALL, near.names[0]) : err;
+}
+
+/* A type's functions are all calls of one kind, or none is one. */
+static struct rt_error *check_call(struct parser *p, struct span item, const struct rt_spec_function *f)
+{
+	const struct rt_call *call = rt_spec_call(f);
+	const struct rt_spec_function *first = p->type->functions.len ? &p->type->functions.data[0] : f;
+	const struct rt_call *other = rt_spec_call(first);
+
+	if (call && (f->op != RT_OP_NEW && f->op != RT_OP_FREE))
+		return spec_error(p, item.start, "a system call can stand in new= and free= only");
+	if (call && (f->tail || f->dso || f->place == RT_PLACE_ARG_PTR || f->place == RT_PLACE_RET_PTR))
+		return spec_error(p, item.start, "expected sys:NAME[:N, :N[M], :N-M, :ret, :ret[M] or :out*N+BYTES]");
+	if (!call != !other || (call && call->kind != other->kind))
+		return spec_error(
+			p, item.start,
+			"one type cannot have %s and %s: its objects are of one kind, expected a type= of its own",
+			first->name, f->name);
+	return NULL;
+}
+
 /* Where the name ends: a '?' is part of a glob unless "ret" and a comparison follow. */
 static const char *name_end(struct span s)
 {
@@ -239,6 +303,21 @@ static const char *marker_end(struct span item)
 		return item.start;
 	rest.start = colon + 1;
 	return name_end(rest);
+}
+
+/* "sys:NAME" ends like a name, too; item.start itself if it is something else, as a function "sys" with a place. */
+static const char *call_end(struct span item)
+{
+	struct span rest = { item.start + strlen(RT_SPEC_CALL), item.end };
+	struct span name;
+
+	if (span_len(item) <= strlen(RT_SPEC_CALL) || memcmp(item.start, RT_SPEC_CALL, strlen(RT_SPEC_CALL)) != 0 ||
+	    !isalpha((unsigned char)*rest.start))
+		return item.start;
+	name = (struct span){ rest.start, name_end(rest) };
+	return span_is(name, "ret") || span_is(name, "tail") || (span_len(name) > 3 && !memcmp(name.start, "out*", 4))
+		       ? item.start
+		       : name.end;
 }
 
 static struct rt_error *parse_dso(struct parser *p, struct span *rest, struct rt_spec_function *f)
@@ -297,8 +376,8 @@ static struct rt_error *check_marker(struct parser *p, struct span item, const s
 static struct rt_error *parse_function(struct parser *p, struct span item, struct rt_spec_function *f)
 {
 	char text[QUOTE_MAX + 4];
-	const char *marker = marker_end(item);
-	struct span rest = { marker > item.start ? marker : name_end(item), item.end };
+	const char *marker = marker_end(item), *call = call_end(item);
+	struct span rest = { marker > item.start ? marker : call > item.start ? call : name_end(item), item.end };
 	struct span name = { item.start, rest.start };
 
 	if (marker > item.start) {
@@ -312,6 +391,8 @@ static struct rt_error *parse_function(struct parser *p, struct span item, struc
 	f->name = strndup(name.start, span_len(name));
 	if (!f->name)
 		return rt_error_nomem();
+	if (call > item.start && !rt_spec_call(f))
+		return unknown_call(p, (struct span){ name.start + strlen(RT_SPEC_CALL), name.end });
 	if (rest.start < rest.end && *rest.start == '@')
 		RT_TRY(parse_dso(p, &rest, f));
 	RT_TRY(check_address(p, name, f));
@@ -323,6 +404,8 @@ static struct rt_error *parse_function(struct parser *p, struct span item, struc
 			place.end = question;
 		rest.start = place.end;
 		parse_tail(&place, f);
+		if (rt_spec_call(f))
+			RT_TRY(parse_extent(p, &place, f));
 		if (!f->tail || span_len(place))
 			RT_TRY(parse_place(p, place, f));
 		if (f->tail && f->place != RT_PLACE_ARG)
@@ -338,6 +421,7 @@ static struct rt_error *parse_function(struct parser *p, struct span item, struc
 		return spec_error(p, rest.start,
 				  "unexpected '%s' after the function name, expected @FILE, :PLACE or ?ret",
 				  quote(rest, text));
+	RT_TRY(check_call(p, item, f));
 	return rt_spec_is_marker(f) ? check_marker(p, item, f) : NULL;
 }
 

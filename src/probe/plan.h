@@ -17,6 +17,7 @@ enum rt_point_kind {
 	RT_POINT_RETURN, /* the function's return (uprobe session or uretprobe): armed where sp still points to the
 			    return address (cfa_delta 8), which need not be the very first instruction */
 	RT_POINT_INSN,   /* an instruction inside a function: an inlined instance, or behind a call (RT_EV_AT_RETURN) */
+	RT_POINT_CALL,   /* a system call: address is its number, and it is in no module */
 };
 
 /* One probe point: where to arm, and what a hit means. Plain data; the engine copies it. */
@@ -41,6 +42,12 @@ struct rt_point {
 	uint8_t index, scale; /* scale != 0: the register index times scale is added, too */
 	int8_t width;         /* 1, 2, 4: bytes of the value itself, negative: signed; 0: 8 */
 	int64_t reg_offset;
+	/* of a system call, with what struct rt_spec_function says of them */
+	uint8_t size_reg; /* enum rt_reg; RT_REG_NONE: no argument says how many bytes */
+	bool size_to;
+	uint8_t behind;
+	uint8_t match_reg; /* enum rt_reg; RT_REG_NONE: any; else only where it holds match */
+	int32_t match;
 	struct rt_foff semaphore; /* of an SDT marker: counter in the file, raised while it is armed; v = 0: none */
 	/* at return instead: place is RT_PLACE_RET*, RT_PLACE_OUT */
 	uint8_t place;          /* enum rt_place */
@@ -121,6 +128,9 @@ RT_CLEANUP(struct rt_plan *, rt_plan_destroy);
  * module is no error; see rt_plan_missing().
  */
 RT_CHECK struct rt_error *rt_plan_module(struct rt_plan *plan, const struct rt_plan_module *module, size_t *ret_first);
+
+/* Adds the points of the system calls, which are those of every process: once. As rt_plan_module(). */
+RT_CHECK struct rt_error *rt_plan_calls(struct rt_plan *plan, size_t *ret_first);
 
 /*
  * After the modules are known: functions that the user named and that no

@@ -4,6 +4,7 @@
 
 #include "base/fs.h"
 #include "base/text.h"
+#include "probe/call.h"
 #include "probe/build.h"
 #include "probe/spec_type.h"
 #include "probe/tail.h"
@@ -139,7 +140,7 @@ struct rt_error *rt_plan_resolve(struct rt_plan_build *b)
 		for (uint32_t i = 0; i < spec->functions.len; i++) {
 			const struct rt_spec_function *f = &spec->functions.data[i];
 
-			if (rt_spec_is_marker(f) || !rt_plan_dso_fits(f->dso, b->module->name))
+			if (rt_spec_is_marker(f) || rt_spec_call(f) || !rt_plan_dso_fits(f->dso, b->module->name))
 				continue;
 			if (strncmp(f->name, "0x", 2) == 0)
 				RT_TRY(resolve_address(b, t, i, f->name));

@@ -90,6 +90,7 @@ bool rt_spec_has_function(const struct rt_spec_type *type, const struct rt_spec_
 		const struct rt_spec_function *f = &type->functions.data[i];
 
 		if (f->op == function->op && f->place == function->place && f->arg == function->arg &&
+		    f->size_arg == function->size_arg && f->to == function->to && f->behind == function->behind &&
 		    f->condition == function->condition && f->hidden == function->hidden &&
 		    same_text(f->name, function->name) && same_text(f->dso, function->dso))
 			return true;
@@ -191,6 +192,10 @@ static void write_function(struct rt_sink *sink, const struct rt_spec_function *
 			       : f->place == RT_PLACE_ARG_PTR ? "*"
 							      : "",
 			       f->arg);
+	if (f->behind)
+		rt_sink_printf(sink, "+%u", f->behind);
+	if (f->size_arg)
+		rt_sink_printf(sink, f->to ? "-%u" : "[%u]", f->size_arg);
 	rt_sink_puts(sink, f->tail ? ":tail" : "");
 	rt_sink_puts(sink, conditions[f->condition]);
 }

@@ -16,6 +16,12 @@
  *   :out*N  what argument N points to when the function returns
  *   ?ret!=0 ?ret==0 ?ret>0 ?ret<0 ?ret>=0   only if the result is so
  * sdt:PROVIDER:NAME[@DSO] in the place of FN is an SDT marker; the object is its argument :N or :*N.
+ * sys:NAME in the place of FN is a system call that hands out or takes back descriptors or mappings, seen in the kernel
+ * where it succeeds. Its places may say more:
+ *   :N[M] :ret[M]  M bytes from there on (a mapping)
+ *   :N-M           everything from argument N to argument M
+ *   :out*N+BYTES   BYTES behind what argument N points to
+ * A type is made of functions or of system calls, of one kind, and not of both.
  * :tail behind the place: FN only checks its argument and jumps to a function
  * without a name that the library itself calls as well; that one is armed in its stead.
  * preset=NAME (files and -P only): the types of that preset, too.
@@ -56,6 +62,9 @@ struct rt_spec_function {
 	uint8_t place;     /* enum rt_place */
 	uint8_t arg;       /* for ARG, ARG_PTR, OUT: 1.. */
 	uint8_t condition; /* enum rt_condition on the result */
+	uint8_t size_arg;  /* of a system call: the argument that says how many bytes; 0: none does */
+	bool to;           /* size_arg is the last one that is meant */
+	uint8_t behind;    /* of a system call, RT_PLACE_OUT: bytes to add to the argument */
 	bool hidden;       /* from hidden=: a get that a find hides */
 	bool tail;         /* the function that it jumps to does the counting, for others as well */
 	bool guessed;      /* found by scan, not told */

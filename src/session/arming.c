@@ -27,7 +27,8 @@ static void failed(const struct rt_arm_failure *failure, void *arg)
 	struct failures *f = arg;
 	const struct rt_session *s = f->s;
 	const char *name = failure->point && failure->point <= s->points.len ? s->points.data[failure->point - 1].name
-									     : rt_module_basename(f->m);
+			   : f->m                                            ? rt_module_basename(f->m)
+									     : "system calls";
 
 	if (f->err)
 		return;
@@ -171,9 +172,33 @@ static bool is_loading(const struct rt_process *p, bool at_exec)
 	return state != R_CONSISTENT;
 }
 
+/* System calls belong to no module: a process is watched once. */
+static struct rt_error *arm_calls(struct rt_session *s, struct rt_process *p)
+{
+	_cleanup_free_ const struct rt_point **points = calloc(s->call_nr + 1, sizeof(points[0]));
+	struct failures failures = { s, p, NULL, NULL };
+	struct rt_arm arm = { .pid = p->tgid,
+			      .wire_pid = rt_process_wire(p),
+			      .tid = rt_process_standing(p),
+			      .points = points,
+			      .point_count = s->call_nr };
+
+	if (!points)
+		return rt_error_nomem();
+	if (!s->call_nr || p->calls_armed || p->foreign)
+		return NULL;
+	p->calls_armed = true;
+	for (size_t i = 0; i < s->call_nr; i++)
+		points[i] = &s->points.data[s->call + i];
+	RT_TRY(s->ops->extend(s->engine, &arm, failed, &failures));
+	s->armed_points += arm.point_count;
+	return failures.err;
+}
+
 struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p)
 {
 	RT_TRY(rt_session_tell_code(s, p));
+	RT_TRY(arm_calls(s, p));
 	for (size_t i = 0; i < p->maps.len; i++) {
 		const struct rt_module *m = rt_session_module(s, p->maps.data[i].module);
 

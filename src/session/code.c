@@ -57,7 +57,7 @@ static bool has_points(const struct rt_session *s, const struct rt_process *p)
 		if (m && m->point_nr)
 			return true;
 	}
-	return false;
+	return s->call_nr;
 }
 
 static uint64_t digest_of(const struct rt_process *p)

@@ -83,6 +83,7 @@ struct rt_process {
 	bool looked;      /* its mappings were read at least once */
 	bool loaded;      /* its initial modules are mapped: plan and arm */
 	bool stop_armed;  /* the dynamic linker's hook is armed */
+	bool calls_armed; /* its system calls are watched */
 	bool foreign;     /* image of another machine: not traced */
 	bool dying;       /* its exit has begun: waiting for every thread's exit event */
 	bool census_done; /* its memory was looked through */
@@ -316,6 +317,8 @@ struct rt_session {
 	RT_VEC(struct rt_batch *) batches;
 	RT_VEC(struct rt_point) points; /* points.data[id - 1]: copies with ids that are unique in the session */
 	uint32_t type_nr;
+	bool calls_planned;
+	uint32_t call, call_nr; /* the points of system calls: index of the first one in points, how many in a row */
 	uint64_t armed_points, armed_failed;
 	bool untraced; /* there was a process that the engine could not be brought into */
 	char *pairs;

@@ -12,8 +12,12 @@ struct gather {
 static bool take(const struct rt_live *live, void *arg)
 {
 	struct gather *g = arg;
-	struct rt_census_object *o = rt_vec_add(&g->objects);
+	struct rt_census_object *o;
 
+	/* no pointer means a descriptor */
+	if (live->type_flags & RT_TYPE_DESCRIPTOR)
+		return true;
+	o = rt_vec_add(&g->objects);
 	if (!o) {
 		g->failed = true;
 		return false;

@@ -5,6 +5,7 @@
  * before anything is armed.
  */
 #include "base/log.h"
+#include "probe/call.h"
 #include "session/batch.h"
 
 static bool has_op(const struct rt_spec_type *type, enum rt_op op)
@@ -18,8 +19,11 @@ static bool has_op(const struct rt_spec_type *type, enum rt_op op)
 
 static uint32_t type_flags(const struct rt_batch *b, const struct rt_plan_type *type)
 {
+	const struct rt_call *call = rt_spec_call(&type->spec->functions.data[0]);
 	uint32_t flags = type->floating ? RT_TYPE_FLOATING : 0;
 
+	if (call)
+		flags |= RT_TYPE_KERNEL | (call->kind == RT_CALL_DESCRIPTOR ? RT_TYPE_DESCRIPTOR : 0);
 	if (!has_op(type->spec, RT_OP_GET) && !has_op(type->spec, RT_OP_PUT))
 		flags |= RT_TYPE_HEAP_ONLY;
 	for (size_t i = 0; i < b->plan->points.len; i++) {
@@ -60,12 +64,16 @@ static struct rt_error *emit_types(struct rt_session *s, struct rt_batch *b)
 
 static uint32_t aux_of(const struct rt_point *p)
 {
+	if (p->kind == RT_POINT_CALL)
+		return p->size_reg == RT_REG_NONE ? RT_AUX_NONE : RT_AUX_SIZE;
 	if (p->place == RT_PLACE_ARG_PTR || p->place == RT_PLACE_OUT || p->place == RT_PLACE_RET_PTR)
 		return RT_AUX_SLOT;
 	return RT_AUX_NONE;
 }
 
-static struct rt_error *take_points(struct rt_session *s, struct rt_batch *b, struct rt_module *m, size_t first)
+/* The points of the batch from `first` on, of this module (0: the kernel), are the session's from now on. */
+static struct rt_error *take_points(struct rt_session *s, struct rt_batch *b, uint32_t module, size_t first,
+				    uint32_t *count)
 {
 	for (size_t i = first; i < b->plan->points.len; i++) {
 		_cleanup_free_ struct rt_wire_point *record = NULL;
@@ -75,21 +83,21 @@ static struct rt_error *take_points(struct rt_session *s, struct rt_batch *b, st
 			return rt_error_nomem();
 		*point = b->plan->points.data[i];
 		point->id = (uint32_t)s->points.len;
-		point->module = m->id;
+		point->module = module;
 		point->type += b->type_base;
 		record = rt_record_point(point->id, point->name);
 		if (!record)
 			return rt_error_nomem();
 		record->head.op = point->op;
 		record->type = point->type;
-		record->module = m->id;
+		record->module = module;
 		record->delta = point->delta;
 		record->address = point->address.v;
 		record->function = point->function.v;
 		record->flags = point->flags;
 		record->aux = aux_of(point);
 		RT_TRY(rt_emit(s, &record->head, 0, 0));
-		m->point_nr++;
+		(*count)++;
 	}
 	return NULL;
 }
@@ -130,7 +138,7 @@ static struct rt_error *plan_module(struct rt_session *s, struct rt_module *m)
 		if (err)
 			break;
 		RT_TRY(emit_types(s, b));
-		RT_TRY(take_points(s, b, m, first));
+		RT_TRY(take_points(s, b, m->id, first, &m->point_nr));
 		RT_TRY(take_refused(s, b));
 	}
 	if (err && err->code != RT_E_NOMEM) {
@@ -140,6 +148,24 @@ static struct rt_error *plan_module(struct rt_session *s, struct rt_module *m)
 		return lost;
 	}
 	return err;
+}
+
+/* What is asked of the kernel is so for every process. */
+static struct rt_error *plan_calls(struct rt_session *s)
+{
+	if (s->calls_planned)
+		return NULL;
+	s->calls_planned = true;
+	s->call = (uint32_t)s->points.len;
+	for (size_t i = 0; i < s->batches.len; i++) {
+		struct rt_batch *b = s->batches.data[i];
+		size_t first;
+
+		RT_TRY(rt_plan_calls(b->plan, &first));
+		RT_TRY(emit_types(s, b));
+		RT_TRY(take_points(s, b, 0, first, &s->call_nr));
+	}
+	return NULL;
 }
 
 struct rt_error *rt_session_plan(struct rt_session *s, struct rt_process *p)
@@ -163,6 +189,8 @@ struct rt_error *rt_session_plan(struct rt_session *s, struct rt_process *p)
 		err = rt_batch_scan(s, fresh.data, fresh.len);
 	if (!err && !s->batches.len && s->options.spec && s->options.spec->types.len)
 		err = rt_batch_add(s, s->options.spec, NULL);
+	if (!err)
+		err = plan_calls(s);
 	for (size_t i = 0; i < fresh.len && !err; i++)
 		err = plan_module(s, rt_session_module(s, fresh.data[i]));
 	rt_vec_deinit(&fresh);

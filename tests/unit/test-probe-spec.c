@@ -57,6 +57,49 @@ TEST(markers)
 	rt_spec_deinit(&spec);
 }
 
+TEST(system_calls)
+{
+	static const char words[] = "[fd]\nnew=sys:openat:ret\nnew=sys:pipe:out*1+4\nnew=sys:fcntl.dupfd:ret?ret>0\n"
+				    "free=sys:close:1\nfree=sys:close_range:1-2\n\n"
+				    "[map]\nnew=sys:mmap:ret[2]\nfree=sys:munmap:1[2]\n";
+	struct rt_spec spec = { 0 };
+	_cleanup_free_ char *text = NULL;
+	const struct rt_spec_function *f;
+
+	assert_ok(parse(words, &spec));
+	assert_ok(rt_spec_write(&spec, &text));
+	assert_string_equal(text, words);
+	f = spec.types.data[0].functions.data;
+	assert_int_equal(f[0].place, RT_PLACE_RET);
+	assert_int_equal(f[1].place, RT_PLACE_OUT);
+	assert_int_equal(f[1].behind, 4);
+	assert_int_equal(f[4].size_arg, 2);
+	assert_true(f[4].to);
+	assert_int_equal(spec.types.data[1].functions.data[1].size_arg, 2);
+	assert_false(spec.types.data[1].functions.data[1].to);
+	rt_spec_deinit(&spec);
+	/* a function that is called sys, and its places */
+	assert_ok(parse("new=sys:ret get=sys:1 put=sys:out*2", &spec));
+	assert_string_equal(spec.types.data[0].functions.data[0].name, "sys");
+	rt_spec_deinit(&spec);
+	assert_says("new=sys:opennat free=sys:close",
+		    "-P: line 1, column 9: opennat is no system call that hands out or takes back descriptors or "
+		    "mappings");
+	assert_says("new=sys:openat free=my_close",
+		    "-P: line 1, column 21: one type cannot have sys:openat and my_close: its objects are of one kind, "
+		    "expected a type= of its own");
+	assert_says("new=sys:openat free=sys:munmap:1[2]",
+		    "-P: line 1, column 21: one type cannot have sys:openat and sys:munmap: its objects are of one "
+		    "kind, expected a type= of its own");
+	assert_says("get=sys:dup free=sys:close",
+		    "-P: line 1, column 5: a system call can stand in new= and free= only");
+	assert_says("new=sys:mmap:ret[2 free=sys:munmap:1[2]",
+		    "-P: line 1, column 17: this '[' is not closed, expected [N]: argument N says how many bytes");
+	assert_says("new=sys:mmap:ret[7] free=sys:munmap:1[2]", "-P: line 1, column 18: '7' is no number from 1 to 6");
+	assert_says("new=sys:openat@libc.so free=sys:close",
+		    "-P: line 1, column 5: expected sys:NAME[:N, :N[M], :N-M, :ret, :ret[M] or :out*N+BYTES]");
+}
+
 TEST(cached_definitions)
 {
 	struct rt_spec spec = { 0 };

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Descriptors and mappings, seen where the kernel hands them out: what is left is what /proc says, and who forgot it is
+named."""
+import re
+import subprocess
+import unittest
+
+import live
+
+LOST = 10  # of kernel.c's 70 rounds
+
+
+@unittest.skipIf(live.ENGINE == 'agent', 'the agent does not look into the kernel')
+class Kernel(live.LiveTest):
+    def setUp(self):
+        live.need_binary()
+        live.need_engine()
+
+    def trace(self, preset, mode, flags=('-g', '-O2', '-pthread')):
+        run = live.trace('-P', preset, '--', live.program('kernel', flags=flags), mode)
+        self.assertEqual(run.status, 0, str(run))
+        self.assert_clean_trust(run)
+        return run
+
+    def live_objects(self, run):
+        return {t['name']: t['live'] for t in run.findings['types']}
+
+    def check(self, preset, mode, guilty, flags=('-g', '-O2', '-pthread')):
+        run = self.trace(preset, mode, flags)
+        found = [(f['guilty']['function'], f['kind'], f['objects']) for f in run.findings['findings']]
+        self.assertEqual(found, [(guilty, 'leak', LOST)] if guilty else [], str(run))
+        return run
+
+    def descriptors(self, run):
+        """What the kernel said at the end is what was counted."""
+        told = int(re.search(r'^fd (\d+)$', run.stdout, re.M).group(1))
+        self.assertEqual(self.live_objects(run)['fd'], told, str(run))
+
+    def test_descriptors(self):
+        self.descriptors(self.check('fd', 'bug', 'read_config'))
+        self.descriptors(self.check('fd', 'ok', None))
+
+    def test_static_program(self):
+        self.descriptors(self.check('fd', 'bug', 'read_config', ('-g', '-O2', '-pthread', '-static')))
+
+    def test_mappings(self):
+        self.check('mapping', 'bug', 'read_buffer')
+        self.check('mapping', 'ok', None)
+
+    def test_both_with_functions(self):
+        """Objects of the kernel and of a library in one run."""
+        run = live.trace('-P', 'fd', '-P', 'mapping', '-P', 'malloc', '--', live.program('kernel', flags=('-g', '-O2', '-pthread')),
+                         'bug')
+        found = {(f['type'], f['guilty']['function']) for f in run.findings['findings']}
+        self.assertEqual(found, {('fd', 'read_config'), ('mapping', 'read_buffer')}, str(run))
+
+    def test_real_programs(self):
+        """What they keep to their end on purpose is no leak."""
+        for command in (['ls', '-R', '/etc'], ['/usr/bin/python3', '-c', 'import json, subprocess; subprocess.run(["true"])'],
+                        ['bash', '-c', 'for i in 1 2 3; do cat /etc/hostname | wc -l; done'], ['perf', 'stat', '-e', 'cpu-clock', 'ls']):
+            for preset in ('fd', 'mapping'):
+                with self.subTest(command=command, preset=preset):
+                    run = live.trace('-P', preset, '--', *command)
+                    self.assertEqual(run.findings['findings'], [], str(run))
+                    self.assert_clean_trust(run)
+
+    def test_attach(self):
+        """Those that were there before are nobody's; what comes and goes is counted."""
+        path = live.program('server', flags=('-g', '-O2'))
+        process = live.Process([path, 'ok', '60'])
+        try:
+            pid = process.wait_line('ready').split()[1]
+            run = live.trace('-P', 'fd', '--duration', '0.3', '-p', pid)
+            self.assertEqual(run.findings['findings'], [], str(run))
+        finally:
+            process.kill()
+
+    def test_agent_says_no(self):
+        run = live.call('run', '--engine', 'agent', '-P', 'fd', '--', '/bin/true')
+        self.assertEqual(run.status, 125, str(run))
+        self.assertIn('descriptors and mappings are seen in the kernel', run.stderr)
+        self.assertIn('--engine uprobe', run.stderr)
+
+    def test_no_privilege(self):
+        run = live.call('run', '-P', 'fd', '--', '/bin/true', prefix=live.NOBODY, cwd='/')
+        self.assertNotEqual(run.status, 0, str(run))
+        self.assertIn('--engine uprobe' if 'agent' in run.stderr else 'sudo', run.stderr)
+
+    def test_nothing_stays_behind(self):
+        """Each system call of the machine passes us only while we look."""
+        def programs():
+            out = subprocess.run(['bpftool', 'prog', 'list'], stdout=subprocess.PIPE, text=True, check=True).stdout
+            return out.count('call_enter') + out.count('call_leave')
+        before = programs()
+        self.trace('fd', 'ok')
+        self.assertEqual(programs(), before)
+
+
+if __name__ == '__main__':
+    unittest.main()
