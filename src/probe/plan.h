@@ -41,7 +41,8 @@ struct rt_point {
 	uint8_t index, scale; /* scale != 0: the register index times scale is added, too */
 	int8_t width;         /* 1, 2, 4: bytes of the value itself, negative: signed; 0: 8 */
 	int64_t reg_offset;
-	struct rt_foff semaphore; /* of an SDT marker: counter in the file, raised while it is armed; v = 0: none */
+	struct rt_foff semaphore;  /* of an SDT marker: counter in the file, raised while it is armed; v = 0: none */
+	struct rt_elfaddr counter; /* the same in memory */
 	/* at return instead: place is RT_PLACE_RET*, RT_PLACE_OUT */
 	uint8_t place;          /* enum rt_place */
 	uint8_t condition;      /* enum rt_condition on the result; != ALWAYS makes it a return point */
