@@ -66,9 +66,7 @@ static const struct argp_option trace_options[] = {
 	{ NULL, 0, NULL, 0, "Engine:", 3 },
 	{ "engine", RT_OPT_ENGINE, "NAME", 0, "auto, uprobe or agent (no privilege)" },
 	{ "attach", RT_OPT_ATTACH, "HOW", 0, "auto, multi (BPF uprobe_multi, Linux 6.6) or tracefs" },
-	{ "semaphore", RT_OPT_SEMAPHORE, "HOW", 0,
-	  "who raises the semaphores of SDT markers: auto, kernel (with the breakpoint, Linux 4.20), write (reftrace, "
-	  "in each process) or none" },
+	{ "semaphore", RT_OPT_SEMAPHORE, "HOW", 0, "who raises semaphores: auto, kernel, write, none" },
 	{ "ring", 'm', "SIZE", 0, "size of the event ring: 64K, 16M" },
 	{ "first-insn", RT_OPT_FIRST_INSN, NULL, 0, "arm the first instruction of a function, not the cheapest one" },
 	{ 0 },

@@ -75,7 +75,7 @@ class Pieces(live.Ends, Written):
     def test_record_killed(self):
         self.check('record', signal.SIGKILL)
 
-    def library(self, verb, end):
+    def comes_and_goes(self, verb, end):
         """Loaded after the start, split, taken away and loaded again: raised each time, and no other counter is."""
         own = self.address
         tracer = self.tool(verb, self.library)
@@ -100,13 +100,13 @@ class Pieces(live.Ends, Written):
             self.assert_numbers(verb, [7] * 4)
 
     def test_library(self):
-        self.library('record', signal.SIGINT)
+        self.comes_and_goes('record', signal.SIGINT)
 
     def test_library_killed(self):
-        self.library('record', signal.SIGKILL)
+        self.comes_and_goes('record', signal.SIGKILL)
 
     def test_library_multi(self):
-        self.library('multi', signal.SIGINT)
+        self.comes_and_goes('multi', signal.SIGINT)
 
 
 class Processes(live.Ends, Written):
