@@ -24,12 +24,14 @@ def keeper(tool):
 
 
 class Written(Split):
+    way = WRITE
+
     def tool(self, verb, path=None, name='hit'):
         path, pid = path or self.path, self.target.popen.pid
         if verb == 'record':
-            return self.attach(f'sdt_split:{name}@{path}', pid, WRITE)
+            return self.attach(f'sdt_split:{name}@{path}', pid, self.way)
         self.spool = self.folder / 'spool'
-        tracer = live.Process([live.REFTRACE, 'run', '--attach=' + verb, WRITE, '-w', self.spool, '-o', '/dev/null', '-P',
+        tracer = live.Process([live.REFTRACE, 'run', '--attach=' + verb, self.way, '-w', self.spool, '-o', '/dev/null', '-P',
                                'type=x get=sdt:split:hit', '-p', pid])
         self.addCleanup(tracer.kill)
         return tracer
@@ -147,6 +149,11 @@ class Processes(live.Ends, Written):
         self.end(tracer)
         self.becomes(0)
         self.assert_numbers('multi', [10, 30])
+
+
+class ProcessesOfKernel(Processes):
+    """The same where the kernel raises it."""
+    way = '--semaphore=kernel'
 
 
 class Shared(Written):
