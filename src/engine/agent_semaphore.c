@@ -94,8 +94,11 @@ void rt_agent_lower(struct rt_agent *a, struct rt_agent_task *task)
 	struct rt_error *err = NULL;
 	struct rt_stopped r;
 
-	if (!tid)
+	if (!tid) {
+		if (task->semaphores.len)
+			rt_log_debug("engine", "process %u: no thread stands, the keeper lowers", task->pid);
 		return;
+	}
 	err = rt_stopped_open(&r, task->pid, tid);
 	if (!err) {
 		for (size_t i = 0; i < task->semaphores.len && !err; i++)
@@ -104,7 +107,7 @@ void rt_agent_lower(struct rt_agent *a, struct rt_agent_task *task)
 	}
 	/* the keeper does it then */
 	if (err)
-		rt_log_debug("engine", "process %u: %s", task->pid, err->message);
+		rt_log_debug("engine", "process %u: %s, the keeper lowers", task->pid, err->message);
 	rt_error_free(err);
 	rt_vec_clear(&task->semaphores);
 }

@@ -2,6 +2,7 @@
 """--semaphore=write: reftrace itself raises the counters, in each process, and lowers them however it ends. Engine agent
 raises them from inside. The program says how often it came past its marker; its memory says what the counter is."""
 import os
+import re
 import signal
 import unittest
 
@@ -21,6 +22,12 @@ def keeper(tool):
                 if name.read() == 'reftrace-keeper\n':
                     return int(pid)
     return 0
+
+
+def writes(pid):
+    """System calls of a process that write: into memory of others, here."""
+    with open(f'/proc/{pid}/io', encoding='ascii') as f:
+        return int(re.search(r'^syscw: (\d+)', f.read(), re.M)[1])
 
 
 class Written(Split):
@@ -64,6 +71,7 @@ class Pieces(live.Ends, Written):
         self.do('split', 'again')
         self.all_pass(2)
         self.assertEqual(self.counter(), 1)
+        self.assertEqual(writes(keeper(tracer.popen.pid)), 1)
         self.end(tracer, end)
         self.becomes(0)
         self.assertEqual(self.do('pass 5'), 'pass 0\n')
@@ -280,7 +288,7 @@ class Agent(Written):
         super().setUp()
         self.target.kill()
         self.spool = self.folder / 'spool'
-        self.tracer = live.Process([live.REFTRACE, 'run', '--engine=agent', '-w', self.spool, '-o', '/dev/null', '-P',
+        self.tracer = live.Process([live.REFTRACE, 'run', '--engine=agent', '--debug=engine', '-w', self.spool, '-o', '/dev/null', '-P',
                                     'type=x get=sdt:split:hit', '--', '/bin/sh', '-c', f'trap "" INT; exec {self.path}'],
                                    pipe=True)
         self.addCleanup(self.tracer.kill)
@@ -333,6 +341,7 @@ class Agent(Written):
         child = int(self.do('fork', 'pid').split()[1])
         self.all_pass(9)
         self.assertEqual([semaphore(child, self.address), self.counter()], [1, 1])
+        self.assertEqual(writes(keeper(self.tracer.popen.pid)), 0, 'it was not raised from inside')
         self.leave(end)
         for pid in (child, self.pid):
             for at in (own, self.address):
@@ -341,6 +350,7 @@ class Agent(Written):
         self.assertNotEqual(live.process_state(self.pid), '')
         if end == signal.SIGINT:
             self.assert_numbers('agent', [50, 7, 8, 9])
+            self.assertNotIn('the keeper lowers', ''.join(self.tracer.errors))
 
     def test_let_go(self):
         self.check(signal.SIGINT)
