@@ -143,6 +143,29 @@ class Cache(live.LiveTest):
         self.call('rm', '[kernel.kcore]')
         self.assertEqual([p for p in self.root.rglob('*') if not p.is_dir()], [])
 
+    def test_of_others(self):
+        """What root has made, and nobody else may write, is read by anybody; what may not be written is said."""
+        if os.geteuid():
+            self.skipTest('needs root to give it up')
+        program = live.program('operands', 'gcc', ('-O2',))
+        self.call('add', program)
+        ident, want = self.build_id(program), self.call('list')
+        self.root.chmod(0o755)
+        self.root.parent.chmod(0o755)
+        env = live.clean_env(PERF_BUILDID_DIR=str(self.root))
+
+        def nobody(*words):
+            return live.call(*words, prefix=live.NOBODY, env=env, cwd='/')
+        self.assertEqual(nobody('cache', 'list').stdout, want)
+        self.assertIn('%sdt_op:reg=reg', nobody('cache', 'show', ident).stdout)
+        self.assertIn('1 of 1', nobody('cache', 'verify').stdout)
+        self.assertIn('sdt_op/reg', nobody('probe', 'export', '--lines', ident, 'sdt_op:reg').stdout)
+        for words in (('add', self.program), ('rm', ident), ('gc', '--max-size', '1')):
+            run = nobody('cache', *words)
+            self.assertEqual(run.status, 125, str(run))
+            self.assertRegex(run.stderr, 'E13 cannot write')
+        self.assertEqual(self.call('list'), want)
+
     def test_user_probes_stay(self):
         self.call('add', PYTHON if os.access(PYTHON, os.X_OK) else self.program)
         self.perf('probe', '-q', '--cache', '-x', self.program, f'kept{os.getpid()}:here=main')
