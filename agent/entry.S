@@ -17,7 +17,7 @@ rt_agent_head:
 	.long rt_agent_fixups - rt_agent_head
 	.long rt_agent_fixups_end - rt_agent_head
 	.long rt_agent_end - rt_agent_head
-	.long 0
+	.long rt_agent_add - rt_agent_head
 
 	.text
 	.macro push_registers
@@ -89,6 +89,14 @@ rt_agent_head:
 
 	from_stub rt_agent_entry rt_agent_hit
 	from_stub rt_agent_stop_entry rt_agent_stop
+
+/* The tool has a thread do this one instruction, and puts its registers back. */
+rt_agent_add:
+	lock addw %si, (%rdi)
+	.if . - rt_agent_add != 4
+	.error "wire/agent.h says how long it is"
+	.endif
+	ud2
 
 /* A hooked function has returned to its thunk, which has pushed its number where the return address was. */
 rt_agent_return_entry:

@@ -73,8 +73,11 @@ class Perf:
                                  f'rt_bench{os.getpid()}:writer{number}=main'], stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
 
-    def written(self):
+    def clear(self):
         run(self.perf, 'probe', '-q', '-d', f'rt_bench{os.getpid()}:*')
+
+    def written(self):
+        self.clear()
 
     def listed(self):
         return run(*self.words, 'buildid-cache', '-l').stdout
@@ -91,6 +94,30 @@ class Perf:
     def still_reads(self):
         done = run(*self.words, 'probe', '--cache', '-l')
         return done.returncode == 0 and 'sdt_op:reg' in done.stdout.replace('%', '')
+
+    def objects(self, path, function, argument):
+        """-> what the program printed, what the argument was at each hit of the function, inlined or not"""
+        event = f'rt_bench{os.getpid()}:object'
+        run(*self.words, 'probe', '-q', '-x', path, f'{event}={function} {argument}')
+        done = run(self.perf, 'record', '-q', '-N', '-o', self.data, '-e', event, '--', path)
+        self.written()
+        text = run(self.perf, 'script', '-i', self.data, '-F', 'trace').stdout
+        return done.stdout, [int(n, 0) & MASK for n in re.findall(rf'{argument}=(-?\w+)', text)]
+
+    def add_probe(self, path, function):
+        return run(self.perf, 'probe', '-q', '-x', path, function).returncode == 0
+
+    def del_probes(self, path):
+        run(self.perf, 'probe', '-q', '-d', f'probe_{path.name}:*')
+
+    def keep(self, path, definition):
+        """Into the cache alone: perf makes an event of it as well."""
+        run(*self.words, 'probe', '-q', '--cache', '-x', path, f'rt_bench{os.getpid()}:{definition}')
+        self.written()
+
+    def use_kept(self, path, name):
+        """-> words of a command that makes an event of a definition in the cache"""
+        return [*map(str, self.words), 'probe', '-x', str(path), f'%rt_bench{os.getpid()}:{name}']
 
 
 class Reftrace:
@@ -129,6 +156,28 @@ class Reftrace:
         done = self.call('cache', 'list')
         shown = self.call('cache', 'show', done.stdout.split()[0]) if done.stdout else done
         return shown.returncode == 0 and '%sdt_op:reg=' in shown.stdout
+
+    def objects(self, path, function, _):
+        spool = self.data.with_suffix('.rt')
+        done = self.call('run', '-w', spool, '-o', '/dev/null', '-P', f'type=ref get={function}:1', '--', path)
+        text = self.call('script', '-i', spool).stdout
+        return done.stdout, [int(n, 16) for n in re.findall(r'reftrace:ref_get: object=(0x\w+)', text)]
+
+    def add_probe(self, path, function):
+        return self.call('probe', 'add', '-q', '-x', path, function).returncode == 0
+
+    def del_probes(self, path):
+        self.call('probe', 'del', f'probe_{path.name}:*')
+
+    def keep(self, path, definition):
+        self.call('probe', 'add', '-q', '--cache', '-x', path, f'rt_bench{os.getpid()}:{definition}')
+        self.clear()
+
+    def clear(self):
+        self.call('probe', 'del', f'rt_bench{os.getpid()}:*')
+
+    def use_kept(self, path, name):
+        return [str(self.reftrace), 'probe', 'add', '-q', '-x', str(path), f'%rt_bench{os.getpid()}:{name}']
 
 
 def build_id(path):
@@ -211,10 +260,52 @@ def damaged(tool, folder):
     return 3 - len(faults), 3, 'not: ' + (', '.join(faults) or '-')
 
 
+def inlined_objects(tool, folder):
+    """A get inlined where its object is in a register, a member of what is there, loaded: the pointers that it prints."""
+    path = compile_program(folder / 'inlined-member', 'inlined-member', '-g')
+    printed, seen = tool.objects(path, 'ref_get', 'r')
+    said = [int(n, 16) for n in re.findall(r'^get (\w+)$', printed, re.M)]
+    right = sum(a == b for a, b in zip(said, seen)) if len(said) == len(seen) else 0
+    wrong = ' '.join(f'{b:#x}' for a, b in zip(said, seen) if a != b)
+    return right, len(said), f'{len(seen)} seen' + (f', not an object: {wrong}' if wrong else '')
+
+
+def same_name(tool, folder):
+    """A function of the same name in two programs: both get their event."""
+    paths = [compile_program(folder / name, 'inlined-member', '-g') for name in ('one', 'other')]
+    try:
+        did = [tool.add_probe(path, 'loaded') for path in paths]
+    finally:
+        for path in paths:
+            tool.del_probes(path)
+    return sum(did), 2, '-' if all(did) else 'the second is refused'
+
+
+def other_host(tool, folder):
+    """Definitions of the cache where the file lies elsewhere and is stripped, and its old place is not there."""
+    home = folder / 'home'
+    home.mkdir(exist_ok=True)
+    path = compile_program(home / 'moved', 'inlined-member', '-g', '-Wl,--build-id=sha1')
+    names, events, right = ('direct', 'loaded', 'main'), pathlib.Path('/sys/kernel/tracing/uprobe_events'), 0
+    for name in names:
+        tool.keep(path, f'{name}={name}')
+    there = folder / 'there'
+    run('strip', '-o', there, path, check=True)
+    hide = f'mount -t tmpfs none {home} && test ! -e {path} && exec "$@"'
+    for name in names:
+        run('unshare', '-m', 'sh', '-c', hide, 'sh', *tool.use_kept(there, name), env=getattr(tool, 'env', None))
+        right += any(f'/{name} {there}:0x' in line for line in events.read_text().splitlines())
+        tool.clear()
+    shutil.rmtree(tool.cache, ignore_errors=True)
+    return right, len(names), '-' if right else 'not found'
+
+
 CASES = (('12 writers of one cache entry at once', writers), ('operands of markers', operands),
          ('markers, GNU ld, 7 paddings', linked('bfd')), ('markers, gold, 7 paddings', linked('gold')),
          ('markers, lld, 7 paddings', linked('lld')), ('markers, mold, 7 paddings', linked('mold')),
-         ('8-byte build-id', short_id), ('damaged probes file', damaged))
+         ('8-byte build-id', short_id), ('damaged probes file', damaged),
+         ('object of an inlined get', inlined_objects), ('one function name in two files', same_name),
+         ('cached probes on another host', other_host))
 
 
 def main():

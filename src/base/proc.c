@@ -3,7 +3,11 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/text.h"
@@ -67,4 +71,22 @@ struct rt_error *rt_proc_check_untraced(uint32_t pid)
 	return rt_error_fix(rt_error_new(RT_E_TRACED, "process %u (%s) is traced by process %u (%s)", pid,
 					 rt_proc_comm(pid, comm, sizeof(comm)), (uint32_t)tracer, other),
 			    "detach %s first", other);
+}
+
+void rt_proc_stand_alone(int fd, const char *name)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	setsid();
+	prctl(PR_SET_NAME, name);
+	if (fd != 0 && dup2(fd, 0) < 0)
+		_exit(0);
+	if (syscall(SYS_close_range, 1u, ~0u, 0u) < 0) {
+		for (int i = 1; i < 4096; i++)
+			close(i);
+	}
+	if (chdir("/") < 0)
+		_exit(0);
 }

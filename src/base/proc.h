@@ -14,3 +14,9 @@ bool rt_proc_status(uint32_t tid, const char *key, unsigned base, uint64_t *ret)
 char *rt_proc_comm(uint32_t pid, char *text, size_t size);
 /* RT_E_TRACED where a debugger (anything by ptrace(2), and be it us) holds the process: its name and number. */
 RT_CHECK struct rt_error *rt_proc_check_untraced(uint32_t pid);
+
+/*
+ * For a child that is to outlive its parent by a moment: keeps nothing but fd, which becomes 0; no terminal, no
+ * directory, no signals; its name in ps. Ends the process where that fails.
+ */
+void rt_proc_stand_alone(int fd, const char *name);

@@ -13,10 +13,8 @@
 const char *rt_cache_part_name(enum rt_cache_part part)
 {
 	static const char *const names[] = {
-		[RT_CACHE_ELF] = "elf",
-		[RT_CACHE_DEBUG] = "debug",
-		[RT_CACHE_PROBES] = "probes",
-		[RT_CACHE_KALLSYMS] = "kallsyms",
+		[RT_CACHE_ELF] = "elf",           [RT_CACHE_DEBUG] = "debug", [RT_CACHE_PROBES] = "probes",
+		[RT_CACHE_KALLSYMS] = "kallsyms", [RT_CACHE_VDSO] = "vdso",   [RT_CACHE_KCORE] = "kcore",
 	};
 
 	return names[part];

@@ -5,6 +5,8 @@
  *     R/<path>/<hex>/elf, debug, probes
  *     R/.build-id/<hh>/<rest> -> ../..<path>/<hex>
  *     R/[kernel.kallsyms]/<hex>/kallsyms
+ *     R/[vdso]/<hex>/vdso
+ *     R/[kernel.kcore]/<hex>/<time>/kcore, kallsyms, modules     perf's alone: listed and taken away, not written
  *
  * <hex> is the build-id, lower case, of 2 to 64 bytes (<hh> is its first byte, and <rest> has a name; perf lists only
  * 16 to 20). A file is copied (or cloned), never hard-linked: what lies under
@@ -30,7 +32,16 @@ RT_CLEANUP(struct rt_cache *, rt_cache_close);
 /* Where it is, for messages. */
 const char *rt_cache_root(const struct rt_cache *cache);
 
-enum rt_cache_part { RT_CACHE_ELF, RT_CACHE_DEBUG, RT_CACHE_PROBES, RT_CACHE_KALLSYMS };
+enum rt_cache_part {
+	RT_CACHE_ELF,
+	RT_CACHE_DEBUG,
+	RT_CACHE_PROBES,
+	RT_CACHE_KALLSYMS,
+	RT_CACHE_VDSO,
+	RT_CACHE_FILES, /* those before are files */
+	RT_CACHE_KCORE = RT_CACHE_FILES,
+	RT_CACHE_PARTS,
+};
 /* "elf", ...; static string. */
 const char *rt_cache_part_name(enum rt_cache_part part);
 
@@ -56,7 +67,8 @@ RT_CHECK struct rt_error *rt_cache_put(struct rt_cache *cache, const uint8_t *id
  * The same from an open file, whatever its position: by reflink or copy_file_range(2) where possible. For ELF and DEBUG
  * the copy must hold the id (a debug file without one may have been matched by its CRC), else nothing is kept and the
  * error is RT_E_BUILD_ID: a file that is written to meanwhile never lands under the id that it had. Of ELF, what is
- * there already is replaced when it does not hold the id (older tools link files that are changed later).
+ * there already is replaced when it does not hold the id (older tools link files that are changed later), and by a file
+ * that tells more: a stripped one by one with symbols, that by one with debug information.
  */
 RT_CHECK struct rt_error *rt_cache_put_fd(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
 					  enum rt_cache_part part, int fd, bool *ret_new);
@@ -95,7 +107,7 @@ struct rt_cache_item {
 	uint64_t bytes; /* of all its files */
 	int64_t used_s; /* when its files were last read or written, seconds since 1970; as exact as relatime(mount(8))
 			 */
-	bool has[RT_CACHE_KALLSYMS + 1]; /* by enum rt_cache_part */
+	bool has[RT_CACHE_PARTS]; /* by enum rt_cache_part */
 };
 
 /* All ids, in no order; an array of *ret_count, ended with rt_cache_items_free(). */

@@ -44,49 +44,6 @@ static bool read_id(const char *high, const char *low, struct rt_cache_item *ite
 	return true;
 }
 
-static void look_into(int folder, struct rt_cache_item *item)
-{
-	for (int part = 0; part <= RT_CACHE_KALLSYMS; part++) {
-		struct stat st;
-
-		if (fstatat(folder, rt_cache_part_name((enum rt_cache_part)part), &st, AT_SYMLINK_NOFOLLOW) ||
-		    !S_ISREG(st.st_mode))
-			continue;
-		item->has[part] = true;
-		item->bytes += (uint64_t)st.st_size;
-		if (item->used_s < st.st_atim.tv_sec)
-			item->used_s = st.st_atim.tv_sec;
-		if (item->used_s < st.st_mtim.tv_sec)
-			item->used_s = st.st_mtim.tv_sec;
-	}
-}
-
-static struct rt_error *add_item(struct list *l, const char *high, const char *low)
-{
-	struct rt_cache_item item = { 0 };
-	_cleanup_free_ char *link = NULL;
-	_cleanup_close_ int folder = -1;
-
-	if (!read_id(high, low, &item))
-		return NULL;
-	link = rt_cache_link(item.id, item.id_size);
-	if (!link)
-		return rt_error_nomem();
-	folder = rt_cache_openat(l->cache->fd, link, O_PATH | O_DIRECTORY);
-	if (folder >= 0) {
-		struct rt_error *err = rt_cache_origin(l->cache, item.id, item.id_size, &item.path);
-
-		if (err && err->code == RT_E_NOMEM)
-			return err;
-		rt_error_free(err);
-		look_into(folder, &item);
-	}
-	if (rt_vec_push(&l->items, item))
-		return NULL;
-	free(item.path);
-	return rt_error_nomem();
-}
-
 /* Calls each(list, above, name) for what a folder holds. */
 static struct rt_error *each_name(struct list *l, const char *path, const char *above,
 				  struct rt_error *(*each)(struct list *l, const char *above, const char *name))
@@ -110,6 +67,71 @@ static struct rt_error *each_name(struct list *l, const char *path, const char *
 			err = each(l, above, entry->d_name);
 	closedir(dir);
 	return err;
+}
+
+static bool count_file(int folder, const char *name, struct rt_cache_item *item)
+{
+	struct stat st;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		return false;
+	item->bytes += (uint64_t)st.st_size;
+	if (item->used_s < st.st_atim.tv_sec)
+		item->used_s = st.st_atim.tv_sec;
+	if (item->used_s < st.st_mtim.tv_sec)
+		item->used_s = st.st_mtim.tv_sec;
+	return true;
+}
+
+static void look_into(int folder, struct rt_cache_item *item)
+{
+	for (int part = 0; part < RT_CACHE_FILES; part++)
+		item->has[part] = count_file(folder, rt_cache_part_name((enum rt_cache_part)part), item);
+}
+
+/* perf's kcore: its files are in a folder of its own time. */
+static struct rt_error *look_into_kcore(struct list *l, const char *above, const char *name)
+{
+	struct rt_cache_item *item = &l->items.data[l->items.len - 1];
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int folder = -1;
+
+	if (asprintf(&path, "%s/%s", above, name) < 0)
+		return rt_error_nomem();
+	folder = rt_cache_openat(l->cache->fd, path, O_PATH | O_DIRECTORY);
+	if (folder < 0 || !count_file(folder, "kcore", item))
+		return NULL;
+	item->has[RT_CACHE_KCORE] = true;
+	(void)count_file(folder, "kallsyms", item);
+	(void)count_file(folder, "modules", item);
+	return NULL;
+}
+
+static struct rt_error *add_item(struct list *l, const char *high, const char *low)
+{
+	struct rt_cache_item item = { 0 };
+	_cleanup_free_ char *link = NULL;
+	_cleanup_close_ int folder = -1;
+
+	if (!read_id(high, low, &item))
+		return NULL;
+	link = rt_cache_link(item.id, item.id_size);
+	if (!link)
+		return rt_error_nomem();
+	folder = rt_cache_openat(l->cache->fd, link, O_PATH | O_DIRECTORY);
+	if (folder >= 0) {
+		struct rt_error *err = rt_cache_origin(l->cache, item.id, item.id_size, &item.path);
+
+		if (err && err->code == RT_E_NOMEM)
+			return err;
+		rt_error_free(err);
+		look_into(folder, &item);
+	}
+	if (!rt_vec_push(&l->items, item)) {
+		free(item.path);
+		return rt_error_nomem();
+	}
+	return item.path && !strcmp(item.path, "[kernel.kcore]") ? each_name(l, link, link, look_into_kcore) : NULL;
 }
 
 static struct rt_error *list_high(struct list *l, const char *above, const char *name)
@@ -165,7 +187,9 @@ const char *rt_cache_check(const struct rt_cache *cache, const struct rt_cache_i
 		return "its elf file has another build-id";
 	if (item->has[RT_CACHE_DEBUG] && !part_holds(cache, item, RT_CACHE_DEBUG))
 		return "its debug file has another build-id";
-	for (int part = 0; part <= RT_CACHE_KALLSYMS; part++)
+	if (item->has[RT_CACHE_VDSO] && !part_holds(cache, item, RT_CACHE_VDSO))
+		return "its vdso has another build-id";
+	for (int part = 0; part < RT_CACHE_PARTS; part++)
 		if (item->has[part])
 			return NULL;
 	return "it has no file";

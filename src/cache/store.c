@@ -149,6 +149,20 @@ static struct rt_error *make_link(const struct rt_cache *cache, const char *link
 	return NULL;
 }
 
+/* How much a file tells: debug information, symbols. */
+static unsigned richness(int fd, const char *path)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+	struct rt_error *err = rt_image_open_fd(fd, path, &image);
+	struct rt_bytes section;
+
+	rt_error_free(err);
+	if (err)
+		return 0;
+	return rt_image_section(image, ".debug_info", &section, NULL) * 2u +
+	       rt_image_section(image, ".symtab", &section, NULL);
+}
+
 /* Is there something already that stays? */
 static bool is_there(int folder, const struct name *name, const struct source *source)
 {
@@ -161,7 +175,7 @@ static bool is_there(int folder, const struct name *name, const struct source *s
 	if (!is_checked(source, name->part) || name->part != RT_CACHE_ELF)
 		return true;
 	fd = openat(folder, part, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	return fd >= 0 && holds(fd, name);
+	return fd >= 0 && holds(fd, name) && richness(fd, name->path) >= richness(source->fd, name->path);
 }
 
 void rt_cache_drop_folder(const struct rt_cache *cache, const char *below)

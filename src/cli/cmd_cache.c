@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "cache/cache.h"
 #include "cli/command.h"
 #include "cli/failure.h"
+#include "cli/kernel.h"
 #include "cli/options.h"
+#include "elf/build_id.h"
 #include "probe/definition.h"
 #include "report/words.h"
 
@@ -57,6 +60,7 @@ struct job {
 	struct rt_cache_item *items;
 	size_t count;
 	struct rt_arena arena;
+	struct rt_image *vdso; /* of this machine; NULL: not asked for */
 	int status;
 };
 
@@ -71,7 +75,7 @@ static const char *parts(struct job *j, const struct rt_cache_item *item)
 {
 	const char *text = "";
 
-	for (int part = 0; part <= RT_CACHE_KALLSYMS; part++)
+	for (int part = 0; part < RT_CACHE_PARTS; part++)
 		if (item->has[part])
 			text = rt_format(&j->arena, "%s%s%s", text, *text ? "," : "",
 					 rt_cache_part_name((enum rt_cache_part)part));
@@ -91,14 +95,37 @@ static struct rt_error *list(struct job *j)
 	return NULL;
 }
 
-/* The item of a build-id, of its beginning, or of a file's own. */
+/*
+ * The item that was first seen at a path where no file is any more, or never was one ("[vdso]"). *ret NULL: there is a
+ * file, which tells its own build-id, or none was seen there.
+ */
+static struct rt_error *find_path(struct job *j, const char *path, const struct rt_cache_item **ret)
+{
+	*ret = NULL;
+	if (!access(path, F_OK))
+		return NULL;
+	for (size_t i = 0; i < j->count; i++) {
+		if (!j->items[i].path || strcmp(j->items[i].path, path) != 0)
+			continue;
+		if (*ret)
+			return rt_error_fix(rt_error_new(RT_E_USAGE, "several build-ids were seen at %s", path),
+					    "name one of: reftrace cache list");
+		*ret = &j->items[i];
+	}
+	return NULL;
+}
+
+/* The item of a build-id, of its beginning, of a file's own, or of a path that is no more. */
 static struct rt_error *find(struct job *j, const char *name, const struct rt_cache_item **ret)
 {
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
 	const struct rt_cache_item *found = NULL;
 	char id[2 * RT_BUILD_ID_MAX + 1];
 
-	if (strchr(name, '/')) {
+	if (strchr(name, '/') || *name == '[') {
+		RT_TRY(find_path(j, name, ret));
+		if (*ret)
+			return NULL;
 		RT_TRY(rt_image_open(name, &image));
 		name = rt_build_id_text(image->build_id, image->build_id_size, id);
 	}
@@ -178,25 +205,71 @@ static struct rt_error *add_probes(struct job *j, const struct rt_image *image, 
 	return NULL;
 }
 
+static void say_added(struct job *j, const char *path, bool made, const char *more)
+{
+	printf("%s %s%s\n", made ? "added" : "was there", rt_clean(&j->arena, path), more);
+}
+
+/* The running kernel's own, by perf's names; *ret false: name is neither. */
+static struct rt_error *add_kernel(struct job *j, const char *name, bool *ret)
+{
+	struct rt_build_id id = { .size = 0 };
+	_cleanup_free_ char *text = NULL;
+	enum rt_cache_part part = RT_CACHE_KALLSYMS;
+	struct rt_bytes bytes;
+	struct rt_error *err;
+	bool made = false;
+	size_t size;
+
+	*ret = true;
+	if (!strcmp(name, "[kernel.kallsyms]")) {
+		(void)rt_build_id_of_notes("/sys/kernel/notes", &id);
+		RT_TRY(rt_kernel_kallsyms(&text, &size));
+		if (!size || !id.size)
+			return rt_error_fix(rt_error_new(RT_E_PRIVILEGE, "the kernel does not show its names"),
+					    "sudo reftrace cache add '%s'", name);
+		bytes = rt_bytes_make(text, size);
+	} else if (!strcmp(name, "[vdso]")) {
+		part = RT_CACHE_VDSO;
+		RT_TRY(rt_kernel_vdso(&j->vdso));
+		memcpy(id.id, j->vdso->build_id, j->vdso->build_id_size);
+		id.size = j->vdso->build_id_size;
+		bytes = j->vdso->bytes;
+	} else {
+		*ret = false;
+		return NULL;
+	}
+	err = rt_cache_put(j->cache, id.id, id.size, name, part, bytes, &made);
+	if (!err)
+		say_added(j, name, made, "");
+	return err;
+}
+
 static struct rt_error *add(struct job *j, const char *name)
 {
-	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL, *kept = NULL;
 	_cleanup_free_ char *path = realpath(name, NULL);
 	_cleanup_close_ int fd = -1;
 	bool made = false;
 
+	RT_TRY(add_kernel(j, name, &made));
+	if (made)
+		return NULL;
 	RT_TRY(rt_fs_open_file(AT_FDCWD, name, false, &fd));
 	RT_TRY(rt_image_open_fd(fd, name, &image));
 	if (!path)
 		return rt_error_nomem();
 	RT_TRY(rt_cache_put_fd(j->cache, image->build_id, image->build_id_size, path, RT_CACHE_ELF, fd, &made));
-	printf("%s %s%s\n", made ? "added" : "was there", rt_clean(&j->arena, path),
-	       image->build_id_is_hash ? "  (no build-id: by the hash of its content)" : "");
+	say_added(j, path, made, image->build_id_is_hash ? "  (no build-id: by the hash of its content)" : "");
 	RT_TRY(rt_image_find_debug(image, AT_FDCWD));
 	if (image->debug)
 		RT_TRY(rt_cache_put(j->cache, image->build_id, image->build_id_size, path, RT_CACHE_DEBUG,
 				    image->debug->bytes, NULL));
-	return add_probes(j, image, path);
+	/* what the cache has may tell more than this file */
+	close(rt_take_fd(&fd));
+	RT_TRY(rt_cache_get(j->cache, image->build_id, image->build_id_size, RT_CACHE_ELF, &fd));
+	RT_TRY(rt_image_open_fd(fd, path, &kept));
+	return add_probes(j, rt_cache_holds(j->cache, image->build_id, image->build_id_size) ? kept : image, path);
 }
 
 static struct rt_error *verify(struct job *j)
@@ -313,6 +386,7 @@ static struct rt_error *with_cache(const struct cache_options *options, int *ret
 	*ret_status = j.status;
 	rt_cache_items_free(j.items, j.count);
 	rt_arena_deinit(&j.arena);
+	rt_image_destroyp(&j.vdso);
 	return err;
 }
 

@@ -83,16 +83,19 @@ static void say_written(const struct rt_launch *launch, const struct rt_recorder
 static bool say_missed(const struct rt_recorder *recorder)
 {
 	struct rt_arena arena = { 0 };
+	const char *unraised = recorder->sampler ? rt_sampler_unraised(recorder->sampler) : NULL;
 	const char *fix = NULL, *missed = recorder->sampler ? rt_sampler_missed(recorder->sampler, &fix) : NULL;
 
 	if (recorder->sampler && rt_sampler_debugged(recorder->sampler))
 		fprintf(stderr, "reftrace: warning: %s\n", rt_clean(&arena, rt_sampler_debugged(recorder->sampler)));
+	if (unraised)
+		fprintf(stderr, "reftrace: not recorded: %s\n", rt_clean(&arena, unraised));
 	if (missed) {
 		fprintf(stderr, "reftrace: not recorded, for it was loaded later: %s\n", rt_clean(&arena, missed));
 		fprintf(stderr, "  fix: %s\n", rt_clean(&arena, fix));
 	}
 	rt_arena_deinit(&arena);
-	return missed;
+	return missed || unraised;
 }
 
 static struct rt_error *finish(struct rt_launch *launch, struct rt_recorder *recorder, const struct rt_options *options,

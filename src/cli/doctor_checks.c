@@ -15,9 +15,10 @@
 #include "base/text.h"
 #include "elf/image.h"
 #include "engine/engine.h"
+#include "insn/insn.h"
 #include "report/words.h"
 
-enum { CALLS = 100, CHECKS = 8 };
+enum { CALLS = 100, CHECKS = 9 };
 
 #define FIX_ROOT "sudo reftrace doctor (needed: CAP_BPF and CAP_PERFMON, or root)"
 
@@ -379,6 +380,20 @@ static void check_memory(struct rt_arena *arena, struct rt_check *check)
 	end_child(pid);
 }
 
+static void check_decoder(struct rt_arena *arena, struct rt_check *check)
+{
+	struct rt_decoder *decoder = NULL;
+	struct rt_error *err = rt_decoder_create(RT_MACHINE_X86_64, &decoder);
+
+	if (err)
+		no(check, rt_format(arena, "%s %s", rt_code_text(err->code), err->message),
+		   err->fix ? rt_format(arena, "%s", err->fix) : NULL);
+	else
+		yes(check, "opened capstone");
+	rt_error_free(err);
+	rt_decoder_destroyp(&decoder);
+}
+
 static void try_engine(const struct rt_engine_ops *ops, const char *well, struct rt_arena *arena,
 		       struct rt_check *check)
 {
@@ -416,6 +431,7 @@ void rt_doctor_checks(struct rt_arena *arena, struct rt_check **ret, size_t *ret
 		{ "uprobe-multi", "count own calls by a uprobe_multi link", .run = check_multi },
 		{ "tracefs", "count own calls by a tracefs event", .run = check_tracefs },
 		{ "ptrace", "stop a child by ptrace", .needed = true, .run = check_ptrace },
+		{ "decoder", "decode instructions", .needed = true, .run = check_decoder },
 		{ "memory", "read another process's memory", .run = check_memory },
 		{ "engine-uprobe", "engine uprobe (running programs, too)", .engine = true, .run = check_uprobe },
 		{ "engine-agent", "engine agent (launched programs)", .engine = true, .run = check_agent },

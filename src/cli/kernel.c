@@ -6,38 +6,24 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/text.h"
+#include "elf/build_id.h"
 #include "recording/kernel_names.h"
 
-enum { KALLSYMS_MAX = 64 << 20, NOTES_MAX = 1 << 16 };
+enum { KALLSYMS_MAX = 64 << 20 };
 
 /* The build-id in /sys/kernel/notes. false: not there */
 static bool running_kernel(uint8_t id[20])
 {
-	_cleanup_free_ char *notes = NULL;
-	_cleanup_error_ struct rt_error *err = NULL;
-	struct rt_cursor c;
-	size_t size;
+	struct rt_build_id own;
 
-	err = rt_fs_read(AT_FDCWD, "/sys/kernel/notes", NOTES_MAX, &notes, &size);
-	if (err)
+	if (!rt_build_id_of_notes("/sys/kernel/notes", &own) || own.size != 20)
 		return false;
-	c = rt_cursor_make(rt_bytes_make(notes, size), false);
-	for (;;) {
-		uint32_t name_size, desc_size, type;
-		struct rt_bytes name, desc;
-
-		if (!rt_cursor_u32(&c, &name_size) || !rt_cursor_u32(&c, &desc_size) || !rt_cursor_u32(&c, &type) ||
-		    !rt_cursor_bytes(&c, name_size, &name) || !rt_cursor_align(&c, 4) ||
-		    !rt_cursor_bytes(&c, desc_size, &desc) || !rt_cursor_align(&c, 4))
-			return false;
-		if (type == 3 && name.size == 4 && !memcmp(name.data, "GNU", 4) && desc.size == 20) {
-			memcpy(id, desc.data, 20);
-			return true;
-		}
-	}
+	memcpy(id, own.id, 20);
+	return true;
 }
 
 /* The kernel of a recording: by the table of build-ids or, in streams, by its mapping. */
@@ -116,18 +102,27 @@ static struct rt_error *from_caches(const struct rt_pipeline *pipeline, const st
 	return NULL;
 }
 
-/* The same kernel has the same vdso, and ours is mapped here. Its section headers stand at its end. */
-static void give_vdso(struct rt_pipeline *p)
+/* It is mapped here, by pages; its section headers stand at its end. */
+struct rt_error *rt_kernel_vdso(struct rt_image **ret)
 {
 	unsigned long at = getauxval(AT_SYSINFO_EHDR);
 	const uint8_t *start = (const uint8_t *)at; /* NOLINT(performance-no-int-to-ptr) */
+	size_t size, page = (size_t)sysconf(_SC_PAGESIZE);
 	ElfW(Ehdr) head;
 
-	if (!at || p->vdso)
-		return;
+	if (!at)
+		return rt_error_new(RT_E_UNSUPPORTED, "this machine has no vdso");
 	memcpy(&head, start, sizeof(head));
-	rt_error_free(rt_image_from_bytes(rt_bytes_make(start, head.e_shoff + (size_t)head.e_shnum * head.e_shentsize),
-					  "[vdso]", &p->vdso));
+	size = head.e_shoff + (size_t)head.e_shnum * head.e_shentsize;
+	return rt_image_from_bytes(rt_bytes_make(start, (size + page - 1) & ~(page - 1)), "[vdso]", ret);
+}
+
+/* The same kernel has the same vdso. */
+static void give_vdso(struct rt_pipeline *p)
+{
+	if (p->vdso)
+		return;
+	rt_error_free(rt_kernel_vdso(&p->vdso));
 	if (p->vdso)
 		rt_chain_give_vdso(p->chain, p->vdso);
 }

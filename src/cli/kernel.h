@@ -13,3 +13,5 @@ RT_CHECK struct rt_error *rt_kernel_give(const struct rt_recording *recording, s
 
 /* /proc/kallsyms as far as it may be read; empty when its addresses are hidden. Caller frees *ret. */
 RT_CHECK struct rt_error *rt_kernel_kallsyms(char **ret, size_t *ret_size);
+/* The vdso that this machine's kernel has given to us. The caller destroys *ret. */
+RT_CHECK struct rt_error *rt_kernel_vdso(struct rt_image **ret);

@@ -69,6 +69,7 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 		.engine = { .attach = options->attach,
 			    .ring_bytes = options->ring_bytes,
 			    .root_fd = AT_FDCWD,
+			    .semaphore = options->semaphore,
 			    .calls = wants_calls(&launch->spec) },
 		.plan = { .first_insn = options->first_insn,
 			  .allow = { options->allow_unverified, options->allow_mismatch } },
@@ -115,6 +116,9 @@ static struct rt_error *choose_engine(struct rt_launch *launch, const struct rt_
 	if (options->pids.len && launch->engine == &rt_engine_agent)
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "engine agent does not attach to running programs"),
 				    "launch the program under reftrace, or as root: --engine uprobe");
+	if (options->semaphore == RT_SEMAPHORE_KERNEL && launch->engine == &rt_engine_agent)
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "engine agent raises semaphores by itself"),
+				    "leave --semaphore=kernel out, or as root: --engine uprobe");
 	if (options->engine || options->pids.len || wants_calls(&launch->spec) || options->attach != RT_ATTACH_AUTO)
 		return NULL;
 	err = rt_engine_uprobe.probe(&engine);
@@ -159,6 +163,9 @@ struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options
 	RT_TRY(open_cache(launch));
 	if (!recorder || !recorder->observe_only)
 		RT_TRY(choose_engine(launch, options));
+	/* record -e says it by itself */
+	if (launch->engine && options->semaphore == RT_SEMAPHORE_WRITE && !options->quiet)
+		fprintf(stderr, "reftrace: %s\n", RT_SEMAPHORE_WRITE_NOTE);
 	pipeline.lifetime.types = types;
 	pipeline.lifetime.strict = options->strict;
 	RT_TRY(rt_pipeline_init(&launch->pipeline, &pipeline));

@@ -33,6 +33,7 @@ struct rt_options {
 	const struct rt_engine_ops *engine; /* NULL: whichever works */
 	bool no_presets, no_census, first_insn;
 	enum rt_attach_path attach;
+	enum rt_semaphore_way semaphore;
 	size_t ring_bytes; /* 0 = default */
 	/* samples (record) */
 	RT_VEC(const char *) events;
@@ -120,6 +121,7 @@ enum {
 	RT_OPT_MISMATCH,
 	RT_OPT_DEBUGINFOD,
 	RT_OPT_DEBUGINFOD_TIMEOUT,
+	RT_OPT_SEMAPHORE,
 };
 
 /* Groups. */

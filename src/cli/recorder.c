@@ -251,6 +251,7 @@ static struct rt_error *marker_target(struct rt_recorder *r)
 		.pid_count = o->pids.len,
 		.every_process = o->all_cpus,
 		.cache_root = r->cache_root,
+		.semaphore = o->semaphore,
 		.allow = { .unverified = o->allow_unverified, .mismatch = o->allow_mismatch },
 	};
 	return NULL;

@@ -66,6 +66,7 @@ static const struct argp_option trace_options[] = {
 	{ NULL, 0, NULL, 0, "Engine:", 3 },
 	{ "engine", RT_OPT_ENGINE, "NAME", 0, "auto, uprobe or agent (no privilege)" },
 	{ "attach", RT_OPT_ATTACH, "HOW", 0, "auto, multi (BPF uprobe_multi, Linux 6.6) or tracefs" },
+	{ "semaphore", RT_OPT_SEMAPHORE, "HOW", 0, "who raises semaphores: auto, kernel, write, none" },
 	{ "ring", 'm', "SIZE", 0, "size of the event ring: 64K, 16M" },
 	{ "first-insn", RT_OPT_FIRST_INSN, NULL, 0, "arm the first instruction of a function, not the cheapest one" },
 	{ 0 },
@@ -75,6 +76,15 @@ static struct rt_error *bad_choice(const char *option, const char *arg, const ch
 {
 	return rt_error_fix(rt_error_new(RT_E_USAGE, "--%s=%s is not known", option, arg), "choose one of: %s",
 			    choices);
+}
+
+/* Position of arg in NULL-terminated words; -1: it is none of them. */
+static int position(const char *arg, const char *const *words)
+{
+	for (int i = 0; words[i]; i++)
+		if (!strcmp(arg, words[i]))
+			return i;
+	return -1;
 }
 
 static error_t parse_trace(int key, char *arg, struct argp_state *state)
@@ -120,6 +130,15 @@ static error_t parse_trace(int key, char *arg, struct argp_state *state)
 		else
 			return rt_option_fault(options, bad_choice("attach", arg, "auto, multi, tracefs"));
 		return 0;
+	case RT_OPT_SEMAPHORE: {
+		static const char *const ways[] = { "auto", "kernel", "write", "none", NULL };
+		int way = position(arg, ways);
+
+		if (way < 0)
+			return rt_option_fault(options, bad_choice("semaphore", arg, "auto, kernel, write, none"));
+		options->semaphore = (enum rt_semaphore_way)way;
+		return 0;
+	}
 	case 'm':
 		return rt_option_fault(options, rt_parse_size(arg, &options->ring_bytes));
 	case RT_OPT_FIRST_INSN:

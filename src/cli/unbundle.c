@@ -84,7 +84,7 @@ static struct rt_error *put_object(struct unpacking *u, const struct rt_archive_
 	struct rt_error *err;
 	size_t size;
 
-	for (enum rt_cache_part part = RT_CACHE_ELF; part <= RT_CACHE_KALLSYMS; part++) {
+	for (enum rt_cache_part part = RT_CACHE_ELF; part < RT_CACHE_FILES; part++) {
 		if (strcmp(name, rt_cache_part_name(part)) != 0 || !id_of(item->build_id, id, &size))
 			continue;
 		err = rt_cache_put(u->cache, id, size, item->origin, part, bytes, NULL);
@@ -130,7 +130,7 @@ static struct rt_error *check(const struct rt_archive *archive)
 			uint8_t id[RT_CACHE_ID_MAX];
 			size_t size;
 
-			for (enum rt_cache_part part = RT_CACHE_ELF; part <= RT_CACHE_KALLSYMS; part++)
+			for (enum rt_cache_part part = RT_CACHE_ELF; part < RT_CACHE_FILES; part++)
 				good |= !strcmp(name, rt_cache_part_name(part)) && id_of(items[i].build_id, id, &size);
 		} else if (!strncmp(path, "sources/", 8)) {
 			good = true;

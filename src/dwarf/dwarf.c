@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Of units, after which their pages go. */
+enum { PASS_BYTES = 16 << 20 };
 
 bool rt_spans_add(struct rt_spans *spans, uint64_t lo, uint64_t hi, uint32_t value)
 {
@@ -136,9 +141,32 @@ bool rt_dwarf_add_ranges(struct rt_dwarf *dwarf, Dwarf_Die *die, struct rt_spans
 	return true;
 }
 
+void rt_dwarf_give_back(const struct rt_dwarf *dwarf, struct rt_bytes bytes)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)bytes.data & ~(page - 1);
+
+	if (dwarf->mapped)
+		(void)madvise((void *)begin, bytes.size + ((uintptr_t)bytes.data - begin), MADV_DONTNEED);
+}
+
+/* A pass over all units has come to the one of die; *begin: what was given back so far. */
+static void pass_unit(const struct rt_dwarf *dwarf, Dwarf_Die *die, uint64_t *begin)
+{
+	uint64_t at = dwarf_dieoffset(die);
+	struct rt_bytes behind;
+
+	/* units of types may be in a section of their own, and then come last */
+	if (!dwarf->has_bytes || at < *begin || at - *begin < PASS_BYTES ||
+	    !rt_bytes_sub(dwarf->info, *begin, at - *begin, &behind))
+		return;
+	rt_dwarf_give_back(dwarf, behind);
+	*begin = at;
+}
+
 static struct rt_error *read_units(struct rt_dwarf *dwarf)
 {
 	Dwarf_CU *cu = NULL;
+	uint64_t begin = 0;
 	uint8_t kind;
 	Dwarf_Die die;
 
@@ -154,11 +182,14 @@ static struct rt_error *read_units(struct rt_dwarf *dwarf)
 		unit->die = unit->tree = die;
 		unit->code = dwarf_tag(&die) != DW_TAG_type_unit && dwarf_tag(&die) != DW_TAG_partial_unit;
 		unit->skeleton = kind == DW_UT_skeleton;
+		pass_unit(dwarf, &die, &begin);
 	}
+	begin = 0;
 	for (size_t i = 0; i < dwarf->units.len; i++) {
 		struct rt_unit *unit = &dwarf->units.data[i];
 		bool any = false;
 
+		pass_unit(dwarf, &unit->die, &begin);
 		if (!unit->code)
 			continue;
 		if (!rt_dwarf_add_ranges(dwarf, &unit->die, &dwarf->spans, i, &any))
@@ -190,6 +221,8 @@ static void find_bytes(struct rt_dwarf *dwarf)
 			   head.e_ident[EI_DATA] == ELFDATA2LSB &&
 			   rt_source_section(image, source, ".debug_info", &dwarf->info) &&
 			   rt_source_section(image, source, ".debug_abbrev", &dwarf->abbrev);
+	dwarf->mapped = dwarf->has_bytes && image->mapped && dwarf->info.data >= image->bytes.data &&
+			dwarf->info.data + dwarf->info.size <= image->bytes.data + image->bytes.size;
 }
 
 static bool has_units(const struct rt_dwarf_source *source)

@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "dwarf/skim.h"
 #include "dwarf/unit.h"
@@ -30,7 +29,6 @@ struct job {
 
 struct name_search {
 	struct rt_dwarf *dwarf;
-	bool mapped; /* info is in the file: its pages can be had again. Of memory they would be lost */
 	struct rt_words name;
 	uint64_t *starts; /* of each unit's header; UINT64_MAX: it is not looked at */
 	bool *held;       /* of each unit: it may have the function */
@@ -99,15 +97,6 @@ static bool may_hold(struct judge *j, size_t index)
 	return rt_skim_has_function(&j->skim, &unit, &j->places, &j->declared) || has_definition(j, &unit);
 }
 
-/* Pages that were read go again: all at the end, they would be as much memory as the file is large. */
-static void give_back(const struct name_search *s, struct rt_bytes bytes)
-{
-	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)bytes.data & ~(page - 1);
-
-	if (s->mapped)
-		(void)madvise((void *)begin, bytes.size + ((uintptr_t)bytes.data - begin), MADV_DONTNEED);
-}
-
 static void *work(void *arg)
 {
 	struct name_search *s = arg;
@@ -120,7 +109,7 @@ static void *work(void *arg)
 		for (size_t i = job->first; i < job->first + job->count; i++)
 			if (s->starts[i] != UINT64_MAX)
 				s->held[i] = may_hold(&j, i);
-		give_back(s, job->bytes);
+		rt_dwarf_give_back(s->dwarf, job->bytes);
 	}
 	rt_map_deinit(&j.open_abbrevs);
 	rt_skim_deinit(&j.skim);
@@ -199,8 +188,6 @@ static bool prepare(struct name_search *s)
 		return false;
 	if (rt_source_section(image, source, ".debug_line_str", &strings) && !find_offsets(s, strings))
 		return false;
-	s->mapped = image->mapped && dwarf->info.data >= image->bytes.data &&
-		    dwarf->info.data + dwarf->info.size <= image->bytes.data + image->bytes.size;
 	rt_words_ready(&s->name);
 	s->starts = calloc(dwarf->units.len + 1, sizeof(*s->starts));
 	s->held = calloc(dwarf->units.len + 1, sizeof(*s->held));

@@ -98,6 +98,7 @@ struct rt_dwarf {
 	Dwarf *dw;                    /* the one that has units; NULL: no debug info */
 	struct rt_bytes info, abbrev; /* sections of dw; only where has_bytes: they can be read as they are */
 	bool has_bytes;
+	bool mapped; /* info is in the file: its pages can be had again. Of memory they would be lost */
 	struct rt_skim skim;
 	Dwarf_CFI *eh;               /* from .eh_frame; owned */
 	Dwarf_CFI *frame;            /* from .debug_frame; belongs to its source */
@@ -142,6 +143,12 @@ bool rt_source_section(const struct rt_image *image, const struct rt_dwarf_sourc
 
 /* Finds the rest of a skeleton unit at the first call; where it is missing that is noted, and success. */
 RT_CHECK struct rt_error *rt_unit_load(struct rt_dwarf *dwarf, struct rt_unit *unit);
+/*
+ * Bytes of info that are not needed soon: their pages go, and come again when they are read. All at the end, they would
+ * be as much memory as the file is large; and for one byte the kernel may map 2 MiB of what it has in memory anyway.
+ */
+void rt_dwarf_give_back(const struct rt_dwarf *dwarf, struct rt_bytes bytes);
+
 /* The unit whose files and lines hold for a unit of split debug info; false: cu is none. */
 bool rt_unit_of_split(struct rt_dwarf *dwarf, struct Dwarf_CU *cu, Dwarf_Die *ret);
 

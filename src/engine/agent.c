@@ -62,6 +62,9 @@ static void remove_task(struct rt_agent *a, struct rt_agent_task *task)
 			break;
 		}
 	}
+	/* a keeper that has ended is told of where something is asked of it */
+	if (a->semaphores)
+		rt_error_free(rt_semaphores_forget(a->semaphores, task->pid));
 	if (task->pool) {
 		a->strangers += rt_agent_process(task)->strangers;
 		count_waiting(a, task, a->gone);
@@ -72,6 +75,7 @@ static void remove_task(struct rt_agent *a, struct rt_agent_task *task)
 	rt_vec_deinit(&task->members);
 	rt_vec_deinit(&task->jumps);
 	rt_vec_deinit(&task->areas);
+	rt_vec_deinit(&task->semaphores);
 	rt_map_deinit(&task->armed);
 	free(task);
 }
@@ -174,6 +178,7 @@ static struct rt_error *agent_fork(struct rt_engine *engine, uint32_t parent, ui
 	}
 	task->pool = from->pool;
 	task->pool->users++;
+	RT_TRY(rt_agent_semaphores_fork(a, from, task));
 	RT_TRY(rt_stopped_open(&r, pid, 0));
 	if (!task->offset) {
 		uint64_t one = 1;
@@ -293,6 +298,19 @@ static void sum_point(const struct rt_agent *a, uint32_t point, struct rt_point_
 	}
 }
 
+/* Counters first: nobody shall come to a marker for us when it is none any more. */
+static void let_go_all(struct rt_agent *a)
+{
+	for (size_t i = 0; i < a->tasks.len; i++) {
+		if (!a->tasks.data[i]->pool)
+			continue;
+		rt_agent_lower(a, a->tasks.data[i]);
+		rt_agent_unpatch(a->tasks.data[i]);
+	}
+	rt_semaphores_destroyp(&a->semaphores);
+	a->semaphores = NULL;
+}
+
 static struct rt_error *agent_stop(struct rt_engine *engine, struct rt_event_sink *sink)
 {
 	struct rt_agent *a = agent_of(engine);
@@ -300,9 +318,7 @@ static struct rt_error *agent_stop(struct rt_engine *engine, struct rt_event_sin
 	if (a->stopped)
 		return NULL;
 	a->stopped = true;
-	for (size_t i = 0; i < a->tasks.len; i++)
-		if (a->tasks.data[i]->pool)
-			rt_agent_unpatch(a->tasks.data[i]);
+	let_go_all(a);
 	RT_TRY(rt_agent_drain(a, sink));
 	for (size_t i = 0; i < a->tasks.len; i++)
 		if (a->tasks.data[i]->pool)
@@ -347,11 +363,10 @@ static void agent_close(struct rt_engine *engine)
 
 	if (!a)
 		return;
-	while (a->tasks.len) {
-		if (!a->stopped && a->tasks.data[0]->pool)
-			rt_agent_unpatch(a->tasks.data[0]);
+	if (!a->stopped)
+		let_go_all(a);
+	while (a->tasks.len)
 		remove_task(a, a->tasks.data[0]);
-	}
 	for (size_t i = 0; i < a->kept.len; i++)
 		free(a->kept.data[i].row);
 	rt_vec_deinit(&a->kept);

@@ -314,8 +314,6 @@ static const char *prepare(struct patching *p, const struct rt_point *point)
 
 	if (!point->id || point->id >= RT_AGENT_POINTS)
 		return "too many probe points for this engine";
-	if (point->semaphore.v)
-		return "its marker has a semaphore, which engine uprobe alone raises: --engine uprobe";
 	why = rt_point_probe(point, &a->probe[point->id]);
 	if (why)
 		return why;
@@ -359,6 +357,24 @@ static struct rt_error *add_point(struct patching *p, const struct rt_point *poi
 	return NULL;
 }
 
+/* After its jump: whoever passes from now on is seen. */
+static struct rt_error *raise_semaphore(struct patching *p, const struct rt_point *point)
+{
+	struct rt_semaphore_place place = { .pid = p->task->pid,
+					    .tag = point->id,
+					    .code = p->arm->bias + point->address.v,
+					    .counter = p->arm->bias + point->counter.v,
+					    .offset = point->semaphore.v };
+	const char *why = NULL;
+
+	if (!point->semaphore.v || p->agent->options.semaphore == RT_SEMAPHORE_NONE)
+		return NULL;
+	RT_TRY(rt_agent_raise(p->agent, p->task, p->r, &place, &why));
+	if (why)
+		fail(p, point->id, why);
+	return NULL;
+}
+
 static struct rt_error *arm_place(struct patching *p, const struct place *place)
 {
 	struct rt_agent_pool *pool = p->task->pool;
@@ -377,10 +393,13 @@ static struct rt_error *arm_place(struct patching *p, const struct place *place)
 		site->point[i] = place->points[i]->id;
 	sight.site = pool->site_end;
 	RT_TRY(jump_to_stub(p, &sight, place->address - sight.before, place->points[0]->offset.v - sight.before, &why));
-	if (why)
+	if (why) {
 		fail_place(p, place, why);
-	else
-		pool->site_end++;
+		return NULL;
+	}
+	pool->site_end++;
+	for (uint32_t i = 0; i < place->point_nr; i++)
+		RT_TRY(raise_semaphore(p, place->points[i]));
 	return NULL;
 }
 

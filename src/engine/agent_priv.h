@@ -8,6 +8,7 @@
  *   agent_pool.c   memory that a program, its forked children and we share
  *   agent_inject.c the agent's code and that memory in a new program
  *   agent_patch.c  jumps and the stubs that they lead to
+ *   agent_semaphore.c  counters of markers
  *   agent_code.c   unwind rows
  *   agent_thread.c which thread is which
  *   agent_drain.c  rings -> stream, by time
@@ -87,7 +88,8 @@ struct rt_agent_task {
 	RT_VEC(struct rt_agent_member) members;
 	RT_VEC(struct rt_agent_jump) jumps;
 	RT_VEC(struct rt_agent_area) areas;
-	struct rt_map armed; /* point -> its address */
+	RT_VEC(struct rt_semaphore_place) semaphores; /* that were raised */
+	struct rt_map armed;                          /* point -> its address */
 	struct rt_agent_span span[2];
 	unsigned turn;
 	bool stop_armed;
@@ -115,6 +117,7 @@ struct rt_agent {
 	RT_VEC(struct rt_agent_rows) kept;
 	struct rt_agent_clock clock;
 	struct rt_decoder *decoder;
+	struct rt_semaphores *semaphores;       /* NULL: none was raised */
 	struct rt_probe probe[RT_AGENT_POINTS]; /* of all points, for pools to come */
 	uint32_t last_point;
 	uint64_t records[RT_AGENT_POINTS];
@@ -169,6 +172,16 @@ RT_CHECK struct rt_error *rt_agent_patch(struct rt_agent *a, struct rt_agent_tas
 					 void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg);
 /* Takes the jumps away; the stubs stay for who is in them. */
 void rt_agent_unpatch(struct rt_agent_task *task);
+
+/* ---- agent_semaphore.c ---- */
+
+/* Raises a counter, in a process of which r->tid stands. *ret_why: it cannot be, static text. */
+RT_CHECK struct rt_error *rt_agent_raise(struct rt_agent *a, struct rt_agent_task *task, struct rt_stopped *r,
+					 const struct rt_semaphore_place *place, const char **ret_why);
+RT_CHECK struct rt_error *rt_agent_semaphores_fork(struct rt_agent *a, const struct rt_agent_task *from,
+						   struct rt_agent_task *task);
+/* Lowers what was raised; where no thread stands, that is left to the keeper. */
+void rt_agent_lower(struct rt_agent *a, struct rt_agent_task *task);
 
 /* ---- agent_code.c ---- */
 

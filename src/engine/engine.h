@@ -9,6 +9,7 @@
 #pragma once
 
 #include "dwarf/rows.h"
+#include "engine/semaphore.h"
 #include "event/stream.h"
 #include "probe/plan.h"
 
@@ -23,6 +24,7 @@ struct rt_engine_options {
 	unsigned frames;      /* at most RT_STACK_MAX; 0 = 16 */
 	bool calls;           /* there will be points at system calls */
 	int root_fd;          /* directory that stands for "/", AT_FDCWD */
+	enum rt_semaphore_way semaphore;
 };
 
 /* Why one point of a request is not armed. */

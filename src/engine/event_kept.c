@@ -58,7 +58,8 @@ static struct rt_error *define_line(struct search *s, const struct rt_marker_hol
 	if (why)
 		return rt_error_new(RT_E_UNARMED, "-e '%s': %s:%s at 0x%" PRIx64 " of %s: %s", s->text, line->group,
 				    line->event, line->offset.v, h->path, why);
-	if (line->semaphore.v && asprintf(&semaphore, "(0x%" PRIx64 ")", line->semaphore.v) < 0) {
+	if (line->semaphore.v && rt_markers_by_kernel(s->m) &&
+	    asprintf(&semaphore, "(0x%" PRIx64 ")", line->semaphore.v) < 0) {
 		semaphore = NULL;
 		return rt_error_nomem();
 	}
@@ -69,7 +70,7 @@ static struct rt_error *define_line(struct search *s, const struct rt_marker_hol
 		return rt_error_nomem();
 	}
 	*ret_errnum = rt_tracefs_write(s->m->tracefs, text);
-	return NULL;
+	return *ret_errnum ? NULL : rt_markers_note_written(s->m, h->fd, h->image, line->offset, line->semaphore);
 }
 
 /* All lines of one entry: those of one name are one event, where the kernel takes them as such. */
@@ -96,7 +97,7 @@ static struct rt_error *define_entry(struct search *s, const struct rt_marker_ho
 			continue;
 		RT_TRY(define_line(s, h, &line, rt_markers_next_number(s->m), &errnum));
 		if (errnum)
-			return rt_markers_refused(s->text, group, errnum);
+			return rt_markers_refused(s->m, s->text, group, errnum);
 		RT_TRY(rt_markers_defined(s->m, group, line.event));
 	}
 	return NULL;

@@ -43,6 +43,7 @@ struct rt_error *rt_markers_create(const struct rt_marker_target *target, int tr
 	rt_sink_init_memory(&m->fix);
 	rt_sink_init_memory(&m->warning);
 	rt_sink_init_memory(&m->debugged);
+	rt_sink_init_memory(&m->unraised);
 	*ret = m;
 	return NULL;
 }
@@ -70,12 +71,15 @@ void rt_markers_destroy(struct rt_markers *m)
 	rt_vec_deinit(&m->wanted);
 	rt_vec_deinit(&m->skewed);
 	rt_vec_deinit(&m->pending);
+	rt_vec_deinit(&m->written);
+	rt_semaphores_destroyp(&m->semaphores);
 	rt_marker_files_close(&m->files);
 	rt_sink_deinit(&m->note);
 	rt_sink_deinit(&m->missed);
 	rt_sink_deinit(&m->fix);
 	rt_sink_deinit(&m->warning);
 	rt_sink_deinit(&m->debugged);
+	rt_sink_deinit(&m->unraised);
 	rt_decoder_destroyp(&m->decoder);
 	free(m);
 }
@@ -211,6 +215,7 @@ static struct rt_error *write_line(struct search *s, const struct rt_marker_hold
 				   int *ret_errnum)
 {
 	struct rt_definition_options options = { .event = event,
+						 .no_semaphore = !rt_markers_by_kernel(s->m),
 						 .strings = s->m->wanted.data[s->wanted].strings,
 						 .dropped = quiet ? NULL : say_dropped,
 						 .arg = s };
@@ -228,7 +233,16 @@ static struct rt_error *write_line(struct search *s, const struct rt_marker_hold
 	return NULL;
 }
 
-struct rt_error *rt_markers_refused(const char *text, const char *what, int errnum)
+/* Since Linux 4.20. What cannot be read is believed to be one. */
+static bool kernel_raises(const struct rt_markers *m)
+{
+	_cleanup_free_ char *text = NULL;
+
+	rt_error_free(rt_fs_read(m->tracefs, "README", 1 << 20, &text, NULL));
+	return !text || strstr(text, "ref_ctr_offset");
+}
+
+struct rt_error *rt_markers_refused(const struct rt_markers *m, const char *text, const char *what, int errnum)
 {
 	struct rt_error *err;
 
@@ -236,6 +250,8 @@ struct rt_error *rt_markers_refused(const char *text, const char *what, int errn
 		return rt_error_fix(rt_error_errno(RT_E_PRIVILEGE, errnum, "-e '%s': cannot define uprobes", text),
 				    "sudo reftrace record -e %s ...", text);
 	err = rt_error_errno(RT_E_KERNEL, errnum, "-e '%s': the kernel does not take the probe of %s", text, what);
+	if (errnum == EINVAL && rt_markers_by_kernel(m) && !kernel_raises(m))
+		return rt_error_fix(err, "this kernel raises no semaphores (Linux 4.20 does): --semaphore=write");
 	/* our lines are what the kernel takes: it is somebody else's that this one does not go with */
 	if (errnum == EINVAL)
 		return rt_error_fix(err, RT_MARKER_CONFLICT_FIX);
@@ -294,7 +310,7 @@ static struct rt_error *define(struct search *s, const struct rt_marker_holder *
 	snprintf(event, sizeof(event), "%s/m%u", m->group, rt_markers_next_number(m));
 	RT_TRY(write_line(s, h, event, false, &errnum));
 	if (errnum)
-		return rt_markers_refused(s->text, group, errnum);
+		return rt_markers_refused(m, s->text, group, errnum);
 	return rt_markers_defined(m, group, s->marker->name);
 }
 
@@ -317,7 +333,7 @@ static struct rt_error *note_skewed(struct search *s, const struct rt_marker_hol
 				       .marker = (size_t)(s->marker - h->markers) };
 	struct stat st;
 
-	if (!rt_counter_is_skewed(h->image, s->marker) || fstat(h->fd, &st))
+	if (!rt_markers_by_kernel(m) || !rt_counter_is_skewed(h->image, s->marker) || fstat(h->fd, &st))
 		return NULL;
 	k.dev = st.st_dev;
 	k.ino = st.st_ino;
@@ -345,6 +361,9 @@ static struct rt_error *define_marker(struct search *s, const struct rt_marker_h
 	RT_TRY(append(s, h, &done));
 	if (!done)
 		RT_TRY(define(s, h));
+	RT_TRY(rt_markers_note_written(s->m, h->fd, h->image, location, semaphore));
+	if (s->m->written.len)
+		note(s->m, "%s", RT_SEMAPHORE_WRITE_NOTE);
 	return note_skewed(s, h);
 }
 
@@ -550,7 +569,7 @@ static bool raise_counter(const struct rt_markers *m, struct rt_pending_counter 
 	       ++p->tries >= TRIES_MAX;
 }
 
-void rt_markers_settle(struct rt_markers *m)
+struct rt_error *rt_markers_settle(struct rt_markers *m)
 {
 	size_t left = 0;
 
@@ -558,6 +577,7 @@ void rt_markers_settle(struct rt_markers *m)
 		if (!raise_counter(m, &m->pending.data[i]))
 			m->pending.data[left++] = m->pending.data[i];
 	m->pending.len = left;
+	return m->semaphores ? rt_semaphores_settle(m->semaphores) : NULL;
 }
 
 /* The counters of a file in a process that maps its code now. */
@@ -566,11 +586,12 @@ struct rt_error *rt_markers_began(struct rt_markers *m, uint32_t pid, const stru
 	_cleanup_close_ int fd = -1;
 	struct stat st;
 
-	if (!m->skewed.len)
+	if (!m->skewed.len && !m->written.len)
 		return NULL;
 	fd = rt_mapped_file(pid, line);
 	if (fd < 0 || fstat(fd, &st))
 		return NULL;
+	RT_TRY(rt_markers_raise(m, pid, line, &st));
 	for (size_t i = 0; i < m->skewed.len; i++) {
 		const struct rt_skewed_counter *k = &m->skewed.data[i];
 		struct rt_pending_counter p = { .pid = pid, .skewed = i };

@@ -10,6 +10,7 @@
 #include "cache/cache.h"
 #include "elf/sdt.h"
 #include "elf/symtab.h"
+#include "engine/semaphore.h"
 #include "maps/maps.h"
 #include "probe/cached.h"
 
@@ -20,7 +21,8 @@ struct rt_marker_target {
 	const uint32_t *pids;
 	size_t pid_count;
 	bool every_process;
-	const char *cache_root;       /* as rt_cache_open() */
+	const char *cache_root; /* as rt_cache_open() */
+	enum rt_semaphore_way semaphore;
 	struct rt_cached_allow allow; /* on which files definitions of the cache are used */
 };
 

@@ -48,15 +48,23 @@ RT_CHECK struct rt_error *rt_markers_mapped(struct rt_markers *markers, uint32_t
 /* The same of every mapping of a file: the process begins to use it, and its counters may have to be put right. */
 RT_CHECK struct rt_error *rt_markers_began(struct rt_markers *markers, uint32_t pid, const struct rt_maps_line *line);
 
+/* A process of the target has forked; while the recording goes on. */
+RT_CHECK struct rt_error *rt_markers_forked(struct rt_markers *markers, uint32_t parent, uint32_t child);
+
 /* Goes on with what could not be put right yet. Now and then. */
-void rt_markers_settle(struct rt_markers *markers);
+RT_CHECK struct rt_error *rt_markers_settle(struct rt_markers *markers);
+
+/* Lowers the counters that we have raised. rt_markers_unraised() then says which never could be; NULL: none. */
+void rt_markers_lower(struct rt_markers *markers);
+const char *rt_markers_unraised(const struct rt_markers *markers);
 
 /* The kernel takes one semaphore for a place, whoever asks first; EINVAL for others. */
 #define RT_MARKER_CONFLICT_FIX \
 	"another tracer may have a probe there with another semaphore, or with none: end it, or delete its " \
 	"definition " \
 	"(see " \
-	"/sys/kernel/tracing/uprobe_events, and bpftool link), then record again"
+	"/sys/kernel/tracing/uprobe_events, and bpftool link), then record again; beside one with none: " \
+	"--semaphore=write"
 
 /*
  * RT_E_TRACED where a debugger holds a process of the target that is attached to. The kernel would take its breakpoints

@@ -2,6 +2,8 @@
 /* What the files of the events by marker and by cached definition share. */
 #pragma once
 
+#include <sys/stat.h>
+
 #include "base/sink.h"
 #include "engine/event_name_priv.h"
 #include "engine/markers.h"
@@ -38,6 +40,14 @@ struct rt_pending_counter {
 	unsigned tries;
 };
 
+/* A counter that we raise in every process that maps the file. */
+struct rt_written_counter {
+	dev_t dev;
+	ino_t ino;
+	struct rt_foff code, offset; /* of the marker and of the counter, in the file */
+	uint64_t distance;           /* from the marker to the counter, in memory */
+};
+
 struct rt_markers {
 	struct rt_marker_target target;
 	struct rt_marker_files files;
@@ -48,7 +58,9 @@ struct rt_markers {
 	RT_VEC(struct rt_defined_event) defined;
 	RT_VEC(struct rt_skewed_counter) skewed;
 	RT_VEC(struct rt_pending_counter) pending;
-	struct rt_sink note, missed, fix, warning, debugged;
+	RT_VEC(struct rt_written_counter) written;
+	struct rt_semaphores *semaphores; /* NULL: none is raised by us */
+	struct rt_sink note, missed, fix, warning, debugged, unraised;
 	size_t notes, late;
 	struct rt_decoder *decoder;
 };
@@ -63,5 +75,18 @@ unsigned rt_markers_next_number(const struct rt_markers *markers);
 /* Appends the events of markers->defined from first on. */
 RT_CHECK struct rt_error *rt_markers_add_events(const struct rt_markers *markers, size_t first,
 						struct rt_event_list *list);
+/* Is the kernel to raise semaphores? */
+static inline bool rt_markers_by_kernel(const struct rt_markers *m)
+{
+	return m->target.semaphore == RT_SEMAPHORE_AUTO || m->target.semaphore == RT_SEMAPHORE_KERNEL;
+}
+/* marker_written.c: notes a counter that we are to raise; nothing where we are not. fd: the file. */
+RT_CHECK struct rt_error *rt_markers_note_written(struct rt_markers *m, int fd, const struct rt_image *image,
+						  struct rt_foff code, struct rt_foff offset);
+/* The process maps the file's code, or a part of it, by this line. */
+RT_CHECK struct rt_error *rt_markers_raise(struct rt_markers *m, uint32_t pid, const struct rt_maps_line *line,
+					   const struct stat *file);
+
 /* The error of tracefs for what text asked for; what: a probe. */
-RT_CHECK struct rt_error *rt_markers_refused(const char *text, const char *what, int errnum);
+RT_CHECK struct rt_error *rt_markers_refused(const struct rt_markers *m, const char *text, const char *what,
+					     int errnum);

@@ -243,7 +243,7 @@ struct rt_error *rt_sampler_drain(struct rt_sampler *s, struct rt_event_sink *si
 
 	RT_TRY(rt_sampler_rings_read(s, sink, &some));
 	if (s->markers)
-		rt_markers_settle(s->markers);
+		RT_TRY(rt_markers_settle(s->markers));
 	return some ? finished_round(s, sink) : NULL;
 }
 
@@ -282,6 +282,8 @@ struct rt_error *rt_sampler_stop(struct rt_sampler *s, struct rt_event_sink *sin
 	s->started = false;
 	switch_events(s, false, false);
 	switch_events(s, true, false);
+	if (s->markers)
+		rt_markers_lower(s->markers);
 	RT_TRY(rt_sampler_drain(s, sink));
 	return last_losses(s, sink);
 }
@@ -304,6 +306,11 @@ const char *rt_sampler_warning(const struct rt_sampler *s)
 const char *rt_sampler_debugged(const struct rt_sampler *s)
 {
 	return s->markers ? rt_markers_debugged(s->markers) : NULL;
+}
+
+const char *rt_sampler_unraised(const struct rt_sampler *s)
+{
+	return s->markers ? rt_markers_unraised(s->markers) : NULL;
 }
 
 const char *rt_sampler_missed(const struct rt_sampler *s, const char **ret_fix)

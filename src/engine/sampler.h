@@ -84,6 +84,8 @@ const char *rt_sampler_note(const struct rt_sampler *sampler);
 const char *rt_sampler_warning(const struct rt_sampler *sampler);
 /* A debugger that holds the target now that it has ended, and what that means; NULL: none. */
 const char *rt_sampler_debugged(const struct rt_sampler *sampler);
+/* Semaphores that --semaphore=write could not raise, now that it has ended; NULL: none. */
+const char *rt_sampler_unraised(const struct rt_sampler *sampler);
 /*
  * What was not recorded because the target loaded it later ("sdt_x:y in /lib/z.so"), NULL = nothing. *ret_fix: what
  * helps. Both owned by the sampler, true when it has stopped.

@@ -142,7 +142,6 @@ static struct rt_error *begin(struct rt_stopped *r)
 {
 	uint64_t all = ~(1ull << (SIGTRAP - 1));
 
-	RT_TRY(find_gate(r));
 	if (ptrace(PTRACE_GETSIGMASK, r->tid, sizeof(r->mask), &r->mask) < 0 ||
 	    ptrace(PTRACE_SETSIGMASK, r->tid, sizeof(all), &all) < 0)
 		return gone(r);
@@ -160,6 +159,8 @@ struct rt_error *rt_stopped_call(struct rt_stopped *r, long number, const uint64
 {
 	struct user_regs_struct regs;
 
+	if (!r->gate)
+		RT_TRY(find_gate(r));
 	if (!r->begun)
 		RT_TRY(begin(r));
 	regs = r->regs;
@@ -177,6 +178,33 @@ struct rt_error *rt_stopped_call(struct rt_stopped *r, long number, const uint64
 		return gone(r);
 	*ret = (int64_t)regs.rax;
 	return NULL;
+}
+
+/* What is left of a system call that it stands in ends first, and may count as a step. */
+struct rt_error *rt_stopped_step(struct rt_stopped *r, uint64_t at, unsigned bytes, uint64_t rdi, uint64_t rsi)
+{
+	struct user_regs_struct regs;
+
+	if (!r->begun)
+		RT_TRY(begin(r));
+	for (unsigned i = 0; i < TRIES; i++) {
+		int status = 0;
+
+		regs = r->regs;
+		regs.rip = at;
+		regs.rdi = rdi;
+		regs.rsi = rsi;
+		regs.orig_rax = UINT64_MAX;
+		if (ptrace(PTRACE_SETREGS, r->tid, 0, &regs) < 0 || ptrace(PTRACE_SINGLESTEP, r->tid, 0, 0) < 0 ||
+		    !await(r, &status) || ptrace(PTRACE_GETREGS, r->tid, 0, &regs) < 0)
+			return gone(r);
+		if (regs.rip == at + bytes)
+			return NULL;
+		r->stop_again |= WSTOPSIG(status) == SIGSTOP;
+		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGBUS)
+			break;
+	}
+	return rt_error_new(RT_E_UNSUPPORTED, "process %u cannot do what is to be done in its name", r->pid);
 }
 
 uint64_t rt_stopped_stack(const struct rt_stopped *r)

@@ -36,5 +36,11 @@ bool rt_stopped_write(const struct rt_stopped *r, uint64_t at, const void *data,
  * RT_E_UNSUPPORTED without a place to make one. Never for a process with seccomp filters: it might die of it.
  */
 RT_CHECK struct rt_error *rt_stopped_call(struct rt_stopped *r, long number, const uint64_t args[6], int64_t *ret);
+/*
+ * One instruction of its own, of `bytes` bytes at `at`, with rdi and rsi as told; no system call is made.
+ * RT_E_NO_PROCESS when it died, RT_E_UNSUPPORTED when it was not done: it faults, or the thread does not stand.
+ */
+RT_CHECK struct rt_error *rt_stopped_step(struct rt_stopped *r, uint64_t at, unsigned bytes, uint64_t rdi,
+					  uint64_t rsi);
 /* Where its stack ends and below which nothing of it is: for arguments. */
 uint64_t rt_stopped_stack(const struct rt_stopped *r);

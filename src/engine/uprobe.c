@@ -85,6 +85,31 @@ static bool return_is_taken(struct rt_uprobe *u, struct rt_uprobe_process *proce
 	return owner && *owner != point->id;
 }
 
+static bool kernel_raises(const struct rt_uprobe *u)
+{
+	return u->options.semaphore == RT_SEMAPHORE_AUTO || u->options.semaphore == RT_SEMAPHORE_KERNEL;
+}
+
+/* What was armed before as well: a module that came again has counters of its own. */
+static struct rt_error *raise_semaphores(struct rt_uprobe *u, const struct rt_arm *arm)
+{
+	for (size_t i = 0; i < arm->point_count; i++) {
+		const struct rt_point *p = arm->points[i];
+		struct rt_semaphore_place place = { .pid = arm->pid,
+						    .tag = p->id,
+						    .code = arm->bias + p->address.v,
+						    .counter = arm->bias + p->counter.v,
+						    .offset = p->semaphore.v };
+
+		if (!p->semaphore.v)
+			continue;
+		if (!u->semaphores)
+			RT_TRY(rt_semaphores_create(&u->semaphores));
+		RT_TRY(rt_semaphores_raise(u->semaphores, &place));
+	}
+	return NULL;
+}
+
 /* Those points of the request that are not armed yet, with their table entries filled. */
 static struct rt_error *choose_sites(struct rt_uprobe *u, uint32_t entry, const struct rt_arm *arm,
 				     struct rt_uprobe_sites *sites, const struct rt_uprobe_report *report)
@@ -105,7 +130,7 @@ static struct rt_error *choose_sites(struct rt_uprobe *u, uint32_t entry, const 
 		if (!s)
 			return rt_error_nomem();
 		s->offset = p->offset.v;
-		s->semaphore = p->semaphore.v;
+		s->semaphore = kernel_raises(u) ? p->semaphore.v : 0;
 		s->address = arm->bias + p->address.v;
 		s->point = p->id;
 		s->at_return = rt_point_at_return(p);
@@ -143,6 +168,8 @@ struct rt_error *rt_uprobe_extend(struct rt_uprobe *u, const struct rt_arm *arm,
 	}
 	if (!err)
 		rt_uprobe_check_after(u, arm, &sites, report);
+	if (!err && u->options.semaphore == RT_SEMAPHORE_WRITE)
+		err = raise_semaphores(u, arm);
 	rt_vec_deinit(&sites.list);
 	return err;
 }
@@ -171,7 +198,20 @@ static struct rt_error *uprobe_code(struct rt_engine *engine, const struct rt_ar
 
 static struct rt_error *uprobe_drain(struct rt_engine *engine, struct rt_event_sink *sink)
 {
-	return rt_ring_drain(uprobe_of(engine), sink);
+	struct rt_uprobe *u = uprobe_of(engine);
+
+	if (u->semaphores)
+		RT_TRY(rt_semaphores_settle(u->semaphores));
+	return rt_ring_drain(u, sink);
+}
+
+/* Breakpoints belong to a process; what was written into the parent is in the child, too. */
+static struct rt_error *uprobe_fork(struct rt_engine *engine, uint32_t parent, uint32_t pid, uint32_t wire_pid)
+{
+	const struct rt_uprobe *u = uprobe_of(engine);
+
+	(void)wire_pid;
+	return u->semaphores ? rt_semaphores_fork(u->semaphores, parent, pid) : NULL;
 }
 
 /* Hands the links of a process to the reaper. silent: its hits do not count from now on. */
@@ -198,6 +238,9 @@ static void uprobe_forget(struct rt_engine *engine, uint32_t pid)
 	struct rt_uprobe *u = uprobe_of(engine);
 	uint64_t *entry = rt_map_get(&u->by_pid, rt_key_make(pid, 0));
 
+	/* a keeper that has ended is told of where something is asked of it */
+	if (u->semaphores)
+		rt_error_free(rt_semaphores_forget(u->semaphores, pid));
 	if (entry)
 		release_process(u, *entry, true);
 	collect_entries(u);
@@ -246,6 +289,32 @@ static void count_waiting(struct rt_uprobe *u, uint64_t *waiting)
 	}
 }
 
+struct missing {
+	struct rt_event_sink *sink;
+	struct rt_error *err;
+};
+
+static void tell_missing(const struct rt_semaphore_place *place, void *arg)
+{
+	struct missing *m = arg;
+
+	if (!m->err)
+		m->err = rt_point_say_loss(m->sink, RT_LOSS_UNARMED, place->tag, 1,
+					   "its semaphore could not be raised: it was in no writable memory");
+}
+
+/* Semaphores are lowered while the processes stand; those that never could be raised are a gap. */
+static struct rt_error *lower_semaphores(struct rt_uprobe *u, struct rt_event_sink *sink)
+{
+	struct missing missing = { sink, NULL };
+
+	if (!u->semaphores)
+		return NULL;
+	rt_semaphores_missing(u->semaphores, tell_missing, &missing);
+	rt_semaphores_destroy(rt_take(u->semaphores));
+	return missing.err;
+}
+
 static struct rt_error *uprobe_stop(struct rt_engine *engine, struct rt_event_sink *sink)
 {
 	struct rt_uprobe *u = uprobe_of(engine);
@@ -253,6 +322,7 @@ static struct rt_error *uprobe_stop(struct rt_engine *engine, struct rt_event_si
 
 	if (u->stopped)
 		return NULL;
+	RT_TRY(lower_semaphores(u, sink));
 	disarm(u);
 	if (!waiting)
 		return rt_error_nomem();
@@ -296,6 +366,7 @@ static void uprobe_close(struct rt_engine *engine)
 
 	if (!u)
 		return;
+	rt_semaphores_destroyp(&u->semaphores); /* where it was not stopped */
 	if (u->processes)
 		disarm(u);
 	rt_reaper_destroy(u->reaper);
@@ -384,6 +455,7 @@ const struct rt_engine_ops rt_engine_uprobe = {
 	.open = uprobe_open,
 	.extend = uprobe_extend,
 	.code = uprobe_code,
+	.fork = uprobe_fork,
 	.drain = uprobe_drain,
 	.forget = uprobe_forget,
 	.stop = uprobe_stop,

@@ -98,8 +98,9 @@ struct rt_uprobe {
 	struct rt_engine base;
 	struct rt_engine_options options;
 	enum rt_attach_path path;
-	bool session; /* uprobe sessions work */
-	bool by_rows; /* the kernel takes the walk by unwind rows; else frame pointers have to do */
+	bool session;                     /* uprobe sessions work */
+	struct rt_semaphores *semaphores; /* NULL: none was raised by us */
+	bool by_rows;                     /* the kernel takes the walk by unwind rows; else frame pointers have to do */
 	bool stopped;
 	struct reftrace_bpf *bpf;
 	uint32_t cpus, points; /* sizes of the tables */

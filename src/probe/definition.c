@@ -159,7 +159,7 @@ struct rt_error *rt_marker_definition(const struct rt_marker_file *file, const s
 	else
 		rt_sink_printf(sink, "p:sdt_%s/%s", m->provider, m->name);
 	rt_sink_printf(sink, " %s:0x%" PRIx64, file->path, l.offset.v);
-	if (semaphore.v)
+	if (semaphore.v && !options->no_semaphore)
 		rt_sink_printf(sink, "(0x%" PRIx64 ")", semaphore.v);
 	write_arguments(&l, options, sink);
 	return NULL;

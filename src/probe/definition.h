@@ -30,6 +30,7 @@ struct rt_marker_file {
 
 struct rt_definition_options {
 	const char *event; /* "GROUP/EVENT"; NULL: "sdt_PROVIDER/NAME" */
+	bool no_semaphore; /* the kernel is not to raise it */
 	uint32_t strings;  /* bit n - 1: argument n points to a text */
 	/* NULL, or told of each argument that tracefs has no words for; why is static text */
 	void (*dropped)(void *arg, unsigned n, const struct rt_operand *operand, const char *why);

@@ -228,6 +228,7 @@ static const char *set_location(struct rt_plan_build *b, const struct wanted *w,
 	    (insn.cost == RT_COST_NEVER || (insn.cost == RT_COST_AVOID && b->plan->options.avoid_nop5)))
 		return "its instruction cannot be probed here";
 	p->address = m->location;
+	p->counter = m->semaphore;
 	p->cost = insn.cost;
 	p->cfa_delta = rt_plan_cfa_delta(b, m->location);
 	p->function = m->location;

@@ -48,7 +48,8 @@ struct rt_point {
 	uint8_t behind;
 	uint8_t match_reg; /* enum rt_reg; RT_REG_NONE: any; else only where it holds match */
 	int32_t match;
-	struct rt_foff semaphore; /* of an SDT marker: counter in the file, raised while it is armed; v = 0: none */
+	struct rt_foff semaphore;  /* of an SDT marker: counter in the file, raised while it is armed; v = 0: none */
+	struct rt_elfaddr counter; /* the same in memory */
 	/* at return instead: place is RT_PLACE_RET*, RT_PLACE_OUT */
 	uint8_t place;          /* enum rt_place */
 	uint8_t condition;      /* enum rt_condition on the result; != ALWAYS makes it a return point */

@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "engine/tracefs_own.h"
@@ -87,22 +85,10 @@ static void remove_definitions(pid_t parent)
 
 static void guard(int fd, pid_t parent, const uint32_t *tgid)
 {
-	sigset_t all;
 	char byte;
 	ssize_t n;
 
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL);
-	setsid();
-	prctl(PR_SET_NAME, "reftrace-guard");
-	if (fd != 0 && dup2(fd, 0) < 0)
-		_exit(0);
-	if (syscall(SYS_close_range, 1u, ~0u, 0u) < 0) {
-		for (int i = 1; i < 4096; i++)
-			close(i);
-	}
-	if (chdir("/") < 0)
-		_exit(0);
+	rt_proc_stand_alone(fd, "reftrace-guard");
 	do {
 		n = read(0, &byte, 1);
 	} while (n < 0 && errno == EINTR);

@@ -273,8 +273,8 @@ struct rt_error *rt_session_sync(struct rt_session *s, struct rt_process *p)
 	p->maps.data = now.data;
 	p->maps.len = now.len;
 	p->maps.cap = now.cap;
-	/* a breakpoint of the kernel stays with the file */
-	if (s->ops->room)
+	/* a breakpoint of the kernel stays with the file; a counter that was written does not */
+	if (s->ops->room || s->options.engine.semaphore == RT_SEMAPHORE_WRITE)
 		forget_gone(p);
 	return NULL;
 }

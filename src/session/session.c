@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "base/log.h"
+#include "insn/insn.h"
 #include "session/internal.h"
 
 #define POLL_MIN_MS 2  /* while events come: a ring must not fill up */
@@ -29,6 +30,16 @@ static void remember_limits(struct rt_session *s)
 		s->old_limits[i].resource = resources[i];
 		s->old_limits[i].known = getrlimit(resources[i], &s->old_limits[i].limit) == 0;
 	}
+}
+
+/* No place can be planned without: said before the program runs, and not as functions that are nowhere. */
+static struct rt_error *check_decoder(void)
+{
+	struct rt_decoder *decoder = NULL;
+
+	RT_TRY(rt_decoder_create(RT_MACHINE_X86_64, &decoder));
+	rt_decoder_destroy(decoder);
+	return NULL;
 }
 
 struct rt_error *rt_session_create(const struct rt_session_options *options, const struct rt_session_hooks *hooks,
@@ -57,6 +68,7 @@ struct rt_error *rt_session_create(const struct rt_session_options *options, con
 		*ret = rt_take(s);
 		return NULL;
 	}
+	RT_TRY(check_decoder());
 	RT_TRY(s->ops->probe(&s->options.engine));
 	/* before the engine: the guardian is to hold nothing of it */
 	RT_TRY(rt_guardian_start(&s->guardian));

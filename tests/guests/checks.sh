@@ -140,13 +140,13 @@ wanted() {
 	done
 }
 
-# attached SIGNAL: reftrace record on counted for three rounds, ended by the signal. What it said is in /tmp/said.
+# attached SIGNAL [OPTION]: reftrace record on counted for three rounds, ended by the signal. What it said is in /tmp/said.
 attached() {
 	before=${said##* }
 	rm -f /tmp/ctl /tmp/ack
 	mkfifo /tmp/ctl /tmp/ack
 	exec 6<>/tmp/ack
-	/t/reftrace record -o "/tmp/$1.data" -e sdt_guest:pass -p "$counted" --control=fifo:/tmp/ctl,/tmp/ack >/tmp/said 2>&1 &
+	/t/reftrace record -o "/tmp/$1.data" ${2:+"$2"} -e sdt_guest:pass -p "$counted" --control=fifo:/tmp/ctl,/tmp/ack >/tmp/said 2>&1 &
 	tool=$!
 	echo ping >/tmp/ctl
 	# it records from here on
@@ -168,7 +168,8 @@ recorded() {
 	same "$(/t/reftrace script -i /tmp/TERM.data | grep -c ' sdt_guest:pass: ')" 3 'events'
 }
 
-counter_returns() {
+# returns [OPTION]: the counter is raised by reftrace alone, and what it was however that ends
+returns() {
 	mkfifo /tmp/in /tmp/answers
 	/t/counted </tmp/in >/tmp/answers &
 	counted=$!
@@ -176,16 +177,25 @@ counter_returns() {
 	read -r said <&5
 	next
 	same "$said" 'counter 0 passed 0' 'before'
-	attached TERM
+	attached TERM "$@"
 	recorded
-	attached KILL
+	attached KILL "$@"
 	same $status 137 'status after SIGKILL'
 	# and once more: nothing of the killed one is in the way
-	attached TERM
+	attached TERM "$@"
 	recorded
 	exec 4>&-
 	wait $counted
 	none_left
+}
+
+counter_returns() {
+	returns
+}
+
+# not by the kernel: as on those before Linux 4.20
+counter_written() {
+	returns --semaphore=write
 }
 
 # names_guilty WORD...: the bundled demo's fault, with all that it counts; before Linux 5.12 the refusal, with the reason

@@ -84,6 +84,88 @@ class Cache(live.LiveTest):
             with open('/sys/kernel/tracing/uprobe_events', 'r+', encoding='utf-8') as f:
                 f.write(f'-:operands{os.getpid()}/{line.split()[0].split("/")[1]}\n')
 
+    def test_richer_file(self):
+        """Of one build-id, the file that tells more is kept, whichever came first, with what it says of its markers."""
+        full, bare = live.temp_path('full'), live.temp_path('bare')
+        shutil.copy(live.program('operands', 'gcc', ('-O2',)), full)
+        subprocess.run(['strip', '-o', str(bare), str(full)], check=True)
+        told = []
+        for order in ((bare, full), (full, bare)):
+            for path in order:
+                self.call('add', path)
+            place = next(self.root.rglob(self.build_id(full)))
+            self.assertEqual((place / 'elf').read_bytes(), full.read_bytes())
+            told.append([line.partition(' ')[2] for line in sum(entries(place / 'probes').values(), [])])
+            told[-1] = [line.partition(':0x')[2] for line in told[-1]]
+            # first seen where nothing is any more
+            first = order[0].rename(live.temp_path('moved'))
+            self.assertIn('removed', self.call('rm', order[0]))
+            first.rename(order[0])
+            self.assertEqual(self.call('list'), '')
+        self.assertEqual(*told)
+
+    def test_kernel(self):
+        """kallsyms and vdso, as perf keeps them; perf's kcore is seen and taken away."""
+        if os.geteuid():
+            self.skipTest('needs root: the kernel shows its names to nobody else')
+        spin = live.temp_path('spin')
+        subprocess.run(['gcc', '-O1', '-x', 'c', '-', '-o', str(spin)], check=True, text=True, input=(
+            '#include <time.h>\nint main(void) { struct timespec t; for (long i = 0; i < 30000000; i++)'
+            ' clock_gettime(CLOCK_MONOTONIC, &t); return 0; }'))
+        self.perf('record', '-q', '-F', '999', '-e', 'cpu-clock', '-o', live.temp_path('data'), spin)
+        parts = [next(self.root.glob(f'{folder}/*/{name}'), None) for folder, name in
+                 (('[[]vdso]', 'vdso'), ('[[]kernel.kallsyms]', 'kallsyms'))]
+        self.assertTrue(parts[0], 'perf has kept no vdso')
+        want = [part and part.read_bytes() for part in parts]
+        self.assertRegex(self.call('list'), r'\[vdso\]  \((probes,)?vdso\)')
+        self.assertIn('removed', self.call('rm', '[vdso]'))
+        shutil.rmtree(self.root)
+        self.call('add', '[vdso]', '[kernel.kallsyms]')
+        self.assertEqual(parts[0].read_bytes(), want[0])
+        if parts[1]:
+            # other tests load and unload BPF programs
+            self.assertEqual(*([line for line in text.splitlines() if not line.endswith(b'[bpf]')]
+                               for text in (parts[1].read_bytes(), want[1])))
+        self.assertIn('2 of 2', self.call('verify'))
+        # it lists no vdso, not even its own: there is no such path
+        self.assertIn('[kernel.kallsyms]', self.perf('buildid-cache', '-l'))
+        # as perf's man page has it: [kernel.kcore]/ID/TIME/kcore
+        ident = next(self.root.glob('[[]kernel.kallsyms]/*')).name
+        shutil.rmtree(self.root)
+        copy = self.root / '[kernel.kcore]' / ident / '2026010203040506'
+        copy.mkdir(parents=True)
+        for name in ('kcore', 'kallsyms', 'modules'):
+            (copy / name).write_bytes(b'x' * 1024)
+        link = self.root / '.build-id' / ident[:2] / ident[2:]
+        link.parent.mkdir(parents=True)
+        link.symlink_to(f'../../[kernel.kcore]/{ident}')
+        self.assertRegex(self.call('list'), rf'{ident} +3\.0 KiB  \[kernel.kcore\]  \(kcore\)')
+        self.call('rm', '[kernel.kcore]')
+        self.assertEqual([p for p in self.root.rglob('*') if not p.is_dir()], [])
+
+    def test_of_others(self):
+        """What root has made, and nobody else may write, is read by anybody; what may not be written is said."""
+        if os.geteuid():
+            self.skipTest('needs root to give it up')
+        program = live.program('operands', 'gcc', ('-O2',))
+        self.call('add', program)
+        ident, want = self.build_id(program), self.call('list')
+        self.root.chmod(0o755)
+        self.root.parent.chmod(0o755)
+        env = live.clean_env(PERF_BUILDID_DIR=str(self.root))
+
+        def nobody(*words):
+            return live.call(*words, prefix=live.NOBODY, env=env, cwd='/')
+        self.assertEqual(nobody('cache', 'list').stdout, want)
+        self.assertIn('%sdt_op:reg=reg', nobody('cache', 'show', ident).stdout)
+        self.assertIn('1 of 1', nobody('cache', 'verify').stdout)
+        self.assertIn('sdt_op/reg', nobody('probe', 'export', '--lines', ident, 'sdt_op:reg').stdout)
+        for words in (('add', self.program), ('rm', ident), ('gc', '--max-size', '1')):
+            run = nobody('cache', *words)
+            self.assertEqual(run.status, 125, str(run))
+            self.assertRegex(run.stderr, 'E13 cannot write')
+        self.assertEqual(self.call('list'), want)
+
     def test_user_probes_stay(self):
         self.call('add', PYTHON if os.access(PYTHON, os.X_OK) else self.program)
         self.perf('probe', '-q', '--cache', '-x', self.program, f'kept{os.getpid()}:here=main')

@@ -282,6 +282,19 @@ class Files(live.LiveTest):
         self.assertRegex(run.stdout, r'(?m)^no .*\n +fix: sudo')
         self.assertNotIn('\x1b', run.stdout)
 
+    def test_no_decoder(self):
+        """Without capstone no place can be found: that is said, before the program runs, and not that it has no functions."""
+        live.need_mount_namespace()
+        hide = ('lib=$(ldconfig -p | sed -n "s/.*libcapstone.so.[0-9]* .* => //p" | head -1)\n'
+                'mount --bind /dev/null "$(readlink -f "$lib")" && exec "$@"')
+        for words in (('run', '--', '/bin/echo', 'ran'), ('run', '-t', 'obj', '--', '/bin/echo', 'ran'), ('scan', '/bin/true')):
+            run = live.call(*words, prefix=('unshare', '-m', 'sh', '-c', hide, 'sh'))
+            self.assertEqual((run.status, run.stdout), (125, ''), str(run))
+            self.assertRegex(run.stderr, r'E30 .*no instruction can be decoded: .*\n +fix: apt-get install libcapstone')
+        run = live.call('doctor', prefix=('unshare', '-m', 'sh', '-c', hide, 'sh'))
+        self.assertEqual(run.status, 125, str(run))
+        self.assertRegex(run.stdout, r'(?m)^no +decode instructions .*no instruction can be decoded')
+
     @live.alone('definitions that are left behind are taken away by the next reftrace, whoever starts it')
     def test_doctor_leaves_nothing(self):
         before = live.probe_events()

@@ -102,7 +102,9 @@ class Marks(live.LiveTest):
                 run = live.trace('--', *argv)
                 have = collections.Counter()
                 for point in run.findings['points']:
-                    have[point['op']] += point['events']
+                    # returns that only tell who hands an object on count nothing
+                    if point['op'] != 'move':
+                        have[point['op']] += point['events']
                 self.assertEqual(have, want, str(run))
                 self.assert_clean_trust(run)
                 self.assert_guilty(run, None)

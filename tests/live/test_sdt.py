@@ -89,7 +89,7 @@ class Sdt(live.LiveTest):
         self.assertEqual(run.status, status, str(run))
         return run
 
-    def attach(self, name, pid):
+    def attach(self, name, pid, *words):
         """reftrace record -p, when it records."""
         ctl, answers = self.folder / 'ctl', self.folder / 'ack'
         os.mkfifo(ctl)
@@ -97,7 +97,7 @@ class Sdt(live.LiveTest):
         ack = os.open(answers, os.O_RDWR | os.O_NONBLOCK)
         self.addCleanup(os.close, ack)
         tracer = live.Process([live.REFTRACE, 'record', '-o', self.data, '-e', name, '-p', pid,
-                               f'--control=fifo:{ctl},{answers}'], env=self.env)
+                               f'--control=fifo:{ctl},{answers}', *words], env=self.env)
         self.addCleanup(tracer.kill)
         with open(ctl, 'w', encoding='ascii') as f:
             f.write('ping\n')

@@ -5,10 +5,13 @@
  *
  *     pass N       the marker, N times, where its semaphore is raised; says how often it was
  *     split, join  the pages around that of the semaphore lose their write access, so that the segment is three
- * mappings, and get it back again        the semaphore's page of the file is mapped privately once more load FILE the
- * same of this library (built from this file with -DLIBRARY) from now on; unload: it goes
+ *                  mappings, and get it back
+ *     again        the semaphore's page of the file is mapped privately once more
+ *     load FILE    the same of this library (built from this file with -DLIBRARY) from now on; unload: it goes
+ *     fork         a child goes on instead, until it is told to exit; its parent waits
+ *     exec         the program begins anew; vfork: another one runs meanwhile, in a child
  *
- * Says "semaphore ADDRESS" at the start and after each load.
+ * Says "semaphore ADDRESS" at the start and after each load. A second marker, `other`, has the same semaphore.
  */
 #define _SDT_HAS_SEMAPHORES 1
 #include <dlfcn.h>
@@ -19,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sdt.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -29,6 +33,8 @@ __asm__(".pushsection .probes,\"aw\",@progbits\n"
 	".globl split_hit_semaphore\n.hidden split_hit_semaphore\n"
 	"split_hit_semaphore: .space 8192\n.popsection\n");
 extern volatile unsigned short split_hit_semaphore;
+
+#define split_other_semaphore split_hit_semaphore
 
 int split_pass(int number);
 volatile unsigned short *split_counter(void);
@@ -41,6 +47,7 @@ int split_pass(int number)
 		if (!split_hit_semaphore)
 			continue;
 		STAP_PROBE1(split, hit, i);
+		STAP_PROBE1(split, other, i);
 		passed++;
 	}
 	return passed;
@@ -97,12 +104,33 @@ static void map_again(void)
 	close(fd);
 }
 
+/* What was read already must not be read by both. */
+static void fork_and_wait(void)
+{
+	pid_t child = fork();
+
+	if (child)
+		waitpid(child, NULL, 0);
+}
+
+static void run_other(void)
+{
+	pid_t child = vfork();
+
+	if (!child) {
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	waitpid(child, NULL, 0);
+}
+
 int main(void)
 {
 	static char path[512];
 	char line[512];
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	setvbuf(stdin, NULL, _IONBF, 0);
 	use(NULL, "/proc/self/exe");
 	while (fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = 0;
@@ -114,6 +142,16 @@ int main(void)
 			protect(*line == 's' ? PROT_READ : PROT_READ | PROT_WRITE);
 		else if (!strcmp(line, "again"))
 			map_again();
+		else if (!strcmp(line, "fork"))
+			fork_and_wait();
+		else if (!strcmp(line, "vfork"))
+			run_other();
+		else if (!strcmp(line, "exec"))
+			execl("/proc/self/exe", "sdt-split", NULL);
+		else if (!strcmp(line, "exit"))
+			_exit(0);
+		else if (!strcmp(line, "pid"))
+			printf("pid %d\n", getpid());
 		else if (!strncmp(line, "load ", 5))
 			use(dlopen(strcpy(path, line + 5), RTLD_NOW), path);
 		else if (!strcmp(line, "unload") && !dlclose(now.library))
