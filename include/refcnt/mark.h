@@ -14,12 +14,13 @@
  *     REFCNT_MARK_GET(type, obj)   one more reference was taken
  *     REFCNT_MARK_PUT(type, obj)   a reference was given back; before the object may be freed by it
  *     REFCNT_MARK_FREE(type, obj)  obj ends, whatever its count
+ *     REFCNT_MARK_LAST(type, obj)  the put just marked gave back the last reference; for other tools: reftrace counts
  *
  * type is a bare name. A mark is one nop; obj stays in the register or memory where it is, nothing is loaded, tested
  * or called. Headers only, no library. C99 and C++98 with GNU asm, ELF.
  *
- * Each is an SDT marker (sys/sdt.h, version 3) of provider `refcnt`, named new, get, put or free, with obj as its one
- * argument and without semaphore: perf, bpftrace, gdb and SystemTap read it as well. The type is in a note of our
+ * Each is an SDT marker (sys/sdt.h, version 3) of provider `refcnt`, named new, get, put, free or last, with obj as its
+ * one argument and without semaphore: perf, bpftrace, gdb and SystemTap read it as well. The type is in a note of our
  * own, section .note.refcnt: owner "refcnt", type 1, two words (address of the marker, address of .stapsdt.base),
  * then the name with its NUL.
  */
@@ -81,6 +82,7 @@
 #define REFCNT_MARK_GET(type, obj) REFCNT_MARK_("get", #type, obj)
 #define REFCNT_MARK_PUT(type, obj) REFCNT_MARK_("put", #type, obj)
 #define REFCNT_MARK_FREE(type, obj) REFCNT_MARK_("free", #type, obj)
+#define REFCNT_MARK_LAST(type, obj) REFCNT_MARK_("last", #type, obj)
 
 #else /* other machines: nothing is marked */
 
@@ -88,6 +90,7 @@
 #define REFCNT_MARK_GET(type, obj) ((void)(obj))
 #define REFCNT_MARK_PUT(type, obj) ((void)(obj))
 #define REFCNT_MARK_FREE(type, obj) ((void)(obj))
+#define REFCNT_MARK_LAST(type, obj) ((void)(obj))
 
 #endif
 

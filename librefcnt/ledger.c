@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <string.h>
+
+#include "ledger.h"
+#include "report.h"
+#include "stack.h"
+#include "thread.h"
+
+/* so far back an obvious get is looked for before the next full fold */
+#define GLANCE 8
+
+static struct rc_shard shards[RC_SHARDS];
+static uint64_t last_id;
+uint64_t rc_unkept, rc_unseen;
+uint16_t rc_generation;
+
+void rc_ledger_init(void)
+{
+	for (unsigned i = 0; i < RC_SHARDS; i++)
+		pthread_mutex_init(&shards[i].lock, NULL);
+}
+
+static uint64_t hash_of(uintptr_t address)
+{
+	return (uint64_t)(address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+}
+
+static struct rc_shard *shard_of(uintptr_t address)
+{
+	return &shards[hash_of(address) % RC_SHARDS];
+}
+
+static struct rc_object **bucket_of(const struct rc_shard *s, uintptr_t address)
+{
+	return &s->buckets[hash_of(address) / RC_SHARDS & (s->n_buckets - 1)];
+}
+
+static struct rc_object *look_up(const struct rc_shard *s, uintptr_t address)
+{
+	struct rc_object *o = s->n_buckets ? *bucket_of(s, address) : NULL;
+
+	while (o && o->address != address)
+		o = o->next;
+	return o;
+}
+
+static size_t power_of_two(size_t size)
+{
+	size_t power = 32;
+
+	while (power < size)
+		power *= 2;
+	return power;
+}
+
+static bool grow_buckets(struct rc_shard *s)
+{
+	struct rc_object **old = s->buckets, **now;
+	size_t n = s->n_buckets, more = n ? 2 * n : 64;
+
+	now = rc_pool_take(&s->pool, more * sizeof(*now));
+	if (!now)
+		return n != 0; /* longer chains, then */
+	memset(now, 0, more * sizeof(*now));
+	s->buckets = now;
+	s->n_buckets = more;
+	for (size_t i = 0; i < n; i++) {
+		for (struct rc_object *o = old[i], *next; o; o = next) {
+			struct rc_object **b = bucket_of(s, o->address);
+
+			next = o->next;
+			o->next = *b;
+			*b = o;
+		}
+	}
+	if (old)
+		rc_pool_give(&s->pool, old, n * sizeof(*old));
+	return true;
+}
+
+static void forget(struct rc_shard *s, struct rc_object *o)
+{
+	struct rc_object **at = bucket_of(s, o->address);
+
+	while (*at != o)
+		at = &(*at)->next;
+	*at = o->next;
+	s->n_objects--;
+	if (o->ops)
+		rc_pool_give(&s->pool, o->ops, power_of_two(o->room * sizeof(*o->ops)));
+	rc_pool_give(&s->pool, o, power_of_two(sizeof(*o)));
+}
+
+static void bury(struct rc_shard *s, struct rc_object *o)
+{
+	struct rc_object **place = &s->dead[s->next_dead++ % RC_DEAD];
+
+	if (*place)
+		forget(s, *place);
+	*place = o;
+	o->dead = true;
+}
+
+static void exhume(struct rc_shard *s, const struct rc_object *o)
+{
+	for (unsigned i = 0; i < RC_DEAD; i++)
+		if (s->dead[i] == o)
+			s->dead[i] = NULL;
+}
+
+/* Drops the older half of what is paired. -> operations that went */
+static uint32_t fold(struct rc_object *o)
+{
+	uint32_t paired = 0, gone = 0, n = 0;
+
+	rc_ledger_match(o);
+	for (uint32_t i = 0; i < o->n; i++)
+		paired += o->ops[i].closed;
+	for (uint32_t i = 0; i < o->n; i++) {
+		if (o->ops[i].closed && gone < paired / 2)
+			gone++;
+		else
+			o->ops[n++] = o->ops[i];
+	}
+	o->n = n;
+	o->folded += gone;
+	return gone;
+}
+
+static bool grow(struct rc_shard *s, struct rc_object *o)
+{
+	uint32_t room = o->room ? 2 * o->room : RC_LOG_FIRST;
+	struct rc_op *ops;
+
+	if (room > RC_LOG_MOST)
+		return false;
+	ops = rc_pool_take(&s->pool, power_of_two(room * sizeof(*ops)));
+	if (!ops)
+		return false;
+	if (o->ops) {
+		memcpy(ops, o->ops, o->n * sizeof(*ops));
+		rc_pool_give(&s->pool, o->ops, power_of_two(o->room * sizeof(*ops)));
+	}
+	o->ops = ops;
+	o->room = room;
+	return true;
+}
+
+/* The get that this put gives back, where it is certain or plain to see. */
+static struct rc_op *obvious_get(struct rc_object *o, const struct rc_op *put)
+{
+	const struct rc_stack *stack = rc_stack_of(put->stack);
+	uint32_t looked = 0;
+
+	for (uint32_t i = o->n; i-- > 0;) {
+		struct rc_op *get = &o->ops[i];
+		const struct rc_stack *other;
+
+		if (get->kind == RC_PUT || get->closed)
+			continue;
+		if (put->key) {
+			if (get->key == put->key)
+				return get;
+			continue;
+		}
+		if (get->key || ++looked > GLANCE)
+			continue;
+		other = rc_stack_of(get->stack);
+		if (stack && other && get->tid == put->tid && stack->n == other->n && stack->outer == other->outer &&
+		    stack->n > 1 && !stack->cut)
+			return get;
+	}
+	return NULL;
+}
+
+static void note(struct rc_shard *s, struct rc_object *o, const struct rc_call *c, enum rc_kind kind, uint32_t count)
+{
+	struct rc_op op = { .key = c->key,
+			    .dir = c->dir,
+			    .stack = c->stack,
+			    .tid = rc_thread.tid,
+			    .count = count,
+			    .generation = rc_generation,
+			    .kind = kind };
+	struct rc_op *get;
+
+	o->expected = count;
+	o->without_cookie += c->wants_cookie && !c->key && kind != RC_NEW;
+	if (o->n == o->room && (o->room < RC_LOG_FOLD || fold(o) < o->room / 4))
+		grow(s, o);
+	if (o->n == o->room) {
+		if (kind != RC_PUT)
+			o->uncounted++;
+		else if (o->uncounted)
+			o->uncounted--;
+		o->folded++;
+		return;
+	}
+	get = kind == RC_PUT ? obvious_get(o, &op) : NULL;
+	if (get)
+		get->closed = op.closed = 1;
+	o->ops[o->n++] = op;
+}
+
+void rc_ledger_new(const struct rc_call *c)
+{
+	uintptr_t address = (uintptr_t)c->r;
+	struct rc_shard *s = shard_of(address);
+	struct rc_object *o;
+
+	refcnt_count_init(c->r);
+	if (rc_thread.busy) {
+		__atomic_add_fetch(&rc_unkept, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	rc_thread.busy = true;
+	pthread_mutex_lock(&s->lock);
+	o = look_up(s, address);
+	if (o) { /* freed by force, or the address again: what was is over */
+		exhume(s, o);
+		forget(s, o);
+	}
+	o = NULL;
+	if (s->n_objects < 2 * s->n_buckets || grow_buckets(s))
+		o = rc_pool_take(&s->pool, power_of_two(sizeof(*o)));
+	if (o) {
+		struct rc_object **b = bucket_of(s, address);
+
+		*o = (struct rc_object){ .next = *b,
+					 .address = address,
+					 .object = c->object,
+					 .cls = c->cls,
+					 .id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED) };
+		*b = o;
+		s->n_objects++;
+		note(s, o, c, RC_NEW, 1);
+	} else {
+		__atomic_add_fetch(&rc_unkept, 1, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&s->lock);
+	rc_thread.busy = false;
+}
+
+/* An object that was not kept is not accused of being foreign. */
+static bool may_be_ours(void)
+{
+	return __atomic_load_n(&rc_unkept, __ATOMIC_RELAXED) != 0;
+}
+
+/* A signal handler came while this thread was in here: the count goes on, the log has a gap. */
+static bool interrupted(void)
+{
+	if (!rc_thread.busy)
+		return false;
+	__atomic_add_fetch(&rc_unseen, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* What must be so before the operation; the shard is locked. -> may it go on? */
+static bool audit(struct rc_object *o, const struct rc_call *c, enum rc_kind kind)
+{
+	uint32_t now;
+
+	if (!o && may_be_ours())
+		return true;
+	if (!o || o->cls->name == NULL) {
+		rc_report_foreign(c, kind);
+		return false;
+	}
+	if (o->dead) {
+		rc_report_wrong(o, c, kind == RC_PUT ? "EXTRA PUT" : "GET ON ZERO",
+				kind == RC_PUT ? "put after the last reference was given back"
+					       : "get after the last reference was given back");
+		return false;
+	}
+	if (strcmp(o->cls->name, c->cls->name) != 0) {
+		rc_report_wrong(o, c, "WRONG CLASS", "used as an object of another class");
+		return false;
+	}
+	now = refcnt_count_read(c->r);
+	if (now != o->expected && !o->accused && !__atomic_load_n(&rc_unseen, __ATOMIC_RELAXED)) {
+		o->accused = true;
+		rc_report_count(o, c, now);
+	}
+	return true;
+}
+
+/* A cookie or handle that is known to have been given back, or never was this object's. */
+static bool key_is_open(struct rc_object *o, const struct rc_call *c)
+{
+	for (uint32_t i = o->n; i-- > 0;)
+		if (o->ops[i].kind != RC_PUT && o->ops[i].key == c->key)
+			return !o->ops[i].closed;
+	return o->uncounted != 0;
+}
+
+static enum rc_outcome get_locked(struct rc_shard *s, const struct rc_call *c, bool not_zero)
+{
+	struct rc_object *o = look_up(s, (uintptr_t)c->r);
+	uint32_t old;
+
+	if (not_zero && o && o->dead)
+		return RC_REFUSED;
+	if (!audit(o, c, RC_GET))
+		return RC_REFUSED;
+	if (not_zero) {
+		if (!refcnt_count_get_not_zero(c->r))
+			return RC_REFUSED;
+		old = refcnt_count_read(c->r) - 1;
+	} else {
+		old = refcnt_count_get(c->r);
+	}
+	if (!o)
+		return RC_DONE;
+	if (old == REFCNT_MAX)
+		rc_report_wrong(o, c, "OVERFLOW", "the count saturates; this object is never released");
+	note(s, o, c, RC_GET, refcnt_count_read(c->r));
+	return RC_DONE;
+}
+
+enum rc_outcome rc_ledger_get(const struct rc_call *c, bool not_zero)
+{
+	struct rc_shard *s = shard_of((uintptr_t)c->r);
+	enum rc_outcome outcome;
+
+	if (interrupted()) {
+		if (not_zero)
+			return refcnt_count_get_not_zero(c->r) ? RC_DONE : RC_REFUSED;
+		(void)refcnt_count_get(c->r);
+		return RC_DONE;
+	}
+	rc_thread.busy = true;
+	pthread_mutex_lock(&s->lock);
+	outcome = get_locked(s, c, not_zero);
+	pthread_mutex_unlock(&s->lock);
+	rc_thread.busy = false;
+	return outcome;
+}
+
+static enum rc_outcome put_locked(struct rc_shard *s, const struct rc_call *c)
+{
+	struct rc_object *o = look_up(s, (uintptr_t)c->r);
+	bool last;
+
+	if (!audit(o, c, RC_PUT))
+		return RC_REFUSED;
+	if (o && c->key && !key_is_open(o, c)) {
+		rc_report_wrong(o, c, "EXTRA PUT",
+				c->key == UINT64_MAX ? "its cookie is empty: nothing was taken with it"
+						     : "this reference was given back before");
+		return RC_REFUSED;
+	}
+	last = refcnt_count_put(c->r);
+	if (!o)
+		return last ? RC_LAST : RC_DONE;
+	note(s, o, c, RC_PUT, refcnt_count_read(c->r));
+	if (!last)
+		return RC_DONE;
+	bury(s, o);
+	return RC_LAST;
+}
+
+enum rc_outcome rc_ledger_put(const struct rc_call *c)
+{
+	struct rc_shard *s = shard_of((uintptr_t)c->r);
+	enum rc_outcome outcome;
+
+	if (interrupted())
+		return refcnt_count_put(c->r) ? RC_LAST : RC_DONE;
+	rc_thread.busy = true;
+	pthread_mutex_lock(&s->lock);
+	outcome = put_locked(s, c);
+	pthread_mutex_unlock(&s->lock);
+	rc_thread.busy = false;
+	return outcome;
+}
+
+/* Is it a handle of the object, that is held? */
+static bool holds(const struct rc_object *o, uint64_t key)
+{
+	for (uint32_t i = 0; i < o->n; i++)
+		if (o->ops[i].key == key && o->ops[i].kind != RC_PUT && !o->ops[i].closed)
+			return true;
+	return false;
+}
+
+/* By the object's address, not its counter's, or by a handle: all shards are asked. */
+struct rc_object *rc_ledger_find(const void *object)
+{
+	if (rc_thread.busy)
+		return NULL;
+	for (unsigned i = 0; i < RC_SHARDS; i++) {
+		struct rc_shard *s = &shards[i];
+
+		pthread_mutex_lock(&s->lock);
+		for (size_t b = 0; b < s->n_buckets; b++)
+			for (struct rc_object *o = s->buckets[b]; o; o = o->next)
+				if (!o->dead && (o->object == object || holds(o, (uintptr_t)object)))
+					return o;
+		pthread_mutex_unlock(&s->lock);
+	}
+	return NULL;
+}
+
+void rc_ledger_unlock(const struct rc_object *o)
+{
+	pthread_mutex_unlock(&shard_of(o->address)->lock);
+}
+
+bool rc_ledger_each(void (*fn)(struct rc_object *o, void *arg), void *arg)
+{
+	bool whole = true;
+
+	for (unsigned i = 0; i < RC_SHARDS; i++) {
+		struct rc_shard *s = &shards[i];
+
+		if (!rc_thread.busy) {
+			pthread_mutex_lock(&s->lock);
+		} else if (pthread_mutex_trylock(&s->lock)) {
+			whole = false;
+			continue;
+		}
+		for (size_t b = 0; b < s->n_buckets; b++)
+			for (struct rc_object *o = s->buckets[b]; o; o = o->next)
+				if (!o->dead)
+					fn(o, arg);
+		pthread_mutex_unlock(&s->lock);
+	}
+	return whole;
+}
+
+void rc_ledger_lock_all(void)
+{
+	for (unsigned i = 0; i < RC_SHARDS; i++)
+		pthread_mutex_lock(&shards[i].lock);
+}
+
+void rc_ledger_unlock_all(void)
+{
+	for (unsigned i = RC_SHARDS; i-- > 0;)
+		pthread_mutex_unlock(&shards[i].lock);
+}
+
+void rc_ledger_forked(void)
+{
+	rc_generation++;
+	rc_unseen = 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+/*
+ * Which get does a put give back, where no key says? The likeliest: taken by the same run of functions. Stacks are
+ * compared from the outermost frame; the function in which they part may be the same still. Of equals the one that was
+ * taken nearest to that function, then the same thread, then the newest.
+ */
+#include "ledger.h"
+#include "stack.h"
+
+struct likeness {
+	unsigned common; /* frames from outside, and one for the function where they part */
+	unsigned beyond; /* frames of the get below that */
+	bool thread;
+};
+
+static bool same_function(const void *a, const void *b)
+{
+	uintptr_t f = rc_function_start((uintptr_t)a - 1);
+
+	return f && f == rc_function_start((uintptr_t)b - 1);
+}
+
+/* Stacks that were cut do not end at the same caller: the offset at which most frames are the same counts. */
+static unsigned common_frames(const struct rc_stack *a, const struct rc_stack *b, int *ret_shift)
+{
+	int most = a->cut || b->cut ? RC_FRAMES : 0, shift = (int)a->n - (int)b->n;
+	unsigned best = 0;
+
+	*ret_shift = shift;
+	for (int s = shift - most; s <= shift + most; s++) {
+		int i = (int)b->n - 1 + s < (int)a->n - 1 ? (int)b->n - 1 : (int)a->n - 1 - s;
+		unsigned n = 0;
+
+		for (; i >= 0 && i + s >= 0 && a->frames[i + s] == b->frames[i]; i--)
+			n++;
+		if (n > best) {
+			best = n;
+			*ret_shift = s;
+		}
+	}
+	return best;
+}
+
+static struct likeness compare(const struct rc_op *get, const struct rc_op *put)
+{
+	const struct rc_stack *g = rc_stack_of(get->stack), *p = rc_stack_of(put->stack);
+	struct likeness like = { .thread = get->tid == put->tid };
+	int shift, inner_g, inner_p;
+
+	if (!g || !p)
+		return like;
+	like.common = common_frames(g, p, &shift);
+	/* where they part: with equal ends these are the frames before the common ones */
+	inner_p = (int)p->n - 1 - (int)like.common;
+	inner_g = inner_p + shift;
+	if (g->cut || p->cut) {
+		for (inner_p = (int)p->n - 1; inner_p >= 0; inner_p--) {
+			inner_g = inner_p + shift;
+			if (inner_g >= 0 && inner_g < (int)g->n && g->frames[inner_g] != p->frames[inner_p])
+				break;
+		}
+	}
+	like.beyond = inner_g > 0 ? (unsigned)inner_g : 0;
+	if (inner_p >= 0 && inner_g >= 0 && inner_g < (int)g->n &&
+	    same_function(g->frames[inner_g], p->frames[inner_p]))
+		like.common++;
+	return like;
+}
+
+static bool likelier(const struct likeness *a, const struct likeness *b)
+{
+	if (a->thread != b->thread && (a->common == b->common))
+		return a->thread;
+	if (a->common != b->common)
+		return a->common > b->common;
+	return a->beyond <= b->beyond;
+}
+
+static void close_pair(struct rc_op *get, struct rc_op *put)
+{
+	get->closed = put->closed = 1;
+}
+
+static void match_put(struct rc_object *o, uint32_t at)
+{
+	struct likeness best = { 0 };
+	struct rc_op *found = NULL;
+
+	for (uint32_t i = 0; i < at; i++) {
+		struct rc_op *get = &o->ops[i];
+		struct likeness like;
+
+		if (get->kind == RC_PUT || get->closed || get->key)
+			continue;
+		like = compare(get, &o->ops[at]);
+		if (!found || likelier(&like, &best)) {
+			found = get;
+			best = like;
+		}
+	}
+	if (found)
+		close_pair(found, &o->ops[at]);
+}
+
+void rc_ledger_match(struct rc_object *o)
+{
+	for (uint32_t i = 0; i < o->n; i++)
+		if (o->ops[i].kind == RC_PUT && !o->ops[i].closed && !o->ops[i].key)
+			match_put(o, i);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
+#include <execinfo.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "memory.h"
+#include "option.h"
+#include "stack.h"
+#include "thread.h"
+
+enum kind { KIND_WALKED, KIND_UNWOUND, KIND_DENIED };
+
+/* 1 M stacks at most, in addresses that only count as they are used */
+#define SLOTS (1u << 20)
+#define UNWOUND_FRAMES 48
+/* _start and what libc has between that and main, or before a thread's function */
+#define ROOT_FRAMES 3
+
+static uint32_t *slots;
+static struct rc_stack *stacks;
+static uint32_t n_stacks; /* number 0 is none */
+static uint32_t limit;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void rc_stack_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void rc_stack_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+bool rc_stack_init(void)
+{
+	void *warm[2];
+
+	/* a quarter of the memory is theirs */
+	limit = (uint32_t)(rc_option()->memory_bytes / 4 / sizeof(*stacks));
+	limit = limit < SLOTS / 2 ? limit : SLOTS / 2;
+	slots = rc_memory_reserve(SLOTS * sizeof(*slots));
+	stacks = rc_memory_reserve((limit + 1) * sizeof(*stacks));
+	(void)backtrace(warm, 2); /* loads what it needs */
+	return slots && stacks;
+}
+
+static uint64_t mix(uint64_t h, const void *p)
+{
+	h = (h ^ (uintptr_t)p) * UINT64_C(0x9e3779b97f4a7c15);
+	return h ^ h >> 29;
+}
+
+/* -> number of what has the key, 0 */
+static uint32_t find(uint64_t hash, void *const *key, unsigned n, bool walked)
+{
+	for (uint32_t i = (uint32_t)(hash >> 20);; i++) {
+		uint32_t number = __atomic_load_n(&slots[i % SLOTS], __ATOMIC_ACQUIRE);
+		const struct rc_stack *s = &stacks[number];
+
+		if (!number)
+			return 0;
+		if (s->hash == hash && s->n_key == n && (s->kind != KIND_UNWOUND) == walked &&
+		    !memcmp(s->frames, key, n * sizeof(*key)))
+			return number;
+	}
+}
+
+static uint32_t add(const struct rc_stack *stack)
+{
+	uint32_t number = 0;
+
+	rc_stack_lock();
+	number = find(stack->hash, stack->frames, stack->n_key, stack->kind != KIND_UNWOUND);
+	if (!number && n_stacks < limit) {
+		uint32_t i = (uint32_t)(stack->hash >> 20);
+
+		number = ++n_stacks;
+		stacks[number] = *stack;
+		while (slots[i % SLOTS])
+			i++;
+		__atomic_store_n(&slots[i % SLOTS], number, __ATOMIC_RELEASE);
+	}
+	rc_stack_unlock();
+	return number;
+}
+
+static uint64_t hash_of(void *const *frames, unsigned n)
+{
+	uint64_t h = n;
+
+	for (unsigned i = 0; i < n; i++)
+		h = mix(h, frames[i]);
+	return h;
+}
+
+static void set_frames(struct rc_stack *s, void *const *frames, unsigned n)
+{
+	s->cut = n > RC_FRAMES;
+	s->n = (uint8_t)(n < RC_FRAMES ? n : RC_FRAMES);
+	memcpy(s->frames, frames, s->n * sizeof(*frames));
+	s->outer = hash_of(frames + 1, s->n ? s->n - 1u : 0);
+}
+
+/* By the tables, from ra on. -> number of frames, 0 when ra is not met */
+static unsigned unwind(void *ra, void **frames)
+{
+	void *all[UNWOUND_FRAMES];
+	int error = errno;
+	int n = backtrace(all, UNWOUND_FRAMES), from = 0;
+
+	errno = error;
+	while (from < n && all[from] != ra)
+		from++;
+	for (int i = from; i < n; i++)
+		frames[i - from] = all[i];
+	/* the address above the outermost frame of a thread */
+	while (n > from && !all[n - 1])
+		n--;
+	return (unsigned)(n - from);
+}
+
+static uint32_t keep_unwound(void *const *frames, unsigned n)
+{
+	struct rc_stack s = { .kind = KIND_UNWOUND };
+	uint32_t number;
+
+	set_frames(&s, frames, n);
+	s.n_key = s.n;
+	s.hash = hash_of(s.frames, s.n);
+	number = find(s.hash, s.frames, s.n, false);
+	return number ? number : add(&s);
+}
+
+/* Seen for the first time: what do the tables say? */
+static uint32_t judge(uint64_t hash, void *const *walked, unsigned n)
+{
+	struct rc_stack s = { .hash = hash, .n_key = (uint8_t)n, .kind = KIND_WALKED };
+	void *frames[UNWOUND_FRAMES];
+	unsigned truth = unwind(walked[0], frames);
+	bool same = truth >= n && !memcmp(frames, walked, n * sizeof(*frames));
+
+	if (same && (n == RC_FRAMES || truth - n <= ROOT_FRAMES)) {
+		set_frames(&s, frames, truth);
+		return add(&s);
+	}
+	memcpy(s.frames, walked, n * sizeof(*frames));
+	s.kind = KIND_DENIED;
+	(void)add(&s);
+	return truth ? keep_unwound(frames, truth) : keep_unwound(walked, 1);
+}
+
+__attribute__((no_sanitize("address", "thread", "undefined"))) uint32_t rc_stack_capture(void *ra, void *frame)
+{
+	void *frames[UNWOUND_FRAMES];
+	uintptr_t fp = *(uintptr_t *)frame, before = (uintptr_t)frame, top = rc_thread.stack_top;
+	uint64_t hash = mix(0, ra);
+	uint32_t number;
+	unsigned n = 1;
+
+	frames[0] = ra;
+	switch (rc_option()->stacks) {
+	case RC_STACKS_NONE:
+		return keep_unwound(frames, 1);
+	case RC_STACKS_UNWIND:
+		n = unwind(ra, frames);
+		return n ? keep_unwound(frames, n) : 0;
+	default:
+		break;
+	}
+	while (n < RC_FRAMES && fp > before && fp + 2 * sizeof(fp) <= top && !(fp % sizeof(fp))) {
+		void *const *link = (void *const *)fp;
+
+		if (!link[1])
+			break;
+		frames[n] = link[1];
+		hash = mix(hash, frames[n++]);
+		before = fp;
+		fp = (uintptr_t)link[0];
+	}
+	number = find(hash, frames, n, true);
+	if (number && stacks[number].kind == KIND_WALKED)
+		return number;
+	if (rc_option()->stacks == RC_STACKS_FRAME_POINTERS) {
+		struct rc_stack s = { .hash = hash, .n_key = (uint8_t)n, .kind = KIND_WALKED };
+
+		set_frames(&s, frames, n);
+		s.cut = n == RC_FRAMES;
+		return add(&s);
+	}
+	if (!number)
+		return judge(hash, frames, n);
+	n = unwind(ra, frames);
+	return n ? keep_unwound(frames, n) : 0;
+}
+
+uint32_t rc_stack_capture_at(void *pc)
+{
+	void *frames[UNWOUND_FRAMES];
+	unsigned n = unwind(pc, frames);
+
+	frames[0] = pc;
+	return keep_unwound(frames, n ? n : 1);
+}
+
+const struct rc_stack *rc_stack_of(uint32_t number)
+{
+	return number ? &stacks[number] : NULL;
+}
