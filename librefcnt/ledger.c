@@ -167,7 +167,7 @@ static struct rc_op *obvious_get(struct rc_object *o, const struct rc_op *put)
 			continue;
 		other = rc_stack_of(get->stack);
 		if (stack && other && get->tid == put->tid && stack->n == other->n && stack->outer == other->outer &&
-		    stack->n > 1 && !stack->cut)
+		    stack->n > 1)
 			return get;
 	}
 	return NULL;
@@ -273,7 +273,7 @@ static bool audit(struct rc_object *o, const struct rc_call *c, enum rc_kind kin
 					       : "get after the last reference was given back");
 		return false;
 	}
-	if (strcmp(o->cls->name, c->cls->name) != 0) {
+	if (o->cls != c->cls && strcmp(o->cls->name, c->cls->name) != 0) {
 		rc_report_wrong(o, c, "WRONG CLASS", "used as an object of another class");
 		return false;
 	}

@@ -47,10 +47,24 @@ bool rc_stack_init(void)
 	return slots && stacks;
 }
 
-static uint64_t mix(uint64_t h, const void *p)
+/* A sum whose terms do not wait for each other: a walk is as long as the chain of what waits. */
+static uint64_t term(unsigned i, const void *p)
 {
-	h = (h ^ (uintptr_t)p) * UINT64_C(0x9e3779b97f4a7c15);
-	return h ^ h >> 29;
+	return (uintptr_t)p * (UINT64_C(0x9e3779b97f4a7c15) + 2 * UINT64_C(0x632be59bd9b4e019) * i);
+}
+
+static uint64_t finish(uint64_t sum)
+{
+	return (sum ^ sum >> 32) * UINT64_C(0xd6e8feb86659fd93);
+}
+
+static bool same_frames(void *const *a, void *const *b, unsigned n)
+{
+	uintptr_t differ = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		differ |= (uintptr_t)a[i] ^ (uintptr_t)b[i];
+	return !differ;
 }
 
 /* -> number of what has the key, 0 */
@@ -63,7 +77,7 @@ static uint32_t find(uint64_t hash, void *const *key, unsigned n, bool walked)
 		if (!number)
 			return 0;
 		if (s->hash == hash && s->n_key == n && (s->kind != KIND_UNWOUND) == walked &&
-		    !memcmp(s->frames, key, n * sizeof(*key)))
+		    same_frames(s->frames, key, n))
 			return number;
 	}
 }
@@ -89,11 +103,11 @@ static uint32_t add(const struct rc_stack *stack)
 
 static uint64_t hash_of(void *const *frames, unsigned n)
 {
-	uint64_t h = n;
+	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		h = mix(h, frames[i]);
-	return h;
+		sum += term(i, frames[i]);
+	return finish(sum);
 }
 
 static void set_frames(struct rc_stack *s, void *const *frames, unsigned n)
@@ -156,7 +170,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) uint32_t rc_stack
 {
 	void *frames[UNWOUND_FRAMES];
 	uintptr_t fp = *(uintptr_t *)frame, before = (uintptr_t)frame, top = rc_thread.stack_top;
-	uint64_t hash = mix(0, ra);
+	uint64_t hash = term(0, ra);
 	uint32_t number;
 	unsigned n = 1;
 
@@ -176,10 +190,11 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) uint32_t rc_stack
 		if (!link[1])
 			break;
 		frames[n] = link[1];
-		hash = mix(hash, frames[n++]);
+		hash += term(n++, link[1]);
 		before = fp;
 		fp = (uintptr_t)link[0];
 	}
+	hash = finish(hash);
 	number = find(hash, frames, n, true);
 	if (number && stacks[number].kind == KIND_WALKED)
 		return number;
