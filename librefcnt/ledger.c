@@ -375,6 +375,24 @@ enum rc_outcome rc_ledger_put(const struct rc_call *c)
 	return outcome;
 }
 
+void rc_ledger_free(const struct rc_call *c)
+{
+	struct rc_shard *s = shard_of((uintptr_t)c->r);
+	struct rc_object *o;
+
+	if (interrupted())
+		return;
+	rc_thread.busy = true;
+	pthread_mutex_lock(&s->lock);
+	o = look_up(s, (uintptr_t)c->r);
+	if (o && !o->dead) {
+		rc_report_wrong(o, c, "FREED WHILE HELD", "its memory is given back before its last reference");
+		bury(s, o);
+	}
+	pthread_mutex_unlock(&s->lock);
+	rc_thread.busy = false;
+}
+
 /* Is it a handle of the object, that is held? */
 static bool holds(const struct rc_object *o, uint64_t key)
 {

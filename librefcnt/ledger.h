@@ -82,6 +82,8 @@ void rc_ledger_init(void);
 void rc_ledger_new(const struct rc_call *c);
 enum rc_outcome rc_ledger_get(const struct rc_call *c, bool not_zero);
 enum rc_outcome rc_ledger_put(const struct rc_call *c);
+/* The object's memory goes: it should be dead. */
+void rc_ledger_free(const struct rc_call *c);
 
 /* With the object's shard locked; unlock with rc_ledger_unlock(). NULL when it is not known, nothing is locked then. */
 struct rc_object *rc_ledger_find(const void *object);

@@ -12,6 +12,7 @@
 #include "life.h"
 #include "option.h"
 #include "refcnt/holder.h"
+#include "refcnt/lib.h"
 #include "report.h"
 #include "stack.h"
 #include "text.h"
@@ -40,8 +41,11 @@ void refcnt_teardown_register(void (*fn)(void))
 
 static void at_exit(void)
 {
+	static bool done;
 	long left;
 
+	if (__atomic_exchange_n(&done, true, __ATOMIC_RELAXED))
+		return;
 	/* the last registered first, as atexit(3) does */
 	for (unsigned i = n_teardowns < TEARDOWNS ? n_teardowns : TEARDOWNS; i-- > 0;)
 		teardowns[i]();
@@ -150,6 +154,15 @@ static void init(void)
 __attribute__((constructor(101))) static void start(void)
 {
 	rc_init();
+}
+
+void refcnt_lib_checked(void)
+{
+	static bool registered;
+
+	rc_init();
+	if (!__atomic_exchange_n(&registered, true, __ATOMIC_RELAXED))
+		atexit(at_exit);
 }
 
 void rc_init(void)

@@ -113,8 +113,20 @@ void *refcnt_lib_init(struct refcnt_class *cls, struct refcnt *r, void *p)
 	return p;
 }
 
-void refcnt_lib_dealloc(struct refcnt_class *cls, void *p)
+void refcnt_lib_dealloc(struct refcnt_class *cls, struct refcnt *r, void *p)
 {
+	struct rc_alias *a = rc_alias_of(p);
+	struct rc_call c = { .cls = cls, .r = r };
+
+	if (a) { /* by a holder: that is a fault, and is said to be */
+		c.r = counter_of(a->home, r, p);
+		p = a->home;
+	}
+	c.object = p;
+	if (is_tracked(cls)) {
+		c.stack = RC_CAPTURE();
+		rc_ledger_free(&c);
+	}
 	if (!rc_alias_free(p, cls->size))
 		free(p);
 }

@@ -136,7 +136,7 @@ struct group {
 	const struct refcnt_dir *dir;
 	uint32_t stack;
 	uint8_t kind;
-	bool ended; /* the thread of the first */
+	bool exact;
 	uint32_t references, tid;
 	uint64_t first; /* the object */
 	uint32_t first_count;
@@ -149,12 +149,26 @@ struct left {
 	unsigned long objects, references, inherited, without_cookie, uncounted, beyond;
 };
 
+/* A key says so, or there was nothing to choose from. */
+static bool is_exact(const struct rc_object *o, const struct rc_op *op)
+{
+	if (op->key)
+		return true;
+	for (uint32_t i = 0; i < o->n; i++)
+		if (o->ops[i].kind == RC_PUT && !o->ops[i].key)
+			return false;
+	return !o->folded;
+}
+
 static struct group *group_of(struct left *l, const struct rc_object *o, const struct rc_op *op)
 {
+	bool exact = is_exact(o, op);
+
 	for (uint32_t i = 0; i < l->n; i++) {
 		struct group *g = &l->groups[i];
 
-		if (g->stack == op->stack && g->kind == op->kind && g->dir == op->dir && !strcmp(g->cls, o->cls->name))
+		if (g->stack == op->stack && g->exact == exact && g->kind == op->kind && g->dir == op->dir &&
+		    !strcmp(g->cls, o->cls->name))
 			return g;
 	}
 	if (l->n == l->room)
@@ -163,6 +177,7 @@ static struct group *group_of(struct left *l, const struct rc_object *o, const s
 					  .dir = op->dir,
 					  .stack = op->stack,
 					  .kind = op->kind,
+					  .exact = exact,
 					  .tid = op->tid,
 					  .first = o->id,
 					  .first_count = o->expected };
@@ -225,8 +240,8 @@ static void sort(struct group *g, uint32_t n)
 
 static void print_group(struct rc_text *t, const struct group *g, const char *what)
 {
-	rc_text_add(t, "refcnt: %s: %s, %u reference%s taken by %s", what, g->cls, g->references,
-		    g->references == 1 ? "" : "s", kinds[g->kind]);
+	rc_text_add(t, "refcnt: %s: %s, %u reference%s %staken by %s", what, g->cls, g->references,
+		    g->references == 1 ? "" : "s", g->exact ? "" : "probably ", kinds[g->kind]);
 	if (g->dir)
 		rc_text_add(t, " for %s", g->dir->name);
 	rc_text_add(t, ", first on #%lu (count %u now) by ", (unsigned long)g->first, g->first_count);
@@ -290,13 +305,16 @@ static long print_left(const char *what, const char *title, const struct refcnt_
 long rc_report_left(bool at_exit)
 {
 	return print_left(at_exit ? "LEAK" : "HELD",
-			  at_exit ? "refcnt: at exit %lu object%s with %lu reference%s are left\n"
-				  : "refcnt: %lu object%s with %lu reference%s now\n",
+			  at_exit ? "refcnt: left at exit: %lu object%s, %lu reference%s\n"
+				  : "refcnt: now: %lu object%s, %lu reference%s\n",
 			  NULL, at_exit);
 }
 
 long refcnt_tracker_report(const struct refcnt_dir *dir)
 {
+	char title[256];
+
 	rc_init();
-	return print_left("HELD", "refcnt: %lu object%s with %lu reference%s of this directory now\n", dir, false);
+	snprintf(title, sizeof(title), "refcnt: now, for %.200s: %%lu object%%s, %%lu reference%%s\n", dir->name);
+	return print_left("HELD", title, dir, false);
 }

@@ -10,8 +10,6 @@
 #include "stack.h"
 #include "thread.h"
 
-enum kind { KIND_WALKED, KIND_UNWOUND, KIND_DENIED };
-
 /* 1 M stacks at most, in addresses that only count as they are used */
 #define SLOTS (1u << 20)
 #define UNWOUND_FRAMES 48
@@ -76,7 +74,7 @@ static uint32_t find(uint64_t hash, void *const *key, unsigned n, bool walked)
 
 		if (!number)
 			return 0;
-		if (s->hash == hash && s->n_key == n && (s->kind != KIND_UNWOUND) == walked &&
+		if (s->hash == hash && s->n_key == n && (s->kind < RC_STACK_UNWOUND) == walked &&
 		    same_frames(s->frames, key, n))
 			return number;
 	}
@@ -87,7 +85,7 @@ static uint32_t add(const struct rc_stack *stack)
 	uint32_t number = 0;
 
 	rc_stack_lock();
-	number = find(stack->hash, stack->frames, stack->n_key, stack->kind != KIND_UNWOUND);
+	number = find(stack->hash, stack->frames, stack->n_key, stack->kind < RC_STACK_UNWOUND);
 	if (!number && n_stacks < limit) {
 		uint32_t i = (uint32_t)(stack->hash >> 20);
 
@@ -136,22 +134,28 @@ static unsigned unwind(void *ra, void **frames)
 	return (unsigned)(n - from);
 }
 
-static uint32_t keep_unwound(void *const *frames, unsigned n)
+static uint32_t keep(void *const *frames, unsigned n, enum rc_stack_kind kind)
 {
-	struct rc_stack s = { .kind = KIND_UNWOUND };
+	struct rc_stack s = { .kind = (uint8_t)kind };
 	uint32_t number;
 
 	set_frames(&s, frames, n);
 	s.n_key = s.n;
 	s.hash = hash_of(s.frames, s.n);
+	s.hash += kind == RC_STACK_AT_FAULT; /* the same addresses mean another thing */
 	number = find(s.hash, s.frames, s.n, false);
 	return number ? number : add(&s);
+}
+
+static uint32_t keep_unwound(void *const *frames, unsigned n)
+{
+	return keep(frames, n, RC_STACK_UNWOUND);
 }
 
 /* Seen for the first time: what do the tables say? */
 static uint32_t judge(uint64_t hash, void *const *walked, unsigned n)
 {
-	struct rc_stack s = { .hash = hash, .n_key = (uint8_t)n, .kind = KIND_WALKED };
+	struct rc_stack s = { .hash = hash, .n_key = (uint8_t)n, .kind = RC_STACK_WALKED };
 	void *frames[UNWOUND_FRAMES];
 	unsigned truth = unwind(walked[0], frames);
 	bool same = truth >= n && !memcmp(frames, walked, n * sizeof(*frames));
@@ -161,7 +165,7 @@ static uint32_t judge(uint64_t hash, void *const *walked, unsigned n)
 		return add(&s);
 	}
 	memcpy(s.frames, walked, n * sizeof(*frames));
-	s.kind = KIND_DENIED;
+	s.kind = RC_STACK_DENIED;
 	(void)add(&s);
 	return truth ? keep_unwound(frames, truth) : keep_unwound(walked, 1);
 }
@@ -196,10 +200,10 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) uint32_t rc_stack
 	}
 	hash = finish(hash);
 	number = find(hash, frames, n, true);
-	if (number && stacks[number].kind == KIND_WALKED)
+	if (number && stacks[number].kind == RC_STACK_WALKED)
 		return number;
 	if (rc_option()->stacks == RC_STACKS_FRAME_POINTERS) {
-		struct rc_stack s = { .hash = hash, .n_key = (uint8_t)n, .kind = KIND_WALKED };
+		struct rc_stack s = { .hash = hash, .n_key = (uint8_t)n, .kind = RC_STACK_WALKED };
 
 		set_frames(&s, frames, n);
 		s.cut = n == RC_FRAMES;
@@ -217,7 +221,7 @@ uint32_t rc_stack_capture_at(void *pc)
 	unsigned n = unwind(pc, frames);
 
 	frames[0] = pc;
-	return keep_unwound(frames, n ? n : 1);
+	return keep(frames, n ? n : 1, RC_STACK_AT_FAULT);
 }
 
 const struct rc_stack *rc_stack_of(uint32_t number)

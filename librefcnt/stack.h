@@ -15,6 +15,13 @@
 
 #define RC_FRAMES 16
 
+enum rc_stack_kind {
+	RC_STACK_WALKED,
+	RC_STACK_DENIED, /* what a walk sees of stacks that have to be unwound */
+	RC_STACK_UNWOUND,
+	RC_STACK_AT_FAULT /* the first is the instruction itself, no return address */
+};
+
 struct rc_stack {
 	uint64_t hash;  /* of the key */
 	uint64_t outer; /* of all frames but the first: who called the function that called us */

@@ -143,7 +143,7 @@ void rc_symbol_print(struct rc_text *t, uint32_t stack)
 	if (!s)
 		rc_text_add(t, "    (stack not kept: memory limit)\n");
 	for (unsigned i = 0; s && i < s->n; i++)
-		if (print_frame(t, i, (uintptr_t)s->frames[i], true))
+		if (print_frame(t, i, (uintptr_t)s->frames[i], i > 0 || s->kind != RC_STACK_AT_FAULT))
 			return;
 	if (s && s->cut)
 		rc_text_add(t, "    ...\n");

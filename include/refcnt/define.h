@@ -118,7 +118,7 @@
 	} \
 	REFCNT_INLINE void name##_dealloc(type *p) \
 	{ \
-		refcnt_lib_dealloc(&name##_refcnt_class, p); \
+		refcnt_lib_dealloc(&name##_refcnt_class, &p->member, p); \
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_get(type *p) \
 	{ \

@@ -67,15 +67,20 @@
 		struct name##_object *refcnt_object; \
 	}; \
 	FIELDS(REFCNT_FIELD_ACCESS_, REFCNT_ARRAY_ACCESS_) \
-	static inline void name##_dealloc(struct name *p) \
-	{ \
-		free(p->refcnt_object); \
-	} \
+	REFCNT_INLINE void name##_dealloc(struct name *p); \
 	struct refcnt
 
 /* Each handle is a block of its own that holds the object's address; what reads it is instrumented. */
 #define REFCNT_STRUCT_DEFINE(name, release) \
 	REFCNT_CLASS_(name, struct name##_object); \
+	__attribute__((__constructor__(101), __unused__)) static void name##_refcnt_start_(void) \
+	{ \
+		refcnt_lib_checked(); \
+	} \
+	REFCNT_INLINE void name##_dealloc(struct name *p) \
+	{ \
+		refcnt_lib_dealloc(&name##_refcnt_class, &p->refcnt_object->refcnt_refs, p->refcnt_object); \
+	} \
 	REFCNT_MUST_USE REFCNT_INLINE struct name *name##_handle_(struct name##_object *object) \
 	{ \
 		struct name *handle = (struct name *)malloc(sizeof(*handle)); \

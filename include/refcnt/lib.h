@@ -33,8 +33,8 @@ struct refcnt_class {
 void *refcnt_lib_alloc(struct refcnt_class *cls, size_t offset);
 /* The same on memory of the caller's. -> p */
 void *refcnt_lib_init(struct refcnt_class *cls, struct refcnt *r, void *p);
-/* Gives back what alloc gave, in the release function; p as that got it. */
-void refcnt_lib_dealloc(struct refcnt_class *cls, void *p);
+/* Gives back what alloc gave, in the release function; p as that got it. Reports what is held still. */
+void refcnt_lib_dealloc(struct refcnt_class *cls, struct refcnt *r, void *p);
 /* -> the pointer of the new reference */
 void *refcnt_lib_get(struct refcnt_class *cls, struct refcnt *r, void *p, struct refcnt_dir *dir,
 		     struct refcnt_tracker *cookie);
@@ -46,6 +46,8 @@ void *refcnt_lib_put(struct refcnt_class *cls, struct refcnt *r, void *p, struct
 void refcnt_lib_handle_get(struct refcnt_class *cls, struct refcnt *r, void *object, void *handle, bool first);
 bool refcnt_lib_handle_get_not_zero(struct refcnt_class *cls, struct refcnt *r, void *object, void *handle);
 bool refcnt_lib_handle_put(struct refcnt_class *cls, struct refcnt *r, void *object, void *handle);
+/* In a constructor of the program: its leak report at exit must come before LeakSanitizer's, which ends the process. */
+void refcnt_lib_checked(void);
 /* The object's one address that all holders have in common. */
 const void *refcnt_lib_home(const void *p);
 
