@@ -35,7 +35,7 @@
 #define REFCNT_MARK_SIZE "4@"
 #endif
 
-#if defined(__ELF__) && defined(REFCNT_MARK_WORD)
+#if defined(__ELF__) && defined(REFCNT_MARK_WORD) && !defined(REFCNT_NO_MARKS)
 
 /* A constant, memory or a register: wherever it is. clang would store a register to have it in memory. */
 #ifdef __clang__
@@ -84,7 +84,7 @@
 #define REFCNT_MARK_FREE(type, obj) REFCNT_MARK_("free", #type, obj)
 #define REFCNT_MARK_LAST(type, obj) REFCNT_MARK_("last", #type, obj)
 
-#else /* other machines: nothing is marked */
+#else /* other machines, or not wanted (-DREFCNT_NO_MARKS): nothing is marked */
 
 #define REFCNT_MARK_NEW(type, obj) ((void)(obj))
 #define REFCNT_MARK_GET(type, obj) ((void)(obj))
