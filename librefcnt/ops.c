@@ -44,6 +44,24 @@ static inline bool is_tracked(struct refcnt_class *cls)
 	return true;
 }
 
+/* ThreadSanitizer does not see the atomics of a library that is not built with it; where it is there, it is told.
+ * (Under the ledger's locks it sees the locks.)
+ */
+void __tsan_acquire(void *address) __attribute__((weak));
+void __tsan_release(void *address) __attribute__((weak));
+
+static bool put_untracked(struct refcnt *r)
+{
+	bool last;
+
+	if (__tsan_release)
+		__tsan_release(r);
+	last = refcnt_count_put(r);
+	if (last && __tsan_acquire)
+		__tsan_acquire(r);
+	return last;
+}
+
 static uint64_t next_cookie(void)
 {
 	static uint64_t last;
@@ -215,7 +233,7 @@ void *refcnt_lib_put(struct refcnt_class *cls, struct refcnt *r, void *p, struct
 	void *last;
 
 	if (!is_tracked(cls))
-		return refcnt_count_put(r) ? p : NULL;
+		return put_untracked(r) ? p : NULL;
 	c.stack = RC_CAPTURE();
 	a = rc_alias_of(p);
 	if (a && a->state != RC_ALIAS_NONE) {
@@ -265,7 +283,7 @@ bool refcnt_lib_handle_put(struct refcnt_class *cls, struct refcnt *r, void *obj
 	bool last;
 
 	if (!is_tracked(cls))
-		return refcnt_count_put(r);
+		return put_untracked(r);
 	c.stack = RC_CAPTURE();
 	last = rc_ledger_put(&c) == RC_LAST;
 	return last;

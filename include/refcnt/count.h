@@ -26,6 +26,14 @@ struct refcnt {
 	uint32_t refcnt_count; /* nobody's but this library's; the same in every mode */
 };
 
+#if defined(__SANITIZE_THREAD__)
+#define REFCNT_TSAN_
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define REFCNT_TSAN_
+#endif
+#endif
+
 #define REFCNT_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 
 /* The first reference. Before any other thread knows the object. */
@@ -64,7 +72,7 @@ REFCNT_INLINE bool refcnt_count_put(struct refcnt *r)
 	uint32_t old = __atomic_fetch_sub(&r->refcnt_count, 1, __ATOMIC_RELEASE);
 
 	if (old == 1) {
-#if defined(__SANITIZE_THREAD__) || defined(REFCNT_TSAN_)
+#ifdef REFCNT_TSAN_
 		(void)__atomic_load_n(&r->refcnt_count, __ATOMIC_ACQUIRE); /* it knows no fences */
 #else
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
