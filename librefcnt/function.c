@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* Functions by the sorted table of .eh_frame_hdr, which stripped files have as well (LSB, "Exception Frames"). */
 #include <link.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "stack.h"
@@ -67,4 +68,41 @@ uintptr_t rc_function_start(uintptr_t pc)
 
 	dl_iterate_phdr(visit, &s);
 	return s.start;
+}
+
+/* the code around an address */
+struct range {
+	uintptr_t inside, begin, end;
+};
+
+static int find_range(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct range *r = arg;
+
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type != PT_LOAD || r->inside - info->dlpi_addr - p->p_vaddr >= p->p_memsz)
+			continue;
+		r->begin = info->dlpi_addr + p->p_vaddr;
+		r->end = r->begin + p->p_memsz;
+		return 1;
+	}
+	return 0;
+}
+
+bool rc_function_in_libc(uintptr_t pc)
+{
+	static struct range libc;
+	struct range found = { .inside = (uintptr_t)abort }, self = { .inside = (uintptr_t)rc_function_start };
+
+	if (!__atomic_load_n(&libc.end, __ATOMIC_ACQUIRE)) {
+		dl_iterate_phdr(find_range, &found);
+		dl_iterate_phdr(find_range, &self);
+		if (found.begin == self.begin) /* a static program: all in one */
+			found.begin = found.end = UINTPTR_MAX;
+		__atomic_store_n(&libc.begin, found.begin, __ATOMIC_RELAXED);
+		__atomic_store_n(&libc.end, found.end, __ATOMIC_RELEASE);
+	}
+	return pc >= __atomic_load_n(&libc.begin, __ATOMIC_RELAXED) && pc < libc.end;
 }

@@ -188,17 +188,25 @@ static void note(struct rc_shard *s, struct rc_object *o, const struct rc_call *
 	o->without_cookie += c->wants_cookie && !c->key && kind != RC_NEW;
 	if (o->n == o->room && (o->room < RC_LOG_FOLD || fold(o) < o->room / 4))
 		grow(s, o);
-	if (o->n == o->room) {
+	get = kind == RC_PUT ? obvious_get(o, &op) : NULL;
+	if (o->n == o->room) { /* only counted; a put may be of a reference that is kept */
+		if (kind == RC_PUT && !get && !c->key)
+			get = rc_ledger_likeliest(o, &op, o->n);
+		o->folded++;
 		if (kind != RC_PUT)
 			o->uncounted++;
+		else if (get)
+			get->closed = 1;
 		else if (o->uncounted)
 			o->uncounted--;
-		o->folded++;
 		return;
 	}
-	get = kind == RC_PUT ? obvious_get(o, &op) : NULL;
-	if (get)
+	if (get) {
 		get->closed = op.closed = 1;
+	} else if (kind == RC_PUT && c->key) { /* of one that is only counted: key_is_open() */
+		op.closed = 1;
+		o->uncounted -= o->uncounted > 0;
+	}
 	o->ops[o->n++] = op;
 }
 
@@ -304,11 +312,11 @@ static enum rc_outcome get_locked(struct rc_shard *s, const struct rc_call *c, b
 	if (!audit(o, c, RC_GET))
 		return RC_REFUSED;
 	if (not_zero) {
-		if (!refcnt_count_get_not_zero(c->r))
+		if (!refcnt_count_more_not_zero(c->r))
 			return RC_REFUSED;
 		old = refcnt_count_read(c->r) - 1;
 	} else {
-		old = refcnt_count_get(c->r);
+		old = refcnt_count_more(c->r);
 	}
 	if (!o)
 		return RC_DONE;
@@ -325,8 +333,8 @@ enum rc_outcome rc_ledger_get(const struct rc_call *c, bool not_zero)
 
 	if (interrupted()) {
 		if (not_zero)
-			return refcnt_count_get_not_zero(c->r) ? RC_DONE : RC_REFUSED;
-		(void)refcnt_count_get(c->r);
+			return refcnt_count_more_not_zero(c->r) ? RC_DONE : RC_REFUSED;
+		(void)refcnt_count_more(c->r);
 		return RC_DONE;
 	}
 	rc_thread.busy = true;
@@ -350,7 +358,7 @@ static enum rc_outcome put_locked(struct rc_shard *s, const struct rc_call *c)
 						     : "this reference was given back before");
 		return RC_REFUSED;
 	}
-	last = refcnt_count_put(c->r);
+	last = refcnt_count_less(c->r);
 	if (!o)
 		return last ? RC_LAST : RC_DONE;
 	note(s, o, c, RC_PUT, refcnt_count_read(c->r));
@@ -366,7 +374,7 @@ enum rc_outcome rc_ledger_put(const struct rc_call *c)
 	enum rc_outcome outcome;
 
 	if (interrupted())
-		return refcnt_count_put(c->r) ? RC_LAST : RC_DONE;
+		return refcnt_count_less(c->r) ? RC_LAST : RC_DONE;
 	rc_thread.busy = true;
 	pthread_mutex_lock(&s->lock);
 	outcome = put_locked(s, c);

@@ -94,6 +94,8 @@ void rc_ledger_unlock(const struct rc_object *o);
 bool rc_ledger_each(void (*fn)(struct rc_object *o, void *arg), void *arg);
 /* Pairs puts with gets where nothing else did; the lock is held. */
 void rc_ledger_match(struct rc_object *o);
+/* The open get without a key, among the first operations, that this put gives back; NULL when there is none. */
+struct rc_op *rc_ledger_likeliest(struct rc_object *o, const struct rc_op *put, uint32_t before);
 
 /* Counted, not kept: for want of memory; in a signal handler that came into the library */
 extern uint64_t rc_unkept, rc_unseen;

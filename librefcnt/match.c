@@ -2,7 +2,8 @@
 /*
  * Which get does a put give back, where no key says? The likeliest: taken by the same run of functions. Stacks are
  * compared from the outermost frame; the function in which they part may be the same still. Of equals the one that was
- * taken nearest to that function, then the same thread, then the newest.
+ * taken nearest to that function, then the same thread, then the newest. Where they have no function of the program in
+ * common, the oldest: what a program gives back at its end is what it began with.
  */
 #include "ledger.h"
 #include "stack.h"
@@ -11,6 +12,7 @@ struct likeness {
 	unsigned common; /* frames from outside, and one for the function where they part */
 	unsigned beyond; /* frames of the get below that */
 	bool thread;
+	bool shared; /* the function where they part is the program's, not what starts or ends it */
 };
 
 static bool same_function(const void *a, const void *b)
@@ -62,8 +64,10 @@ static struct likeness compare(const struct rc_op *get, const struct rc_op *put)
 	}
 	like.beyond = inner_g > 0 ? (unsigned)inner_g : 0;
 	if (inner_p >= 0 && inner_g >= 0 && inner_g < (int)g->n &&
-	    same_function(g->frames[inner_g], p->frames[inner_p]))
+	    same_function(g->frames[inner_g], p->frames[inner_p])) {
 		like.common++;
+		like.shared = !rc_function_in_libc((uintptr_t)p->frames[inner_p]);
+	}
 	return like;
 }
 
@@ -73,38 +77,45 @@ static bool likelier(const struct likeness *a, const struct likeness *b)
 		return a->thread;
 	if (a->common != b->common)
 		return a->common > b->common;
+	if (!a->shared && !b->shared)
+		return false;
 	return a->beyond <= b->beyond;
 }
 
-static void close_pair(struct rc_op *get, struct rc_op *put)
-{
-	get->closed = put->closed = 1;
-}
-
-static void match_put(struct rc_object *o, uint32_t at)
+struct rc_op *rc_ledger_likeliest(struct rc_object *o, const struct rc_op *put, uint32_t before)
 {
 	struct likeness best = { 0 };
 	struct rc_op *found = NULL;
 
-	for (uint32_t i = 0; i < at; i++) {
+	for (uint32_t i = 0; i < before; i++) {
 		struct rc_op *get = &o->ops[i];
 		struct likeness like;
 
 		if (get->kind == RC_PUT || get->closed || get->key)
 			continue;
-		like = compare(get, &o->ops[at]);
+		like = compare(get, put);
 		if (!found || likelier(&like, &best)) {
 			found = get;
 			best = like;
 		}
 	}
-	if (found)
-		close_pair(found, &o->ops[at]);
+	return found;
 }
 
 void rc_ledger_match(struct rc_object *o)
 {
-	for (uint32_t i = 0; i < o->n; i++)
-		if (o->ops[i].kind == RC_PUT && !o->ops[i].closed && !o->ops[i].key)
-			match_put(o, i);
+	for (uint32_t i = 0; i < o->n; i++) {
+		struct rc_op *put = &o->ops[i], *get;
+
+		if (put->kind != RC_PUT || put->closed || put->key)
+			continue;
+		get = rc_ledger_likeliest(o, put, i);
+		if (!get && !o->uncounted)
+			continue;
+		put->closed = 1;
+		if (get)
+			get->closed = 1;
+		else
+			o->uncounted--;
+	}
 }

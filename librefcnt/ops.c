@@ -56,7 +56,7 @@ static bool put_untracked(struct refcnt *r)
 
 	if (__tsan_release)
 		__tsan_release(r);
-	last = refcnt_count_put(r);
+	last = refcnt_count_less(r);
 	if (last && __tsan_acquire)
 		__tsan_acquire(r);
 	return last;
@@ -156,7 +156,7 @@ void *refcnt_lib_get(struct refcnt_class *cls, struct refcnt *r, void *p, struct
 	struct rc_alias *a;
 
 	if (!is_tracked(cls)) {
-		(void)refcnt_count_get(r);
+		(void)refcnt_count_more(r);
 		return p;
 	}
 	c.stack = RC_CAPTURE();
@@ -187,7 +187,7 @@ void *refcnt_lib_get_not_zero(struct refcnt_class *cls, struct refcnt *r, void *
 	struct rc_alias *a;
 
 	if (!is_tracked(cls))
-		return refcnt_count_get_not_zero(r) ? p : NULL;
+		return refcnt_count_more_not_zero(r) ? p : NULL;
 	c.stack = RC_CAPTURE();
 	a = rc_alias_of(p);
 	if (a && a->state != RC_ALIAS_LIVE)
@@ -261,7 +261,7 @@ void refcnt_lib_handle_get(struct refcnt_class *cls, struct refcnt *r, void *obj
 	} else if (first) {
 		refcnt_count_init(r);
 	} else {
-		(void)refcnt_count_get(r);
+		(void)refcnt_count_more(r);
 	}
 }
 
@@ -271,7 +271,7 @@ bool refcnt_lib_handle_get_not_zero(struct refcnt_class *cls, struct refcnt *r, 
 	bool taken;
 
 	if (!is_tracked(cls))
-		return refcnt_count_get_not_zero(r);
+		return refcnt_count_more_not_zero(r);
 	c.stack = RC_CAPTURE();
 	taken = rc_ledger_get(&c, true) == RC_DONE;
 	return taken;

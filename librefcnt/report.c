@@ -12,6 +12,7 @@
 #include "thread.h"
 
 #define GROUPS 4096
+#define SHOWN 64 /* of an object's operations */
 
 static unsigned faults;
 
@@ -46,9 +47,13 @@ static void add_history(struct rc_text *t, struct rc_object *o, uint64_t key)
 	rc_ledger_match(o);
 	if (o->folded)
 		rc_text_add(t, "  %u earlier operations are not kept\n", o->folded);
+	if (o->n > SHOWN)
+		rc_text_add(t, "  %u of %u operations that are kept are shown, the first and the last\n", SHOWN, o->n);
 	for (uint32_t i = 0; i < o->n; i++) {
 		const struct rc_op *op = &o->ops[i];
 
+		if (i >= SHOWN / 2 && i + SHOWN / 2 < o->n)
+			continue;
 		rc_text_add(t, "  %s, count %u then, by ", kinds[op->kind], op->count);
 		add_thread(t, op->tid);
 		if (op->dir)

@@ -20,6 +20,7 @@ static uint32_t *slots;
 static struct rc_stack *stacks;
 static uint32_t n_stacks; /* number 0 is none */
 static uint32_t limit;
+static bool can_unwind;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void rc_stack_lock(void)
@@ -32,16 +33,24 @@ void rc_stack_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
+/* In a static program the unwinder knows no tables before the constructors without priority. What it loads, it loads
+ * here, out of signal handlers' way.
+ */
+__attribute__((constructor)) static void warm_up(void)
+{
+	void *frames[2];
+
+	(void)backtrace(frames, 2);
+	can_unwind = true;
+}
+
 bool rc_stack_init(void)
 {
-	void *warm[2];
-
 	/* a quarter of the memory is theirs */
 	limit = (uint32_t)(rc_option()->memory_bytes / 4 / sizeof(*stacks));
 	limit = limit < SLOTS / 2 ? limit : SLOTS / 2;
 	slots = rc_memory_reserve(SLOTS * sizeof(*slots));
 	stacks = rc_memory_reserve((limit + 1) * sizeof(*stacks));
-	(void)backtrace(warm, 2); /* loads what it needs */
 	return slots && stacks;
 }
 
@@ -121,7 +130,7 @@ static unsigned unwind(void *ra, void **frames)
 {
 	void *all[UNWOUND_FRAMES];
 	int error = errno;
-	int n = backtrace(all, UNWOUND_FRAMES), from = 0;
+	int n = can_unwind ? backtrace(all, UNWOUND_FRAMES) : 0, from = 0;
 
 	errno = error;
 	while (from < n && all[from] != ra)

@@ -43,6 +43,8 @@ uint32_t rc_stack_capture_at(void *pc);
 const struct rc_stack *rc_stack_of(uint32_t number);
 /* Begin of the function around a code address, by the unwind tables of the module; 0 when they do not say. */
 uintptr_t rc_function_start(uintptr_t pc);
+/* Is it code of libc, which starts and ends programs and threads? */
+bool rc_function_in_libc(uintptr_t pc);
 
 void rc_stack_lock(void);
 void rc_stack_unlock(void);

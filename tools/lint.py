@@ -73,7 +73,7 @@ def man_pages():
 def main():
     build = sys.argv[1]
     c_files = tracked('*.c', '*.h')
-    own = [p for p in c_files if p.parts[len(ROOT.parts)] in ('src', 'bpf', 'agent', 'wire')]
+    own = [p for p in c_files if p.parts[len(ROOT.parts)] in ('src', 'bpf', 'agent', 'wire', 'include', 'librefcnt')]
     bad = lengths(own) + spdx(c_files + tracked('*.py', '*meson.build', 'dev', '.ci/run'))
     bad += man_pages()
     bad += run('clang-format-14', '--dry-run', '--Werror', *map(str, c_files))

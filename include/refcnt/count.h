@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
  * The counter itself. Users embed struct refcnt and work through the functions that REFCNT_DEFINE makes; these are what
- * those are made of, and see no mode.
+ * those are made of, and see no mode. They have no names of a family of get and put, so that no tracer that goes by
+ * names counts an operation twice.
  *
  * The count is valid from 1 to REFCNT_MAX. A get of 0 or at REFCNT_MAX, and a put of 0, write REFCNT_SATURATED: from
  * there no operation comes back, the count never wraps, and the object is never released. 2^30 threads would have to be
@@ -43,7 +44,7 @@ REFCNT_INLINE void refcnt_count_init(struct refcnt *r)
 }
 
 /* One more. -> the count before */
-REFCNT_INLINE uint32_t refcnt_count_get(struct refcnt *r)
+REFCNT_INLINE uint32_t refcnt_count_more(struct refcnt *r)
 {
 	uint32_t old = __atomic_fetch_add(&r->refcnt_count, 1, __ATOMIC_RELAXED);
 
@@ -53,7 +54,7 @@ REFCNT_INLINE uint32_t refcnt_count_get(struct refcnt *r)
 }
 
 /* One more, unless there is none: for tables that know objects without holding them. -> was it taken? */
-REFCNT_INLINE bool refcnt_count_get_not_zero(struct refcnt *r)
+REFCNT_INLINE bool refcnt_count_more_not_zero(struct refcnt *r)
 {
 	uint32_t old = __atomic_load_n(&r->refcnt_count, __ATOMIC_RELAXED);
 	uint32_t next;
@@ -67,7 +68,7 @@ REFCNT_INLINE bool refcnt_count_get_not_zero(struct refcnt *r)
 }
 
 /* One less. -> was it the last? */
-REFCNT_INLINE bool refcnt_count_put(struct refcnt *r)
+REFCNT_INLINE bool refcnt_count_less(struct refcnt *r)
 {
 	uint32_t old = __atomic_fetch_sub(&r->refcnt_count, 1, __ATOMIC_RELEASE);
 

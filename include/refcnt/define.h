@@ -56,12 +56,12 @@
 	{ \
 		REFCNT_MARK_GET(name, p); \
 		REFCNT_SHOW_COUNT_(name, get, p, &p->member); \
-		(void)refcnt_count_get(&p->member); \
+		(void)refcnt_count_more(&p->member); \
 		return p; \
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_get_not_zero(type *p) \
 	{ \
-		if (!refcnt_count_get_not_zero(&p->member)) \
+		if (!refcnt_count_more_not_zero(&p->member)) \
 			return (type *)0; \
 		REFCNT_MARK_GET(name, p); \
 		return p; \
@@ -70,7 +70,7 @@
 	{ \
 		REFCNT_MARK_PUT(name, p); \
 		REFCNT_SHOW_COUNT_(name, put, p, &p->member); \
-		if (!refcnt_count_put(&p->member)) \
+		if (!refcnt_count_less(&p->member)) \
 			return false; \
 		REFCNT_MARK_LAST(name, p); \
 		release(p); \
