@@ -121,6 +121,11 @@ bool rc_alias_is_home(const void *p)
 	return arena.homes && (uintptr_t)p - (uintptr_t)arena.homes < arena.n_home * arena.page_size;
 }
 
+static uint32_t home_page(const void *home)
+{
+	return (uint32_t)((size_t)((const char *)home - arena.homes) / arena.page_size);
+}
+
 static uint32_t pages_for(size_t size)
 {
 	return (uint32_t)((size + arena.page_size - 1) / arena.page_size);
@@ -154,14 +159,14 @@ void *rc_alias_make(size_t size)
 	return home;
 }
 
-bool rc_alias_free(const void *home, size_t size)
+bool rc_alias_free(const void *home)
 {
 	uint32_t page, n = 0;
 
 	if (!rc_alias_is_home(home))
 		return false;
 	pthread_mutex_lock(&lock);
-	page = (uint32_t)((size_t)((const char *)home - arena.homes) / arena.page_size);
+	page = home_page(home);
 	n = arena.home_pages[page];
 	if (n) {
 		arena.home_pages[page] = 0;
@@ -230,7 +235,7 @@ static bool map_alias(uint32_t page, uint32_t n, const char *home, int fd)
 void *rc_alias_take(const struct refcnt_class *cls, void *home, uint32_t stack)
 {
 	struct rc_alias first = { .state = RC_ALIAS_LIVE,
-				  .pages = pages_for(cls->size),
+				  .pages = arena.home_pages[home_page(home)],
 				  .get_stack = stack,
 				  .get_tid = rc_thread.tid,
 				  .home = home,

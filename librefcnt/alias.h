@@ -34,7 +34,7 @@ void *rc_alias_start(const struct rc_alias *a);
 /* -> home of a new object of zeroes; NULL: aliases cannot be had, the reason was said */
 void *rc_alias_make(size_t size);
 /* -> is home an object of rc_alias_make()? Then it is no more. */
-bool rc_alias_free(const void *home, size_t size);
+bool rc_alias_free(const void *home);
 bool rc_alias_is_home(const void *p);
 /* -> an alias for the object, or home where there can be none more (said once) */
 void *rc_alias_take(const struct refcnt_class *cls, void *home, uint32_t stack);

@@ -8,6 +8,9 @@
 #include "ledger.h"
 #include "stack.h"
 
+/* operations: more are not looked through for rivals */
+#define RIVALS_LOOKED 64
+
 struct likeness {
 	unsigned common; /* frames from outside, and one for the function where they part */
 	unsigned beyond; /* frames of the get below that */
@@ -100,6 +103,48 @@ struct rc_op *rc_ledger_likeliest(struct rc_object *o, const struct rc_op *put, 
 		}
 	}
 	return found;
+}
+
+/* The likeliest of the gets that were given back; ret: how it is like the put. NULL when there is none */
+static const struct rc_op *likeliest_closed(const struct rc_object *o, const struct rc_op *put, struct likeness *ret)
+{
+	const struct rc_op *found = NULL;
+
+	for (const struct rc_op *get = o->ops; get < put; get++) {
+		struct likeness like;
+
+		if (get->kind == RC_PUT || get->key || !get->closed)
+			continue;
+		like = compare(get, put);
+		if (found && !likelier(&like, ret))
+			continue;
+		found = get;
+		*ret = like;
+	}
+	return found;
+}
+
+unsigned rc_ledger_rivals(const struct rc_object *o, const struct rc_op *get, uint32_t *ret_stacks, unsigned room)
+{
+	unsigned n = 0;
+
+	if (get->key || o->n > RIVALS_LOOKED)
+		return 0;
+	for (const struct rc_op *put = get + 1; put < o->ops + o->n && n < room; put++) {
+		const struct rc_op *other;
+		struct likeness like = { 0 };
+		bool known;
+
+		if (put->kind != RC_PUT || put->key)
+			continue;
+		other = likeliest_closed(o, put, &like);
+		known = !other || other->stack == get->stack || compare(get, put).common < like.common;
+		for (unsigned i = 0; i < n && !known; i++)
+			known = ret_stacks[i] == other->stack;
+		if (!known)
+			ret_stacks[n++] = other->stack;
+	}
+	return n;
 }
 
 void rc_ledger_match(struct rc_object *o)

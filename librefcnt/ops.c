@@ -91,17 +91,18 @@ static void say_tracked_only(struct refcnt_class *cls, const char *why)
 	}
 }
 
-void *refcnt_lib_alloc(struct refcnt_class *cls, size_t offset)
+void *refcnt_lib_alloc(struct refcnt_class *cls, size_t offset, size_t extra)
 {
+	size_t size = cls->size + extra;
 	bool tracked = is_tracked(cls);
-	char *home = tracked && cls->mode == REFCNT_ALIAS ? rc_alias_make(cls->size) : NULL;
+	char *home = tracked && cls->mode == REFCNT_ALIAS ? rc_alias_make(size) : NULL;
 	struct rc_call c = { .cls = cls, .stack = tracked ? RC_CAPTURE() : 0 };
 	void *p = home;
 
 	if (home)
 		p = rc_alias_take(cls, home, c.stack);
 	else
-		p = home = calloc(1, cls->size);
+		p = home = calloc(1, size);
 	if (!p)
 		return NULL;
 	c.r = (struct refcnt *)(home + offset);
@@ -145,7 +146,7 @@ void refcnt_lib_dealloc(struct refcnt_class *cls, struct refcnt *r, void *p)
 		c.stack = RC_CAPTURE();
 		rc_ledger_free(&c);
 	}
-	if (!rc_alias_free(p, cls->size))
+	if (!rc_alias_free(p))
 		free(p);
 }
 

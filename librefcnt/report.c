@@ -12,6 +12,7 @@
 #include "thread.h"
 
 #define GROUPS 4096
+#define OTHERS 3
 #define SHOWN 64 /* of an object's operations */
 
 static unsigned faults;
@@ -145,6 +146,7 @@ struct group {
 	uint32_t references, tid;
 	uint64_t first; /* the object */
 	uint32_t first_count;
+	uint32_t others[OTHERS]; /* stacks of its gets that may be meant as well */
 };
 
 struct left {
@@ -212,8 +214,9 @@ static void add_left(struct rc_object *o, void *arg)
 			l->beyond++;
 			continue;
 		}
-		g->references++;
-		if (o->id < g->first) {
+		if (!g->references++ || o->id < g->first) {
+			memset(g->others, 0, sizeof(g->others));
+			(void)rc_ledger_rivals(o, op, g->others, OTHERS);
 			g->first = o->id;
 			g->first_count = o->expected;
 			g->tid = op->tid;
@@ -253,6 +256,10 @@ static void print_group(struct rc_text *t, const struct group *g, const char *wh
 	add_thread(t, g->tid);
 	rc_text_add(t, "\n");
 	rc_symbol_print(t, g->stack);
+	for (unsigned i = 0; i < OTHERS && g->others[i]; i++) {
+		rc_text_add(t, "  if not that, the one taken at\n");
+		rc_symbol_print(t, g->others[i]);
+	}
 }
 
 static void print_gaps(struct rc_text *t, const struct left *l, bool whole)

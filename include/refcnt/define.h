@@ -14,6 +14,10 @@
 #include "tracker.h"
 
 #define REFCNT_DEFINE_COMMON_(name, type) \
+	REFCNT_MUST_USE REFCNT_INLINE type *name##_alloc(void) \
+	{ \
+		return name##_alloc_more(0); \
+	} \
 	REFCNT_INLINE void name##_put_at(type **p) \
 	{ \
 		if (*p) \
@@ -42,9 +46,9 @@
 		REFCNT_MARK_NEW(name, p); \
 		return p; \
 	} \
-	REFCNT_MUST_USE REFCNT_INLINE type *name##_alloc(void) \
+	REFCNT_MUST_USE REFCNT_INLINE type *name##_alloc_more(size_t extra) \
 	{ \
-		type *p = (type *)calloc(1, sizeof(type)); \
+		type *p = (type *)calloc(1, sizeof(type) + extra); \
 \
 		return p ? name##_init(p) : p; \
 	} \
@@ -112,9 +116,9 @@
 	{ \
 		return (type *)refcnt_lib_init(&name##_refcnt_class, &p->member, p); \
 	} \
-	REFCNT_MUST_USE REFCNT_INLINE type *name##_alloc(void) \
+	REFCNT_MUST_USE REFCNT_INLINE type *name##_alloc_more(size_t extra) \
 	{ \
-		return (type *)refcnt_lib_alloc(&name##_refcnt_class, __builtin_offsetof(type, member)); \
+		return (type *)refcnt_lib_alloc(&name##_refcnt_class, __builtin_offsetof(type, member), extra); \
 	} \
 	REFCNT_INLINE void name##_dealloc(type *p) \
 	{ \

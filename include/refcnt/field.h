@@ -90,9 +90,9 @@
 		handle->refcnt_object = object; \
 		return handle; \
 	} \
-	REFCNT_MUST_USE REFCNT_INLINE struct name *name##_alloc(void) \
+	REFCNT_MUST_USE REFCNT_INLINE struct name *name##_alloc_more(size_t extra) \
 	{ \
-		struct name##_object *object = (struct name##_object *)calloc(1, sizeof(*object)); \
+		struct name##_object *object = (struct name##_object *)calloc(1, sizeof(*object) + extra); \
 		struct name *handle; \
 \
 		if (!object) \

@@ -19,7 +19,7 @@ extern "C" {
 struct refcnt_holder {
 	const void *handle;        /* the handle or alias; NULL where the mode has none */
 	const char *dir;           /* name of the tracker directory; NULL without */
-	const void *const *frames; /* return addresses, the get's caller first */
+	const void *const *frames; /* return addresses, innermost first: who called the get */
 	unsigned n_frames;
 	int tid;      /* thread that took it */
 	int is_first; /* the reference that the object was made with */

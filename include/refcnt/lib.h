@@ -29,8 +29,9 @@ struct refcnt_class {
 	uint32_t state; /* the library's, 0 at first */
 };
 
-/* Zeroed memory with the first reference. -> the caller's pointer, NULL without memory */
-void *refcnt_lib_alloc(struct refcnt_class *cls, size_t offset);
+/* Zeroed memory with the first reference: the class's size and so many bytes more. -> the caller's pointer, NULL
+ * without memory */
+void *refcnt_lib_alloc(struct refcnt_class *cls, size_t offset, size_t extra);
 /* The same on memory of the caller's. -> p */
 void *refcnt_lib_init(struct refcnt_class *cls, struct refcnt *r, void *p);
 /* Gives back what alloc gave, in the release function; p as that got it. Reports what is held still. */

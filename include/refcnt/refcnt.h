@@ -14,6 +14,7 @@
  * makes these, static inline; T is struct conn:
  *
  *     T *conn_alloc(void)          zeroed memory with the first reference; NULL without memory
+ *     T *conn_alloc_more(size_t)   the same with so many bytes behind it
  *     T *conn_init(T *p)           the same on memory of one's own
  *     T *conn_get(T *p)            one more reference. p is one that the caller holds
  *     T *conn_get_not_zero(T *p)   the same for an object that nobody may hold any more; NULL then. Its memory must be

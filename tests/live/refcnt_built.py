@@ -78,7 +78,7 @@ def sanitizer(text):
     for line in text.splitlines():
         frame = re.match(r'    #\d+ 0x\w+ in (\w+)', line)
         if frame:
-            if inside and not re.match('__|(free|malloc|calloc)$', frame[1]):
+            if inside and not re.match(r'__|(free|malloc|calloc|\w+_alloc_more)$', frame[1]):
                 lines.append(f'    {frame[1]}')
             inside = inside and frame[1] not in ('main', 'start_thread')
             continue

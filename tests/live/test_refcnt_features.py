@@ -92,8 +92,8 @@ refcnt: EXTRA PUT: conn #1 P, its cookie is empty: nothing was taken with it
         self.assertEqual(self.said('alias', 'around', 'number 5 5\ntidy\n', REFCNT_ALIAS_PAGES='64'), '')
 
     def test_alias_identity(self):
-        self.assertEqual(self.said('alias', 'identity', 'equal 0, same 1, number 3, home 1\nnumber 3\ntidy\n'), '')
-        self.assertEqual(self.said('plain', 'identity', 'equal 1, same 1, number 3, home 1\nnumber 3\n'), '')
+        self.assertEqual(self.said('alias', 'identity', 'equal 0, same 1, number 3, home 1\n' 'number 3\ntidy\n'), '')
+        self.assertEqual(self.said('plain', 'identity', 'equal 1, same 1, number 3, home 1\n' 'number 3\n'), '')
 
     def test_other_thread(self):
         """A reference may be given back by a thread that did not take it."""

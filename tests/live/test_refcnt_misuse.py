@@ -5,8 +5,6 @@ import unittest
 import live
 import refcnt_built
 
-# what tracking says of an object that one function makes and another is given
-NEW = '  new, count 1 then, by thread 1{held}:\n    make\n    {fn}\n    main\n'
 EXTRA_PUT = '''refcnt: EXTRA PUT: conn #1 P, put after the last reference was given back
   now, by thread 1:
     give
@@ -88,7 +86,8 @@ refcnt: LEAK: conn, 1 reference {probably}taken by get, first on #1 (count 1 now
     take
     forget
     leak
-    main'''
+    main{rival}'''
+RIVAL = '\n  if not that, the one taken at\n    make\n    leak\n    main'
 FORK = '''refcnt: left at exit: 1 object, 1 reference
 refcnt: LEAK: conn, 1 reference taken by get, first on #1 (count 3 now) by thread 1
     take
@@ -175,8 +174,8 @@ class Misuse(live.LiveTest):
             self.assertEqual(self.said('checked', name, None), checked)
 
     def test_leak(self):
-        self.check('leak', LEAK.format(probably='probably '), LEAK.format(probably=''),
-                   (LEAK.format(probably=''), LSAN.format(of='forget\n    leak\n    main', fn='leak')), untold=2)
+        self.check('leak', LEAK.format(probably='probably ', rival=RIVAL), LEAK.format(probably='', rival=''),
+                   (LEAK.format(probably='', rival=''), LSAN.format(of='forget\n    leak\n    main', fn='leak')), untold=2)
 
     def test_extra_put(self):
         alias = ALIAS.format(what='EXTRA PUT', how='a put of what was given back', last='give', first='make', fn='extra_put')
