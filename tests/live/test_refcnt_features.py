@@ -138,6 +138,10 @@ refcnt: EXTRA PUT: conn #1 P, its cookie is empty: nothing was taken with it
                 want = want or said
                 self.assertEqual(said, want, f'{options} {stacks}')
         self.assertEqual(want.count('    extra_put\n    main'), 5)
+        # callers of one and the same place, which a walk without frame pointers cannot tell apart
+        path = refcnt_built.program('stories.c', 'tracking', options=('-O1', '-g', '-fomit-frame-pointer', '-fno-optimize-sibling-calls'))
+        said = refcnt_built.plain(refcnt_built.run(path, 'callee')[2])
+        self.assertIn('taken by get, first on #1 (count 1 now) by thread 1\n    find\n    annotate\n    callee\n    main\n', said)
 
     def test_preload(self):
         """Off and on, the same file; the one that is not told of stays plain."""
