@@ -83,10 +83,14 @@ class Converted(live.LiveTest):
                                                     '2 references taken by get, first on #11 (count 1 now) by thread 1\n' + taken), own)
 
     def test_traced(self):
-        """Plain, with nothing told: what leaks. The guilty function that is named is kmod's own wrapper of the put."""
+        """Plain, with nothing told: what leaks, while the function that is named is kmod's own wrapper of the put. Told of
+        the wrappers, it names who forgets."""
         live.need_engine()
         kmod = self.made('plain', MARKS / 'kmod-missing-put.patch')
-        run = live.trace('--', *self.work(kmod, modules(kmod))[-1])
+        argv = self.work(kmod, modules(kmod))[-1]
+        run = live.trace('-P', 'type=kmod_module get=kmod_module_ref put=kmod_module_unref', '--', *argv)
+        self.assertEqual(run.findings['findings'][0]['guilty']['function'], GUILTY, str(run))
+        run = live.trace('--', *argv)
         first = run.findings['findings'][0]
         self.assertEqual((first['type'], first['kind'], first['objects']), ('kmod_module', 'leak', 2), str(run))
         self.assert_clean_trust(run)
