@@ -239,7 +239,7 @@ void *rc_alias_take(const struct refcnt_class *cls, void *home, uint32_t stack)
 				  .get_stack = stack,
 				  .get_tid = rc_thread.tid,
 				  .home = home,
-				  .cls = cls };
+				  .cls = cls->kept };
 	void *alias = NULL;
 	uint32_t page = NO_PAGE;
 

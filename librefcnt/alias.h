@@ -25,7 +25,7 @@ struct rc_alias {
 	uint32_t get_stack, get_tid;
 	uint32_t put_stack, put_tid;
 	char *home; /* the object */
-	const struct refcnt_class *cls;
+	const char *cls;
 };
 
 /* The alias that p points into, whatever its state; NULL where p is no alias. Any thread, signal handlers too. */

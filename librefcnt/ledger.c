@@ -224,7 +224,10 @@ void rc_ledger_new(const struct rc_call *c)
 	rc_thread.busy = true;
 	pthread_mutex_lock(&s->lock);
 	o = look_up(s, address);
-	if (o) { /* freed by force, or the address again: what was is over */
+	if (o) { /* the address again: what was is over */
+		if (!o->dead && !__atomic_load_n(&rc_unseen, __ATOMIC_RELAXED))
+			rc_report_wrong(o, c, "MADE AGAIN",
+					"held, and a new object begins there: freed, or begun twice");
 		exhume(s, o);
 		forget(s, o);
 	}
@@ -237,7 +240,7 @@ void rc_ledger_new(const struct rc_call *c)
 		*o = (struct rc_object){ .next = *b,
 					 .address = address,
 					 .object = c->object,
-					 .cls = c->cls,
+					 .cls = c->cls->kept,
 					 .id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED) };
 		*b = o;
 		s->n_objects++;
@@ -271,7 +274,7 @@ static bool audit(struct rc_object *o, const struct rc_call *c, enum rc_kind kin
 
 	if (!o && may_be_ours())
 		return true;
-	if (!o || o->cls->name == NULL) {
+	if (!o) {
 		rc_report_foreign(c, kind);
 		return false;
 	}
@@ -281,7 +284,7 @@ static bool audit(struct rc_object *o, const struct rc_call *c, enum rc_kind kin
 					       : "get after the last reference was given back");
 		return false;
 	}
-	if (o->cls != c->cls && strcmp(o->cls->name, c->cls->name) != 0) {
+	if (o->cls != c->cls->kept) {
 		rc_report_wrong(o, c, "WRONG CLASS", "used as an object of another class");
 		return false;
 	}

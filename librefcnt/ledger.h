@@ -43,7 +43,7 @@ struct rc_object {
 	struct rc_object *next; /* in its bucket */
 	uintptr_t address;      /* of its counter */
 	const void *object;
-	const struct refcnt_class *cls;
+	const char *cls; /* its name, kept (class.h) */
 	struct rc_op *ops;
 	uint64_t id; /* in the order of making */
 	uint32_t n, room;
@@ -96,7 +96,8 @@ bool rc_ledger_each(void (*fn)(struct rc_object *o, void *arg), void *arg);
 void rc_ledger_match(struct rc_object *o);
 /* The open get without a key, among the first operations, that this put gives back; NULL when there is none. */
 struct rc_op *rc_ledger_likeliest(struct rc_object *o, const struct rc_op *put, uint32_t before);
-/* For an open get: stacks of the closed ones that one of its puts may as well have been for. -> how many, at most room */
+/* For an open get: stacks of the closed ones that one of its puts may as well have been for. -> how many, at most room
+ */
 unsigned rc_ledger_rivals(const struct rc_object *o, const struct rc_op *get, uint32_t *ret_stacks, unsigned room);
 
 /* Counted, not kept: for want of memory; in a signal handler that came into the library */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "alias.h"
+#include "class.h"
 #include "ledger.h"
 #include "life.h"
 #include "option.h"
@@ -27,6 +28,7 @@ static enum state decide(struct refcnt_class *cls)
 	glob = rc_option()->classes;
 	tracked = (cls->mode != REFCNT_SHARED || refcnt_runtime_mode() == REFCNT_TRACKING) &&
 		  (!*glob || !fnmatch(glob, cls->name, 0));
+	__atomic_store_n(&cls->kept, rc_class_keep(cls->name), __ATOMIC_RELAXED);
 	__atomic_store_n(&cls->state, tracked ? STATE_TRACKED : STATE_PLAIN, __ATOMIC_RELEASE);
 	return tracked ? STATE_TRACKED : STATE_PLAIN;
 }

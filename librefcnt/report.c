@@ -71,9 +71,9 @@ void rc_report_wrong(struct rc_object *o, const struct rc_call *c, const char *w
 	struct rc_text t;
 
 	rc_text_begin(&t);
-	rc_text_add(&t, "refcnt: %s: %s #%lu %p, %s\n", what, o->cls->name, (unsigned long)o->id, o->object, why);
-	if (strcmp(o->cls->name, c->cls->name) != 0)
-		rc_text_add(&t, "  it is used as %s\n", c->cls->name);
+	rc_text_add(&t, "refcnt: %s: %s #%lu %p, %s\n", what, o->cls, (unsigned long)o->id, o->object, why);
+	if (o->cls != c->cls->kept)
+		rc_text_add(&t, "  it is used as %s\n", c->cls->kept);
 	add_now(&t, c->stack);
 	add_history(&t, o, c->key);
 	fault_ends(&t);
@@ -87,7 +87,7 @@ void rc_report_count(struct rc_object *o, const struct rc_call *c, uint32_t now)
 	rc_text_add(&t,
 		    "refcnt: COUNT CHANGED: %s #%lu %p, count %u where %u was left: by code of another mode, or memory "
 		    "that was written over\n",
-		    o->cls->name, (unsigned long)o->id, o->object, now, o->expected);
+		    o->cls, (unsigned long)o->id, o->object, now, o->expected);
 	add_now(&t, c->stack);
 	add_history(&t, o, 0);
 	fault_ends(&t);
@@ -99,7 +99,7 @@ void rc_report_foreign(const struct rc_call *c, enum rc_kind kind)
 
 	rc_text_begin(&t);
 	rc_text_add(&t, "refcnt: FOREIGN OBJECT: %s of %p, where no %s was made\n", kinds[kind], c->object,
-		    c->cls->name);
+		    c->cls->kept);
 	add_now(&t, c->stack);
 	fault_ends(&t);
 }
@@ -109,7 +109,7 @@ void rc_report_alias(const struct rc_alias *a, const void *p, const char *what, 
 	struct rc_text t;
 
 	rc_text_begin(&t);
-	rc_text_add(&t, "refcnt: %s: %s through handle %p, %s\n", what, a->cls->name, p, how);
+	rc_text_add(&t, "refcnt: %s: %s through handle %p, %s\n", what, a->cls, p, how);
 	add_now(&t, stack);
 	rc_text_add(&t, "  the handle was taken by ");
 	add_thread(&t, a->get_tid);
@@ -175,12 +175,12 @@ static struct group *group_of(struct left *l, const struct rc_object *o, const s
 		struct group *g = &l->groups[i];
 
 		if (g->stack == op->stack && g->exact == exact && g->kind == op->kind && g->dir == op->dir &&
-		    !strcmp(g->cls, o->cls->name))
+		    g->cls == o->cls)
 			return g;
 	}
 	if (l->n == l->room)
 		return NULL;
-	l->groups[l->n] = (struct group){ .cls = o->cls->name,
+	l->groups[l->n] = (struct group){ .cls = o->cls,
 					  .dir = op->dir,
 					  .stack = op->stack,
 					  .kind = op->kind,

@@ -107,7 +107,7 @@
 
 #define REFCNT_CLASS_(name, type) \
 	__attribute__((__unused__)) static struct refcnt_class name##_refcnt_class = { #name, sizeof(type), \
-										       REFCNT_MODE, 0 }
+										       REFCNT_MODE, 0, 0 }
 
 /* what a mode with a library has instead: a call for each */
 #define REFCNT_DEFINE_LIBRARY_(name, type, member, release) \

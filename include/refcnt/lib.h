@@ -25,8 +25,9 @@ struct refcnt_tracker;
 struct refcnt_class {
 	const char *name;
 	size_t size;
-	uint32_t mode;  /* REFCNT_SHARED and up */
-	uint32_t state; /* the library's, 0 at first */
+	uint32_t mode;    /* REFCNT_SHARED and up */
+	uint32_t state;   /* the library's, 0 at first */
+	const char *kept; /* the library's copy of the name, once state is set */
 };
 
 /* Zeroed memory with the first reference: the class's size and so many bytes more. -> the caller's pointer, NULL

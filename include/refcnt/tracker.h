@@ -27,7 +27,7 @@ struct refcnt_tracker {
 };
 
 struct refcnt_dir {
-	const char *name; /* a text that lives as long as the directory */
+	const char *name; /* text and directory stay to the end of the program */
 };
 
 #define REFCNT_DIR(name_) \

@@ -143,6 +143,20 @@ refcnt: EXTRA PUT: conn #1 P, its cookie is empty: nothing was taken with it
         said = refcnt_built.plain(refcnt_built.run(path, 'callee')[2])
         self.assertIn('taken by get, first on #1 (count 1 now) by thread 1\n    find\n    annotate\n    callee\n    main\n', said)
 
+    def test_again(self):
+        """An object that begins where one is held: that one was lost."""
+        for mode in ('preloaded', 'tracking', 'tracker'):
+            said = self.said(mode, 'again', 'tidy\n')
+            self.assertTrue(said.startswith('''refcnt: MADE AGAIN: plain #1 P, held, and a new object begins there: freed, or begun twice
+  now, by thread 1:
+    again
+    main
+  new, count 1 then, by thread 1, held:
+    again
+    main
+refcnt: left at exit: 1 object, 1 reference
+'''), said)
+
     def test_preload(self):
         """Off and on, the same file; the one that is not told of stays plain."""
         path = refcnt_built.program('misuse.c', 'shared')

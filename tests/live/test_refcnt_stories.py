@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The three stories of librefcnt(7) as they happen, in the modes that claim to see them; and reftrace, told nothing."""
+import json
 import re
 import subprocess
 import unittest
@@ -173,6 +174,31 @@ class Traced(live.LiveTest):
         run = live.trace('--', self.plain('stories.c', True), 'race')
         kinds = [(f['type'], f['kind']) for f in run.findings['findings']]
         self.assertEqual(kinds, [('map', 'extra-put')], str(run))
+
+    def test_marks(self):
+        """What other tools see: bare marks, without semaphore; those with the count apart, guarded, and only if built so."""
+        def markers(*more):
+            path = refcnt_built.program('stories.c', 'plain', self.cc, more, ('-O2',))
+            listed = json.loads(live.call('probe', 'markers', '--json', path).stdout)['files'][0]['markers']
+            return {(m['provider'], m['name'], bool(int(m.get('semaphore') or '0', 16))) for m in listed}
+        bare = {('refcnt', name, False) for name in ('new', 'get', 'put', 'last')}
+        self.assertEqual(markers(), bare)
+        self.assertEqual(markers('-DREFCNT_NO_MARKS'), set())
+        shown = str(live.SOURCE / 'bench' / 'librefcnt-shown.h')
+        counted = {('refcnt_count', 'get', True), ('refcnt_count', 'put', True)}
+        self.assertEqual(markers('-DREFCNT_SHOW_COUNTS', '-include', shown), bare | counted)
+
+    def test_counts(self):
+        """The count before each operation, while somebody looks."""
+        shown = str(live.SOURCE / 'bench' / 'librefcnt-shown.h')
+        path = refcnt_built.program('stories.c', 'plain', self.cc, ('-DREFCNT_SHOW_COUNTS', '-include', shown), ('-O2',))
+        data = live.temp_path('perf.data')
+        done = live.call('record', '-e', 'sdt_refcnt_count:*', '-o', data, '--', path, 'callee')
+        self.assertEqual(done.status, 0, str(done))
+        text = live.call('script', '-i', data).stdout
+        seen = re.findall(r'sdt_refcnt_count:(get|put).*? arg2=(\w+)', text)
+        want = [('get', 1), ('put', 2)] * 2 + [('get', 1)] + [('get', 2), ('put', 3)] + [('put', 2)]
+        self.assertEqual([(op, int(count, 0)) for op, count in seen], want, text)
 
     def test_healthy(self):
         run = live.trace('--', self.plain('stress.c', True), '4000')

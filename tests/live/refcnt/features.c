@@ -232,6 +232,15 @@ NOINLINE static void other_thread(void)
 	conn_put(c);
 }
 
+NOINLINE static void again(void)
+{
+	static struct plain p;
+
+	(void)!plain_init(&p);
+	(void)!plain_init(&p);
+	plain_put_at(&(struct plain *){ NULL });
+}
+
 static const struct {
 	const char *name;
 	void (*fn)(void);
@@ -239,7 +248,7 @@ static const struct {
 	{ "teardown", teardown },         { "holders", holders }, { "tracker", tracker },
 	{ "classes", classes },           { "many", many },       { "busy", busy },
 	{ "aliases", aliases },           { "around", around },   { "identity", identity },
-	{ "other-thread", other_thread }, { "asked", asked },
+	{ "other-thread", other_thread }, { "asked", asked },     { "again", again },
 };
 
 int main(int argc, char **argv)
