@@ -157,6 +157,19 @@ refcnt: EXTRA PUT: conn #1 P, its cookie is empty: nothing was taken with it
 refcnt: left at exit: 1 object, 1 reference
 '''), said)
 
+    def test_plugin(self):
+        """What a library left that is closed since: its class has a name still, its code has none."""
+        plugin, host = live.temp_path('plugin.so'), live.temp_path('host')
+        source = refcnt_built.SOURCES / 'plugin.c'
+        for words in (['-shared', '-fPIC', *refcnt_built.FRAMES, *refcnt_built.flags('tracking'), source, '-o', plugin,
+                       *refcnt_built.libraries('tracking')], ['-DHOST', source, '-o', host]):
+            subprocess.run(['gcc', '-w', *map(str, words)], check=True)
+        status, out, said = refcnt_built.run(host, plugin)
+        self.assertEqual((status, out), (0, 'loaded still: 0\n'), said)
+        said = refcnt_built.plain(said)
+        self.assertTrue(said.startswith('refcnt: left at exit: 1 object, 1 reference\nrefcnt: LEAK: node, 1 reference taken by new, '
+                                        'first on #1 (count 1 now) by thread 1\n    #0 P\n    main'), said)
+
     def test_preload(self):
         """Off and on, the same file; the one that is not told of stays plain."""
         path = refcnt_built.program('misuse.c', 'shared')
