@@ -95,6 +95,13 @@ refcnt: EXTRA PUT: conn #1 P, its cookie is empty: nothing was taken with it
         self.assertEqual(self.said('alias', 'identity', 'equal 0, same 1, number 3, home 1\n' 'number 3\ntidy\n'), '')
         self.assertEqual(self.said('plain', 'identity', 'equal 1, same 1, number 3, home 1\n' 'number 3\n'), '')
 
+    def test_alias_fault(self):
+        """Reported, then the handler's that was there before; none of it where the kernel reads for a system call."""
+        status, out, said = refcnt_built.run(refcnt_built.program('features.c', 'alias'), 'chained')
+        self.assertEqual((status, out), (5, '-1 1\nmine\n'), said)
+        self.assertTrue(refcnt_built.plain(said).startswith('refcnt: USE AFTER PUT: conn through handle P, which was given back\n'
+                                                            '  now, by thread 1:\n    chained\n    main\n'), said)
+
     def test_other_thread(self):
         """A reference may be given back by a thread that did not take it."""
         for mode in LEDGER:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the library is asked: `features NAME`. Healthy unless NAME says otherwise. */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -232,6 +233,29 @@ NOINLINE static void other_thread(void)
 	conn_put(c);
 }
 
+static void on_fault(int number)
+{
+	static const char text[] = "mine\n";
+
+	(void)!write(STDOUT_FILENO, text, sizeof(text) - 1);
+	_exit(5);
+}
+
+/* who had the signal before gets it afterwards; a system call makes no fault of what was given back */
+NOINLINE static void chained(void)
+{
+	struct conn *c, *d;
+	ssize_t written;
+
+	signal(SIGSEGV, on_fault);
+	c = make();
+	d = take(c);
+	conn_put(d);
+	written = write(STDOUT_FILENO, d, 1);
+	printf("%zd %d\n", written, errno == EFAULT);
+	printf("%d\n", d->number);
+}
+
 NOINLINE static void again(void)
 {
 	static struct plain p;
@@ -249,6 +273,7 @@ static const struct {
 	{ "classes", classes },           { "many", many },       { "busy", busy },
 	{ "aliases", aliases },           { "around", around },   { "identity", identity },
 	{ "other-thread", other_thread }, { "asked", asked },     { "again", again },
+	{ "chained", chained },
 };
 
 int main(int argc, char **argv)
