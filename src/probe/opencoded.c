@@ -71,14 +71,21 @@ static void see_variable(const char *name, void *arg)
 		   d.where.reg == v->insn->mem.base && points_to(d.type, v->structure);
 }
 
-/* the register that the instruction writes through is a variable that points to the structure */
+/*
+ * The register that the instruction writes through is a variable that points to the structure: of the function itself,
+ * or of one that it is inlined into (atomic operations are functions of their own, that are given the counter).
+ */
 static bool is_object(struct open_search *s, const struct rt_insn *insn, const char *structure)
 {
 	struct variable v = { .s = s, .insn = insn, .structure = structure };
+	struct rt_instance inner;
+	bool more = rt_dwarf_instance_at(s->b->module->dwarf, insn->addr, &v.in);
 
-	if (!rt_dwarf_instance_at(s->b->module->dwarf, insn->addr, &v.in))
-		return false;
-	rt_dwarf_names(s->b->module->dwarf, &v.in, insn->addr, true, see_variable, &v);
+	for (unsigned depth = 0; more && !v.found && depth < SCOPES_MAX; depth++) {
+		rt_dwarf_names(s->b->module->dwarf, &v.in, insn->addr, true, see_variable, &v);
+		inner = v.in;
+		more = rt_dwarf_instance_outer(s->b->module->dwarf, &inner, &v.in);
+	}
 	return v.found;
 }
 
@@ -237,10 +244,12 @@ static bool collect(struct open_search *s)
 				t.structure = rt_plan_structure(s->b, &type->spec->functions.data[k]);
 		if (!t.structure)
 			t.structure = type->spec->counter_struct ? type->spec->counter_struct : type->spec->name;
+		if (type->counter_offset == RT_COUNTER_UNKNOWN || type->spec->klass)
+			continue;
 		/* a guess by code alone may be wrong: debug information has to say the same */
-		if (type->counter_offset == RT_COUNTER_UNKNOWN || type->spec->klass ||
-		    !rt_dwarf_counter(s->b->module->dwarf, t.structure, &counter) ||
-		    counter.offset != (uint64_t)type->counter_offset || counter.size != type->counter_size)
+		if (!type->spec->counter_member &&
+		    (!rt_dwarf_counter(s->b->module->dwarf, t.structure, &counter) ||
+		     counter.offset != (uint64_t)type->counter_offset || counter.size != type->counter_size))
 			continue;
 		if (!rt_vec_push(&s->types, t))
 			return false;

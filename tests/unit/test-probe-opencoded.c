@@ -64,6 +64,33 @@ TEST(what_counts_by_itself)
 	}
 }
 
+/* The counter is a structure with atomic functions of its own, that are inlined and never see the object. */
+TEST(atomic_functions_of_the_counter)
+{
+	static const char atomic[] =
+		"#include <stdlib.h>\n"
+		"struct cnt { int v; };\nstruct peer { long id; struct cnt refcnt; };\n"
+		"static inline __attribute__((always_inline)) int cnt_add(struct cnt *c, int n)\n"
+		"{ return __atomic_add_fetch(&c->v, n, __ATOMIC_SEQ_CST); }\n"
+		"struct peer *peer_new(void) { struct peer *p = calloc(1, sizeof(*p)); p->refcnt.v = 1; return p; }\n"
+		"void peer_get(struct peer *p) { cnt_add(&p->refcnt, 1); }\n"
+		"void peer_put(struct peer *p) { if (!cnt_add(&p->refcnt, -1)) free(p); }\n"
+		"void share(struct peer *p) { p->id = 7; cnt_add(&p->refcnt, 1); }\n"
+		"void count(struct cnt *c) { cnt_add(c, 1); }\n";
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "a.c", atomic);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o a.so a.c");
+	planned_open(&p, workdir_path(&w, "a.so"));
+	planned_make(&p, "type=peer new=peer_new get=peer_get put=peer_put", NULL);
+	assert_int_equal(points_in(&p, "share", RT_OP_GET), 1);
+	assert_int_equal(points_in(&p, "count", RT_OP_GET), 0);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
 /* Without debug information nothing says what a register points to. */
 TEST(nothing_is_guessed)
 {
