@@ -48,8 +48,8 @@ class Maker:
     def __init__(self, kind, source):
         self.kind, self.source = kind, source
         self.own = {f.name for op in ('new', 'get', 'put', 'free', 'hidden', 'wrappers') for f in getattr(kind, op)}
-        self.gets = {f.name: f for f in kind.get}
-        self.puts = {f.name: f for f in kind.put}
+        self.gets = {f.name: f for f in kind.get + kind.get_macros}
+        self.puts = {f.name: f for f in kind.put + kind.put_macros}
 
     def mutant(self, kind, way, call, begin, end, text):
         made = Mutant(kind, way, call, self.kind.name, begin, end, text)
@@ -121,7 +121,7 @@ class Maker:
                               f'do {{ {text}; {text}; }} while (0)')
         else:
             yield self.mutant('extra_get', 'doubled get', call, call.begin, call.end, f'({text}, {text})')
-        put = next((p for p in self.kind.put if not p.pointer and p.argument == 1), None)
+        put = next((p for p in self.puts.values() if not p.pointer and p.argument == 1), None)
         if put and call.is_statement:
             whole = self.source.text[call.statement_begin:call.end]
             yield self.mutant('extra_put', 'put what was just taken', call, call.statement_begin, call.end,

@@ -6,6 +6,7 @@ import tomllib
 PLACE = re.compile(r'(?P<name>[\w@]+)(?::(?P<place>(?P<pointer>\*?)(?P<argument>\d+)|ret|out\*\d+))?(?P<rest>\?.*)?$')
 KEYS = {'package', 'configure', 'build', 'artifacts', 'run', 'sources', 'traits', 'type', 'flags', 'files', 'known', 'alias'}
 OPS = ('new', 'get', 'put', 'free', 'hidden', 'wrappers')
+MACROS = ('get_macros', 'put_macros')
 
 
 class BadRecipe(Exception):
@@ -31,16 +32,19 @@ class Type:
     """A counted type. counted: when it is, as an expression in C, {} being the object."""
 
     def __init__(self, table):
-        unknown = set(table) - {'name', 'start', 'counter', 'counted', *OPS}
+        unknown = set(table) - {'name', 'start', 'counter', 'counted', *OPS, *MACROS}
         if unknown:
             raise BadRecipe(f'type: unknown key {sorted(unknown)[0]}')
         self.name, self.start, self.counter = table['name'], table.get('start'), table.get('counter')
         self.new, self.get, self.put, self.free, self.hidden, self.wrappers = (
             [Operation(text) for text in table.get(op, [])] for op in OPS)
+        # what is a macro is a site, but no function to be told of; in lists of suspects it is none
+        self.get_macros, self.put_macros = ([Operation(text) for text in table.get(op, [])] for op in MACROS)
         self.counted = table.get('counted', '{0} != 0')
 
     def truth(self):
         told = {op: [f.entry() for f in getattr(self, op)] for op in OPS}
+        told['wrappers'] += [f.entry() for f in self.get_macros + self.put_macros]
         return {**told, 'count_start': self.start, 'counter': self.counter}
 
 
