@@ -50,11 +50,12 @@ static unsigned turn_of(const struct lt_units *units, unsigned i)
  * One object with more open references and puts than can be matched (a root that each operation leaks once more): of
  * each site every so many-th stands for all of them, so that what is left over is still what the site has too many.
  */
-static void thin(struct lt_units *units)
+static void thin(const struct lt_inc *inc, struct lt_units *units)
 {
+	enum { MANY = 8 }; /* open at the end: where few are, rounding would look like them */
 	unsigned turns[LT_UNITS_MAX], every = units->left / LT_UNITS, kept = units->left;
 
-	if (units->left <= LT_UNITS || units->cut)
+	if (units->left <= LT_UNITS || units->cut || !inc->known || inc->balance < MANY)
 		return;
 	for (unsigned i = 0; i < units->nr; i++)
 		turns[i] = units->u[i].mate < 0 ? turn_of(units, i) : 0;
@@ -90,7 +91,7 @@ static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc 
 	}
 	memset(marks, 0, sizeof(marks));
 	units.nr = units.cut ? 0 : units.nr;
-	thin(&units);
+	thin(inc, &units);
 	unsigned n = lt_marks(a->lt, inc, &units, marks, NULL);
 
 	if (!n || n > LT_UNITS)
@@ -172,7 +173,7 @@ static unsigned open_refs(const struct lt_answer *a, const struct survivor *v, c
 	if (!sol)
 		return 0;
 	lt_pair(a->lt, v->inc, &units);
-	thin(&units);
+	thin(v->inc, &units);
 	lt_marks(a->lt, v->inc, &units, marks, unit_of);
 	for (unsigned i = 0; i < sol->n; i++) {
 		if (!sol->marks[i].opens || sol->match.mate[i] >= 0)
@@ -325,7 +326,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 		v->inc->inherited || (v->inc->final_known && v->inc->final == 0) || lt_kept_by_library(a->lt, v->inc);
 
 	if (v->inc->life == LT_LIVE && held_for_others(a, refs, n)) {
-		v->inc->child = true;
+		v->inc->child |= !(v->inc->census && v->inc->rooted);
 		skip = true;
 	}
 

@@ -15,7 +15,7 @@
 
 #include "lifetime/assign.h"
 
-static const double FAR = 1e6, SMOOTH = 2, TWICE = 2, OTHER_RUN = 0.3;
+static const double FAR = 1e6, SMOOTH = 2, TWICE = 2, AGAIN = 1, OTHER_RUN = 0.3;
 /* cells of a site that are no put sites */
 static const uint32_t ANY = 0, LEFT = UINT32_MAX, LOST = UINT32_MAX - 2, HELD = UINT32_MAX - 3,
 		      CROSSED = UINT32_MAX - 4;
@@ -186,12 +186,24 @@ static double pair_cost(const struct lt_model *m, const struct lt_mark *marks, u
 	return cost + (marks[o].thread != marks[c].thread ? 0.3 : 0);
 }
 
-static double left_cost(const struct lt_model *m, const struct lt_mark *marks, unsigned o)
+/* more than one reference taken by one run of a function at one place: a loop, or a find that calls another */
+static bool taken_again(const struct lt_mark *marks, unsigned n, unsigned o)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (i != o && marks[i].opens && marks[i].act && marks[i].act == marks[o].act &&
+		    marks[i].site == marks[o].site)
+			return true;
+	}
+	return false;
+}
+
+static double left_cost(const struct lt_model *m, const struct lt_mark *marks, unsigned n, unsigned o)
 {
 	double left = value(m, marks[o].site, LEFT);
 
-	return -log((left + 0.5) / (value(m, marks[o].site, ANY) + left + 1)) -
-	       (marks[o].how & LT_MARK_TWICE ? TWICE : 0);
+	return -log((left + 0.5) / (value(m, marks[o].site, ANY) + left + 1)) - (marks[o].how & LT_MARK_TWICE ? TWICE
+										 : taken_again(marks, n, o)   ? AGAIN
+													      : 0);
 }
 
 /* of a put that nobody owed: sites that never put in health, and those that give back twice, come first */
@@ -229,7 +241,10 @@ void lt_model_match(const struct lt_model *m, const struct lt_mark *marks, unsig
 	size = no + nc;
 	cost[0] = 0; /* of no marks at all */
 	for (unsigned r = 0; r < size; r++) {
-		double left = r >= no ? 0 : (int)opens[r] == forbid ? FAR : hints ? 6 : left_cost(m, marks, opens[r]);
+		double left = r >= no                   ? 0
+			      : (int)opens[r] == forbid ? FAR
+			      : hints                   ? 6
+							: left_cost(m, marks, n, opens[r]);
 
 		for (unsigned c = 0; c < size; c++) {
 			double v = 0;

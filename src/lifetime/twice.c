@@ -52,6 +52,9 @@ bool lt_twice_in_run(const struct rt_lifetime *lt, const struct lt_event *x, con
 {
 	enum { ANY_LINE = 1 << 30 };
 
+	/* a find that calls another one tells of one reference twice */
+	if ((x->flags | y->flags) & (LT_EV_HIDDEN | LT_EV_RETURN))
+		return false;
 	return x->use != y->use && x->act && x->act == y->act &&
 	       one_instance(lt, &lt->uses.data[x->use], &lt->uses.data[y->use], ANY_LINE);
 }
