@@ -436,7 +436,7 @@ static uint8_t how(const struct rt_lifetime *lt, const struct lt_inc *inc, const
 		return 0;
 	if (e->op == RT_OP_NEW)
 		return LT_MARK_NEW;
-	return e->op == RT_OP_GET && lt_twice_in_row(lt, inc, u->ev) ? LT_MARK_TWICE : 0;
+	return e->op == RT_OP_GET && inc->has_new && lt_twice_in_row(lt, inc, u->ev) ? LT_MARK_TWICE : 0;
 }
 
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
