@@ -40,6 +40,8 @@ def place(entry, op):
     """What a SPEC says behind a function: where the object is. Arguments count from 0 in truth.json."""
     if isinstance(entry, str):
         return entry
+    if 'spec' in entry:
+        return entry['spec']
     text = entry['function']
     if 'arg' in entry and op != 'new':
         text += ':{}{}'.format('*' if entry.get('pointer') else '', entry['arg'] + 1)
@@ -49,10 +51,12 @@ def place(entry, op):
 def spec(name, kind):
     """One type of truth.json as a SPEC."""
     words = ['type=' + re.sub(r'\W', '_', name)]
-    for op in ('new', 'get', 'put', 'free'):
+    for op in ('new', 'get', 'put', 'free', 'hidden'):
         words += [f'{op}={place(entry, op)}' for entry in kind.get(op, [])]
     if isinstance(kind.get('count_start'), int):
         words.append(f'start={kind["count_start"]}')
+    if kind.get('counter'):
+        words.append(f'counter={kind["counter"]}')
     return ' '.join(words)
 
 
@@ -67,10 +71,15 @@ class Case:
         self.symbol = set(guilty.get('inlined_into', []))
         self.taker = set(guilty.get('reference_taken_by', []))
         self.expected = case.get('expected_leaked')
+        self.traits = truth.get('traits', []) + case.get('traits', [])
         self.commands = {'buggy': case['run'], 'healthy': case.get('run_healthy')}
         own = truth['types'].get(case['type'], {})
-        self.skip = {name for key in ('new', 'get', 'put', 'free', 'wrappers') for name in functions(own.get(key, []))}
+        self.skip = {name for key in ('new', 'get', 'put', 'free', 'hidden', 'wrappers')
+                     for name in functions(own.get(key, []))}
         self.specs = [spec(name, kind) for name, kind in truth['types'].items()]
+        # functions that do wrong on purpose: neither counted nor held against anyone
+        self.other = truth.get('skip', [])
+        self.skip |= set(self.other)
         # other bugs that the program is known to have: named in words, or by the id of their own case
         told = ' '.join(truth.get('known_other_bugs', []))
         self.known = set(re.findall(r'\w+', told))
@@ -88,13 +97,24 @@ class Case:
                     names.append(name)
         return names
 
+    def cause(self, found, suspected):
+        """Why nobody guilty is named first, as far as the answer tells."""
+        names = self.suspects(found)
+        frames = {f.get('function') for one in found for s in one.get('stacks', []) for f in s['frames']}
+        if not found:
+            known = self.guilty & set(self.suspects(suspected))
+            return 'only suspected' if known else 'somebody else suspected' if suspected else 'nothing found'
+        if self.guilty & set(names):
+            return 'named, but not first'
+        return 'another frame of the same stack' if self.guilty & frames else 'another stack'
+
     def rank(self, names, wanted):
         return next((i + 1 for i, name in enumerate(names) if name in wanted), MISS)
 
     def false(self, found, buggy):
         """Accusations that are not true."""
         fine = self.known | (self.guilty | self.symbol | self.taker if buggy else set())
-        return [f for f in found if f.get('guilty') and f['guilty'].get('function') not in fine]
+        return [f for f in found if f.get('guilty') and f['guilty'].get('function') not in fine | set(self.other)]
 
 
 class Runner:
@@ -104,16 +124,18 @@ class Runner:
         self.options = options
         self.tool = options.build.resolve() / 'reftrace'
         self.temp = pathlib.Path(tempfile.mkdtemp(prefix='rt-score-'))
+        self.seen = {}
 
     def trace(self, case, which, number):
-        """-> (findings best first, all complete?, seconds)"""
+        """-> (findings best first, what is only suspected, all complete?, seconds)"""
         if self.options.source:
             answers, seconds = self.replay(self.options.source / case.name / which), 0
         else:
             answers, seconds = self.run(case, which, number)
         found = [f for a in answers for f in a['findings']]
         found.sort(key=lambda f: -f['confidence'])
-        return found, bool(answers) and all(a['trust']['complete'] for a in answers), seconds
+        whole = bool(answers) and all(a['trust']['complete'] for a in answers)
+        return found, [f for a in answers for f in a.get('suspects', [])], whole, seconds
 
     def run(self, case, which, number):
         folder = self.temp / f'{case.name}-{which}-{number}'
@@ -144,6 +166,13 @@ class Runner:
         seconds = time.monotonic() - begin
         return self.read(sorted(folder.glob('*.json'))), seconds
 
+    def healthy(self, case, runs):
+        """What is found in each run of the healthy build: cases that share its run line share these runs."""
+        command = case.commands['healthy']
+        if command and (command, case.folder) not in self.seen:
+            self.seen[command, case.folder] = [self.trace(case, 'healthy', i)[0] for i in range(runs)]
+        return self.seen.get((command, case.folder), [])
+
     def replay(self, folder):
         answers = []
         for i, recording in enumerate(sorted(folder.glob('*.data'))):
@@ -169,9 +198,9 @@ class Runner:
 def score(runner, case, runs):
     """One row of the table."""
     row = {'case': case.name, 'kind': case.kind}
-    ranks, symbols, takers, complete, seconds, false, first, leaked = [], [], [], [], [], [], [], []
+    ranks, symbols, takers, complete, seconds, false, first, leaked = ([] for _ in range(8))
     for i in range(runs):
-        found, whole, took = runner.trace(case, 'buggy', i)
+        found, suspected, whole, took = runner.trace(case, 'buggy', i)
         names = case.suspects(found)
         ranks.append(case.rank(names, case.guilty))
         symbols.append(case.rank(names, case.guilty | case.symbol))
@@ -187,10 +216,11 @@ def score(runner, case, runs):
                first=first[len(first) // 2], seconds=statistics.median(seconds), runs=runs,
                count=None if case.expected is None else abs(statistics.median_low(leaked) - case.expected) <= 1,
                leaked=statistics.median_low(leaked), expected=case.expected)
-    row['healthy'] = []
-    for i in range(runs if case.commands['healthy'] else 0):
-        found, _, _ = runner.trace(case, 'healthy', i)
-        row['healthy'].append([f['guilty']['function'] for f in case.false(found, False)])
+    # the last run speaks for what is not a number
+    row.update(cause=case.cause(found, suspected), confidence=found[0]['confidence'] if found else None,
+               traits=case.traits)
+    row['healthy'] = [[f['guilty']['function'] for f in case.false(found, False)]
+                      for found in runner.healthy(case, runs)]
     return row
 
 

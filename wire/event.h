@@ -247,6 +247,7 @@ enum rt_holder {
 	RT_HOLDER_STACK = 2,  /* a thread's stack or registers */
 	RT_HOLDER_HEAP = 3,   /* memory that is itself reachable from a root */
 	RT_HOLDER_OBJECT = 4, /* inside another traced live object: holder */
+	RT_HOLDER_FREED = 5,  /* the allocator has the object's memory back: who points there does not matter */
 };
 
 struct rt_wire_held {

@@ -185,6 +185,18 @@ bool rt_dwarf_instance_holds(struct rt_dwarf *dwarf, const struct rt_instance *i
 	return holds(&dwarf->units.data[instance->unit], instance->node, addr);
 }
 
+bool rt_dwarf_instance_outer(struct rt_dwarf *dwarf, const struct rt_instance *inlined, struct rt_instance *ret)
+{
+	const struct rt_node *node = node_of(dwarf, inlined);
+	struct rt_unit *unit = &dwarf->units.data[inlined->unit];
+
+	if (!node->inlined || !node->parent)
+		return false;
+	rt_node_name(dwarf, unit, &unit->nodes.data[node->parent - 1]);
+	fill(dwarf, unit, &unit->nodes.data[node->parent - 1], ret);
+	return true;
+}
+
 bool rt_dwarf_instance_within(struct rt_dwarf *dwarf, const struct rt_instance *a, const struct rt_instance *b)
 {
 	const struct rt_node *node = node_of(dwarf, a);

@@ -36,6 +36,8 @@ RT_CHECK struct rt_error *rt_dwarf_instances(struct rt_dwarf *dwarf, const char 
 const char *rt_dwarf_qualified(struct rt_dwarf *dwarf, const struct rt_instance *fn);
 /* The innermost instance around addr; false: none. */
 bool rt_dwarf_instance_at(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_instance *ret);
+/* The one that an inlined instance is inlined into; false: it is not, or that is not known. */
+bool rt_dwarf_instance_outer(struct rt_dwarf *dwarf, const struct rt_instance *inlined, struct rt_instance *ret);
 /* The one that the row's line belongs to: where an instance begins, there may be a row of the call to it. */
 struct rt_row;
 bool rt_dwarf_instance_of_row(struct rt_dwarf *dwarf, const struct rt_row *row, struct rt_instance *ret);

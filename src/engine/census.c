@@ -416,6 +416,16 @@ static bool read_counter(struct census *c, const struct rt_census_object *o, uin
 	return true;
 }
 
+/* the allocator has its memory back: its end was not seen */
+static bool was_freed(const struct census *c, const struct object *o)
+{
+	const struct rt_region *r = rt_census_region(&c->memory, o->address);
+	uint64_t lo, hi;
+	bool dead = false;
+
+	return r && r->kind == RT_REGION_HEAP && rt_census_chunk(r, o->address, &lo, &hi, &dead) && dead;
+}
+
 static struct rt_error *answer(struct census *c, struct object *o, const struct rt_census_object *asked,
 			       uint32_t wire_pid, uint64_t time_ns, struct rt_event_sink *sink)
 {
@@ -429,6 +439,10 @@ static struct rt_error *answer(struct census *c, struct object *o, const struct 
 	/* not an address of this process: nothing can be said about who holds it */
 	if (!o->known)
 		return NULL;
+	if (was_freed(c, o)) {
+		held = (struct rt_wire_held){ .object = o->address, .where = RT_HOLDER_FREED };
+		return emit(sink, RT_WIRE_HELD, wire_pid, time_ns, &held);
+	}
 	for (unsigned kind = 0; kind < KINDS; kind++) {
 		if (!o->count[kind])
 			continue;

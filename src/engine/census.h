@@ -30,8 +30,9 @@ struct rt_census_options {
  * readable). Objects need not be sorted. For each object one COUNT (where its counter is
  * known) and HELD records: one per kind of holder with its number of pointers; an
  * object that nobody reaches gets one HELD with RT_HOLDER_NONE. What only an unreached object
- * leads to is held by that one (RT_HOLDER_OBJECT). Objects that are no addresses in writable memory get no HELD. A MARK
- * (RT_MARK_CENSUS) closes it; RT_MARK_CENSUS_SKIPPED when it was given up.
+ * leads to is held by that one (RT_HOLDER_OBJECT). Where the allocator has its memory back, that is said instead
+ * (RT_HOLDER_FREED). Objects that are no addresses in writable memory get no HELD. A MARK (RT_MARK_CENSUS) closes it;
+ * RT_MARK_CENSUS_SKIPPED when it was given up.
  */
 RT_CHECK struct rt_error *rt_census(uint32_t pid, uint32_t wire_pid, uint64_t time_ns,
 				    const struct rt_census_object *objects, size_t count,

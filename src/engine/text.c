@@ -430,10 +430,10 @@ static struct rt_error *line_unarmed(struct rt_text *t)
 	return point ? loss(t, RT_WIRE_LOSS, RT_LOSS_UNARMED, point, 0, 4) : rt_error_nomem();
 }
 
-/* held OBJECT none|global|stack|heap|object [N] [holder=OBJECT] [slot=]; final OBJECT count=N */
+/* held OBJECT none|global|stack|heap|object|freed [N] [holder=OBJECT] [slot=]; final OBJECT count=N */
 static struct rt_error *line_held(struct rt_text *t, bool final)
 {
-	static const char *const where[] = { "none", "global", "stack", "heap", "object" };
+	static const char *const where[] = { "none", "global", "stack", "heap", "object", "freed" };
 	struct rt_wire_held r = { .head = { sizeof(r), final ? RT_WIRE_COUNT : RT_WIRE_HELD, 0, 0, t->time_ns,
 					    wire_pid(t, t->pid) } };
 	uint64_t n = 1;
@@ -450,13 +450,13 @@ static struct rt_error *line_held(struct rt_text *t, bool final)
 		r.value = t->e.count;
 		return emit(t, &r, sizeof(r));
 	}
-	while (r.where < 5 && !is(t->words[2], where[r.where]))
+	while (r.where <= RT_HOLDER_FREED && !is(t->words[2], where[r.where]))
 		r.where++;
-	if (r.where == 5)
-		return bad(t, t->words[2].s, "expected: none, global, stack, heap or object");
+	if (r.where > RT_HOLDER_FREED)
+		return bad(t, t->words[2].s, "expected: none, global, stack, heap, object or freed");
 	if (t->nr > 3)
 		RT_TRY(number(t, t->words[3], UINT32_MAX, &n));
-	r.value = r.where == RT_HOLDER_NONE ? 0 : (uint32_t)n;
+	r.value = r.where == RT_HOLDER_NONE || r.where == RT_HOLDER_FREED ? 0 : (uint32_t)n;
 	r.slot = t->e.aux;
 	return emit(t, &r, sizeof(r));
 }

@@ -167,7 +167,7 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 	/* exec takes everything with it: only what provably should have been put before counts */
 	if (left_by_exec(a->lt, inc->pid))
 		return twins && proven ? 0.8 : 0;
-	if (inc->life != LT_LIVE) {
+	if (inc->life != LT_LIVE || (inc->census && inc->returned)) {
 		b->why = "the memory was freed all the same, with the reference open";
 		return twins ? 0.8 : 0;
 	}
@@ -268,11 +268,12 @@ static bool event_in(const struct lt_answer *a, const struct lt_inc *inc, uint32
 	return false;
 }
 
-/* more gets than puts in the very activation that took this one, and more than one get */
+/* more gets than puts in the very activation that took this one, and gets at more than one place */
 static bool took_twice(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_event *mine = &ref->inc->ledger[ref->ev];
 	uint32_t function = lt_site_function(a->lt, ref->site);
+	bool twice = false;
 	int gets = 0, puts = 0;
 
 	if (!mine->act || mine->op != RT_OP_GET)
@@ -284,8 +285,9 @@ static bool took_twice(const struct lt_answer *a, const struct lt_ref *ref)
 			continue;
 		gets += e->op == RT_OP_GET && e->delta > 0;
 		puts += e->delta < 0;
+		twice |= e->op == RT_OP_GET && e->delta > 0 && lt_twice_in_run(a->lt, mine, e);
 	}
-	return gets >= 2 && puts < gets;
+	return twice && puts < gets;
 }
 
 /* the function that took the reference did with this object all that it does with healthy ones */
@@ -422,6 +424,9 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 		b.alternative_confidence = ref->doubt;
 	} else if (level) {
 		b.alternative = site->src[level - 1];
+		b.alternative_confidence = 0.2;
+	} else if (kept && site->nr > 1) {
+		b.alternative = site->src[1];
 		b.alternative_confidence = 0.2;
 	}
 	if (took_twice(a, ref))

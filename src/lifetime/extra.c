@@ -31,6 +31,7 @@ static uint8_t hints_of(const struct lt_answer *a, const struct lt_inc *inc, uin
 {
 	const struct lt_event *mine = &inc->ledger[ev];
 	uint32_t function = lt_site_function(a->lt, a->lt->uses.data[mine->use].site);
+	bool twice = false;
 	int gets = 0, puts = 0;
 
 	for (uint32_t i = 0; mine->act && i <= ev; i++) {
@@ -40,8 +41,11 @@ static uint8_t hints_of(const struct lt_answer *a, const struct lt_inc *inc, uin
 			continue;
 		gets += e->op == RT_OP_NEW || e->delta > 0;
 		puts += e->delta < 0;
+		twice |= e->delta < 0 && lt_twice_in_run(a->lt, mine, e);
 	}
-	return (uint8_t)((mine->flags & LT_EV_POST ? LT_HINT_POST : 0) | (puts > 1 && puts > gets ? LT_HINT_TWICE : 0));
+	if (lt_twice_in_row(a->lt, inc, ev))
+		return LT_HINT_TWICE | LT_HINT_IN_ROW;
+	return (uint8_t)((mine->flags & LT_EV_POST ? LT_HINT_POST : 0) | (twice && puts > gets ? LT_HINT_TWICE : 0));
 }
 
 /* false: too much of it to be matched */
@@ -241,6 +245,38 @@ static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, co
 }
 
 /*
+ * The put that stays alone is what ends objects of another type, and gives back what their constructor took for them.
+ * A constructor that gave it back itself, in the run that took it, did what was not its business.
+ */
+static bool held_for_other(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref, struct lt_blame *b)
+{
+	const struct lt_src *ends = lt_src(a->lt, b->guilty);
+
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *put = &inc->ledger[i];
+		const struct lt_site *site = lt_site(a->lt, a->lt->uses.data[put->use].site);
+		const struct lt_type *made = put->delta < 0 && put->act && site->nr
+						     ? lt_made_by(a->lt, lt_src(a->lt, site->src[0])->name, inc->type)
+						     : NULL;
+
+		if (!made || !(lt_is_api(a->lt, made, ends) & LT_API))
+			continue;
+		for (uint32_t k = 0; k < i; k++) {
+			if (inc->ledger[k].delta <= 0 || inc->ledger[k].act != put->act)
+				continue;
+			b->alternative = b->guilty;
+			b->alternative_confidence = 0.2;
+			b->guilty = site->src[0];
+			b->confidence = fmin(b->confidence, 0.8);
+			b->why = "it is a constructor, and gave back what the end of its object gives back";
+			ref->bad = (uint16_t)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
  * Where one life in twenty lacks operations that its counter knows of (a find that hands out references is not probed),
  * a put too many may as well be the put of a get that was not seen.
  */
@@ -259,7 +295,8 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 		return;
 	if (l.closes <= l.opens || !alone(a, m, inc, &l, &ref, &b))
 		use_after(a, m, inc, &l, &ref, &b);
-	else if (past_culprit(a, m, inc->before, lt_src(a->lt, b.guilty)->function, &ref, &b))
+	else if (!held_for_other(a, inc, &ref, &b) &&
+		 past_culprit(a, m, inc->before, lt_src(a->lt, b.guilty)->function, &ref, &b))
 		ref.inc = inc = inc->before;
 	if (!b.guilty)
 		return;

@@ -173,6 +173,12 @@ unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool 
 		}
 		level++;
 	}
+	/*
+	 * What is inlined into it returns nothing that could be seen, but most functions that hand an object up just
+	 * pass it on: of those in one frame it is the one that took the reference that forgot it on its way out.
+	 */
+	while (*ret_kept && level && inlined[level - 1])
+		level--;
 	return level;
 }
 

@@ -526,6 +526,15 @@ static bool born_late(const struct lt_inc *inc, const struct lt_event *ev)
 	return inc->nr && ev->time_ns + LT_RACE_NS < inc->ledger[inc->nr - 1].time_ns;
 }
 
+/* A constructor that looks whether there is one already: by the counter, which goes on, it handed out another one's. */
+static bool found(const struct lt_type *type, const struct lt_inc *inc, const struct lt_seen *seen)
+{
+	int64_t more = (int64_t)seen->ev.count - inc->balance;
+
+	return seen->ev.count != INT32_MIN && (seen->e->flags & RT_EV_AT_RETURN) && inc->known && !inc->assumed &&
+	       inc->counted && type->start >= 0 && seen->ev.count > type->start && (more == 0 || more == 1);
+}
+
 static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
 {
 	struct lt_type *type = &lt->types.data[seen->type];
@@ -534,6 +543,13 @@ static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen 
 	lt->late_birth |= inc && born_late(inc, &seen->ev);
 	if (inc && inc->life == LT_LIVE && life_adopt(lt, inc, seen))
 		return;
+	if (inc && inc->life == LT_LIVE && found(type, inc, seen)) {
+		seen->ev.op = RT_OP_GET;
+		seen->ev.delta = 1;
+		seen->ev.flags |= LT_EV_HIDDEN;
+		life_hidden(lt, inc, seen);
+		return;
+	}
 	inc = lt_life_begin(lt, seen, true);
 	if (!inc)
 		return;
@@ -570,6 +586,30 @@ static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen 
 	lt_ledger_add(lt, inc, &seen->ev);
 }
 
+/*
+ * Singletons and constants that all share have a number in their counter that no counting leads to (-1, 0 where others
+ * start at 1), and gets and puts leave it as it is.
+ */
+static bool looks_inert(const struct lt_type *type, const struct lt_seen *seen)
+{
+	if (seen->raw == INT32_MIN || type->counting.off || (seen->e->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN)))
+		return false;
+	if (seen->ev.op != RT_OP_GET && seen->ev.op != RT_OP_PUT)
+		return false;
+	return seen->raw < 0 || seen->raw >= LT_COUNT_SANE || (seen->raw == 0 && type->start > 0);
+}
+
+/* an object at first sight, or one that never moved: true, it is inert, and nothing happens to it */
+static bool stays_inert(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
+{
+	if (!inc->inert && !inc->nr && !inc->has_new && looks_inert(lt_inc_type(lt, inc), seen)) {
+		inc->inert = true;
+		inc->due = seen->raw;
+	}
+	inc->inert = inc->inert && (seen->raw == inc->due || seen->raw == INT32_MIN);
+	return inc->inert;
+}
+
 void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen)
 {
 	struct lt_inc *inc = find_hinted(lt, seen);
@@ -588,6 +628,8 @@ void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen)
 		if (!inc)
 			return;
 	}
+	if (stays_inert(lt, inc, seen))
+		return;
 	if (op == RT_OP_FREE) {
 		life_free(lt, inc, seen);
 		return;

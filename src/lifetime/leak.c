@@ -35,6 +35,44 @@ struct survivors {
 	struct rt_intern ids;
 };
 
+/* which unit of its site it is, and of its kind, among those without a partner */
+static unsigned turn_of(const struct lt_units *units, unsigned i)
+{
+	unsigned turn = 0;
+
+	for (unsigned k = 0; k < i; k++)
+		turn += units->u[k].mate < 0 && units->u[k].site == units->u[i].site &&
+			units->u[k].opens == units->u[i].opens;
+	return turn;
+}
+
+/*
+ * One object with more open references and puts than can be matched (a root that each operation leaks once more): of
+ * each site every so many-th stands for all of them, so that what is left over is still what the site has too many.
+ */
+static void thin(const struct lt_inc *inc, struct lt_units *units)
+{
+	enum { MANY = 8 }; /* open at the end: where few are, rounding would look like them */
+	unsigned turns[LT_UNITS_MAX], every = units->left / LT_UNITS, kept = units->left;
+
+	if (units->left <= LT_UNITS || units->cut || !inc->known || inc->balance < MANY)
+		return;
+	for (unsigned i = 0; i < units->nr; i++)
+		turns[i] = units->u[i].mate < 0 ? turn_of(units, i) : 0;
+	while (kept > LT_UNITS && every < LT_UNITS_MAX) {
+		every++;
+		kept = 0;
+		for (unsigned i = 0; i < units->nr; i++)
+			kept += units->u[i].mate < 0 && turns[i] % every == 0;
+	}
+	for (unsigned i = 0; i < units->nr && kept <= LT_UNITS; i++) {
+		if (units->u[i].mate < 0 && turns[i] % every) {
+			units->u[i].mate = (int16_t)i;
+			units->left--;
+		}
+	}
+}
+
 static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc *inc, struct lt_model *m)
 {
 	struct lt_units units;
@@ -53,6 +91,7 @@ static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc 
 	}
 	memset(marks, 0, sizeof(marks));
 	units.nr = units.cut ? 0 : units.nr;
+	thin(inc, &units);
 	unsigned n = lt_marks(a->lt, inc, &units, marks, NULL);
 
 	if (!n || n > LT_UNITS)
@@ -134,6 +173,7 @@ static unsigned open_refs(const struct lt_answer *a, const struct survivor *v, c
 	if (!sol)
 		return 0;
 	lt_pair(a->lt, v->inc, &units);
+	thin(v->inc, &units);
 	lt_marks(a->lt, v->inc, &units, marks, unit_of);
 	for (unsigned i = 0; i < sol->n; i++) {
 		if (!sol->marks[i].opens || sol->match.mate[i] >= 0)
@@ -190,6 +230,10 @@ const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *i
 
 	if (p && p->execed)
 		return "exec";
+	if (inc->inert)
+		return "constant";
+	if (inc->census && inc->returned)
+		return "freed unseen";
 	if (inc->inherited)
 		return "inherited";
 	if (lt_kept_by_library(lt, inc))
@@ -207,18 +251,70 @@ const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *i
 	return p && p->ended ? "unknown" : "in use";
 }
 
-/* of several open references of a lost object the one that most objects share is the fault */
+/* the site of refs[i] left so many of the object's references open that all others do not matter */
+static bool outnumbers(const struct lt_ref *refs, unsigned n, unsigned i)
+{
+	enum { MANY = 4 };
+	unsigned same = 0;
+
+	for (unsigned k = 0; k < n; k++)
+		same += refs[k].site == refs[i].site;
+	return same >= MANY && same >= MANY * (n - same);
+}
+
+/* of several open references of a lost object the one that was taken twice, or that most objects share, is the fault */
 static unsigned main_ref(const struct lt_model *m, const struct lt_ref *refs, const struct lt_blame *blames, unsigned n)
 {
 	unsigned best = 0;
+	bool best_twice = false;
 
-	for (unsigned i = 1; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		double d = blames[i].confidence - blames[best].confidence;
+		bool twice = refs[i].ev != LT_NO_EVENT && lt_twice_in_row(m->lt, refs[i].inc, refs[i].ev);
 
+		if (twice != best_twice) {
+			best = twice ? i : best;
+			best_twice = true;
+			continue;
+		}
+		if (!twice && outnumbers(refs, n, i) != outnumbers(refs, n, best)) {
+			best = outnumbers(refs, n, i) ? i : best;
+			continue;
+		}
 		if (d > 0.01 || (d > -0.01 && lt_model_closed(m, refs[i].site) < lt_model_closed(m, refs[best].site)))
 			best = i;
 	}
 	return best;
+}
+
+static uint64_t alive_of(const struct rt_lifetime *lt, const struct lt_type *type, uint32_t pid)
+{
+	const struct lt_inc *inc;
+	uint32_t at = UINT32_MAX;
+	uint64_t n = 0;
+
+	while ((inc = lt_row_older(&lt->live, &at)))
+		n += inc->pid == pid && &lt->types.data[inc->type] == type && !inc->inert;
+	return n;
+}
+
+/*
+ * All that is open was taken by constructors of other types for the objects that they made, and as many of these are
+ * there still: whoever should have ended those is at fault, and they are judged themselves.
+ */
+static bool held_for_others(const struct lt_answer *a, const struct lt_ref *refs, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct lt_src *src = lt_src(a->lt, lt_site(a->lt, refs[i].site)->src[0]);
+		const struct lt_type *made = lt_made_by(a->lt, src->name, refs[i].inc->type);
+		unsigned same = 0;
+
+		for (unsigned k = 0; k < n; k++)
+			same += lt_site_function(a->lt, refs[k].site) == src->function;
+		if (!made || alive_of(a->lt, made, refs[i].inc->pid) < same)
+			return false;
+	}
+	return n > 0;
 }
 
 static void judge(struct lt_answer *a, const struct lt_model *m, const struct survivor *v, const struct survivors *s)
@@ -228,6 +324,11 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 	unsigned n = open_refs(a, v, s, refs), accused = 0, only = LT_UNITS;
 	bool skip =
 		v->inc->inherited || (v->inc->final_known && v->inc->final == 0) || lt_kept_by_library(a->lt, v->inc);
+
+	if (v->inc->life == LT_LIVE && held_for_others(a, refs, n)) {
+		v->inc->child |= !(v->inc->census && v->inc->rooted);
+		skip = true;
+	}
 
 	for (unsigned i = 0; i < n; i++) {
 		count_left(a, &refs[i]);

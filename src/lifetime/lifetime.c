@@ -299,7 +299,7 @@ static void begin_census(struct lt_inc *inc, uint32_t epoch)
 	if (inc->census && inc->epoch == epoch)
 		return;
 	inc->epoch = epoch;
-	inc->census = inc->nobody = false;
+	inc->census = inc->nobody = inc->returned = false;
 	memset(inc->held, 0, sizeof(inc->held));
 }
 
@@ -327,6 +327,7 @@ static void take_held(struct rt_lifetime *lt, const struct rt_wire_held *r)
 		if (r->where <= RT_HOLDER_OBJECT)
 			inc->held[r->where] += r->value;
 		inc->nobody |= r->where == RT_HOLDER_NONE;
+		inc->returned |= r->where == RT_HOLDER_FREED;
 		h = r->where == RT_HOLDER_OBJECT ? rt_vec_add(&lt->holders) : NULL;
 		if (h)
 			*h = (struct lt_holder){ inc, r->holder, p->epoch };

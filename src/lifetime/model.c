@@ -15,7 +15,7 @@
 
 #include "lifetime/assign.h"
 
-static const double FAR = 1e6, SMOOTH = 2, TWICE = 1, OTHER_RUN = 0.3;
+static const double FAR = 1e6, SMOOTH = 2, TWICE = 2, AGAIN = 1, OTHER_RUN = 0.3;
 /* cells of a site that are no put sites */
 static const uint32_t ANY = 0, LEFT = UINT32_MAX, LOST = UINT32_MAX - 2, HELD = UINT32_MAX - 3,
 		      CROSSED = UINT32_MAX - 4;
@@ -186,8 +186,8 @@ static double pair_cost(const struct lt_model *m, const struct lt_mark *marks, u
 	return cost + (marks[o].thread != marks[c].thread ? 0.3 : 0);
 }
 
-/* more than one reference taken by one run of a function at one place */
-static bool taken_twice(const struct lt_mark *marks, unsigned n, unsigned o)
+/* more than one reference taken by one run of a function at one place: a loop, or a find that calls another */
+static bool taken_again(const struct lt_mark *marks, unsigned n, unsigned o)
 {
 	for (unsigned i = 0; i < n; i++) {
 		if (i != o && marks[i].opens && marks[i].act && marks[i].act == marks[o].act &&
@@ -201,7 +201,9 @@ static double left_cost(const struct lt_model *m, const struct lt_mark *marks, u
 {
 	double left = value(m, marks[o].site, LEFT);
 
-	return -log((left + 0.5) / (value(m, marks[o].site, ANY) + left + 1)) - (taken_twice(marks, n, o) ? TWICE : 0);
+	return -log((left + 0.5) / (value(m, marks[o].site, ANY) + left + 1)) - (marks[o].how & LT_MARK_TWICE ? TWICE
+										 : taken_again(marks, n, o)   ? AGAIN
+													      : 0);
 }
 
 /* of a put that nobody owed: sites that never put in health, and those that give back twice, come first */
@@ -216,7 +218,7 @@ static double extra_cost(const struct lt_model *m, const struct lt_mark *marks, 
 	for (unsigned i = 0; i < n; i++)
 		owns |= marks[i].opens && lt_site_passes(m->lt, marks[i].site, function);
 	cost += owns ? 0.5 : 0;
-	cost -= hints & LT_HINT_TWICE ? 2.0 : 0;
+	cost -= hints & LT_HINT_IN_ROW ? 4.0 : hints & LT_HINT_TWICE ? 2.0 : 0;
 	/* the last one is mostly the victim, whose own reference was gone */
 	cost += hints == LT_HINT_POST ? 0.7 : 0;
 	return cost > 0.05 ? cost : 0.05;

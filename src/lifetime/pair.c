@@ -428,6 +428,17 @@ static uint8_t number_of(struct sights *s, uint32_t what)
 	return s->nr;
 }
 
+static uint8_t how(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_unit *u)
+{
+	const struct lt_event *e = event_of(inc, u);
+
+	if (!e || !u->opens)
+		return 0;
+	if (e->op == RT_OP_NEW)
+		return LT_MARK_NEW;
+	return e->op == RT_OP_GET && inc->has_new && lt_twice_in_row(lt, inc, u->ev) ? LT_MARK_TWICE : 0;
+}
+
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
 		  struct lt_mark ret[LT_UNITS], uint16_t unit_of[LT_UNITS])
 {
@@ -449,7 +460,7 @@ unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const 
 		const struct lt_event *e = event_of(inc, u);
 
 		ret[n] = (struct lt_mark){ .site = u->site, .opens = u->opens };
-		ret[n].is_new = e && e->op == RT_OP_NEW;
+		ret[n].how = how(lt, inc, u);
 		ret[n].thread = e ? number_of(&threads, e->tid) : 0;
 		ret[n].act = e && e->act ? number_of(&acts, e->act) : 0;
 		if (unit_of)

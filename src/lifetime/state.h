@@ -221,11 +221,13 @@ struct lt_inc {
 	bool forced;    /* freed with open references */
 	bool over;      /* born with 0, and put after its death */
 	bool guessed;   /* operations after its death were taken for a part of its last put */
+	bool inert;     /* its counter is none, and stays as it is: what is done to the object counts nothing */
 	bool shaky;     /* a life before it at its address lacks its birth, its end or operations */
 	bool shaped;    /* counted in the model */
 	uint8_t within; /* gets inside the activation of the last put that were not put again */
 	/* census */
 	bool rooted, child;
+	bool returned;    /* the allocator had its memory back: it was freed, and nobody told */
 	uint32_t held[5]; /* pointers per enum rt_holder */
 	uint32_t epoch;   /* of the process' census that the above tell of */
 	int64_t final;    /* the counter at the end */
@@ -250,8 +252,11 @@ struct lt_shape {
 /* One reference taken (opens) or given back, in the order of time. */
 struct lt_mark {
 	uint32_t site;
-	uint8_t opens, is_new, thread, act; /* thread, act: in the order of first sight; act 0 = not proven */
+	uint8_t opens, how, thread,
+		act; /* how: LT_MARK_*; thread, act: in the order of first sight; act 0 = not proven */
 };
+
+enum { LT_MARK_NEW = 1, LT_MARK_TWICE = 2 /* in a row, by one run of a function */ };
 
 /* One unit of a life's references: the event, and its partner where that is beyond doubt. */
 struct lt_unit {
@@ -600,6 +605,12 @@ bool lt_stem_keeps(const char *name);
 
 /* pair.c */
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret);
+/*
+ * twice.c: x and y were done by one run of one function at two places of its code; and: event number ev was done twice
+ * in a row there, in one line or the next, with nothing between
+ */
+bool lt_twice_in_run(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y);
+bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
 /* the units without a partner as marks; returns how many, more than LT_UNITS: too many, ret holds none.
  * unit_of[] (may be NULL) tells which unit a mark is */
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,

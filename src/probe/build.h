@@ -63,6 +63,11 @@ RT_CHECK struct rt_error *rt_plan_refuse(struct rt_plan_build *b, uint32_t type,
 
 /* resolve.c: fills b->targets. */
 RT_CHECK struct rt_error *rt_plan_resolve(struct rt_plan_build *b);
+/* made.c: what the object's place of a declared function points to; NULL: not known */
+const char *rt_plan_structure(struct rt_plan_build *b, const struct rt_spec_function *f);
+/* Where a constructor or find that returns a status leaves its object, by its declaration; else target stays as it is.
+ */
+void rt_plan_made_place(struct rt_plan_build *b, struct rt_target *target);
 /* counter.c: finds the counters and sizes of types that have targets here. */
 void rt_plan_counters(struct rt_plan_build *b);
 /* point.c: points for b->targets. */
@@ -83,6 +88,8 @@ RT_CHECK struct rt_error *rt_plan_handing(struct rt_plan_build *b);
  */
 RT_CHECK struct rt_error *rt_plan_inner_find(struct rt_plan_build *b, uint32_t type, uint32_t function,
 					     struct rt_elfaddr at);
+/* opencoded.c: points where code of the program counts by itself. After those of functions, and of what is inlined. */
+RT_CHECK struct rt_error *rt_plan_open_coded(struct rt_plan_build *b);
 /* callers.c: points behind the calls of b->late. */
 RT_CHECK struct rt_error *rt_plan_callers(struct rt_plan_build *b);
 /*

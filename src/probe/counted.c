@@ -131,6 +131,16 @@ static bool change_of_line(struct rt_plan_build *b, const struct rt_insn *insn, 
 	return false;
 }
 
+bool rt_counted_delta(struct rt_plan_build *b, const struct rt_insn *insn, int64_t *ret_delta)
+{
+	struct rt_change change;
+
+	if (!change_of(b, insn->addr, insn, &change) && !change_of_line(b, insn, &change))
+		return false;
+	*ret_delta = change.delta;
+	return true;
+}
+
 /* An instruction of the instance that writes as many bytes as the counter has, somewhere. */
 static void consider(struct search *s, const struct rt_insn *insn)
 {

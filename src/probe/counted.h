@@ -30,6 +30,9 @@ void rt_counted_deinit(struct rt_counted *counted);
 RT_CHECK bool rt_counted_find(struct rt_plan_build *b, const struct rt_plan_type *type, int16_t delta,
 			      const struct rt_inlined *instance, struct rt_counted *ret);
 
+/* By how much an instruction that stores through a plain register changes what lies there. false: not understood */
+bool rt_counted_delta(struct rt_plan_build *b, const struct rt_insn *insn, int64_t *ret_delta);
+
 /* Does what is in the site's register there lie in it at `from`, too, on the way that comes through all code between?
  */
 bool rt_counted_holds(struct rt_plan_build *b, const struct rt_counted_site *site, struct rt_elfaddr from);

@@ -16,7 +16,7 @@ enum rt_stem_weight {
 };
 
 struct rt_stem {
-	const char *get, *put; /* with the '_' before them */
+	const char *get, *put; /* with the '_' before them, or as words of a CamelCase name */
 	enum rt_stem_weight weight;
 };
 

@@ -35,18 +35,6 @@ static bool opens(uint8_t op, bool hidden)
 	return op == RT_OP_NEW || op == RT_OP_GET || hidden;
 }
 
-/* what the object's place of a declared function points to; NULL: not known */
-static const char *structure_of(struct rt_plan_build *b, const struct rt_spec_function *f)
-{
-	const struct rt_survey_function *d = rt_survey_function(&b->survey, f->name, NULL);
-	const struct rt_param *p;
-
-	if (!d || f->place == RT_PLACE_RET_PTR)
-		return NULL;
-	p = f->place == RT_PLACE_RET ? &d->returns : rt_survey_param(&b->survey, d, f->arg);
-	return p && p->pointers == (f->place == RT_PLACE_ARG || f->place == RT_PLACE_RET ? 1 : 2) ? p->pointee : NULL;
-}
-
 /* A type goes by its own name, and by what its functions are declared to take. */
 static struct rt_error *name_types(struct search *s)
 {
@@ -57,7 +45,7 @@ static struct rt_error *name_types(struct search *s)
 		bool made;
 
 		for (size_t i = 0; i <= spec->functions.len; i++) {
-			const char *name = i ? structure_of(b, &spec->functions.data[i - 1]) : spec->name;
+			const char *name = i ? rt_plan_structure(b, &spec->functions.data[i - 1]) : spec->name;
 			uint64_t *type = name ? rt_map_put(&s->t.type_of, rt_key_text(name), &made) : NULL;
 
 			if (name && !type)

@@ -173,8 +173,10 @@ static struct rt_error *build(struct rt_plan_build *b)
 	rt_plan_counters(b);
 	RT_TRY(rt_plan_points(b));
 	RT_TRY(rt_plan_markers(b));
-	if (!b->plan->options.no_inline)
+	if (!b->plan->options.no_inline) {
 		RT_TRY(rt_plan_inlined(b));
+		RT_TRY(rt_plan_open_coded(b));
+	}
 	RT_TRY(rt_plan_callers(b));
 	return rt_plan_handing(b);
 }

@@ -68,6 +68,7 @@ static struct rt_error *add_target(struct rt_plan_build *b, uint32_t type, uint3
 	if (s->clone == RT_CLONE_ARGS && !exact && f->arg > 1)
 		return rt_plan_refuse(b, type, function, name, RT_E_UNARMED,
 				      "compiled as %s: argument %u may be elsewhere", s->symbol->name, f->arg);
+	rt_plan_made_place(b, &target);
 	return push_target(b, &target);
 }
 

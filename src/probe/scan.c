@@ -294,17 +294,41 @@ static bool join_plain(struct rt_scan *s, const char *name, const struct rt_stem
 	return !rt_scan_is_known(s->known, plain);
 }
 
+/*
+ * Functions that are inlined everywhere (static inline, in a header) are a family of each module that uses them. The
+ * one that a scan found in another module goes on here: constructors, and what ends objects, live in one of them only.
+ */
+static bool goes_on(const struct rt_scan *s, const struct rt_scan_family *f)
+{
+	const char *own = f->structure ? f->structure : f->stem_name;
+
+	for (size_t i = 0; i < s->known->types.len; i++) {
+		const struct rt_spec_type *type = &s->known->types.data[i];
+		bool get = false, put = false;
+
+		for (size_t k = 0; k < type->functions.len; k++) {
+			const struct rt_spec_function *known = &type->functions.data[k];
+
+			get |= known->guessed && known->op == RT_OP_GET && !strcmp(known->name, f->get.name);
+			put |= known->guessed && known->op == RT_OP_PUT && !strcmp(known->name, f->put.name);
+		}
+		if (get && put)
+			return strcmp(type->name, own) == 0;
+	}
+	return false;
+}
+
 static struct rt_error *consider(struct rt_scan *s, const char *name, const struct rt_stem *stem)
 {
 	struct rt_scan_family f = { .stem = stem, .put_levels = 1 };
 	char put[RT_FAMILY_NAME_MAX];
-	bool mine = false;
+	bool mine = false, known;
 
 	if (!rt_family_partner(name, stem, put, f.stem_name) || !rt_scan_lookup(s, put, &f.put) ||
 	    !rt_scan_lookup(s, name, &f.get) || !join_plain(s, name, stem, &f))
 		return NULL;
-	if (rt_scan_is_known(s->known, name) || rt_scan_is_known(s->known, put) || !accept(s, &f) ||
-	    !rt_scan_wanted(s, &f))
+	known = rt_scan_is_known(s->known, name) || rt_scan_is_known(s->known, put);
+	if (!accept(s, &f) || !rt_scan_wanted(s, &f) || (known && !goes_on(s, &f)))
 		return NULL;
 	RT_TRY(take_name(s, &f, &mine));
 	return mine ? rt_scan_add_family(s, &f) : NULL;

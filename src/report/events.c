@@ -264,7 +264,7 @@ static struct rt_error *loss(struct rt_events *w, const struct rt_wire_loss *r, 
 
 static struct rt_error *held(struct rt_events *w, const struct rt_wire_held *r, struct rt_sink *sink)
 {
-	static const char *const places[] = { "none", "global", "stack", "heap", "object" };
+	static const char *const places[] = { "none", "global", "stack", "heap", "object", "freed" };
 
 	if (r->head.kind == RT_WIRE_COUNT) {
 		rt_sink_printf(sink, "final 0x%" PRIx64 " count=%u bytes=%u", r->object, r->value, r->where);

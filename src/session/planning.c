@@ -212,7 +212,8 @@ static bool half_found(const struct rt_batch *b)
 		for (size_t k = 0; k < b->plan->points.len; k++) {
 			const struct rt_point *p = &b->plan->points.data[k];
 
-			if (p->type != type->id)
+			/* what counts by itself stands for no function that was told */
+			if (p->type != type->id || p->guessed)
 				continue;
 			opens |= p->op == RT_OP_NEW || p->op == RT_OP_GET;
 			closes |= p->op == RT_OP_PUT || p->op == RT_OP_FREE || p->op == RT_OP_STEAL;

@@ -269,6 +269,86 @@ TEST(inlined_only_families_come_from_debug_info)
 	workdir_remove(&w);
 }
 
+/* CamelCase, as much a family as with '_'; words that only begin like that are none. */
+TEST(camel_case)
+{
+	static const char code[] =
+		"#include <stdlib.h>\n"
+		"typedef struct KeyInfo { int n; unsigned nRef; } KeyInfo;\n"
+		"KeyInfo *vmKeyInfoAlloc(void) { KeyInfo *k = malloc(sizeof(*k)); k->nRef = 1; return k; }\n"
+		"KeyInfo *vmKeyInfoRef(KeyInfo *k) { if (k) k->nRef++; return k; }\n"
+		"void vmKeyInfoUnref(KeyInfo *k) { if (k && !--k->nRef) free(k); }\n"
+		"typedef struct Font { int count; char name[8]; } Font;\n"
+		"Font *FcFontCreate(void) { Font *f = calloc(1, sizeof(*f)); f->count = 1; return f; }\n"
+		"void FcFontReference(Font *f) { f->count++; }\n"
+		"void FcFontDestroy(Font *f) { if (!--f->count) free(f); }\n"
+		"typedef struct Table { int n, rows; } Table;\n"
+		"int TableReferences(Table *t) { return t->n++; }\n"
+		"void TableDestroy(Table *t) { t->rows--; }\n"
+		"int GetterPREF(Table *t) { return t->n; }\n"
+		"int GetterPUnref(Table *t) { return t->n; }\n";
+	static const struct rt_scan_options all = { 0 };
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "k.c", code);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o k.so k.c");
+	planned_open(&p, workdir_path(&w, "k.so"));
+	assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+	assert_int_equal(p.spec.types.len, 2);
+	assert_int_equal(function(find(&p.spec, "KeyInfo"), "vmKeyInfoRef")->op, RT_OP_GET);
+	assert_int_equal(function(find(&p.spec, "KeyInfo"), "vmKeyInfoUnref")->op, RT_OP_PUT);
+	assert_int_equal(function(find(&p.spec, "KeyInfo"), "vmKeyInfoAlloc")->op, RT_OP_NEW);
+	assert_int_equal(function(find(&p.spec, "Font"), "FcFontReference")->op, RT_OP_GET);
+	assert_int_equal(function(find(&p.spec, "Font"), "FcFontDestroy")->op, RT_OP_PUT);
+	assert_int_equal(function(find(&p.spec, "Font"), "FcFontCreate")->op, RT_OP_NEW);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
+/* A header's inlined family is in the program and in its library; who makes such objects is in the library alone. */
+TEST(a_family_goes_on_in_the_next_module)
+{
+	static const char header[] =
+		"#include <stdlib.h>\nstruct val { int kind; long refs; };\n"
+		"void val_delete(struct val *v);\nstruct val *val_new(int kind);\n"
+		"static inline struct val *val_incref(struct val *v) { if (v) v->refs++; return v; }\n"
+		"static inline void val_decref(struct val *v) { if (v && !--v->refs) val_delete(v); }\n";
+	static const char library_code[] =
+		"#include \"val.h\"\nstruct val *val_new(int kind)\n"
+		"{ struct val *v = malloc(sizeof(*v)); v->kind = kind; v->refs = 1; return v; }\n"
+		"void val_delete(struct val *v) { free(v); }\n"
+		"void val_copy(struct val **to, struct val *v) { val_incref(v); val_decref(*to); *to = v; }\n";
+	static const char program_code[] = "#include \"val.h\"\nint main(void) { struct val *v = val_new(1);\n"
+					   "  val_incref(v); val_decref(v); val_decref(v); return 0; }\n";
+	static const struct rt_scan_options all = { 0 };
+	struct planned prog, lib;
+	struct workdir w;
+
+	workdir_make(&w);
+	workdir_write(&w, "val.h", header);
+	workdir_write(&w, "lib.c", library_code);
+	workdir_write(&w, "prog.c", program_code);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o libval.so lib.c");
+	workdir_run(&w, "gcc -O2 -g -o prog prog.c ./libval.so");
+	planned_open(&prog, workdir_path(&w, "prog"));
+	planned_open(&lib, workdir_path(&w, "libval.so"));
+	assert_ok(rt_scan_module(&prog.module, &all, &prog.spec));
+	assert_null(function(find(&prog.spec, "val"), "val_new"));
+	assert_ok(rt_scan_module(&lib.module, &all, &prog.spec));
+	assert_int_equal(prog.spec.types.len, 1);
+	assert_int_equal(function(find(&prog.spec, "val"), "val_new")->op, RT_OP_NEW);
+	/* what somebody told is left as it was told */
+	assert_ok(rt_spec_parse("type=val get=val_incref put=val_decref", 38, "-P", &lib.spec));
+	assert_ok(rt_scan_module(&lib.module, &all, &lib.spec));
+	assert_int_equal(lib.spec.types.len, 1);
+	assert_int_equal(lib.spec.types.data[0].functions.len, 2);
+	planned_close(&lib);
+	planned_close(&prog);
+	workdir_remove(&w);
+}
+
 /* Path of an installed library, or NULL. */
 static const char *library(const char *name, char path[256])
 {

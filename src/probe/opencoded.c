@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Counting that no get or put does: x->refs++ somewhere in the program. An instruction that adds 1 to the field which
+ * is the type's counter, or takes 1 off it, through a register that is, by debug information, a variable of type T *
+ * right there. What lies in functions that were told, or is inlined from them, is counted already. Where either the
+ * instruction or the variable is not plain, nothing is probed: the counter still says that something was not seen.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "dwarf/listing.h"
+#include "probe/counted.h"
+#include "probe/handing.h"
+
+enum { POINTS_MAX = 64 /* of one type, in one module */, FUNCTION_BYTES = 64 << 10, SCOPES_MAX = 16, AHEAD_INSNS = 6 };
+
+struct open_type {
+	uint32_t index;
+	const char *structure; /* tag or typedef */
+	unsigned points;
+};
+
+struct open_search {
+	struct rt_plan_build *b;
+	RT_VEC(struct open_type) types;
+};
+
+/* "obj" of "const struct obj *" without _t or _s, by which C tells a typedef from its tag; 0: no such pointer */
+static size_t bare(const char **type)
+{
+	const char *s = *type, *end;
+
+	while (!strncmp(s, "const ", 6) || !strncmp(s, "struct ", 7))
+		s = strchr(s, ' ') + 1;
+	end = s + strcspn(s, " *");
+	*type = s;
+	if (end - s > 2 && end[-2] == '_' && (end[-1] == 't' || end[-1] == 's'))
+		end -= 2;
+	return (size_t)(end - s);
+}
+
+static bool points_to(const char *type, const char *structure)
+{
+	const char *star = type ? strchr(type, '*') : NULL;
+	size_t n, m;
+
+	if (!star || strchr(star + 1, '*'))
+		return false;
+	n = bare(&type);
+	m = bare(&structure);
+	return n && n == m && !memcmp(type, structure, n);
+}
+
+struct variable {
+	struct open_search *s;
+	struct rt_instance in;
+	const struct rt_insn *insn;
+	const char *structure;
+	bool found;
+};
+
+static void see_variable(const char *name, void *arg)
+{
+	struct variable *v = arg;
+	struct rt_datum d;
+
+	if (v->found || rt_dwarf_datum(v->s->b->module->dwarf, &v->in, v->insn->addr, name, NULL, 0, &d) != NULL)
+		return;
+	v->found = d.kind == RT_DATUM_POINTER && d.where.base == RT_LOCATION_REG && d.where.is_value &&
+		   !d.where.at_entry && !d.where.deref_count && !d.where.offset && !d.where.in_frame &&
+		   d.where.reg == v->insn->mem.base && points_to(d.type, v->structure);
+}
+
+/*
+ * The register that the instruction writes through is a variable that points to the structure: of the function itself,
+ * or of one that it is inlined into (atomic operations are functions of their own, that are given the counter).
+ */
+static bool is_object(struct open_search *s, const struct rt_insn *insn, const char *structure)
+{
+	struct variable v = { .s = s, .insn = insn, .structure = structure };
+	struct rt_instance inner;
+	bool more = rt_dwarf_instance_at(s->b->module->dwarf, insn->addr, &v.in);
+
+	for (unsigned depth = 0; more && !v.found && depth < SCOPES_MAX; depth++) {
+		rt_dwarf_names(s->b->module->dwarf, &v.in, insn->addr, true, see_variable, &v);
+		inner = v.in;
+		more = rt_dwarf_instance_outer(s->b->module->dwarf, &inner, &v.in);
+	}
+	return v.found;
+}
+
+/* it is done by a function of the spec, or inlined from one */
+static bool is_told(struct open_search *s, struct rt_elfaddr at)
+{
+	struct rt_scope scopes[SCOPES_MAX];
+	size_t n = rt_dwarf_scopes(s->b->module->dwarf, at, scopes, SCOPES_MAX);
+	const struct rt_takers takers = { .b = s->b };
+
+	for (size_t i = 0; i < n; i++) {
+		for (uint32_t t = 0; t < s->b->plan->types.len; t++)
+			if (scopes[i].function && rt_takers_told(&takers, t, scopes[i].function))
+				return true;
+	}
+	return !n;
+}
+
+static struct rt_error *add(struct open_search *s, struct open_type *t, const struct rt_insn *insn, int64_t delta)
+{
+	const struct rt_plan_type *type = &s->b->plan->types.data[t->index];
+	struct rt_site_request request = { .image = s->b->module->image,
+					   .decoder = s->b->decoder,
+					   .entry = insn->addr,
+					   .reg = insn->mem.base,
+					   .nearest = true,
+					   .first_insn = s->b->plan->options.first_insn,
+					   .avoid_nop5 = s->b->plan->options.avoid_nop5,
+					   .room = s->b->plan->options.room };
+	struct rt_point p = { .kind = RT_POINT_INSN,
+			      .op = delta > 0 ? RT_OP_GET : RT_OP_PUT,
+			      .delta = (int16_t)delta,
+			      .guessed = true,
+			      .function = insn->addr,
+			      .place = RT_PLACE_ARG,
+			      .flags = RT_EV_INLINE };
+	char name[128];
+	struct rt_site site;
+	const char *why;
+	bool mine = false;
+
+	(void)rt_survey_range(&s->b->survey, insn->addr, &request.start, &request.end);
+	if (!rt_site_find(&request, &site, &why) || !rt_image_offset(s->b->module->image, site.address, &p.offset))
+		return NULL;
+	p.address = site.address;
+	p.cost = site.cost;
+	p.before = site.before;
+	p.reg = site.reg;
+	p.cfa_delta = rt_plan_cfa_delta(s->b, site.address);
+	rt_plan_set_counter(type, &site.track, &p);
+	if (p.counter_offset == RT_COUNTER_UNKNOWN)
+		return NULL;
+	RT_TRY(rt_plan_take_place(s->b, t->index, &p, &mine));
+	if (!mine)
+		return NULL;
+	t->points++;
+	/* no function has this name: the one around it is where the reference is taken or given back */
+	snprintf(name, sizeof(name), "%s.count", t->structure);
+	return rt_plan_add(s->b, t->index, (uint32_t)type->spec->functions.len, &p, name);
+}
+
+static bool next(struct open_search *s, struct rt_elfaddr *at, struct rt_insn *ret)
+{
+	if (!rt_decode(s->b->decoder, rt_image_at(s->b->module->image, *at, 16), *at, ret))
+		return false;
+	at->v += ret->length;
+	return true;
+}
+
+/* a few instructions from at on store reg where load has read it, and nothing else changes it or what it is based on */
+static bool stores_back(struct open_search *s, struct rt_elfaddr at, const struct rt_insn *load, uint8_t reg)
+{
+	struct rt_insn insn;
+
+	for (unsigned n = 0; n < AHEAD_INSNS && next(s, &at, &insn) && !insn.call && !insn.ret && !insn.jump; n++) {
+		if (insn.is_mov && insn.has_mem && insn.mem.writes && insn.src_reg == reg &&
+		    insn.mem.base == load->mem.base && insn.mem.disp == load->mem.disp &&
+		    insn.mem.size == load->mem.size && insn.mem.index == RT_REG_NONE)
+			return true;
+		if (insn.writes & (1u << reg | 1u << load->mem.base))
+			return false;
+	}
+	return false;
+}
+
+/*
+ * if (--x->refs == 0) free(x): the count is read, and stored only where it is not the last, since the memory goes
+ * anyway. load reads it; true: what is done to it.
+ */
+static bool counts_ahead(struct open_search *s, const struct rt_insn *load, int64_t *ret_delta)
+{
+	struct rt_elfaddr at = { load->addr.v + load->length };
+	uint8_t reg = load->dst_reg;
+	int64_t delta = 0;
+	struct rt_insn insn;
+
+	if (!load->is_mov || !load->has_mem || !load->mem.reads || reg >= RT_TRACK_REGS || reg == load->mem.base)
+		return false;
+	for (unsigned n = 0; n < AHEAD_INSNS && next(s, &at, &insn) && !insn.call && !insn.ret; n++) {
+		if (insn.jump)
+			return delta && insn.conditional && insn.has_target &&
+			       (stores_back(s, at, load, reg) || stores_back(s, insn.target, load, reg)) &&
+			       (*ret_delta = delta);
+		if ((insn.is_add || insn.is_sub) && insn.has_imm && !insn.has_mem && insn.dst_reg == reg && !delta)
+			delta = insn.is_add ? insn.imm : -insn.imm;
+		else if (insn.writes & (1u << reg | 1u << load->mem.base))
+			return false;
+	}
+	return false;
+}
+
+static struct rt_error *consider(struct open_search *s, const struct rt_insn *insn)
+{
+	int64_t delta;
+
+	for (size_t i = 0; i < s->types.len; i++) {
+		struct open_type *t = &s->types.data[i];
+		const struct rt_plan_type *type = &s->b->plan->types.data[t->index];
+
+		if (insn->mem.size != type->counter_size || insn->mem.disp != type->counter_offset ||
+		    t->points == POINTS_MAX ||
+		    !(insn->mem.writes ? rt_counted_delta(s->b, insn, &delta) : counts_ahead(s, insn, &delta)) ||
+		    (delta != 1 && delta != -1))
+			continue;
+		if (is_object(s, insn, t->structure) && !is_told(s, insn->addr))
+			return add(s, t, insn, delta);
+	}
+	return NULL;
+}
+
+static struct rt_error *look_through(struct open_search *s, const struct rt_symbol *symbol)
+{
+	struct rt_elfaddr at = symbol->addr, end = { at.v + symbol->size };
+	struct rt_insn insn;
+
+	for (; at.v < end.v; at.v += insn.length) {
+		if (!rt_decode(s->b->decoder, rt_image_at(s->b->module->image, at, 16), at, &insn))
+			return NULL;
+		if (insn.has_mem && !insn.push && !insn.is_lea && !insn.call && !insn.mem.segment &&
+		    insn.mem.index == RT_REG_NONE && insn.mem.base < RT_TRACK_REGS && insn.mem.base != RT_REG_RSP)
+			RT_TRY(consider(s, &insn));
+	}
+	return NULL;
+}
+
+/* The types whose counter and structure are known here. false: out of memory */
+static bool collect(struct open_search *s)
+{
+	for (uint32_t i = 0; i < s->b->plan->types.len; i++) {
+		const struct rt_plan_type *type = &s->b->plan->types.data[i];
+		struct open_type t = { .index = i };
+		struct rt_member counter;
+
+		for (size_t k = 0; k < type->spec->functions.len && !t.structure; k++)
+			if (type->spec->functions.data[k].place <= RT_PLACE_ARG_PTR)
+				t.structure = rt_plan_structure(s->b, &type->spec->functions.data[k]);
+		if (!t.structure)
+			t.structure = type->spec->counter_struct ? type->spec->counter_struct : type->spec->name;
+		if (type->counter_offset == RT_COUNTER_UNKNOWN || type->spec->klass)
+			continue;
+		/* a guess by code alone may be wrong: debug information has to say the same */
+		if (!type->spec->counter_member &&
+		    (!rt_dwarf_counter(s->b->module->dwarf, t.structure, &counter) ||
+		     counter.offset != (uint64_t)type->counter_offset || counter.size != type->counter_size))
+			continue;
+		if (!rt_vec_push(&s->types, t))
+			return false;
+	}
+	return true;
+}
+
+struct rt_error *rt_plan_open_coded(struct rt_plan_build *b)
+{
+	struct open_search s = { .b = b };
+	struct rt_error *err = collect(&s) ? NULL : rt_error_nomem();
+
+	for (size_t i = 0; i < b->survey.symbols.len && s.types.len && !err; i++) {
+		const struct rt_symbol *symbol = b->survey.symbols.data[i].symbol;
+
+		if (symbol->size && symbol->size <= FUNCTION_BYTES)
+			err = look_through(&s, symbol);
+	}
+	rt_vec_deinit(&s.types);
+	return err;
+}

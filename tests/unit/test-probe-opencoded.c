@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Counting that no function of the spec does is found where debug information says what is counted, and nowhere else.
+ */
+#include "planned.h"
+
+static const char code[] =
+	"#include <stdlib.h>\n"
+	"typedef struct node_s { int id; unsigned refs; struct node_s *up; } node_t;\n"
+	"struct other { int id; unsigned refs; };\n"
+	"__attribute__((noinline)) node_t *node_new(int id)\n"
+	"{ node_t *n = malloc(sizeof(*n)); n->id = id; n->refs = 1; n->up = 0; return n; }\n"
+	"__attribute__((noinline)) void node_ref(node_t *n) { n->refs++; }\n"
+	"__attribute__((noinline)) void node_unref(node_t *n) { if (!--n->refs) free(n); }\n"
+	"__attribute__((noinline)) void adopt(node_t *n, node_t *up) { n->up = up; if (up) up->refs++; }\n"
+	"__attribute__((noinline)) int leave(node_t *n) { if (--n->refs) return 0; free(n); return 1; }\n"
+	"__attribute__((noinline)) void by_two(node_t *n) { n->refs += 2; }\n"
+	"__attribute__((noinline)) void its_id(node_t *n) { n->id++; }\n"
+	"__attribute__((noinline)) void not_ours(struct other *o) { o->refs++; }\n"
+	"int main(int argc, char **argv) { node_t *n = node_new(argc), *m = node_new(2); struct other o = { 0, 0 };\n"
+	"  adopt(n, m); node_ref(n); by_two(n); its_id(n); not_ours(&o); leave(m); node_unref(n);\n"
+	"  return o.refs + n->id; }\n";
+
+/* points whose instruction lies in the function */
+static unsigned points_in(struct planned *p, const char *function, uint8_t op)
+{
+	const struct rt_symbol *s = rt_symtab_find(p->symtab, function);
+	unsigned n = 0;
+
+	assert_non_null(s);
+	for (size_t i = 0; i < p->plan->points.len; i++) {
+		const struct rt_point *at = &p->plan->points.data[i];
+
+		n += at->op == op && at->address.v >= s->addr.v && at->address.v < s->addr.v + s->size;
+	}
+	return n;
+}
+
+TEST(what_counts_by_itself)
+{
+	static const char *const builds[] = { "gcc -O2 -g", "gcc -O1 -g", "clang-14 -O2 -g" };
+
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		struct workdir w;
+		struct planned p;
+
+		print_message("%s\n", builds[i]);
+		workdir_make(&w);
+		workdir_write(&w, "n.c", code);
+		workdir_run(&w, "%s -o n n.c", builds[i]);
+		planned_open(&p, workdir_path(&w, "n"));
+		planned_make(&p, "type=node new=node_new get=node_ref put=node_unref", NULL);
+		assert_int_equal(points_in(&p, "adopt", RT_OP_GET), 1);
+		assert_int_equal(points_in(&p, "leave", RT_OP_PUT), 1);
+		assert_int_equal(points_in(&p, "node_ref", RT_OP_GET), 1);
+		assert_int_equal(points_in(&p, "node_unref", RT_OP_PUT), 1);
+		assert_int_equal(points_in(&p, "by_two", RT_OP_GET), 0);
+		assert_int_equal(points_in(&p, "its_id", RT_OP_GET), 0);
+		assert_int_equal(points_in(&p, "not_ours", RT_OP_GET), 0);
+		/* the place, not a function of this name: who stands around it takes the reference */
+		assert_non_null(planned_point(&p, "node_s.count"));
+		assert_int_equal(planned_point(&p, "node_s.count")->counter_offset, 4);
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
+/* The counter is a structure with atomic functions of its own, that are inlined and never see the object. */
+TEST(atomic_functions_of_the_counter)
+{
+	static const char atomic[] =
+		"#include <stdlib.h>\n"
+		"struct cnt { int v; };\nstruct peer { long id; struct cnt refcnt; };\n"
+		"static inline __attribute__((always_inline)) int cnt_add(struct cnt *c, int n)\n"
+		"{ return __atomic_add_fetch(&c->v, n, __ATOMIC_SEQ_CST); }\n"
+		"struct peer *peer_new(void) { struct peer *p = calloc(1, sizeof(*p)); p->refcnt.v = 1; return p; }\n"
+		"void peer_get(struct peer *p) { cnt_add(&p->refcnt, 1); }\n"
+		"void peer_put(struct peer *p) { if (!cnt_add(&p->refcnt, -1)) free(p); }\n"
+		"void share(struct peer *p) { p->id = 7; cnt_add(&p->refcnt, 1); }\n"
+		"void count(struct cnt *c) { cnt_add(c, 1); }\n";
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "a.c", atomic);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o a.so a.c");
+	planned_open(&p, workdir_path(&w, "a.so"));
+	planned_make(&p, "type=peer new=peer_new get=peer_get put=peer_put", NULL);
+	assert_int_equal(points_in(&p, "share", RT_OP_GET), 1);
+	assert_int_equal(points_in(&p, "count", RT_OP_GET), 0);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
+/* Without debug information nothing says what a register points to. */
+TEST(nothing_is_guessed)
+{
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "n.c", code);
+	workdir_run(&w, "gcc -O2 -o n n.c");
+	planned_open(&p, workdir_path(&w, "n"));
+	planned_make(&p, "type=node new=node_new get=node_ref put=node_unref", NULL);
+	assert_int_equal(p.plan->types.data[0].counter_offset, 4);
+	assert_int_equal(points_in(&p, "adopt", RT_OP_GET), 0);
+	assert_int_equal(points_in(&p, "leave", RT_OP_PUT), 0);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
+/* A constructor that says how it went, and leaves the object where its caller wants it or made room. */
+TEST(constructors_that_return_a_status)
+{
+	static const char status[] =
+		"#include <stdlib.h>\n"
+		"struct obj { int refs; char text[12]; };\n"
+		"int obj_new(const char *name, struct obj **ret) { struct obj *o = calloc(1, sizeof(*o));\n"
+		"  if (!o) return -1; o->refs = 1; o->text[0] = name[0]; *ret = o; return 0; }\n"
+		"void obj_init(struct obj *o) { o->refs = 1; }\n"
+		"_Bool obj_find(int n, struct obj **ret) { static struct obj all[3]; if (n > 2) return 0;\n"
+		"  all[n].refs++; *ret = &all[n]; return 1; }\n"
+		"struct obj *obj_dup(struct obj *o) { struct obj *n = malloc(sizeof(*n)); *n = *o; n->refs = 1; return "
+		"n; }\n"
+		"void obj_get(struct obj *o) { o->refs++; }\nvoid obj_put(struct obj *o) { if (!--o->refs) free(o); "
+		"}\n";
+	const struct rt_point *point;
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "o.c", status);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o o.so o.c");
+	planned_open(&p, workdir_path(&w, "o.so"));
+	planned_make(&p, "type=o new=obj_new,obj_init,obj_dup hidden=obj_find get=obj_get put=obj_put", NULL);
+	point = planned_point(&p, "obj_new");
+	assert_int_equal(point->place, RT_PLACE_OUT);
+	assert_int_equal(point->reg, RT_REG_RSI);
+	assert_int_equal(point->condition, RT_IF_NOT_NEGATIVE);
+	point = planned_point(&p, "obj_init");
+	assert_int_equal(point->place, RT_PLACE_ARG);
+	assert_int_equal(point->reg, RT_REG_RDI);
+	assert_int_equal(planned_point(&p, "obj_dup")->place, RT_PLACE_RET);
+	point = planned_point(&p, "obj_find");
+	assert_int_equal(point->place, RT_PLACE_OUT);
+	assert_int_equal(point->condition, RT_IF_NONZERO);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
+TEST_MAIN();

@@ -1,0 +1,33 @@
+-- Work for key descriptions, pages, virtual tables and R-tree nodes.
+create table t(a integer primary key, b text collate nocase, c real);
+create index tb on t(b, c);
+create table u(a integer, b text, primary key(a, b)) without rowid;
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 800)
+	insert into t select i, 'name' || (i % 37), i * 1.5 from n;
+insert into u select a % 91, b from t where true on conflict do nothing;
+select b, count(*), sum(c) from t group by b order by 3 desc limit 5;
+select distinct b from t union select b from u except select 'name3' order by 1 limit 4;
+select a from t where b in (select b from u where a > 80) intersect select a from u order by a limit 3;
+select b, row_number() over (partition by b order by c) from t order by a limit 3;
+create trigger tt after delete on t begin delete from u where b = old.b; end;
+delete from t where a % 7 = 0;
+update t set b = b || 'x' where a % 11 = 0;
+create virtual table r using rtree(id, x0, x1, y0, y1);
+insert into r select a, a % 50, a % 50 + 2, a / 50, a / 50 + 3 from t;
+select count(*) from r where x0 > 10 and x1 < 20 and y0 < 9;
+update r set x1 = x1 + 1 where id % 13 = 0;
+delete from r where id % 2 = 0;
+delete from r where id > 40;
+insert into r values(9000, 5, 4, 1, 1);
+select count(*) from r;
+drop table r;
+attach ':memory:' as m;
+create table m.k as select * from t;
+select count(*) from m.k join t using (a) where t.b < 'name2';
+vacuum;
+savepoint s;
+insert into t select a + 5000, b, c from t;
+rollback to s;
+release s;
+select count(*), 'no such' from nothing;
+pragma integrity_check;
