@@ -443,7 +443,7 @@ struct rt_lifetime {
 	struct lt_window *window; /* made with the first record that has to wait */
 	uint64_t newest_ns, first_ns, last_ns;
 
-	struct lt_index by_object; /* the last life at each address */
+	struct lt_index by_object;   /* the last life at each address */
 	struct rt_map ranges_by_key; /* (pid, type) -> index of ranges */
 	RT_VEC(struct lt_ranges *) ranges;
 	struct rt_map slots;       /* (slot, pid and type) -> object that a swap left there */

@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
-#include "probe/call.h"
 #include "probe/build.h"
+#include "probe/call.h"
 #include "probe/counted.h"
 #include "probe/spec_type.h"
 

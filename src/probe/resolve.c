@@ -4,8 +4,8 @@
 
 #include "base/fs.h"
 #include "base/text.h"
-#include "probe/call.h"
 #include "probe/build.h"
+#include "probe/call.h"
 #include "probe/spec_type.h"
 #include "probe/tail.h"
 
