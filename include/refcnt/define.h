@@ -100,6 +100,10 @@
 	{ \
 		return a == b; \
 	} \
+	REFCNT_MUST_USE REFCNT_INLINE void *name##_more(type *p) \
+	{ \
+		return p + 1; \
+	} \
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_home(type *p) \
 	{ \
 		return p; \
@@ -157,6 +161,10 @@
 	REFCNT_INLINE bool name##_same(const type *a, const type *b) \
 	{ \
 		return refcnt_lib_home(a) == refcnt_lib_home(b); \
+	} \
+	REFCNT_MUST_USE REFCNT_INLINE void *name##_more(type *p) \
+	{ \
+		return p + 1; \
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_home(type *p) \
 	{ \

@@ -12,7 +12,8 @@
  *     REFCNT_STRUCT_DEFINE(conn, conn_release);
  *
  * makes struct conn and, for a field, conn_fd(c), conn_set_fd(c, value), conn_fd_at(c) (its address); for an array
- * conn_peer(c), its first element. In every mode but checked c->fd works as well; there it does not compile: struct
+ * conn_peer(c), its first element. A struct of many fields, bit-fields among them, may be the one field of another:
+ * conn_own_at(c)->fd. In every mode but checked c->fd works as well; there it does not compile: struct
  * conn is a handle. Handles are made by conn_alloc(), there is no conn_init().
  */
 #ifndef REFCNT_FIELD_H
@@ -59,12 +60,13 @@
 #endif
 
 #define REFCNT_STRUCT(name, FIELDS) \
-	struct name##_object { \
-		struct refcnt refcnt_refs; \
-		FIELDS(REFCNT_FIELD_MEMBER_, REFCNT_ARRAY_MEMBER_) \
-	}; \
 	struct name { \
 		struct name##_object *refcnt_object; \
+	}; \
+	struct name##_object { \
+		struct refcnt refcnt_refs; \
+		struct name refcnt_home; /* a handle that is nobody's, as long as the object lives */ \
+		FIELDS(REFCNT_FIELD_MEMBER_, REFCNT_ARRAY_MEMBER_) \
 	}; \
 	FIELDS(REFCNT_FIELD_ACCESS_, REFCNT_ARRAY_ACCESS_) \
 	REFCNT_INLINE void name##_dealloc(struct name *p); \
@@ -98,6 +100,7 @@
 		if (!object) \
 			return (struct name *)0; \
 		handle = name##_handle_(object); \
+		object->refcnt_home.refcnt_object = object; \
 		refcnt_lib_handle_get(&name##_refcnt_class, &object->refcnt_refs, object, handle, true); \
 		return handle; \
 	} \
@@ -148,6 +151,14 @@
 	REFCNT_INLINE bool name##_same(const struct name *a, const struct name *b) \
 	{ \
 		return (a ? a->refcnt_object : 0) == (b ? b->refcnt_object : 0); \
+	} \
+	REFCNT_MUST_USE REFCNT_INLINE void *name##_more(struct name *p) \
+	{ \
+		return p->refcnt_object + 1; \
+	} \
+	REFCNT_MUST_USE REFCNT_INLINE struct name *name##_home(struct name *p) \
+	{ \
+		return &p->refcnt_object->refcnt_home; \
 	} \
 	REFCNT_DEFINE_COMMON_(name, struct name)
 

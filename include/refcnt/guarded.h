@@ -8,6 +8,7 @@
 #define REFCNT_GUARDED_H
 
 #include "count.h"
+#include "mark.h"
 
 #if defined(REFCNT_SHOW_COUNTS) && defined(__ELF__) && (defined(__x86_64__) || defined(__aarch64__))
 
@@ -32,21 +33,21 @@ extern volatile unsigned short refcnt_count_semaphore __attribute__((__visibilit
 #define REFCNT_COUNT_MARK_(op, p, count) \
 	do { \
 		if (__builtin_expect(refcnt_count_semaphore, 0)) \
-			__asm__ volatile("990:	nop\n" \
-					 "	.pushsection .note.stapsdt,\"?\",%%note\n" \
-					 "	.balign 4\n" \
-					 "	.4byte 992f-991f, 994f-993f, 3\n" \
-					 "991:	.asciz \"stapsdt\"\n" \
-					 "992:	.balign 4\n" \
-					 "993:	.8byte 990b\n" \
-					 "	.8byte _.stapsdt.base\n" \
-					 "	.8byte refcnt_count_semaphore\n" \
-					 "	.asciz \"refcnt_count\"\n" \
-					 "	.asciz \"" op "\"\n" \
-					 "	.asciz \"8@%0 4@%1\"\n" \
-					 "994:	.balign 4\n" \
-					 "	.popsection\n" ::"r"((const volatile void *)(p)), \
-					 "r"((uint32_t)(count))); \
+			REFCNT_MARK_ASM("990:	nop\n" \
+					"	.pushsection .note.stapsdt,\"?\",%%note\n" \
+					"	.balign 4\n" \
+					"	.4byte 992f-991f, 994f-993f, 3\n" \
+					"991:	.asciz \"stapsdt\"\n" \
+					"992:	.balign 4\n" \
+					"993:	.8byte 990b\n" \
+					"	.8byte _.stapsdt.base\n" \
+					"	.8byte refcnt_count_semaphore\n" \
+					"	.asciz \"refcnt_count\"\n" \
+					"	.asciz \"" op "\"\n" \
+					"	.asciz \"8@%0 4@%1\"\n" \
+					"994:	.balign 4\n" \
+					"	.popsection\n" REFCNT_MARK_BASE ::"r"((const volatile void *)(p)), \
+					"r"((uint32_t)(count))); \
 	} while (0)
 #define REFCNT_SHOW_COUNT_(name, op, p, r) REFCNT_COUNT_MARK_(#op, p, refcnt_count_read(r))
 #else

@@ -35,6 +35,25 @@
 #define REFCNT_MARK_SIZE "4@"
 #endif
 
+/* Addresses in notes are told beside one of this, in case the file is moved later (prelink). */
+#define REFCNT_MARK_BASE \
+	"	.ifndef _.stapsdt.base\n" \
+	"	.pushsection .stapsdt.base,\"aG\",%%progbits,.stapsdt.base,comdat\n" \
+	"	.weak _.stapsdt.base\n" \
+	"	.hidden _.stapsdt.base\n" \
+	"_.stapsdt.base: .space 1\n" \
+	"	.size _.stapsdt.base, 1\n" \
+	"	.popsection\n" \
+	"	.endif\n"
+
+/* One instruction, whatever the length of its text: gcc counts lines, and would not inline small functions with marks.
+ */
+#if defined(__clang__) ? __clang_major__ >= 11 : defined(__GNUC__) && __GNUC__ >= 9
+#define REFCNT_MARK_ASM __asm__ __inline__ __volatile__
+#else
+#define REFCNT_MARK_ASM __asm__ __volatile__
+#endif
+
 #if defined(__ELF__) && defined(REFCNT_MARK_WORD) && !defined(REFCNT_NO_MARKS)
 
 /* A constant, memory or a register: wherever it is. clang would store a register to have it in memory. */
@@ -45,38 +64,30 @@
 #endif
 
 #define REFCNT_MARK_(op, type, obj) \
-	__asm__ volatile("990:	nop\n" \
-			 "	.pushsection .note.stapsdt,\"?\",%%note\n" \
-			 "	.balign 4\n" \
-			 "	.4byte 992f-991f, 994f-993f, 3\n" \
-			 "991:	.asciz \"stapsdt\"\n" \
-			 "992:	.balign 4\n" \
-			 "993:	" REFCNT_MARK_WORD " 990b\n" \
-			 "	" REFCNT_MARK_WORD " _.stapsdt.base\n" \
-			 "	" REFCNT_MARK_WORD " 0\n" \
-			 "	.asciz \"refcnt\"\n" \
-			 "	.asciz \"" op "\"\n" \
-			 "	.asciz \"" REFCNT_MARK_SIZE "%0\"\n" \
-			 "994:	.balign 4\n" \
-			 "	.popsection\n" \
-			 "	.pushsection .note.refcnt,\"?\",%%note\n" \
-			 "	.balign 4\n" \
-			 "	.4byte 992f-991f, 994f-993f, 1\n" \
-			 "991:	.asciz \"refcnt\"\n" \
-			 "992:	.balign 4\n" \
-			 "993:	" REFCNT_MARK_WORD " 990b\n" \
-			 "	" REFCNT_MARK_WORD " _.stapsdt.base\n" \
-			 "	.asciz \"" type "\"\n" \
-			 "994:	.balign 4\n" \
-			 "	.popsection\n" \
-			 "	.ifndef _.stapsdt.base\n" \
-			 "	.pushsection .stapsdt.base,\"aG\",%%progbits,.stapsdt.base,comdat\n" \
-			 "	.weak _.stapsdt.base\n" \
-			 "	.hidden _.stapsdt.base\n" \
-			 "_.stapsdt.base: .space 1\n" \
-			 "	.size _.stapsdt.base, 1\n" \
-			 "	.popsection\n" \
-			 "	.endif\n" ::REFCNT_MARK_PLACE((const volatile void *)(obj)))
+	REFCNT_MARK_ASM("990:	nop\n" \
+			"	.pushsection .note.stapsdt,\"?\",%%note\n" \
+			"	.balign 4\n" \
+			"	.4byte 992f-991f, 994f-993f, 3\n" \
+			"991:	.asciz \"stapsdt\"\n" \
+			"992:	.balign 4\n" \
+			"993:	" REFCNT_MARK_WORD " 990b\n" \
+			"	" REFCNT_MARK_WORD " _.stapsdt.base\n" \
+			"	" REFCNT_MARK_WORD " 0\n" \
+			"	.asciz \"refcnt\"\n" \
+			"	.asciz \"" op "\"\n" \
+			"	.asciz \"" REFCNT_MARK_SIZE "%0\"\n" \
+			"994:	.balign 4\n" \
+			"	.popsection\n" \
+			"	.pushsection .note.refcnt,\"?\",%%note\n" \
+			"	.balign 4\n" \
+			"	.4byte 992f-991f, 994f-993f, 1\n" \
+			"991:	.asciz \"refcnt\"\n" \
+			"992:	.balign 4\n" \
+			"993:	" REFCNT_MARK_WORD " 990b\n" \
+			"	" REFCNT_MARK_WORD " _.stapsdt.base\n" \
+			"	.asciz \"" type "\"\n" \
+			"994:	.balign 4\n" \
+			"	.popsection\n" REFCNT_MARK_BASE ::REFCNT_MARK_PLACE((const volatile void *)(obj)))
 
 #define REFCNT_MARK_NEW(type, obj) REFCNT_MARK_("new", #type, obj)
 #define REFCNT_MARK_GET(type, obj) REFCNT_MARK_("get", #type, obj)

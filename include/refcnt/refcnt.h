@@ -15,6 +15,7 @@
  *
  *     T *conn_alloc(void)          zeroed memory with the first reference; NULL without memory
  *     T *conn_alloc_more(size_t)   the same with so many bytes behind it
+ *     void *conn_more(T *p)        where those are. Keep that of conn_home(p), which is there as long as the object
  *     T *conn_init(T *p)           the same on memory of one's own
  *     T *conn_get(T *p)            one more reference. p is one that the caller holds
  *     T *conn_get_not_zero(T *p)   the same for an object that nobody may hold any more; NULL then. Its memory must be
@@ -26,7 +27,7 @@
  *     void conn_swap(T **a, T **b)
  *     bool conn_same(a, b)         two references to one object? Where handles are, == says no; refcnt_same(conn, a, b)
  *     T *conn_home(T *p)           one address for all holders, valid as long as the object lives: for intrusive lists
- *                                  and keys. No reference of its own. Not in mode checked
+ *                                  and keys. No reference of its own: not to be put
  *     T *conn_get_tracked(), conn_put_tracked()   refcnt/tracker.h
  *
  * What alloc, init, get and get_not_zero return is the reference: use it, not p, and put it. In plain mode it is p.

@@ -175,6 +175,15 @@ class Traced(live.LiveTest):
         kinds = [(f['type'], f['kind']) for f in run.findings['findings']]
         self.assertEqual(kinds, [('map', 'extra-put')], str(run))
 
+    def test_wrapped(self):
+        """A library's own ref and unref around ours are the operations: who calls them is the holder."""
+        run = live.trace('--', self.plain('wrapped.c', True))
+        found = run.findings['findings']
+        self.assertEqual([(f['type'], f['kind'], f['objects'], f['guilty']['function']) for f in found],
+                         [('widget', 'leak', 2, 'careless')], str(run))
+        self.assertRegex(run.report, r'\n +main +wrapped.c:\d+\S* +4 +0 +\d', run.report)
+        self.assert_clean_trust(run)
+
     def test_marks(self):
         """What other tools see: bare marks, without semaphore; those with the count apart, guarded, and only if built so."""
         def markers(*more):

@@ -49,7 +49,7 @@ int main(void)
 {
 	struct refcnt_tracker cookie = { 0 };
 	struct conn own, *c = conn_alloc(), *d, *e;
-	struct box *b = box_alloc(), *other;
+	struct box *b = box_alloc_more(4), *other, *known;
 	unsigned frames = 0;
 
 	if (!c || !b)
@@ -70,6 +70,15 @@ int main(void)
 	box_name(b)[0] = 'x';
 	if (box_width(b) != 4 || box_name(other)[0] != 'x' || box_title(b) || !box_same(b, other))
 		return 4;
+	/* a table that holds no reference */
+	known = box_home(b);
+	((char *)box_more(known))[3] = 'y';
+	box_put(b);
+	if (known != box_home(other) || !box_same(known, other) || box_width(known) != 4)
+		return 6;
+	b = box_get_not_zero(known);
+	if (!b || box_count(known) != 2 || ((char *)box_more(b))[3] != 'y')
+		return 7;
 	box_put(other);
 	if (!box_put(b))
 		return 5;

@@ -197,6 +197,42 @@ NOINLINE static void thread_dies(void)
 	give(c);
 }
 
+/* no misuse: what release builds leave to the kernel */
+static struct conn *kept;
+
+static void tidy(void)
+{
+	if (!kept)
+		return;
+	conn_put(kept);
+	printf("tidy, released %d\n", released);
+}
+REFCNT_TEARDOWN(tidy);
+
+NOINLINE static void teardown(void)
+{
+	kept = make();
+}
+
+static void on_holder(const struct refcnt_holder *holder, void *arg)
+{
+	printf("holder: first %d, exact %d, handle %d, frames %d\n", holder->is_first, holder->is_exact,
+	       holder->handle &&
+		       holder->handle == (holder->is_first ? ((struct conn **)arg)[0] : ((struct conn **)arg)[1]),
+	       holder->n_frames > 0);
+}
+
+/* no misuse: asked who holds the object, by either reference */
+NOINLINE static void holders(void)
+{
+	struct conn *c = make(), *d = take(c), *both[] = { c, d };
+
+	printf("holders %ld\n", refcnt_holders(d, on_holder, both));
+	refcnt_print_holders(c);
+	give(d);
+	give(c);
+}
+
 /* no misuse: an object that is gone is not found */
 NOINLINE static void not_zero(void)
 {
@@ -223,6 +259,8 @@ static const struct {
 	{ "fork", in_fork },
 	{ "exit-in-handler", exit_in_handler },
 	{ "thread-dies", thread_dies },
+	{ "teardown", teardown },
+	{ "holders", holders },
 	{ "not-zero", not_zero },
 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The same work by librefcnt (WORK=ours) and by a counter that somebody has written with C11's atomics. */
+/* The same work by librefcnt (-DOURS) and by a counter that somebody has written with C11's atomics; -DNOPS: that has a
+ * nop where librefcnt has a mark.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +24,13 @@ REFCNT_DEFINE(node, struct node, refs, node_destroy);
 #define MAX 0x7fffffffu
 #define SATURATED 0xc0000000u
 #define unlikely(x) __builtin_expect(!!(x), 0)
+#ifndef NOPS
+#define NOP(p) ((void)0)
+#elif defined(__clang__)
+#define NOP(p) __asm__ __inline__ volatile("nop" ::"nr"((const volatile void *)(p)))
+#else
+#define NOP(p) __asm__ __inline__ volatile("nop" ::"nor"((const volatile void *)(p)))
+#endif
 
 struct node {
 	long value;
@@ -30,6 +39,7 @@ struct node {
 
 static inline __attribute__((always_inline)) struct node *node_get(struct node *n)
 {
+	NOP(n);
 	uint32_t old = atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
 
 	if (unlikely(old - 1 >= MAX - 1))
@@ -47,15 +57,18 @@ static inline __attribute__((always_inline)) struct node *node_get_not_zero(stru
 		next = old >= MAX ? SATURATED : old + 1;
 	} while (!atomic_compare_exchange_weak_explicit(&n->refs, &old, next, memory_order_acquire,
 							memory_order_relaxed));
+	NOP(n);
 	return n;
 }
 
 static inline __attribute__((always_inline)) bool node_put(struct node *n)
 {
+	NOP(n);
 	uint32_t old = atomic_fetch_sub_explicit(&n->refs, 1, memory_order_release);
 
 	if (old == 1) {
 		atomic_thread_fence(memory_order_acquire);
+		NOP(n);
 		node_destroy(n);
 		return true;
 	}
@@ -107,4 +120,19 @@ long walk(struct node **nodes, long count)
 			sum++;
 	}
 	return sum;
+}
+
+static struct node *held(struct node *n)
+{
+	return n ? node_get(n) : n;
+}
+
+/* small enough to be inlined, as long as a mark counts for the one instruction that it is */
+void four(struct node *n, struct node **to);
+void four(struct node *n, struct node **to)
+{
+	to[0] = held(n);
+	to[1] = held(n);
+	to[2] = held(n);
+	to[4] = held(n);
 }
