@@ -86,26 +86,6 @@ static inline uint64_t read_reg(const struct hit *h, uint8_t reg)
 	return reg == RIP ? h->ip : 0;
 }
 
-/* A value that is narrower than a register or a read. */
-static inline uint64_t narrow(uint64_t v, int8_t width)
-{
-	switch (width) {
-	case 1:
-		return (uint8_t)v;
-	case 2:
-		return (uint16_t)v;
-	case 4:
-		return (uint32_t)v;
-	case -1:
-		return (uint64_t)(int8_t)v;
-	case -2:
-		return (uint64_t)(int16_t)v;
-	case -4:
-		return (uint64_t)(int32_t)v;
-	}
-	return v;
-}
-
 static void read_object(struct hit *h)
 {
 	const struct rt_probe *p = h->probe;
@@ -123,8 +103,14 @@ static void read_object(struct hit *h)
 			break;
 		}
 	}
-	h->object = p->width ? narrow(v, p->width) : v;
+	h->object = p->width ? rt_probe_narrow(v, p->width) : v;
 	h->aux = p->kind & RT_PROBE_SLOT ? at : 0;
+}
+
+/* The program is about to change it: its line comes while the stack is looked at. What is no address does no harm. */
+static inline void fetch_counter(const struct hit *h)
+{
+	asm volatile("prefetchw (%0)" : : "r"(h->object + (uint64_t)(int64_t)h->probe->counter_offset));
 }
 
 static void read_counter(struct hit *h)
@@ -140,75 +126,64 @@ static void read_counter(struct hit *h)
 	h->counter = (uint32_t)v + (uint32_t)(int32_t)p->counter_bias;
 }
 
+static __attribute__((noinline)) bool is_in_sample(struct hit *h)
+{
+	struct rt_sample_set *sample = h->process->sample;
+	enum rt_sample_answer answer;
+	uint32_t hash;
+	uint64_t key;
+
+	if (h->flags & RT_EV_NO_OBJECT)
+		return true;
+	key = rt_sample_key(0, h->probe->type, h->object);
+	answer = rt_sample(&sample[key & (RT_AGENT_SAMPLE_SETS - 1)], key, h->probe, h->object,
+			   __atomic_load_n(&h->pool->sample_rate, __ATOMIC_RELAXED), &hash);
+	h->passed = answer == RT_SAMPLE_PASS;
+	if (h->passed)
+		return false;
+	if (answer == RT_SAMPLE_TELL_OUTSIDE)
+		h->flags |= RT_EV_OUTSIDE;
+	if (h->pool->sampling & RT_SAMPLE_GOVERNED)
+		h->flags |= rt_sample_rank(hash);
+	return true;
+}
+
+/* false: its object is not in the sample. */
+static inline bool is_traced(struct hit *h)
+{
+	return __builtin_expect(!(h->probe->kind & RT_PROBE_SAMPLED), 1) || is_in_sample(h);
+}
+
 /* ---- its stack ---- */
 
 /* h->sp and h->stack. false: the stack could not be sent. */
 static bool capture(struct hit *h)
 {
-	uint64_t sp = h->regs->reg[RSP], top = 0, code = load(h->process->code);
+	uint64_t sp = h->regs->reg[RSP], code = load(h->process->code);
 	uint64_t how = (uint64_t)(uint32_t)h->probe->cfa_delta << 32 | site_flags(h->probe) << 1 |
 		       (h->probe->kind & RT_PROBE_SITE);
-	struct rt_agent_memo *m;
+	struct memo_search s = { .how = how, .code = code };
 	struct walk w;
 
 	h->sp = h->probe->kind & RT_PROBE_SITE ? sp : sp + (uint64_t)(int64_t)h->probe->cfa_delta;
-	(void)load_u64(sp, &top);
-	m = &h->thread->memo[((h->ip ^ sp << 20 ^ top) * MIX) >> 58];
-	if (m->id && m->ip == h->ip && m->how == how && m->generation == RT_CODE_GENERATION(code) &&
-	    same_walk(m, sp, h->regs->reg[RBP])) {
-		h->stack = m->id;
+	h->stack = find_memo(h, &s);
+	if (h->stack)
 		return true;
-	}
-	walk_init(h, &w);
 	w.code = code;
-	w.memo = m;
-	m->id = 0; /* a handler that comes between must not take it for whole */
-	asm volatile("" : : : "memory");
+	w.memo = s.place;
+	walk_init(h, &w);
 	if (code)
 		while (step(h, &w, sp))
 			;
 	if (!code || w.skip)
 		walk_first(h, &w);
 	h->stack = stack_id(h, &w);
-	if (!h->stack)
-		return false;
-	if (w.plain && code) {
-		m->ip = h->ip;
-		m->how = how;
-		m->generation = RT_CODE_GENERATION(code);
-		m->nr = w.steps;
-		asm volatile("" : : : "memory");
-		m->id = h->stack;
-	}
-	return true;
+	if (h->stack && w.plain && code)
+		keep_memo(h, &s, &w, h->stack);
+	return h->stack;
 }
 
 /* ---- returns ---- */
-
-static bool condition_holds(const struct rt_probe *p, uint64_t result)
-{
-	int64_t v = (int64_t)result;
-
-	if (p->result_size == 1)
-		v = (int8_t)result;
-	else if (p->result_size == 2)
-		v = (int16_t)result;
-	else if (p->result_size == 4)
-		v = (int32_t)result;
-	switch (p->condition) {
-	case 1:
-		return v != 0;
-	case 2:
-		return v == 0;
-	case 3:
-		return v > 0;
-	case 4:
-		return v < 0;
-	case 5:
-		return v >= 0;
-	}
-	return true;
-}
 
 /* The thunk that goes on at ra; RT_AGENT_RETURNS: there are no more. */
 static uint32_t thunk_for(struct rt_agent_shared *pool, uint64_t ra)
@@ -339,13 +314,15 @@ static void on_leave(struct hit *h, const struct rt_agent_pending *wait, uint64_
 	h->stack = wait->stack;
 	h->flags = wait->flags;
 	count(&h->count->hits);
-	if (!condition_holds(h->probe, result)) {
+	if (!rt_probe_holds(h->probe, result)) {
 		count(&h->count->unmet);
 		return;
 	}
 	read_result(h, result);
 	if (!h->object && !(h->flags & RT_EV_NO_OBJECT))
-		count(&h->count->nulls);
+		count(&h->count->unmet);
+	else if (!is_traced(h))
+		count(&h->count->passed);
 	else if (!h->stack)
 		count(&h->count->ring);
 	else
@@ -386,16 +363,15 @@ static bool begin(struct hit *h, const struct hit_regs *regs)
 }
 
 /*
- * Says since when a hook has been running: nothing that is told from now on is older. false: this is the hook of a
+ * Says since when a hook has been running: nothing that is told from now on is older. Not where this is the hook of a
  * signal's handler that came into another one.
  */
-static bool enter(struct hit *h)
+static void enter(struct hit *h)
 {
 	h->time = now();
-	if (h->thread->entered)
-		return false;
-	store(h->thread->entered, h->time);
-	return true;
+	h->nested = h->thread->entered;
+	if (!h->nested)
+		store(h->thread->entered, h->time);
 }
 
 static void on_hit(struct hit *h)
@@ -403,9 +379,14 @@ static void on_hit(struct hit *h)
 	count(&h->count->hits);
 	read_object(h);
 	if (!h->object && !(h->flags & RT_EV_NO_OBJECT)) {
-		count(&h->count->nulls);
+		count(&h->count->unmet);
 		return;
 	}
+	if (!is_traced(h)) {
+		count(&h->count->passed);
+		return;
+	}
+	fetch_counter(h);
 	if (!capture(h)) {
 		count(&h->count->ring);
 		return;
@@ -414,30 +395,44 @@ static void on_hit(struct hit *h)
 	send_event(h);
 }
 
+/* What a hook takes, but for its wait for the reader: of one in so many, by whether its last point told of an event. */
+static __attribute__((noinline)) void take_time(const struct hit *h)
+{
+	bool told = !h->passed;
+
+	if (h->thread->turn++ % RT_AGENT_TIMED)
+		return;
+	h->thread->timed[told]++;
+	h->thread->cycles[told] += now() - h->time;
+}
+
 void rt_agent_hit(const struct hit_regs *regs, uint32_t number);
 void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
 {
 	const struct rt_agent_site *site;
 	struct hit h;
-	bool outer;
 
 	if (!begin(&h, regs))
 		return;
 	site = &h.pool->site[number];
+	h.probe = h.pool->probe;
 	h.ip = site->address;
-	outer = enter(&h);
+	enter(&h);
 	for (uint32_t i = 0; i < RT_AGENT_SITE_POINTS && site->point[i]; i++) {
 		h.point = site->point[i];
 		h.probe = &h.pool->probe[h.point];
 		h.count = &h.thread->count[h.point];
 		h.counter = 0;
 		h.flags = 0;
+		h.passed = false;
 		if (h.probe->kind & RT_PROBE_RETURN)
 			on_enter(&h);
 		else
 			on_hit(&h);
 	}
-	if (outer)
+	if (__builtin_expect(h.probe->kind & RT_PROBE_SAMPLED, 0) && !h.nested)
+		take_time(&h);
+	if (!h.nested)
 		store(h.thread->entered, 0);
 }
 
@@ -448,14 +443,13 @@ uint64_t rt_agent_returned(const struct hit_regs *regs, uint32_t number)
 	const struct rt_agent_shared *pool = (void *)rt_agent_head.pool;
 	uint64_t slot = regs->reg[RSP] - 8;
 	struct hit h;
-	bool outer;
 
 	if (begin(&h, regs)) {
 		h.ip = 0;
 		h.sp = regs->reg[RSP];
-		outer = enter(&h);
+		enter(&h);
 		leave_all(&h, slot, regs->reg[RAX]);
-		if (outer)
+		if (!h.nested)
 			store(h.thread->entered, 0);
 	}
 	return pool->return_address[number - THUNK_NUMBER];

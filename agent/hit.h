@@ -29,15 +29,27 @@ struct hit {
 	uint64_t object, aux, sp;
 	uint32_t counter, stack, point;
 	uint16_t flags;
+	bool passed; /* its object is not in the sample */
+	bool nested; /* of a signal's handler that came into another hook */
 };
+
+static inline bool is_alone(void)
+{
+	const uint32_t *owner = (void *)rt_agent_head.owner;
+
+	return __atomic_load_n(owner, __ATOMIC_ACQUIRE) & RT_AGENT_OWNER_DIED;
+}
 
 /* Nothing is told any more: the tool has said so, or it is dead. */
 static inline bool is_off(void)
 {
-	const uint32_t *owner = (void *)rt_agent_head.owner;
+	return __atomic_load_n(&rt_agent_head.off, __ATOMIC_ACQUIRE) || is_alone();
+}
 
-	return __atomic_load_n(&rt_agent_head.off, __ATOMIC_ACQUIRE) ||
-	       (__atomic_load_n(owner, __ATOMIC_ACQUIRE) & RT_AGENT_OWNER_DIED);
+/* And who is in the middle of telling is not heard any more. */
+static inline bool is_silent(void)
+{
+	return __atomic_load_n(&rt_agent_head.off, __ATOMIC_ACQUIRE) == RT_AGENT_SILENT || is_alone();
 }
 
 static inline uint64_t now(void)

@@ -36,6 +36,26 @@ RT_LOAD(u32, "movl", "%k0")
 RT_LOAD(u16, "movzwl", "%k0")
 RT_LOAD(u8, "movzbl", "%k0")
 
+/* The word at base[place]; 0 and *bad, which is never taken back, where it faults. */
+static inline uint64_t load_at(uint64_t base, uint64_t place, uint64_t *bad)
+{
+	uint64_t v;
+
+	asm volatile("1:	movq (%2,%3,8), %0\n"
+		     "2:\n"
+		     ".pushsection .text.fixup, \"ax\"\n"
+		     "3:	mov $1, %k1\n"
+		     "	xor %k0, %k0\n"
+		     "	jmp 2b\n"
+		     ".popsection\n"
+		     ".pushsection .fixups, \"a\"\n"
+		     "	.long 1b - ., 3b - .\n"
+		     ".popsection\n"
+		     : "=&r"(v), "+r"(*bad)
+		     : "r"(base), "r"(place));
+	return v;
+}
+
 /* size 1, 2, 4 or 8 */
 static inline bool load_size(uint64_t at, uint32_t size, uint64_t *ret)
 {

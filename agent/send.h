@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "walk.h"
+#include "memo.h"
 
 /* How long a full ring is waited for, in cycles of the time stamp counter; some seconds. */
 #define PATIENCE (1ull << 34)
@@ -17,7 +17,7 @@ static bool await_reader(struct hit *h, const uint64_t *read, uint64_t until)
 	uint64_t start = now(), seen = load(*read);
 
 	while ((int64_t)(until - load(*read)) > 0) {
-		if (is_off())
+		if (is_silent())
 			return false;
 		if (load(*read) != seen) {
 			seen = load(*read);
@@ -33,6 +33,20 @@ static bool await_reader(struct hit *h, const uint64_t *read, uint64_t until)
 	return true;
 }
 
+/* The ring is full, as far as the thread knew. false: it is. */
+static __attribute__((noinline)) bool find_room(struct hit *h)
+{
+	struct rt_agent_thread *t = h->thread;
+
+	if (t->taken - load(t->read) >= RT_AGENT_RING - 64) {
+		if (!await_reader(h, &t->read, t->taken - (RT_AGENT_RING - 64) + 1))
+			return false;
+		h->time = now();
+	}
+	t->read_seen = load(t->read);
+	return true;
+}
+
 static void send_event(struct hit *h)
 {
 	struct rt_agent_thread *t = h->thread;
@@ -44,12 +58,9 @@ static void send_event(struct hit *h)
 	if (h->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		count(&h->count->faults);
 	/* some stay free for handlers that come between this look and the addition */
-	if (__builtin_expect(t->taken - load(t->read) >= RT_AGENT_RING - 64, 0)) {
-		if (!await_reader(h, &t->read, t->taken - (RT_AGENT_RING - 64) + 1)) {
-			count(&h->count->ring); /* a gap in seq tells when */
-			return;
-		}
-		h->time = now();
+	if (__builtin_expect(t->taken - t->read_seen >= RT_AGENT_RING - 64, 0) && !find_room(h)) {
+		count(&h->count->ring); /* a gap in seq tells when */
+		return;
 	}
 	place = take(&t->taken, 1);
 	e = &t->ring[place & (RT_AGENT_RING - 1)];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * The call stack of a hit by unwind rows (wire/unwind.h): the rules of bpf/rows.h, with plain loads. Most walks are the
- * same as one before: what that one has read is compared, place by place, which proves that this one would come to
- * the same stack. A walk ends at the outermost frame, or where it cannot be followed any more, with the reason; it
- * never guesses.
+ * The call stack of a hit by unwind rows (wire/unwind.h): the rules of bpf/rows.h, with plain loads. What it reads is
+ * written down for memo.h. A walk ends at the outermost frame, or where it cannot be followed any more, with the
+ * reason; it never guesses.
  */
 #pragma once
 
@@ -12,11 +11,13 @@
 #define SPAN (1u << 20) /* a CFA farther away than this is on another stack */
 #define USER_BITS 47    /* of an address in user space */
 #define FRAMES 16
+#define IN_REGISTER 0
 #define LOST_BP 1 /* no CFA comes of it: not a multiple of eight */
 
 struct walk {
 	uint64_t hash, pc, bp, sp, sp0, code;
-	uint32_t nr, end, frame_flags, back, rule, bp_at, steps, how_site;
+	uint64_t bp_at; /* where bp was saved; IN_REGISTER */
+	uint32_t nr, end, frame_flags, back, rule, steps, hung;
 	bool skip;  /* the frame of pc is that of the probed function: not told */
 	bool plain; /* all that was read is written down in the memo */
 	struct rt_agent_memo *memo;
@@ -86,6 +87,8 @@ static uint32_t rule_at(struct hit *h, const struct walk *w, uint64_t at)
 	if (known->pc == at && known->generation == RT_CODE_GENERATION(w->code))
 		return known->rule;
 	rule = find_rule(h->pool, w->code, at);
+	if (h->nested)
+		return rule; /* the hook below may be reading what would be changed */
 	/* a signal's handler may come between: what it reads then is no rule of any generation */
 	known->generation = 0;
 	asm volatile("" : : : "memory");
@@ -103,10 +106,14 @@ static void tell(struct walk *w, uint64_t pc, uint32_t cfa)
 	w->frame_flags = 0;
 }
 
-/* The frame of w->pc is the last one; cfa 0: not to be told. */
+/*
+ * The frame of w->pc is the last one; cfa 0: not to be told. Only two ends are the same wherever the same return
+ * addresses are: all others come of something else that was read, and is not written down.
+ */
 static bool walk_end(struct walk *w, uint32_t end, uint32_t cfa)
 {
 	w->end = end;
+	w->plain &= end == RT_STACK_ROOT || end == RT_STACK_NO_ROW;
 	if (!w->skip)
 		tell(w, w->pc, cfa);
 	return false;
@@ -140,20 +147,29 @@ static bool find_cfa(const struct walk *w, uint64_t *ret, uint32_t *ret_end)
 	return false;
 }
 
+/* A place from `start`, in units of eight bytes; what does not fit is too far away for a memo. */
+static inline uint64_t memo_place(uint64_t at, uint64_t start)
+{
+	return (at - start) >> 3 | (at - start) << 61;
+}
+
 /* What a step has read: a return address at a place, by an rbp if it hangs on that. */
 static void note_step(struct walk *w, uint64_t start, uint64_t ra, uint64_t cfa, bool frequent)
 {
-	struct rt_agent_step *step;
+	struct rt_agent_memo *m = w->memo;
+	bool hangs = rt_unwind_kind(w->rule) == RT_UNWIND_BP, in_register = w->bp_at == IN_REGISTER;
+	uint64_t at = memo_place(cfa - 8, start), bp = memo_place(w->bp, start), bp_at = memo_place(w->bp_at, start);
 
-	if (!frequent || w->steps >= RT_AGENT_MEMO_STEPS || cfa - start >= RT_AGENT_BP_REGISTER) {
-		w->plain = false;
+	w->plain = w->plain && frequent && w->steps < RT_AGENT_MEMO_STEPS && at <= UINT16_MAX &&
+		   (!hangs || bp <= UINT16_MAX) && (!hangs || in_register || bp_at <= UINT16_MAX);
+	if (!w->plain)
 		return;
-	}
-	step = &w->memo->step[w->steps++];
-	step->ra = ra;
-	step->at = (uint32_t)(cfa - 8 - start);
-	step->bp_at = rt_unwind_kind(w->rule) == RT_UNWIND_BP ? w->bp_at : RT_AGENT_BP_NONE;
-	step->bp = (uint32_t)(w->bp - start);
+	m->at[w->steps] = (uint16_t)at;
+	m->ra[w->steps++] = ra;
+	if (hangs && in_register)
+		m->bp = (uint32_t)bp;
+	else if (hangs)
+		m->hung[w->hung++] = (struct rt_agent_hung){ (uint16_t)bp_at, (uint16_t)bp };
 }
 
 /* One frame on. false: the walk has ended. */
@@ -189,7 +205,7 @@ static bool step(struct hit *h, struct walk *w, uint64_t start)
 		return walk_end(w, RT_STACK_FAULT, 0);
 	note_step(w, start, ra, cfa, frequent);
 	if (frequent && bp_kind == RT_UNWIND_BP_SAVED)
-		w->bp_at = (uint32_t)(bp_from - start);
+		w->bp_at = bp_from;
 	if (is_thunk(ra, &thunk)) {
 		ra = h->pool->return_address[thunk];
 		flags = RT_FRAME_TRAMP;
@@ -212,29 +228,6 @@ static bool step(struct hit *h, struct walk *w, uint64_t start)
 	return w->nr < FRAMES;
 }
 
-/* The walk of a memo, if all that it has read is the same now. */
-static inline bool same_walk(const struct rt_agent_memo *m, uint64_t sp, uint64_t bp)
-{
-	uint32_t nr = m->nr;
-	uint64_t v;
-
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct rt_agent_step *s = &m->step[i];
-
-		if (!load_u64(sp + s->at, &v) || v != s->ra)
-			return false;
-		if (s->bp_at == RT_AGENT_BP_NONE)
-			continue;
-		if (s->bp_at == RT_AGENT_BP_REGISTER)
-			v = bp;
-		else if (!load_u64(sp + s->bp_at, &v))
-			return false;
-		if ((uint32_t)(v - sp) != s->bp)
-			return false;
-	}
-	return true;
-}
-
 static inline uint32_t site_flags(const struct rt_probe *p)
 {
 	return (p->kind & RT_PROBE_SITE) && !(p->flags & RT_EV_AT_RETURN) ? RT_FRAME_SITE : 0;
@@ -249,13 +242,15 @@ static void walk_init(struct hit *h, struct walk *w)
 	w->bp = h->regs->reg[RBP];
 	w->sp = sp;
 	w->sp0 = h->sp;
-	w->nr = w->steps = 0;
+	w->nr = w->steps = w->hung = 0;
 	w->end = RT_STACK_DEPTH;
 	w->back = 0;
-	w->bp_at = RT_AGENT_BP_REGISTER;
+	w->bp_at = IN_REGISTER;
 	w->skip = !(h->probe->kind & RT_PROBE_SITE);
 	w->frame_flags = RT_FRAME_ROWS | site_flags(h->probe);
-	w->plain = true;
+	w->plain = w->memo; /* none: nothing can be remembered */
+	if (w->memo)
+		w->memo->bp = RT_AGENT_NOT_HUNG;
 }
 
 /* Without rows: who has called, which the entry of a function shows, or the place itself. */

@@ -6,8 +6,10 @@
    short loops with pauses, so that no ring is full; least and median of all loops. The limit is the time of the steps that
    no way around exists for: the jump, saving registers, one look at the clock, a record of 64 bytes, 16 loads of the
    stack (about 20 ns where it was taken apart).
-2. The reference workload (bench/reference.c) at full rate, throttled by the analysis beside it: elapsed time and CPU time
-   of the program, each as a ratio to the bare run; events lost. Beside it, in the same run, each rival that is installed.
+2. The reference workload (bench/reference.c), throttled by the analysis beside it: elapsed time and CPU time of the
+   program, each as a ratio to the bare run; events lost; memory of the tool at its end. Once at 8 million operations a
+   second (how much other work that takes is found out first), with all rivals that are installed in the same run, and once
+   with no other work at all.
 
 `agent.py BUILD [OPERATIONS]`. Exit status 1 when an event was lost or a limit of part 1 is passed.
 """
@@ -23,6 +25,7 @@ import tempfile
 PAIRS = 'type=obj new=obj_new get=obj_get:1 put=obj_put:1'
 LIMITS = {1: 40, 8: 60}  # nanoseconds an event, by threads
 ROUNDS = 5
+RATE = 8e6  # operations a second of the reference workload
 
 
 def run(*argv):
@@ -46,10 +49,45 @@ def cost(reftrace, program, threads):
 
 
 def timed(*argv):
-    """The program under /usr/bin/time-like accounting of the shell that starts it -> (operations, elapsed, cpu)"""
-    out = run(*argv).stdout
-    operations, elapsed, cpu = re.search(r'^(\d+) ([\d.]+) ([\d.]+)$', out, re.MULTILINE).groups()
-    return int(operations), float(elapsed), float(cpu)
+    """What the program says of itself -> (operations, elapsed, CPU), and the largest memory of what was started, in MiB"""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with open(os.devnull, 'rb') as nothing:
+            child = subprocess.Popen([str(a) for a in argv], stdin=nothing, stdout=out, stderr=err)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if child.returncode not in (0, 24):
+            sys.exit(f'agent.py: {argv}: status {child.returncode}\n{err.read().decode(errors="replace")}')
+        told = re.search(rb'^(\d+) ([\d.]+) ([\d.]+)$', out.read(), re.MULTILINE)
+    return int(told[1]), float(told[2]), float(told[3]), usage.ru_maxrss / 1024
+
+
+def work_for(program, rate):
+    """Steps of other work with which the program does that many operations a second."""
+    ns = []
+    for steps in (0, 100):
+        done, _, cpu, _ = min((timed(program, 1, 2000000, steps) for _ in range(ROUNDS)), key=lambda t: t[2])
+        ns.append(cpu / done * 1e9)
+    return max(0, round((1e9 / rate - ns[0]) / (ns[1] - ns[0]) * 100))
+
+
+def compare(folder, program, ways, operations, work):
+    """Prints a line for each way of running the program; how many events were lost."""
+    lost = 0
+    base = None
+    for name, prefix in ways.items():
+        slow = name not in ('bare', 'reftrace, agent')
+        done, elapsed, cpu, mib = timed(*prefix, program, 1, operations // 20 if slow else operations, work)
+        ns = (elapsed / done * 1e9, cpu / done * 1e9)
+        base = base or ns
+        print(f'{name:18} {ns[0]:9.1f} ns elapsed {ns[0] / base[0]:8.2f} x   {ns[1]:9.1f} ns CPU {ns[1] / base[1]:8.2f} x   '
+              f'{mib:6.0f} MiB', flush=True)
+        if name.startswith('reftrace'):
+            trust = json.loads((folder / (name.split()[-1] + '.json')).read_text())['trust']
+            print(f'{"":18} {trust["events"]} events, {trust["lost"]} lost')
+            lost += trust['lost']
+    return lost
 
 
 def part_two(reftrace, folder, build, operations):
@@ -59,6 +97,7 @@ def part_two(reftrace, folder, build, operations):
     for engine in ('agent', 'uprobe') if os.geteuid() == 0 else ('agent',):
         ways[f'reftrace, {engine}'] = (reftrace, 'run', '--engine', engine, f'--json={folder / engine}.json', '-o', '/dev/null', '-P',
                                        PAIRS, '--')
+    full = {name: ways[name] for name in ('bare', 'reftrace, agent')}
     for rival, words in (('valgrind', ('--leak-check=full',)), ('heaptrack', ('-o', folder / 'heaptrack')),
                          ('uftrace', ('record', '--force', '-P', 'obj_*', '-d', folder / 'uftrace')), ('ltrace', ('-x', 'obj_*', '-o', '/dev/null'))):
         tool = shutil.which(rival)
@@ -66,24 +105,16 @@ def part_two(reftrace, folder, build, operations):
             ways[rival] = (tool, *words)
         else:
             print(f'{rival}: not installed')
-    lost = 0
-    base = None
-    for name, prefix in ways.items():
-        slow = name not in ('bare', 'reftrace, agent')
-        done, elapsed, cpu = timed(*prefix, program, 1, operations // 20 if slow else operations)
-        ns = (elapsed / done * 1e9, cpu / done * 1e9)
-        base = base or ns
-        print(f'{name:18} {ns[0]:9.1f} ns elapsed {ns[0] / base[0]:8.2f} x   {ns[1]:9.1f} ns CPU {ns[1] / base[1]:8.2f} x', flush=True)
-        if name.startswith('reftrace'):
-            trust = json.loads((folder / (name.split()[-1] + '.json')).read_text())['trust']
-            print(f'{"":18} {trust["events"]} events, {trust["lost"]} lost')
-            lost += trust['lost']
-    return lost
+    work = work_for(program, RATE)
+    print(f'reference workload, {operations} operations with {work} steps of other work each:')
+    lost = compare(folder, program, ways, operations, work)
+    print('without other work:')
+    return lost + compare(folder, program, full, operations, 0)
 
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    operations = int(sys.argv[2]) if len(sys.argv) > 2 else 4000000
+    operations = int(sys.argv[2]) if len(sys.argv) > 2 else 40000000
     reftrace = build / 'reftrace'
     late = False
     with tempfile.TemporaryDirectory(prefix='rt-agent-') as name:

@@ -2,7 +2,8 @@
 /*
  * Reference operations: threads take objects of a shared pool at call sites 16 frames deep, and give them back.
  *
- *     reference THREADS OPERATIONS     says how many gets and puts there were, the seconds they took, and those of CPU
+ *     reference THREADS OPERATIONS [WORK]   says how many gets and puts there were, the seconds they took, and those of
+ *                                           CPU; WORK: steps of other work for each, 0 without
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,11 +21,16 @@ struct obj {
 
 static struct obj *pool[OBJECTS];
 static unsigned long operations;
-static unsigned threads;
+static unsigned threads, work;
 
 #define NOINLINE __attribute__((noinline))
 
-NOINLINE static struct obj *obj_new(void)
+/* not static, so that they are called by their names: some tools know only these */
+struct obj *obj_new(void);
+struct obj *obj_get(struct obj *o);
+void obj_put(struct obj *o);
+
+NOINLINE struct obj *obj_new(void)
 {
 	struct obj *o = calloc(1, sizeof(*o));
 
@@ -34,16 +40,26 @@ NOINLINE static struct obj *obj_new(void)
 	return o;
 }
 
-NOINLINE static struct obj *obj_get(struct obj *o)
+NOINLINE struct obj *obj_get(struct obj *o)
 {
 	atomic_fetch_add(&o->refs, 1);
 	return o;
 }
 
-NOINLINE static void obj_put(struct obj *o)
+NOINLINE void obj_put(struct obj *o)
 {
 	if (atomic_fetch_sub(&o->refs, 1) == 1)
 		free(o);
+}
+
+/* what a program has references for: each step waits for the one before */
+static inline void use(struct obj *o)
+{
+	uint64_t x = (uintptr_t)o;
+
+	for (unsigned i = 0; i < work; i++)
+		x = (x ^ x >> 29) * UINT64_C(0x9e3779b97f4a7c15);
+	__asm__ volatile("" : : "r"(x));
 }
 
 /* One of 2^FORKS ways down; what stands behind the call keeps it from becoming a jump. */
@@ -63,7 +79,9 @@ __attribute__((always_inline)) static inline unsigned down(unsigned level, unsig
 {
 	if (level == LEVELS) {
 		obj_get(o);
+		use(o);
 		obj_put(o);
+		use(o);
 		return 0;
 	}
 	return level < FORKS && site >> level & 1 ? right(level + 1, site, o) : left(level + 1, site, o);
@@ -100,8 +118,9 @@ int main(int argc, char **argv)
 
 	threads = argc > 2 ? (unsigned)atoi(argv[1]) : 0;
 	operations = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+	work = argc > 3 ? (unsigned)atoi(argv[3]) : 0;
 	if (!threads || threads > THREADS_MAX || !operations) {
-		fprintf(stderr, "usage: reference THREADS OPERATIONS\n");
+		fprintf(stderr, "usage: reference THREADS OPERATIONS [WORK]\n");
 		return 2;
 	}
 	for (unsigned i = 0; i < OBJECTS; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* From a hit's registers to an event: the object, its counter, the condition on a result, and the slot of the ring. */
+/* From a hit's registers to an event: the object, its counter, and the slot of the ring. */
 #pragma once
 
 #include "stack.h"
+#include "tally.h"
 
 /* Each load is asm: the compiler would merge them into one with a variable offset, which the verifier refuses. */
 #define REG(number, offset) \
@@ -38,26 +39,6 @@ static __always_inline uint64_t read_reg(struct pt_regs *ctx, uint8_t reg)
 	return v;
 }
 
-/* A value that is narrower than a register or a read. */
-static __always_inline uint64_t narrow(uint64_t v, int8_t width)
-{
-	switch (width) {
-	case 1:
-		return (uint8_t)v;
-	case 2:
-		return (uint16_t)v;
-	case 4:
-		return (uint32_t)v;
-	case -1:
-		return (int8_t)v;
-	case -2:
-		return (int16_t)v;
-	case -4:
-		return (int32_t)v;
-	}
-	return v;
-}
-
 /* Object and slot as the registers at entry show them. */
 static __always_inline void read_object(struct hit *h, struct pt_regs *ctx)
 {
@@ -80,7 +61,7 @@ static __always_inline void read_object(struct hit *h, struct pt_regs *ctx)
 			break;
 		}
 	}
-	h->object = p->width ? narrow(v, p->width) : v;
+	h->object = p->width ? rt_probe_narrow(v, p->width) : v;
 	h->aux = p->kind & RT_PROBE_SLOT ? at : 0;
 }
 
@@ -106,6 +87,33 @@ static __always_inline void read_counter(struct hit *h)
 	h->flags |= failed ? RT_EV_COUNT_FAULT : RT_EV_COUNT_READ;
 }
 
+/* false: its object is not in the sample. */
+static __always_inline bool is_traced(struct hit *h)
+{
+	uint64_t key;
+	struct rt_sample_set *set;
+	enum rt_sample_answer answer;
+	uint32_t i, hash;
+
+	if (!rt_sample_sets || !(h->probe->kind & RT_PROBE_SAMPLED) || h->flags & RT_EV_NO_OBJECT)
+		return true;
+	key = rt_sample_key(h->salt, h->probe->type, h->object);
+	i = key & (rt_sample_sets - 1);
+	set = bpf_map_lookup_elem(&samples, &i);
+	if (!set)
+		return true;
+	answer = rt_sample(set, key, h->probe, h->object, *(volatile uint32_t *)&rt_sample_rate, &hash);
+	if (answer == RT_SAMPLE_PASS) {
+		add(h->count->passed, 1);
+		return false;
+	}
+	if (answer == RT_SAMPLE_TELL_OUTSIDE)
+		h->flags |= RT_EV_OUTSIDE;
+	if (rt_sample_ranks)
+		h->flags |= rt_sample_rank(hash);
+	return true;
+}
+
 /* Written where it stays: nothing is copied. */
 static __always_inline void send_event(struct hit *h)
 {
@@ -115,6 +123,13 @@ static __always_inline void send_event(struct hit *h)
 
 	if (h->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		add(h->count->faults, 1);
+	if (*(volatile uint32_t *)&rt_counting) {
+		if (h->flags & RT_EV_NO_OBJECT)
+			add(h->count->passed, 1);
+		else
+			tally(h);
+		return;
+	}
 	e = slot_take();
 	seq = next_seq(h);
 	if (!e) {
@@ -134,29 +149,4 @@ static __always_inline void send_event(struct hit *h)
 	e->delta = p->delta;
 	e->flags = p->flags | h->flags;
 	slot_give(e, p->op, seq);
-}
-
-static __always_inline bool condition_holds(const struct rt_probe *p, uint64_t result)
-{
-	int64_t v = result;
-
-	if (p->result_size == 1)
-		v = (int8_t)result;
-	else if (p->result_size == 2)
-		v = (int16_t)result;
-	else if (p->result_size == 4)
-		v = (int32_t)result;
-	switch (p->condition) {
-	case 1:
-		return v != 0;
-	case 2:
-		return v == 0;
-	case 3:
-		return v > 0;
-	case 4:
-		return v < 0;
-	case 5:
-		return v >= 0;
-	}
-	return true;
 }

@@ -24,9 +24,11 @@ static __always_inline int on_entry(struct pt_regs *ctx, uint64_t cookie)
 	add(h.count->hits, 1);
 	read_object(&h, ctx);
 	if (!h.object && !(h.flags & RT_EV_NO_OBJECT)) {
-		add(h.count->nulls, 1);
+		add(h.count->unmet, 1);
 		return 0;
 	}
+	if (!is_traced(&h))
+		return 0;
 	if (!capture(&h, ctx)) {
 		count_drop(&h, h.drop);
 		return 0;
@@ -136,15 +138,17 @@ static __always_inline void finish_return(struct hit *h, struct rt_pending *pend
 	h->stack = pending->stack;
 	h->flags = pending->flags;
 	add(h->count->hits, 1);
-	if (!condition_holds(h->probe, result)) {
+	if (!rt_probe_holds(h->probe, result)) {
 		add(h->count->unmet, 1);
 		return;
 	}
 	read_result(h, result);
 	if (!h->object && !(h->flags & RT_EV_NO_OBJECT)) {
-		add(h->count->nulls, 1);
+		add(h->count->unmet, 1);
 		return;
 	}
+	if (!is_traced(h))
+		return;
 	if (pending->drop)
 		count_drop(h, pending->drop);
 	else

@@ -30,8 +30,16 @@ const volatile uint32_t rt_stack_bytes = 4096;
 const volatile uint32_t rt_frames = 16;
 const volatile uint32_t rt_by_rows = 1; /* 0: a kernel whose verifier does not take rows.h */
 const volatile uint32_t rt_points = 1;
-const volatile uint32_t rt_slots = 1;      /* a power of two */
-const volatile uint32_t rt_slots_free = 0; /* never taken, see slot_take() */
+const volatile uint32_t rt_slots = 1;        /* a power of two */
+const volatile uint32_t rt_slots_free = 0;   /* never taken, see slot_take() */
+const volatile uint32_t rt_sample_sets = 0;  /* a power of two; 0: every object is traced */
+const volatile uint32_t rt_sample_ranks = 0; /* the rate may change: events say the rank of their objects */
+
+/* Not 0: nothing is sent, what happens is counted by object and by stack. */
+uint32_t rt_counting = 0;
+
+/* Of 2^32 (wire/event.h). */
+uint32_t rt_sample_rate = 0;
 
 /* Set once the first return point is armed: stacks may hold return trampolines. */
 uint32_t rt_returns = 0;
@@ -150,6 +158,35 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct cpu);
 } cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct rt_sample_set);
+} samples SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct rt_tally_key);
+	__type(value, struct rt_tally);
+} tallies SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct rt_site_key);
+	__type(value, uint64_t);
+} sites SEC(".maps");
+
+/* Zeroes: a new tally does not fit on the stack. Nobody writes it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct rt_tally);
+} blank SEC(".maps");
 
 /*
  * Events go into a ring of our own: an atomic addition and a store, where the

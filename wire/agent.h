@@ -29,9 +29,15 @@ enum {
 	RT_AGENT_KNOWN = 32768,  /* stacks of a process that were sent */
 	RT_AGENT_PENDING = 8192, /* calls of a process whose return is waited for */
 	RT_AGENT_PENDING_WAYS = 16,
-	RT_AGENT_MEMOS = 64,
-	RT_AGENT_MEMO_STEPS = 32,
+	RT_AGENT_MEMO_BITS = 10,  /* walks of a thread that are remembered, as a power of two */
+	RT_AGENT_MEMO_WAYS = 8,   /* of these that are tried for one hit */
+	RT_AGENT_MEMO_STRIDE = 4, /* places of a walk are looked at so many at a time */
+	RT_AGENT_MEMO_STEPS = 20, /* some more than frames are told */
+	RT_AGENT_FORKS_BITS = 8,  /* depths of places whose forks are known, as a power of two; in pairs */
+	RT_AGENT_FORKS = 16,      /* that are known of one */
 	RT_AGENT_RULES = 4096,
+	RT_AGENT_TIMED = 64,
+	RT_AGENT_SAMPLE_SETS = 4096, /* of a process */
 };
 
 /* One armed instruction: what its stub passes to the agent. */
@@ -40,8 +46,13 @@ struct rt_agent_site {
 	uint32_t point[RT_AGENT_SITE_POINTS]; /* ids; 0: no more */
 };
 
+#define RT_AGENT_SAMPLING (1u << 31)
+
 /* Rewrites of these are told by a new generation (RT_CODE_MAKE()). */
 struct rt_agent_shared {
+	uint32_t sampling;    /* 0: every object is traced; else RT_AGENT_SAMPLING and RT_SAMPLE_* */
+	uint32_t sample_rate; /* of 2^32 */
+	uint64_t pad[7];
 	struct rt_probe probe[RT_AGENT_POINTS];
 	struct rt_agent_site site[RT_AGENT_SITES];
 	uint64_t return_address[RT_AGENT_RETURNS]; /* 0 = free; stays what it is: thunk i goes there */
@@ -92,26 +103,41 @@ struct rt_agent_process {
 	struct rt_agent_thread_key thread[RT_AGENT_THREADS];
 	struct rt_agent_known known[RT_AGENT_KNOWN];
 	struct rt_agent_pending pending[RT_AGENT_PENDING];
+	struct rt_sample_set sample[RT_AGENT_SAMPLE_SETS];
 	uint64_t stacks[RT_AGENT_STACKS][8];
 };
 
-/* What a walk has read, step by step: bpf/state.h has the same. */
-struct rt_agent_step {
-	uint64_t ra;    /* return address */
-	uint32_t at;    /* its place, from sp */
-	uint32_t bp_at; /* place of the rbp that the frame hangs on, RT_AGENT_BP_* */
-	uint32_t bp;    /* what that rbp was, from sp */
-	uint32_t pad;
+/*
+ * What tells the ways to a place apart, with the stack at one depth: return addresses that are at their places on some
+ * of them, and not on others.
+ */
+struct rt_agent_forks {
+	uint64_t ip, sp; /* ip 0: none are here */
+	uint32_t nr;
+	uint16_t at[RT_AGENT_FORKS]; /* from sp, in units of eight bytes */
+	uint64_t ra[RT_AGENT_FORKS];
 };
-#define RT_AGENT_BP_NONE 0xffffffffu
-#define RT_AGENT_BP_REGISTER 0xfffffffeu
 
+/* A frame hung on an rbp that was saved there. From sp, in units of eight bytes. */
+struct rt_agent_hung {
+	uint16_t at, bp;
+};
+#define RT_AGENT_NOT_HUNG 0xffffffffu
+
+/*
+ * What a walk has read: return addresses and their places from sp, in units of eight bytes, as many as it took steps;
+ * filled up with the first one to a multiple of RT_AGENT_MEMO_STRIDE, as what its frames hung on is.
+ */
 struct rt_agent_memo {
+	uint64_t key; /* by which it is looked for */
 	uint64_t ip, how;
 	uint32_t generation, id; /* id 0: none is here */
-	uint32_t nr, pad;
-	struct rt_agent_step step[RT_AGENT_MEMO_STEPS];
-};
+	uint16_t nr, hung_nr;
+	uint32_t bp; /* what rbp had to be: from sp, in units of eight bytes; RT_AGENT_NOT_HUNG: no frame hung on it */
+	uint16_t at[RT_AGENT_MEMO_STEPS];
+	struct rt_agent_hung hung[RT_AGENT_MEMO_STEPS];
+	uint64_t ra[RT_AGENT_MEMO_STEPS];
+} __attribute__((aligned(64)));
 
 struct rt_agent_rule {
 	uint64_t pc;
@@ -126,16 +152,25 @@ struct rt_agent_thread {
 	uint64_t entered; /* time stamp counter when the hook began that it is in; 0: in none */
 	uint32_t seq;
 	uint32_t impatient; /* the reader did not come: full rings are not waited for until it has */
-	uint64_t pad0[4];
+	uint64_t read_seen; /* `read`, when the thread looked last: what the reader writes is asked for when need be */
+	/* of one hook in RT_AGENT_TIMED: how many told of an event, and of none; cycles of the time stamp counter */
+	uint32_t timed[2];
+	uint64_t cycles[2];
 	uint64_t taken; /* events since the beginning */
-	uint64_t pad1[7];
+	uint32_t turn;  /* hooks since one was timed */
+	uint32_t pad0;
+	uint64_t pad1[6];
 	uint64_t read;
 	uint64_t pad2[7];
 	struct rt_wire_event ring[RT_AGENT_RING];
 	struct rt_probe_count count[RT_AGENT_POINTS];
-	struct rt_agent_memo memo[RT_AGENT_MEMOS];
+	struct rt_agent_memo memo[1 << RT_AGENT_MEMO_BITS];
+	struct rt_agent_forks forks[1 << RT_AGENT_FORKS_BITS];
 	struct rt_agent_rule rule[RT_AGENT_RULES];
 };
+
+/* rt_agent_head.off: no hook begins any more, and those that run end; or nothing is told at all */
+enum { RT_AGENT_LEAVING = 1, RT_AGENT_SILENT = 2 };
 
 /* First bytes of the agent's code. Offsets from there. */
 struct rt_agent_head {
@@ -146,7 +181,7 @@ struct rt_agent_head {
 	 * when the tool dies (RT_AGENT_OWNER_DIED).
 	 */
 	uint64_t owner;
-	uint64_t off;              /* not 0: nothing is told any more */
+	uint64_t off;              /* RT_AGENT_LEAVING, RT_AGENT_SILENT */
 	uint32_t hit, stop, thunk; /* what stubs call; the first return thunk */
 	uint32_t thunk_bytes;
 	uint32_t fixup, fixup_end; /* struct rt_agent_fixup */

@@ -42,6 +42,9 @@ enum rt_wire_kind {
 	RT_WIRE_PERF = 18,   /* struct rt_wire_perf: one record of perf_event_open(2), as the kernel wrote it */
 	RT_WIRE_BLOB = 19,   /* struct rt_wire_blob: a part of something large that the recording keeps */
 	RT_WIRE_PART = 20,   /* struct rt_wire_part: the stream lies in several files, and this is a seam */
+	RT_WIRE_SAMPLE = 21, /* struct rt_wire_sample: from here on only some objects are traced */
+	RT_WIRE_TALLY = 22,  /* struct rt_wire_tally: counting mode: an object that is not balanced */
+	RT_WIRE_SITE = 23,   /* struct rt_wire_site: counting mode: what was done from one stack */
 };
 
 /* What happened to the object. */
@@ -69,7 +72,16 @@ enum {
 	RT_EV_NO_OBJECT = 1 << 5,   /* the object could not be read (fault): object is 0 */
 	RT_EV_COUNT_FAULT = 1 << 6, /* the counter could not be read */
 	RT_EV_INHERITED = 1 << 7,   /* replayed for a forked child, not its own doing */
+	RT_EV_OUTSIDE = 1 << 8,     /* of a new: this life is not in the sample, and nothing more is told of it */
 };
+
+/*
+ * Of an event, where the rate of the sample may change: the rank of its object's life, at most RT_RANK_MAX. Of all
+ * lives one of 2^n has a rank of n or more, and those are traced while the rate is that.
+ */
+#define RT_RANK_SHIFT 12
+#define RT_RANK_MAX 15u
+#define RT_RANK_OF(flags) ((unsigned)(flags) >> RT_RANK_SHIFT & RT_RANK_MAX)
 
 /* pid field: process id in the low 22 bits, exec generation above them. */
 #define RT_PID_BITS 22
@@ -163,6 +175,7 @@ enum {
 	RT_TYPE_FREE_KNOWN = 1 << 2, /* the free function is probed: death is seen */
 	RT_TYPE_KERNEL = 1 << 3,     /* the kernel's: objects are ranges, and a new one ends what was there */
 	RT_TYPE_DESCRIPTOR = 1 << 4, /* objects are file descriptors, each plus 1 */
+	RT_TYPE_SAMPLED = 1 << 5,    /* only some of its objects are traced, each for its whole life */
 };
 
 struct rt_wire_point {
@@ -204,7 +217,14 @@ struct rt_wire_map {
 	uint32_t pad;
 };
 
-enum rt_mark { RT_MARK_ATTACH = 1, RT_MARK_CENSUS = 2, RT_MARK_DETACH = 3, RT_MARK_CENSUS_SKIPPED = 4 };
+enum rt_mark {
+	RT_MARK_ATTACH = 1,
+	RT_MARK_CENSUS = 2,
+	RT_MARK_DETACH = 3,
+	RT_MARK_CENSUS_SKIPPED = 4,
+	RT_MARK_EXECED = 5, /* behind EXEC: all that lives on was told (RT_HOLDER_EXEC); what else the kernel had handed
+			       out before has ended */
+};
 
 /*
  * The end of a thread is later than each of its events, and so is that of a process; a tid is told again before the
@@ -229,6 +249,7 @@ enum rt_loss {
 	RT_LOSS_BALANCE = 8,  /* hits != records + drops */
 	RT_LOSS_REFUSED = 9,  /* a function of the spec that cannot be probed; text says why */
 	RT_LOSS_DOUBT = 10,   /* a definition that may hit wrong places, as the user allowed; text says why */
+	RT_LOSS_PASSED = 11,  /* nothing is missing: hits at objects that are not in the sample */
 	RT_LOSS_NR
 };
 
@@ -236,7 +257,7 @@ struct rt_wire_loss {
 	struct rt_wire_head head;
 	uint32_t cause; /* enum rt_loss */
 	uint32_t point;
-	uint64_t value; /* how many; 0 = unknown */
+	uint64_t value; /* how many; 0 = unknown. RT_LOSS_REFUSED: of which type, by its id; 0 = the text has to tell */
 	char text[];    /* NUL-terminated, padded to 8; may be empty */
 };
 
@@ -248,6 +269,7 @@ enum rt_holder {
 	RT_HOLDER_HEAP = 3,   /* memory that is itself reachable from a root */
 	RT_HOLDER_OBJECT = 4, /* inside another traced live object: holder */
 	RT_HOLDER_FREED = 5,  /* the allocator has the object's memory back: who points there does not matter */
+	RT_HOLDER_EXEC = 6,   /* no pointer: a descriptor that an exec left open; head carries the new generation */
 };
 
 struct rt_wire_held {
@@ -317,6 +339,61 @@ struct rt_wire_part {
 	char text[];        /* BEGIN: names of the earlier files; NUL-terminated, padded to 8 */
 };
 
+/* Of struct rt_wire_sample. */
+enum {
+	RT_SAMPLE_GOVERNED = 1 << 0, /* the rate follows the cost: it is 2^-n, and each event says its rank */
+	RT_SAMPLE_TOTAL = 1 << 1, /* the end of it: cost_ppm is that of the whole run, and the rate does not change */
+};
+
+/*
+ * From here on those lives are traced whose hash is below `rate`. Who lives across a change to fewer and is not among
+ * them any more is told no further; who lives across a change to more and was not among them before is told from the
+ * middle of its life on.
+ */
+struct rt_wire_sample {
+	struct rt_wire_head head;
+	uint32_t rate;  /* of 2^32; 0 = all */
+	uint32_t flags; /* RT_SAMPLE_* */
+	/* where it is governed */
+	uint32_t limit_ppm; /* what hooks may cost of the program's own time, in millionths */
+	uint32_t cost_ppm;  /* what they did cost since the record before; 0 = not known */
+	uint32_t event_ns;  /* the calibrated cost of an event, */
+	uint32_t passed_ns; /* and of a hit of which nothing is told */
+};
+
+/* Operations from one stack, in counting mode. */
+struct rt_wire_counted {
+	uint32_t stack, point;
+	uint64_t n;
+};
+
+/* An object whose references do not come to 0, with all that was counted of its life; of no order. */
+struct rt_wire_tally {
+	struct rt_wire_head head;
+	uint64_t object;
+	uint64_t first_ns, last_ns; /* of its operations */
+	int64_t balance;            /* references that are open, where its new was seen; else taken less given back */
+	uint32_t type;
+	uint32_t news, gets, puts;
+	uint32_t others; /* operations from stacks that there was no room for */
+	uint32_t nr;
+	struct rt_wire_counted site[];
+};
+
+/* Of all objects of the process, balanced or not. */
+struct rt_wire_site {
+	struct rt_wire_head head;
+	struct rt_wire_counted all;
+	uint32_t what; /* enum rt_counted_what */
+	uint32_t pad;
+};
+
+enum rt_counted_what {
+	RT_SITE_ALL = 0,
+	RT_SITE_STRAY =
+		1, /* only what gave back references that were none, at addresses where objects were made since */
+};
+
 /* Largest part: the size field of a record has 16 bits. */
 #define RT_BLOB_PART 61440
 
@@ -362,3 +439,6 @@ RT_WIRE_AT(rt_wire_part, text, 40);
 _Static_assert(sizeof(struct rt_wire_map) == 56, "map");
 _Static_assert(sizeof(struct rt_wire_task) == 32, "task");
 _Static_assert(sizeof(struct rt_wire_held) == 56, "held");
+_Static_assert(sizeof(struct rt_wire_sample) == 48, "sample");
+_Static_assert(sizeof(struct rt_wire_tally) == 80, "tally");
+_Static_assert(sizeof(struct rt_wire_site) == 48, "site");

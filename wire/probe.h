@@ -19,12 +19,14 @@
 #define RT_PROBE_DEREF_MAX 3
 
 enum {
-	RT_PROBE_SITE = 1 << 0,   /* armed inside a function: frame 0 is the instruction itself */
-	RT_PROBE_SLOT = 1 << 1,   /* aux is the address that the last load read (T **) */
-	RT_PROBE_SIZE = 1 << 3,   /* of a system call: register index says how many bytes the object has */
-	RT_PROBE_TO = 1 << 4,     /* or which is the last one that is meant */
-	RT_PROBE_MATCH = 1 << 5,  /* of a system call: only where register scale holds counter_offset */
-	RT_PROBE_RETURN = 1 << 2, /* the event is the return of the function that is entered here (agent) */
+	RT_PROBE_SITE = 1 << 0,    /* armed inside a function: frame 0 is the instruction itself */
+	RT_PROBE_SLOT = 1 << 1,    /* aux is the address that the last load read (T **) */
+	RT_PROBE_RETURN = 1 << 2,  /* the event is the return of the function that is entered here (agent) */
+	RT_PROBE_SIZE = 1 << 3,    /* of a system call: register index says how many bytes the object has */
+	RT_PROBE_TO = 1 << 4,      /* or which is the last one that is meant */
+	RT_PROBE_MATCH = 1 << 5,   /* of a system call: only where register scale holds counter_offset */
+	RT_PROBE_MESSAGE = 1 << 7, /* of a system call: descriptors that came with messages; reg says where those are */
+	RT_PROBE_SAMPLED = 1 << 6, /* only where the object's life is in the sample */
 };
 
 /* Where the object of a return point comes from. */
@@ -34,6 +36,9 @@ enum rt_probe_result {
 	RT_PROBE_RESULT_PTR = 2,
 	RT_PROBE_OUT = 3, /* loaded at return from the address that was found at entry */
 };
+
+/* Of a result, for which alone the operation counts. */
+enum rt_condition { RT_IF_ALWAYS, RT_IF_NONZERO, RT_IF_ZERO, RT_IF_POSITIVE, RT_IF_NEGATIVE, RT_IF_NOT_NEGATIVE };
 
 /* One probe point, as the hot path needs it. */
 struct rt_probe {
@@ -49,12 +54,206 @@ struct rt_probe {
 	uint8_t counter_size; /* 0 = not read, 1, 2, 4, 8 */
 	uint8_t kind;         /* RT_PROBE_* */
 	uint8_t result;       /* enum rt_probe_result */
-	uint8_t condition;    /* enum rt_condition (src/probe/spec.h) on the result */
+	uint8_t condition;    /* enum rt_condition on the result */
 	uint8_t result_size;  /* bytes of the result that the condition looks at */
-	uint8_t index, scale; /* scale != 0: this register times scale is added to reg + reg_offset */
+	uint8_t index, scale; /* scale != 0: this register times scale is added to reg + reg_offset; RT_PROBE_MESSAGE:
+				 index is the bytes from one message to the next, 0: there is one */
 	int8_t width;         /* bytes of the object's value: 1, 2, 4, negative: signed; 0: 8 */
 	int8_t counter_bias;  /* added to what was read: the armed instruction lies behind the change */
+	uint32_t type;        /* of the object */
+	int32_t start;        /* references that its new gives */
+	uint32_t pad[6];      /* one cache line: its place is a shift */
 };
+
+/* A value that is narrower than a register or a read: width as in struct rt_probe. */
+static inline __attribute__((always_inline)) uint64_t rt_probe_narrow(uint64_t v, int8_t width)
+{
+	switch (width) {
+	case 1:
+		return (uint8_t)v;
+	case 2:
+		return (uint16_t)v;
+	case 4:
+		return (uint32_t)v;
+	case -1:
+		return (uint64_t)(int8_t)v;
+	case -2:
+		return (uint64_t)(int16_t)v;
+	case -4:
+		return (uint64_t)(int32_t)v;
+	}
+	return v;
+}
+
+/* Not 0: with this result the operation counts. */
+static inline __attribute__((always_inline)) int rt_probe_holds(const struct rt_probe *p, uint64_t result)
+{
+	int64_t v = (int64_t)result;
+
+	if (p->result_size == 1)
+		v = (int8_t)result;
+	else if (p->result_size == 2)
+		v = (int16_t)result;
+	else if (p->result_size == 4)
+		v = (int32_t)result;
+	switch (p->condition) {
+	case RT_IF_NONZERO:
+		return v != 0;
+	case RT_IF_ZERO:
+		return v == 0;
+	case RT_IF_POSITIVE:
+		return v > 0;
+	case RT_IF_NEGATIVE:
+		return v < 0;
+	case RT_IF_NOT_NEGATIVE:
+		return v >= 0;
+	}
+	return 1;
+}
+
+/*
+ * Sampling by whole lives. A life is in the sample or not by a hash of its type, its address and how many lives have
+ * ended at that address before, as far as that was seen (RT_OP_FREE). An object whose birth nobody saw, or whose
+ * address has no room in the table, is told by what is known of the address: nothing has ended there. So no operation
+ * on a life is ever told without all the others.
+ *
+ * An address has an entry once something ended there. What is done to it between that end and the next birth is
+ * either done to a dead object, or by the constructor of the next one before it returns: it is told if either is in the
+ * sample. What a constructor did whose object is not is taken back by its new, with RT_EV_OUTSIDE.
+ */
+#define RT_SAMPLE_WAYS 8
+
+/* One of a power of two. 0: free. A word holds RT_LIFE_* and, in the bits above, what of the key is kept. */
+struct rt_sample_set {
+	uint64_t word[RT_SAMPLE_WAYS];
+};
+
+#define RT_LIFE_ENDED 0xffull     /* lives that have ended here, modulo 256 */
+#define RT_LIFE_DEAD (1ull << 8)  /* no birth since */
+#define RT_LIFE_BEGUN (1ull << 9) /* but somebody took a reference: a constructor, most likely */
+#define RT_LIFE_TOLD (1ull << 10) /* and was told, because the dead one is in the sample */
+#define RT_LIFE_USED (1ull << 11) /* not 0 */
+#define RT_LIFE_STATE ((1ull << 12) - 1)
+
+static inline __attribute__((always_inline)) uint64_t rt_sample_mix(uint64_t v)
+{
+	v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9ull;
+	v = (v ^ v >> 27) * 0x94d049bb133111ebull;
+	return v ^ v >> 31;
+}
+
+/* Of an address: low bits choose its set. salt: differs between processes that share a table. */
+static inline __attribute__((always_inline)) uint64_t rt_sample_key(uint32_t salt, uint32_t type, uint64_t object)
+{
+	return rt_sample_mix(object ^ (uint64_t)type << 48 ^ (uint64_t)salt * 0x9e3779b97f4a7c15ull);
+}
+
+/* Of a life: evenly spread. */
+static inline __attribute__((always_inline)) uint32_t rt_sample_hash(uint32_t type, uint64_t object, uint64_t ended)
+{
+	return (uint32_t)(rt_sample_mix(object ^ (uint64_t)type << 48 ^ (ended & RT_LIFE_ENDED) << 56) >> 32);
+}
+
+/* rate: of 2^32; 0 = all */
+static inline __attribute__((always_inline)) int rt_sample_has(uint32_t hash, uint32_t rate)
+{
+	return !rate || hash < rate;
+}
+
+/* How many zeros a hash begins with, as RT_RANK_OF() tells it. */
+static inline __attribute__((always_inline)) uint16_t rt_sample_rank(uint32_t hash)
+{
+	uint32_t rank = 0;
+
+	_Static_assert(RT_RANK_MAX == 15, "8 + 4 + 2 + 1");
+	for (uint32_t step = 8; step; step /= 2) {
+		if (hash >> (32 - step))
+			continue;
+		rank += step;
+		hash <<= step;
+	}
+	return (uint16_t)(rank << RT_RANK_SHIFT);
+}
+
+/* The entry of this key, or -1. */
+static inline __attribute__((always_inline)) int rt_sample_find(const struct rt_sample_set *set, uint64_t key)
+{
+	for (int i = 0; i < RT_SAMPLE_WAYS; i++) {
+		uint64_t word = *(const volatile uint64_t *)&set->word[i];
+
+		if (word && !((word ^ key) & ~RT_LIFE_STATE))
+			return i;
+	}
+	return -1;
+}
+
+/* Something ends at an address at which nothing has ended yet. Where the set is full, no more is known of it later. */
+static inline __attribute__((always_inline)) void rt_sample_enter(struct rt_sample_set *set, uint64_t key)
+{
+	for (int i = 0; i < RT_SAMPLE_WAYS; i++) {
+		if (!*(volatile uint64_t *)&set->word[i] &&
+		    !__sync_val_compare_and_swap(&set->word[i], 0,
+						 (key & ~RT_LIFE_STATE) | RT_LIFE_USED | RT_LIFE_DEAD))
+			return;
+	}
+}
+
+/* What a hit is to the sample. */
+enum rt_sample_answer { RT_SAMPLE_PASS, RT_SAMPLE_TELL, RT_SAMPLE_TELL_OUTSIDE };
+
+/*
+ * What becomes of an operation on an object, and what it changes. *ret_hash: of the life that it is told of. Threads
+ * that come to one entry at once work on one object: what they change of it is the same.
+ */
+static inline __attribute__((always_inline)) enum rt_sample_answer rt_sample(struct rt_sample_set *set, uint64_t key,
+									     const struct rt_probe *p, uint64_t object,
+									     uint32_t rate, uint32_t *ret_hash)
+{
+	int at = rt_sample_find(set, key);
+	uint64_t was = at < 0 ? RT_LIFE_USED : *(volatile uint64_t *)&set->word[at & (RT_SAMPLE_WAYS - 1)];
+	uint32_t this = rt_sample_hash(p->type, object, was), next;
+	int here = rt_sample_has(this, rate), tell = here;
+	uint64_t now = was;
+
+	*ret_hash = this;
+	if (at < 0) {
+		if (p->op == RT_OP_FREE)
+			rt_sample_enter(set, key);
+		return here ? RT_SAMPLE_TELL : RT_SAMPLE_PASS;
+	}
+	if (was & RT_LIFE_DEAD) {
+		next = rt_sample_hash(p->type, object, was + 1);
+		if (p->op == RT_OP_NEW) {
+			now = (was & ~(RT_LIFE_STATE & ~RT_LIFE_USED)) | ((was + 1) & RT_LIFE_ENDED);
+			*ret_hash = next;
+			tell = rt_sample_has(next, rate);
+			if (!tell && was & RT_LIFE_TOLD) {
+				*(volatile uint64_t *)&set->word[at & (RT_SAMPLE_WAYS - 1)] = now;
+				return RT_SAMPLE_TELL_OUTSIDE;
+			}
+		} else if (p->op == RT_OP_FREE) {
+			if (was & RT_LIFE_BEGUN) {
+				/* it began and ended unseen */
+				tell = here || rt_sample_has(next, rate);
+				if (!here)
+					*ret_hash = next;
+				now = (was & ~(RT_LIFE_STATE & ~RT_LIFE_USED)) | ((was + 1) & RT_LIFE_ENDED) |
+				      RT_LIFE_DEAD;
+			}
+		} else if (was & RT_LIFE_BEGUN || p->delta > 0) {
+			if (!here && rt_sample_has(next, rate)) {
+				tell = 1;
+				*ret_hash = next;
+			}
+			now = was | RT_LIFE_BEGUN | (here ? RT_LIFE_TOLD : 0);
+		}
+	} else if (p->op == RT_OP_FREE) {
+		now = was | RT_LIFE_DEAD;
+	}
+	if (now != was)
+		*(volatile uint64_t *)&set->word[at & (RT_SAMPLE_WAYS - 1)] = now;
+	return tell ? RT_SAMPLE_TELL : RT_SAMPLE_PASS;
+}
 
 /* One process; index 0 is never used. */
 struct rt_probe_process {
@@ -90,9 +289,9 @@ struct rt_probe_call {
 
 /* Per CPU and point: counters[cpu * points + id]. */
 struct rt_probe_count {
-	uint64_t hits;    /* times that the operation was seen: events + drops + nulls + unmet */
-	uint64_t nulls;   /* object was 0: legal, not sent */
-	uint64_t unmet;   /* the condition on the result did not hold: not sent */
+	uint64_t hits;    /* times that the operation was seen: events + drops + unmet + passed */
+	uint64_t unmet;   /* object was 0, or the condition on the result did not hold: legal, not sent */
+	uint64_t passed;  /* the object is not in the sample: not sent */
 	uint64_t ring;    /* dropped: ring full */
 	uint64_t busy;    /* dropped: every scratch buffer of the CPU was in use */
 	uint64_t faults;  /* object or counter could not be read (sent all the same) */
@@ -118,6 +317,26 @@ struct rt_pending {
 	uint32_t nested; /* how many such entries the thread was in, this one included */
 };
 
+/* Counting mode: what was done to one object since its birth, or since it was last balanced. */
+#define RT_TALLY_SITES 24
+struct rt_tally_key {
+	uint64_t object;
+	uint32_t process; /* entry of the table of processes */
+	uint32_t type;
+};
+struct rt_tally {
+	uint64_t first_ns, last_ns;
+	int64_t balance;
+	uint32_t news, gets, puts, others; /* others: from stacks that there was no room for */
+	uint64_t site[RT_TALLY_SITES];     /* stack << 32 | point; 0: free */
+	uint32_t n[RT_TALLY_SITES];
+};
+
+/* And from one stack to any object. */
+struct rt_site_key {
+	uint32_t process, stack, point, what; /* RT_SITE_* */
+};
+
 /* Linux hooks no return deeper than this. */
 #define RT_PENDING_MAX 64
 
@@ -141,7 +360,8 @@ struct rt_ip_key {
 
 #define RT_COPY_MAX 8192 /* bytes of stack that one read may take */
 
-_Static_assert(sizeof(struct rt_probe) == 32, "probe");
+_Static_assert(sizeof(struct rt_probe) == 64, "one cache line");
+_Static_assert(sizeof(struct rt_sample_set) == 64, "one cache line");
 _Static_assert(sizeof(struct rt_probe_process) == 16, "process");
 _Static_assert(sizeof(struct rt_probe_code) == 32, "code");
 _Static_assert(sizeof(struct rt_probe_count) == 64, "one cache line");

@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { AGAIN_MAX = 1000 };
+
 /* O_NONBLOCK: a fifo in the file's place must not hang us */
 #define RT_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
@@ -79,14 +81,26 @@ struct rt_error *rt_fs_open_file(int dirfd, const char *path, bool nofollow, int
 	return NULL;
 }
 
+int rt_fs_openat2(int dirfd, const char *path, int flags, uint64_t resolve)
+{
+	struct open_how how = { .flags = (unsigned)flags, .resolve = resolve };
+	int fd = -1;
+
+	for (unsigned i = 0; i < AGAIN_MAX; i++) {
+		fd = (int)syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	return fd;
+}
+
 struct rt_error *rt_fs_open_inside(int root, const char *path, int *ret)
 {
-	struct open_how how = { .flags = RT_OPEN_FLAGS, .resolve = RESOLVE_IN_ROOT };
 	_cleanup_close_ int fd = -1;
 
 	if (root == AT_FDCWD)
 		return rt_fs_open_file(root, path, false, ret);
-	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	fd = rt_fs_openat2(root, path, RT_OPEN_FLAGS, RESOLVE_IN_ROOT);
 	RT_TRY(check_regular(fd, path));
 	*ret = rt_take_fd(&fd);
 	return NULL;

@@ -31,6 +31,12 @@ RT_CHECK struct rt_error *rt_fs_read_fd(int fd, const char *name, size_t max, ch
 RT_CHECK struct rt_error *rt_fs_open_file(int dirfd, const char *path, bool nofollow, int *ret);
 
 /*
+ * As openat2(2), resolve: RESOLVE_BENEATH, ... The kernel gives up (EAGAIN) on a ".." while somebody renames or mounts
+ * anything anywhere, since it cannot tell then that the path stays inside: that is tried again.
+ */
+int rt_fs_openat2(int dirfd, const char *path, int flags, uint64_t resolve);
+
+/*
  * The same as a process sees it that has the directory root as its "/": relative paths begin there, and neither ".."
  * nor a symbolic link leads out of it. root AT_FDCWD: as rt_fs_open_file() does.
  */

@@ -6,12 +6,20 @@
 
 uint64_t rt_hash(uint64_t seed, const void *data, size_t size)
 {
+	const uint64_t prime = UINT64_C(0x9fb21c651e98df25);
 	const uint8_t *p = data;
-	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ seed;
+	uint64_t h = (seed ^ size) * UINT64_C(0x9e3779b97f4a7c15) ^ UINT64_C(0xcbf29ce484222325), word;
 
-	for (size_t i = 0; i < size; i++)
-		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
-	return h;
+	for (; size >= sizeof(word); size -= sizeof(word), p += sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		h = (h ^ word) * prime;
+		h ^= h >> 32; /* a product tells its high bits nothing of those above */
+	}
+	word = 0;
+	if (size)
+		memcpy(&word, p, size);
+	h = (h ^ word) * prime;
+	return h ^ h >> 32;
 }
 
 struct rt_key rt_key_text(const char *text)

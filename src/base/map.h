@@ -30,7 +30,10 @@ static inline struct rt_key rt_key_make(uint64_t a, uint64_t b)
 	return (struct rt_key){ a, b };
 }
 
-/* FNV-1a of the bytes. Seeds make several hashes of the same bytes. */
+/*
+ * Of the bytes, eight at a time; for tables of this process alone, as it depends on the byte order. Seeds make several
+ * hashes of the same bytes.
+ */
 uint64_t rt_hash(uint64_t seed, const void *data, size_t size);
 
 /* A key for a text: 128 bits of hash, taken for the text itself. */

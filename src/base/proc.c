@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -71,6 +72,11 @@ struct rt_error *rt_proc_check_untraced(uint32_t pid)
 	return rt_error_fix(rt_error_new(RT_E_TRACED, "process %u (%s) is traced by process %u (%s)", pid,
 					 rt_proc_comm(pid, comm, sizeof(comm)), (uint32_t)tracer, other),
 			    "detach %s first", other);
+}
+
+bool rt_proc_same_memory(uint32_t a, uint32_t b)
+{
+	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
 }
 
 void rt_proc_stand_alone(int fd, const char *name)

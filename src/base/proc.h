@@ -15,6 +15,9 @@ char *rt_proc_comm(uint32_t pid, char *text, size_t size);
 /* RT_E_TRACED where a debugger (anything by ptrace(2), and be it us) holds the process: its name and number. */
 RT_CHECK struct rt_error *rt_proc_check_untraced(uint32_t pid);
 
+/* Do two processes have the same memory? clone(2) and vfork(2) make such. */
+bool rt_proc_same_memory(uint32_t a, uint32_t b);
+
 /*
  * For a child that is to outlive its parent by a moment: keeps nothing but fd, which becomes 0; no terminal, no
  * directory, no signals; its name in ps. Ends the process where that fails.

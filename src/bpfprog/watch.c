@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "bpfprog/links.h"
@@ -29,11 +30,6 @@ static uint64_t clock_ns(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
 }
 
 static int libbpf_says(enum libbpf_print_level level, const char *format, va_list args)
@@ -163,9 +159,9 @@ static struct rt_error *settle_losses(struct rt_bpf_watch *w, const struct losse
 			RT_TRY(rt_bpf_emit_copy(w, copy));
 			continue;
 		}
-		err = rt_bpf_emit_asked(w, l->id, l->lost.pid, l->lost.comm, now_ns(), false);
+		err = rt_bpf_emit_asked(w, l->id, l->lost.pid, l->lost.comm, rt_now_ns(), false);
 		if (rt_error_catch(&err, RT_E_NOT_FOUND))
-			err = rt_bpf_emit_lost(w, l->id, l->lost.pid, l->lost.comm, now_ns(),
+			err = rt_bpf_emit_lost(w, l->id, l->lost.pid, l->lost.comm, rt_now_ns(),
 					       "the ring between kernel and reftrace was full");
 		RT_TRY(err);
 		rt_map_remove(&w->expected, rt_key_make(l->id, 0), NULL);
@@ -279,9 +275,9 @@ static struct rt_error *drain(struct rt_bpf_watch *w, uint64_t settle_ns)
 	w->catalog.lost_unloads = w->band.lost;
 	if (w->err)
 		return rt_take(w->err);
-	RT_TRY(settle_expected(w, settle_ns ?: now_ns() - OVERDUE_NS));
-	if (w->stats && (settle_ns || now_ns() - w->stats_ns > STATS_EVERY_NS)) {
-		w->stats_ns = now_ns();
+	RT_TRY(settle_expected(w, settle_ns ?: rt_now_ns() - OVERDUE_NS));
+	if (w->stats && (settle_ns || rt_now_ns() - w->stats_ns > STATS_EVERY_NS)) {
+		w->stats_ns = rt_now_ns();
 		RT_TRY(rt_bpf_catalog_alive(&w->catalog));
 	}
 	return NULL;
@@ -314,7 +310,7 @@ struct rt_error *rt_bpf_watch_existing(struct rt_bpf_watch *w, struct rt_event_s
 struct rt_error *rt_bpf_watch_finish(struct rt_bpf_watch *w, struct rt_event_sink *sink)
 {
 	/* what is loaded from now on may be copied behind the last look at the ring */
-	uint64_t end_ns = now_ns();
+	uint64_t end_ns = rt_now_ns();
 
 	w->sink = sink;
 	RT_TRY(drain(w, 0));
@@ -421,7 +417,7 @@ static struct rt_error *start(struct rt_bpf_watch *w, const struct rt_bpf_watch_
 	if (!err)
 		err = load(w, options);
 	libbpf_set_print(old);
-	w->start_ns = now_ns();
+	w->start_ns = rt_now_ns();
 	for (size_t i = 0; !err && i < options->pid_count; i++)
 		err = rt_bpf_watch_follow(w, options->pids[i]);
 	if (err || !options->stats)

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "cache/parts.h"
 
 const char *rt_cache_part_name(enum rt_cache_part part)
@@ -56,10 +56,8 @@ struct rt_error *rt_cache_lock(const struct rt_cache *cache, int *ret)
 
 int rt_cache_openat(int dirfd, const char *path, int flags)
 {
-	struct open_how how = { .flags = (uint64_t)flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK),
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
-
-	return (int)syscall(SYS_openat2, dirfd, path, &how, sizeof(how));
+	return rt_fs_openat2(dirfd, path, flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK),
+			     RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
 }
 
 static char *default_root(void)
@@ -141,11 +139,17 @@ struct rt_error *rt_cache_get(const struct rt_cache *cache, const uint8_t *id, s
 struct rt_error *rt_cache_origin(const struct rt_cache *cache, const uint8_t *id, size_t id_size, char **ret)
 {
 	_cleanup_free_ char *link = rt_cache_link(id, id_size);
-	char target[4096], *slash, *start = target;
-	ssize_t n;
 
 	if (!link)
 		return rt_cache_takes(id_size) ? rt_error_nomem() : absent(cache, "", "a build-id");
+	return rt_cache_origin_of(cache, link, ret);
+}
+
+struct rt_error *rt_cache_origin_of(const struct rt_cache *cache, const char *link, char **ret)
+{
+	char target[4096], *slash, *start = target;
+	ssize_t n;
+
 	n = cache->fd < 0 ? -1 : readlinkat(cache->fd, link, target, sizeof(target) - 1);
 	if (n <= 0)
 		return absent(cache, link, "");

@@ -6,6 +6,7 @@
  *     R/.build-id/<hh>/<rest> -> ../..<path>/<hex>
  *     R/[kernel.kallsyms]/<hex>/kallsyms
  *     R/[vdso]/<hex>/vdso
+ *     R/<path>/<hex>/paths                  ours: further paths of the same id, one a line
  *     R/[kernel.kcore]/<hex>/<time>/kcore, kallsyms, modules     perf's alone: listed and taken away, not written
  *
  * <hex> is the build-id, lower case, of 2 to 64 bytes (<hh> is its first byte, and <rest> has a name; perf lists only
@@ -17,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/vec.h"
 #include "cache/probes.h"
 
 struct rt_cache;
@@ -99,12 +101,18 @@ RT_CHECK struct rt_error *rt_cache_change_probes(struct rt_cache *cache, const u
 RT_CHECK struct rt_error *rt_cache_read_probes(const struct rt_cache *cache, const uint8_t *id, size_t id_size,
 					       struct rt_probes *ret);
 
+struct rt_cache_paths {
+	char **data;
+	size_t len, cap;
+};
+
 /* One id of the cache. */
 struct rt_cache_item {
 	uint8_t id[RT_CACHE_ID_MAX];
 	size_t id_size;
-	char *path;     /* under which it was kept first; NULL: its link leads nowhere; owned */
-	uint64_t bytes; /* of all its files */
+	char *path;                   /* under which it was kept first; NULL: its link leads nowhere; owned */
+	struct rt_cache_paths others; /* under which it was seen, too; owned */
+	uint64_t bytes;               /* of all its files */
 	int64_t used_s; /* when its files were last read or written, seconds since 1970; as exact as relatime(mount(8))
 			 */
 	bool has[RT_CACHE_PARTS]; /* by enum rt_cache_part */
@@ -116,6 +124,16 @@ void rt_cache_items_free(struct rt_cache_item *items, size_t count);
 
 /* Why an item cannot be used: static text. NULL: link, file and build-id agree. */
 const char *rt_cache_check(const struct rt_cache *cache, const struct rt_cache_item *item);
+
+/* Was the item seen at this path, first or later? */
+bool rt_cache_item_is_at(const struct rt_cache_item *item, const char *path);
+
+/*
+ * Takes away that an id with several paths was seen at this one; its files stay, found by the others. RT_E_NOT_FOUND
+ * when it was not seen there, or nowhere else.
+ */
+RT_CHECK struct rt_error *rt_cache_remove_path(struct rt_cache *cache, const uint8_t *id, size_t id_size,
+					       const char *path);
 
 /* Takes an id with all its files away, and folders that are empty then. RT_E_NOT_FOUND when it is not there. */
 RT_CHECK struct rt_error *rt_cache_remove(struct rt_cache *cache, const uint8_t *id, size_t id_size);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "cache/debuginfod.h"
+#include "base/clock.h"
 
 #include <dlfcn.h>
 #include <elfutils/debuginfod.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cache/cache.h"
@@ -33,19 +33,11 @@ struct fetch {
 /* The library's function gets no data of ours in the version of Debian 12 but through the client. */
 static void *(*get_data)(debuginfod_client *client);
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static int on_progress(debuginfod_client *client, long a, long b)
 {
 	struct fetch *f = get_data(client);
 	const struct rt_debuginfod_options *o = f->options;
-	uint64_t told = a > 0 ? (uint64_t)a : 0, now = now_ns();
+	uint64_t told = a > 0 ? (uint64_t)a : 0, now = rt_now_ns();
 
 	/* until a server answers it counts its own rounds instead of bytes */
 	if (told != f->told && (b > 0 || told != f->told + 1)) {
@@ -144,7 +136,7 @@ static struct rt_error *find(const struct library *library, const uint8_t *id, s
 	if (!client)
 		return rt_error_nomem();
 	get_data = library->get_data;
-	f->since_ns = now_ns();
+	f->since_ns = rt_now_ns();
 	library->set_data(client, f);
 	library->set_progress(client, on_progress);
 	fd = library->find(client, id, (int)size, &path);

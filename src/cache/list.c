@@ -107,6 +107,21 @@ static struct rt_error *look_into_kcore(struct list *l, const char *above, const
 	return NULL;
 }
 
+static void item_deinit(struct rt_cache_item *item)
+{
+	free(item->path);
+	rt_cache_paths_free(&item->others);
+}
+
+bool rt_cache_item_is_at(const struct rt_cache_item *item, const char *path)
+{
+	bool is = item->path && !strcmp(item->path, path);
+
+	for (size_t i = 0; i < item->others.len; i++)
+		is |= !strcmp(item->others.data[i], path);
+	return is;
+}
+
 static struct rt_error *add_item(struct list *l, const char *high, const char *low)
 {
 	struct rt_cache_item item = { 0 };
@@ -126,9 +141,14 @@ static struct rt_error *add_item(struct list *l, const char *high, const char *l
 			return err;
 		rt_error_free(err);
 		look_into(folder, &item);
+		err = rt_cache_read_paths(folder, &item.others);
+		if (err) {
+			item_deinit(&item);
+			return err;
+		}
 	}
 	if (!rt_vec_push(&l->items, item)) {
-		free(item.path);
+		item_deinit(&item);
 		return rt_error_nomem();
 	}
 	return item.path && !strcmp(item.path, "[kernel.kcore]") ? each_name(l, link, link, look_into_kcore) : NULL;
@@ -160,7 +180,7 @@ struct rt_error *rt_cache_list(const struct rt_cache *cache, struct rt_cache_ite
 void rt_cache_items_free(struct rt_cache_item *items, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		free(items[i].path);
+		item_deinit(&items[i]);
 	free(items);
 }
 
@@ -220,7 +240,7 @@ static bool empty_folder(int dirfd, unsigned depth)
 struct rt_error *rt_cache_remove(struct rt_cache *cache, const uint8_t *id, size_t id_size)
 {
 	_cleanup_free_ char *link = rt_cache_link(id, id_size), *path = NULL, *below = NULL;
-	_cleanup_close_ int lock = -1, folder = -1;
+	_cleanup_close_ int lock = -1, folder = -1, above = -1;
 	struct stat st;
 
 	if (!link || cache->fd < 0 || fstatat(cache->fd, link, &st, AT_SYMLINK_NOFOLLOW))
@@ -236,5 +256,6 @@ struct rt_error *rt_cache_remove(struct rt_cache *cache, const uint8_t *id, size
 			return rt_cache_unwritable(cache, below);
 		rt_cache_drop_folder(cache, below);
 	}
-	return unlinkat(cache->fd, link, 0) ? rt_cache_unwritable(cache, link) : NULL;
+	above = rt_cache_above(cache, link);
+	return above < 0 || unlinkat(above, strrchr(link, '/') + 1, 0) ? rt_cache_unwritable(cache, link) : NULL;
 }

@@ -21,6 +21,22 @@ char *rt_cache_link(const uint8_t *id, size_t size);
 /* "<path>/abcdef...", the folder of the id whose link this is; caller frees. NULL: out of memory. */
 char *rt_cache_below(const char *path, const char *link);
 
+/* rt_cache_origin() of a link. */
+RT_CHECK struct rt_error *rt_cache_origin_of(const struct rt_cache *cache, const char *link, char **ret);
+
+/* Further paths of the id whose folder this is; appended to *ret, which is the caller's also on failure. */
+RT_CHECK struct rt_error *rt_cache_read_paths(int folder, struct rt_cache_paths *ret);
+void rt_cache_paths_free(struct rt_cache_paths *paths);
+/* Keeps that the id of this link was seen at path, too. The cache is locked. */
+RT_CHECK struct rt_error *rt_cache_note_path(const struct rt_cache *cache, const char *link, int folder,
+					     const char *path);
+/* A path of the traced system names a folder of the cache: true when it does not lead out of it. */
+bool rt_cache_is_plain(const char *path);
+/* Opens the folder path below dirfd, made where it is missing. Links are not followed. -1: errno */
+int rt_cache_make_folder(int dirfd, const char *path);
+/* The same for the folder that a link is in. */
+int rt_cache_above(const struct rt_cache *cache, const char *link);
+
 /* true: the image's build-id is this one. */
 bool rt_cache_is_id(const struct rt_image *image, const uint8_t *id, size_t id_size);
 

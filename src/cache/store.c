@@ -19,8 +19,7 @@ struct rt_error *rt_cache_unwritable(const struct rt_cache *cache, const char *w
 	return rt_error_errno(full ? RT_E_DISK_FULL : RT_E_UNWRITABLE, errno, "cannot write %s/%s", cache->root, what);
 }
 
-/* A path of the traced system names a folder here: it must not lead out of it. */
-static bool plain_path(const char *path)
+bool rt_cache_is_plain(const char *path)
 {
 	const char *part = path;
 
@@ -38,8 +37,7 @@ static bool plain_path(const char *path)
 	}
 }
 
-/* Opens the folder path below dirfd, made where it is missing. Links are not followed. -1: errno */
-static int make_folder(int dirfd, const char *path)
+int rt_cache_make_folder(int dirfd, const char *path)
 {
 	_cleanup_free_ char *copy = strdup(path);
 	_cleanup_close_ int at = dup(dirfd);
@@ -60,6 +58,16 @@ static int make_folder(int dirfd, const char *path)
 		at = next;
 	}
 	return copy ? rt_take_fd(&at) : -1;
+}
+
+int rt_cache_above(const struct rt_cache *cache, const char *link)
+{
+	_cleanup_free_ char *above = strdup(link);
+
+	if (!above)
+		return -1;
+	*strrchr(above, '/') = 0;
+	return rt_cache_make_folder(cache->fd, above);
 }
 
 /* What a put keeps. */
@@ -134,15 +142,14 @@ static int linked_folder(const struct rt_cache *cache, const char *link)
 
 static struct rt_error *make_link(const struct rt_cache *cache, const char *link, const char *path)
 {
-	_cleanup_free_ char *target = NULL, *above = strdup(link), *below = rt_cache_below(path, link);
+	_cleanup_free_ char *target = NULL, *below = rt_cache_below(path, link);
 	_cleanup_close_ int folder = -1;
 
-	if (!above || !below || asprintf(&target, "../..%s%s", path[0] == '/' ? "" : "/", below) < 0)
+	if (!below || asprintf(&target, "../..%s%s", path[0] == '/' ? "" : "/", below) < 0)
 		return rt_error_nomem();
-	*strrchr(above, '/') = 0;
-	folder = make_folder(cache->fd, above);
+	folder = rt_cache_above(cache, link);
 	if (folder < 0)
-		return rt_cache_unwritable(cache, above);
+		return rt_cache_unwritable(cache, link);
 	/* somebody was faster: the first path owns the id */
 	if (symlinkat(target, folder, strrchr(link, '/') + 1) && errno != EEXIST)
 		return rt_cache_unwritable(cache, link);
@@ -204,7 +211,7 @@ static struct rt_error *enter(struct rt_cache *cache, const uint8_t *id, size_t 
 	e->link = rt_cache_link(id, id_size);
 	if (!e->link)
 		return rt_cache_takes(id_size) ? rt_error_nomem() : no_id(e->path, id_size);
-	if (!plain_path(e->path))
+	if (!rt_cache_is_plain(e->path))
 		return rt_error_new(RT_E_FORMAT, "%s is no path that a cache can hold", e->path);
 	if (cache->fd < 0)
 		return rt_error_new(RT_E_UNWRITABLE, "the build-id cache %s is not there", cache->root);
@@ -215,7 +222,7 @@ static struct rt_error *enter(struct rt_cache *cache, const uint8_t *id, size_t 
 	e->below = rt_cache_below(e->path, e->link);
 	if (!e->below)
 		return rt_error_nomem();
-	e->folder = make_folder(cache->fd, e->below);
+	e->folder = rt_cache_make_folder(cache->fd, e->below);
 	return e->folder < 0 ? rt_cache_unwritable(cache, e->below) : NULL;
 }
 
@@ -237,6 +244,8 @@ struct rt_error *rt_cache_leave(struct rt_cache *cache, struct rt_cache_entry *e
 		rt_cache_drop_folder(cache, e->below);
 	if (!err && e->below)
 		err = make_link(cache, e->link, e->path);
+	else if (!err)
+		err = rt_cache_note_path(cache, e->link, e->folder, e->path);
 	rt_cache_entry_deinit(e);
 	return err;
 }

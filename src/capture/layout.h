@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The bytes of a spool file, shared by writer and reader; doc/spool.md tells the story.
+ * The bytes of a spool file, shared by writer and reader; docs/spool.md tells the story.
  *
  *     file header | strings, padded to 8 | chunk | chunk | ... | end chunk
  *     chunk = chunk header | payload: directory of columns | columns

@@ -2,7 +2,7 @@
 /*
  * What writer and reader both know while they go through the events of a chunk, and the guesses that follow from it:
  * only what differs from a guess is stored. Both call the same functions in the same order, so that they cannot
- * disagree. Everything starts anew with each chunk. doc/spool.md tells the same in words.
+ * disagree. Everything starts anew with each chunk. docs/spool.md tells the same in words.
  *
  * Numbers of lanes, threads, sites and objects start at 1 and are given by order of appearance; number 0 is an entry
  * of zeroes that nothing was said about.

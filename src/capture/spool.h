@@ -2,7 +2,7 @@
 /*
  * The spool: a recording that survives any crash. A file header, then chunks of wire records, each with its
  * length, time range, record count and CRC-32; readable up to the last full chunk.
- * Layout: doc/spool.md.
+ * Layout: docs/spool.md.
  */
 #pragma once
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "cli/bpf_list.h"
 #include "cli/command.h"
 #include "cli/failure.h"
@@ -90,14 +90,6 @@ struct run {
 	uint64_t deadline_ns;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* ---- the watched run ---- */
 
 static struct rt_error *watch_signals(struct run *run)
@@ -141,7 +133,7 @@ static void take_signals(struct run *run)
 
 static bool over(const struct run *run)
 {
-	if (run->deadline_ns && now_ns() >= run->deadline_ns)
+	if (run->deadline_ns && rt_now_ns() >= run->deadline_ns)
 		return true;
 	return run->child.pid ? run->child_ended : run->interrupted;
 }
@@ -202,18 +194,18 @@ static struct rt_error *watch(struct run *run)
 	RT_TRY(rt_bpf_watch_create(&options, &run->watch));
 	catalog = rt_bpf_watch_catalog(run->watch);
 	run->listing.watched = true;
-	run->listing.start_ns = now_ns();
+	run->listing.start_ns = rt_now_ns();
 	if (o->duration_ns)
 		run->deadline_ns = run->listing.start_ns + o->duration_ns;
 	if (o->command)
 		RT_TRY(start_child(run));
 	while (!over(run))
 		RT_TRY(turn(run, DRAIN_EVERY_MS));
-	settle_ns = now_ns() + SETTLE_NS;
+	settle_ns = rt_now_ns() + SETTLE_NS;
 	do {
 		RT_TRY(turn(run, DRAIN_EVERY_MS));
 		RT_TRY(rt_bpf_catalog_refresh(catalog));
-	} while (unsettled(catalog) && now_ns() < settle_ns);
+	} while (unsettled(catalog) && rt_now_ns() < settle_ns);
 	RT_TRY(rt_bpf_watch_finish(run->watch, NULL));
 	run->listing.limit = rt_bpf_watch_limit(run->watch);
 	run->listing.catalog = catalog;

@@ -28,8 +28,28 @@ static const struct argp_option own[] = {
 	{ "buildid-dir", OPT_DIR, "DIR", 0, "the cache is DIR (default $PERF_BUILDID_DIR, else ~/.debug)", 1 },
 	{ "older", OPT_OLDER, "TIME", 0, "rm: what was not used for TIME: 24h, 30m", 1 },
 	{ "max-size", OPT_MAX_SIZE, "SIZE", 0, "gc: the least recently used go until the rest has SIZE: 5G, 500M", 1 },
+	{ NULL, 'l', NULL, 0, "list, by the letter that perf has for it", 2 },
+	{ NULL, 'a', "FILE[,FILE]", 0, "add, by perf's letter", 2 },
+	{ NULL, 'r', "FILE[,FILE]", 0, "rm, by perf's letter", 2 },
+	{ NULL, 'p', "PATH[,PATH]", 0, "rm, by perf's letter: no file needs to be there", 2 },
 	{ 0 },
 };
+
+/* A letter of perf buildid-cache stands for a verb and its names. */
+static error_t letter(struct rt_options *options, const char *verb, char *names)
+{
+	const char *name;
+
+	if (options->operands.len && strcmp(options->operands.data[0], verb) != 0)
+		return rt_option_fault(options, rt_error_new(RT_E_USAGE, "cache: %s and %s, one at a time",
+							     options->operands.data[0], verb));
+	if (!options->operands.len && !rt_vec_push(&options->operands, verb))
+		return rt_option_fault(options, rt_error_nomem());
+	while ((name = strsep(&names, ",")))
+		if (*name && !rt_vec_push(&options->operands, name))
+			return rt_option_fault(options, rt_error_nomem());
+	return 0;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -43,6 +63,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return rt_option_fault(&options->common, rt_parse_duration(arg, &options->older_ns));
 	case OPT_MAX_SIZE:
 		return rt_option_fault(&options->common, rt_parse_size(arg, &options->common.max_size));
+	case 'l':
+		return letter(&options->common, "list", NULL);
+	case 'a':
+		return letter(&options->common, "add", arg);
+	case 'r':
+	case 'p':
+		return letter(&options->common, "rm", arg);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -60,7 +87,6 @@ struct job {
 	struct rt_cache_item *items;
 	size_t count;
 	struct rt_arena arena;
-	struct rt_image *vdso; /* of this machine; NULL: not asked for */
 	int status;
 };
 
@@ -86,6 +112,8 @@ static void list_item(struct job *j, const struct rt_cache_item *item)
 {
 	printf("%-40s %10s  %s  (%s)\n", hex(j, item), rt_bytes_text(&j->arena, item->bytes),
 	       item->path ? rt_clean(&j->arena, item->path) : "?", parts(j, item));
+	for (size_t i = 0; i < item->others.len; i++)
+		printf("%-40s %10s  %s  (the same)\n", "", "", rt_clean(&j->arena, item->others.data[i]));
 }
 
 static struct rt_error *list(struct job *j)
@@ -105,7 +133,7 @@ static struct rt_error *find_path(struct job *j, const char *path, const struct 
 	if (!access(path, F_OK))
 		return NULL;
 	for (size_t i = 0; i < j->count; i++) {
-		if (!j->items[i].path || strcmp(j->items[i].path, path) != 0)
+		if (!rt_cache_item_is_at(&j->items[i], path))
 			continue;
 		if (*ret)
 			return rt_error_fix(rt_error_new(RT_E_USAGE, "several build-ids were seen at %s", path),
@@ -210,39 +238,21 @@ static void say_added(struct job *j, const char *path, bool made, const char *mo
 	printf("%s %s%s\n", made ? "added" : "was there", rt_clean(&j->arena, path), more);
 }
 
-/* The running kernel's own, by perf's names; *ret false: name is neither. */
-static struct rt_error *add_kernel(struct job *j, const char *name, bool *ret)
+/* Is it the kernel's own, by perf's names? */
+static bool is_kernels(const char *name)
 {
-	struct rt_build_id id = { .size = 0 };
-	_cleanup_free_ char *text = NULL;
-	enum rt_cache_part part = RT_CACHE_KALLSYMS;
-	struct rt_bytes bytes;
-	struct rt_error *err;
-	bool made = false;
-	size_t size;
+	return !strcmp(name, "[kernel.kallsyms]") || !strcmp(name, "[vdso]");
+}
 
-	*ret = true;
-	if (!strcmp(name, "[kernel.kallsyms]")) {
-		(void)rt_build_id_of_notes("/sys/kernel/notes", &id);
-		RT_TRY(rt_kernel_kallsyms(&text, &size));
-		if (!size || !id.size)
-			return rt_error_fix(rt_error_new(RT_E_PRIVILEGE, "the kernel does not show its names"),
-					    "sudo reftrace cache add '%s'", name);
-		bytes = rt_bytes_make(text, size);
-	} else if (!strcmp(name, "[vdso]")) {
-		part = RT_CACHE_VDSO;
-		RT_TRY(rt_kernel_vdso(&j->vdso));
-		memcpy(id.id, j->vdso->build_id, j->vdso->build_id_size);
-		id.size = j->vdso->build_id_size;
-		bytes = j->vdso->bytes;
-	} else {
-		*ret = false;
-		return NULL;
-	}
-	err = rt_cache_put(j->cache, id.id, id.size, name, part, bytes, &made);
-	if (!err)
-		say_added(j, name, made, "");
-	return err;
+/* perf's copies of the kernel's memory: why not, and who makes them. */
+static struct rt_error *refuse_kcore(const char *name)
+{
+	if (access(name, F_OK))
+		return rt_error_fix(
+			rt_error_new(RT_E_UNSUPPORTED, "%s is not there: this kernel shows no memory of its own", name),
+			"its names: reftrace cache add '[kernel.kallsyms]'");
+	return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "copies of the kernel's memory are made by perf alone"),
+			    "perf buildid-cache -k %s", name);
 }
 
 static struct rt_error *add(struct job *j, const char *name)
@@ -252,9 +262,13 @@ static struct rt_error *add(struct job *j, const char *name)
 	_cleanup_close_ int fd = -1;
 	bool made = false;
 
-	RT_TRY(add_kernel(j, name, &made));
-	if (made)
+	if (is_kernels(name)) {
+		RT_TRY(rt_kernel_put(j->cache, name, &made));
+		say_added(j, name, made, "");
 		return NULL;
+	}
+	if (strlen(name) >= 6 && !strcmp(name + strlen(name) - 6, "/kcore"))
+		return refuse_kcore(name);
 	RT_TRY(rt_fs_open_file(AT_FDCWD, name, false, &fd));
 	RT_TRY(rt_image_open_fd(fd, name, &image));
 	if (!path)
@@ -342,10 +356,17 @@ static struct rt_error *each(struct job *j, struct rt_error *(*act)(struct job *
 
 static struct rt_error *take_out_named(struct job *j, const char *name)
 {
+	_cleanup_free_ char *path = NULL;
 	const struct rt_cache_item *item;
 
 	RT_TRY(find(j, name, &item));
-	return take_out(j, item);
+	path = strchr(name, '/') ? realpath(name, NULL) : NULL;
+	if (!item->others.len || !rt_cache_item_is_at(item, path ?: name))
+		return take_out(j, item);
+	RT_TRY(rt_cache_remove_path(j->cache, item->id, item->id_size, path ?: name));
+	printf("removed %s; %s stays, which was seen elsewhere, too\n", rt_clean(&j->arena, path ?: name),
+	       hex(j, item));
+	return NULL;
 }
 
 static struct rt_error *act(struct job *j)
@@ -386,7 +407,6 @@ static struct rt_error *with_cache(const struct cache_options *options, int *ret
 	*ret_status = j.status;
 	rt_cache_items_free(j.items, j.count);
 	rt_arena_deinit(&j.arena);
-	rt_image_destroyp(&j.vdso);
 	return err;
 }
 

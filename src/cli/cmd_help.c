@@ -13,7 +13,6 @@ const struct argp rt_help_argp = { NULL, rt_parse_operands, "[COMMAND]",
 static void overview(void)
 {
 	puts("usage: reftrace [run] [--] PROG [ARGS...]  |  reftrace COMMAND ...\n"
-	     "\n"
 	     "Names the function that forgot a put, or put too often, in unmodified programs.\n"
 	     "\n"
 	     "Commands:");

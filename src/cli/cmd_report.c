@@ -118,7 +118,7 @@ static struct rt_error *report_samples(const struct rt_options *options, const s
 }
 
 static struct rt_error *report(const struct rt_options *options, struct rt_input *input, struct rt_pipeline *pipeline,
-			       const char *const *types, const struct rt_output *output, int *ret)
+			       const char *const *types, struct rt_output *output, int *ret)
 {
 	struct rt_pipeline_options how = {
 		.lifetime = { .types = types, .strict = options->strict },

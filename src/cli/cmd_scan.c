@@ -11,17 +11,24 @@
 #include "cli/listing.h"
 #include "cli/options.h"
 #include "cli/root.h"
+#include "cli/verify.h"
 #include "maps/maps.h"
 #include "probe/scan.h"
 #include "report/json_writer.h"
 #include "report/words.h"
 
 enum { MAPS_MAX = 64 << 20 };
+enum { OPT_VERIFY = 0x1000 };
 
 static const struct argp_option own[] = {
 	{ "pid", 'p', "PID[,PID]", 0, "look at the modules of running processes", 1 },
 	{ "type", 't', "NAME", 0, "only families of this type (repeatable)", 1 },
 	{ "write", RT_OPT_WRITE, "FILE", 0, "write what was found as a preset, for -P ./FILE", 1 },
+	{ "verify", OPT_VERIFY, NULL, 0,
+	  "run a program (scan --verify -- PROG ARGS) and check against the counters what each function does", 1 },
+	{ "pairs", 'P', "SPEC", 0,
+	  "with --verify: the functions to check; without it those that are found (repeatable)", 1 },
+	{ "output", 'o', "FILE", 0, "with --verify: write the table to FILE", 1 },
 	{ "json", RT_OPT_JSON, NULL, 0, "print JSON", 1 },
 	{ 0 },
 };
@@ -31,6 +38,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct rt_options *options = state->input;
 
 	switch (key) {
+	case OPT_VERIFY:
+		options->verify = true;
+		return 0;
+	case 'P':
+		return rt_vec_push(&options->pairs, arg) ? 0 : rt_option_fault(options, rt_error_nomem());
+	case 'o':
+		options->output = arg;
+		return 0;
 	case 'p':
 		return rt_option_fault(options, rt_parse_pids(arg, options));
 	case RT_OPT_WRITE:
@@ -48,10 +63,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* Files to look into, or a program to run. */
+static error_t parse_words(int key, char *arg, struct argp_state *state)
+{
+	const struct rt_options *options = state->input;
+
+	return options->verify ? rt_parse_program(key, arg, state) : rt_parse_operands(key, arg, state);
+}
+
 static const struct argp scan_argp = { own, parse };
 static const struct argp_child children[] = { { &scan_argp }, { &rt_root_argp }, { &rt_common_argp }, { 0 } };
-const struct argp rt_scan_argp = { NULL, rt_parse_operands, "FILE...\n-p PID[,PID]",
-				   "Lists the get/put families of programs and libraries.", children };
+const struct argp rt_scan_argp = {
+	NULL, parse_words, "FILE...\n-p PID[,PID]\n--verify [-P SPEC] -- PROG [ARGS...]",
+	"Lists the get/put families of programs and libraries; or checks what is declared of them.", children
+};
 
 struct scan {
 	const struct rt_options *options;
@@ -329,6 +354,8 @@ int cmd_scan(int argc, char **argv)
 
 	if (!err && options.help)
 		rt_options_help(&rt_scan_argp, "scan", stdout);
+	else if (!err && options.verify)
+		err = rt_verify(&options, &status);
 	else if (!err)
 		err = scan(&options);
 	if (err)

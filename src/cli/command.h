@@ -47,10 +47,11 @@ int cmd_cache(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
 int cmd_bpf(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 extern const struct argp rt_run_argp, rt_record_argp, rt_report_argp, rt_annotate_argp, rt_archive_argp, rt_script_argp,
 	rt_export_argp, rt_scan_argp, rt_doctor_argp, rt_help_argp, rt_version_argp;
-extern const struct argp rt_bpf_argp, rt_cache_argp, rt_object_argp, rt_probe_argp, rt_tree_argp;
+extern const struct argp rt_bpf_argp, rt_cache_argp, rt_diff_argp, rt_object_argp, rt_probe_argp, rt_tree_argp;

@@ -14,6 +14,8 @@ static const struct rt_command table[] = {
 	{ "object", cmd_object, "[-i FILE] OBJECT", "show the whole life of one object", &rt_object_argp },
 	{ "tree", cmd_tree, "[-i FILE]", "show by call path who kept the references that were never given back",
 	  &rt_tree_argp },
+	{ "diff", cmd_diff, "OLD NEW", "compare the findings of two recordings, also of different builds",
+	  &rt_diff_argp },
 	{ "annotate", cmd_annotate, "[-i FILE] [FUNCTION]", "show where in a function the samples fell",
 	  &rt_annotate_argp },
 	{ "export", cmd_export, "FORMAT [-i FILE] [-o FILE]", "write a recording for another viewer", &rt_export_argp },
@@ -34,7 +36,7 @@ static const struct rt_command table[] = {
 
 /* Words of later versions: a script that uses one shall get a clear answer, not a traced program of that name. */
 static const char *const reserved[] = {
-	"diff", "top", "check", "suppress", "html", "tui", "completion", NULL,
+	"top", "check", "suppress", "html", "tui", "completion", NULL,
 };
 
 const struct rt_command *rt_commands(void)

@@ -12,6 +12,7 @@ int rt_failure_status(const struct rt_error *err)
 	switch (err->code) {
 	case RT_E_USAGE:
 	case RT_E_SPEC:
+	case RT_E_SUPPRESSION:
 		return RT_EXIT_USAGE;
 	case RT_E_EXEC:
 		return err->errnum == ENOENT || err->errnum == ENOTDIR ? RT_EXIT_NOT_FOUND : RT_EXIT_NOT_EXECUTABLE;

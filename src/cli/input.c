@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "cli/input.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/fs.h"
+#include "base/sink.h"
 #include "cli/kernel.h"
 #include "report/words.h"
 
@@ -24,13 +29,40 @@ static bool is_text(struct rt_bytes bytes)
 	return true;
 }
 
+/* Standard input, kept in a file without a name: readers go back and forth, a pipe does not. */
+static struct rt_error *keep_stdin(int *ret_fd)
+{
+	const char *folder = getenv("TMPDIR") ?: "/tmp";
+	_cleanup_(rt_sink_deinit) struct rt_sink sink = { 0 };
+	_cleanup_close_ int fd = -1;
+	uint8_t part[64 << 10];
+	ssize_t n;
+
+	fd = openat(AT_FDCWD, folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return rt_error_fix(rt_error_errno(RT_E_UNWRITABLE, errno, "cannot keep standard input in %s", folder),
+				    "set TMPDIR to a folder with room, or write a file and name it: -i FILE");
+	rt_sink_init_fd(&sink, fd, folder);
+	do {
+		n = read(STDIN_FILENO, part, sizeof(part));
+		if (n < 0 && errno != EINTR)
+			return rt_error_errno(RT_E_UNREADABLE, errno, "cannot read standard input");
+		if (n > 0)
+			rt_sink_write(&sink, part, (size_t)n);
+	} while (n && !sink.err);
+	RT_TRY(rt_sink_end(&sink));
+	*ret_fd = rt_take_fd(&fd);
+	return NULL;
+}
+
 struct rt_error *rt_input_open(const char *path, struct rt_input *ret)
 {
+	bool piped = path && !strcmp(path, "-");
 	_cleanup_close_ int fd = -1;
 	struct rt_error *err;
 
-	*ret = (struct rt_input){ .path = path ?: RT_DEFAULT_RECORDING };
-	err = rt_fs_open_file(AT_FDCWD, ret->path, false, &fd);
+	*ret = (struct rt_input){ .path = piped ? "standard input" : path ?: RT_DEFAULT_RECORDING };
+	err = piped ? keep_stdin(&fd) : rt_fs_open_file(AT_FDCWD, ret->path, false, &fd);
 	if (err)
 		return path ? err
 			    : rt_error_fix(err, "record first: reftrace record PROG ARGS; or name a file: -i FILE");

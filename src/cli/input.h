@@ -21,7 +21,8 @@ struct rt_input {
 	size_t more_count;
 };
 
-/* path NULL: the default recording. Close it also after a failure. */
+/* path NULL: the default recording; "-": standard input, whole before anything is read. Close it also after a failure.
+ */
 RT_CHECK struct rt_error *rt_input_open(const char *path, struct rt_input *ret);
 /* The same for what options name: one file, or the files of one recording in their order. */
 RT_CHECK struct rt_error *rt_input_open_all(const struct rt_options *options, struct rt_input *ret);

@@ -40,6 +40,22 @@ void rt_interrupt_watch(struct rt_session *session)
 	}
 }
 
+static void on_moment(int signal)
+{
+	struct rt_session *session = watched;
+
+	if (session)
+		rt_session_moment(session);
+}
+
+void rt_interrupt_watch_moment(int signal)
+{
+	struct sigaction action = { .sa_handler = on_moment, .sa_flags = SA_RESTART };
+
+	sigemptyset(&action.sa_mask);
+	sigaction(signal, &action, NULL);
+}
+
 static void on_switch(int signal)
 {
 	switch_asked = 1;

@@ -10,6 +10,9 @@
  */
 void rt_interrupt_watch(struct rt_session *session);
 
+/* From now on this signal asks the session that is watched for a look at what lives (rt_session_moment()). */
+void rt_interrupt_watch_moment(int signal);
+
 /* From now on SIGUSR2 is noted. */
 void rt_interrupt_watch_switch(void);
 /* true once for SIGUSR2 since the last call. */

@@ -73,6 +73,15 @@ static bool looks_the_same(const struct rt_recording_info *info, const char *kal
 	       info->kernel.text == address_of(kallsyms, "_stext");
 }
 
+/* Who may not see them gets zeros. */
+static bool has_addresses(const char *text)
+{
+	for (const char *line = text; line && *line; line = strchrnul(line, '\n'), line += *line == '\n')
+		if (strspn(line, "0") < strcspn(line, " \n"))
+			return true;
+	return false;
+}
+
 struct rt_error *rt_kernel_kallsyms(char **ret, size_t *ret_size)
 {
 	struct rt_error *err = rt_fs_read(AT_FDCWD, "/proc/kallsyms", KALLSYMS_MAX, ret, ret_size);
@@ -80,6 +89,9 @@ struct rt_error *rt_kernel_kallsyms(char **ret, size_t *ret_size)
 	/* hidden from us: as good as none */
 	if (rt_error_catch(&err, RT_E_UNREADABLE) || rt_error_catch(&err, RT_E_NOT_FOUND)) {
 		*ret = NULL;
+		*ret_size = 0;
+	} else if (!err && !has_addresses(*ret)) {
+		free(rt_take(*ret));
 		*ret_size = 0;
 	}
 	return err;
@@ -115,6 +127,34 @@ struct rt_error *rt_kernel_vdso(struct rt_image **ret)
 	memcpy(&head, start, sizeof(head));
 	size = head.e_shoff + (size_t)head.e_shnum * head.e_shentsize;
 	return rt_image_from_bytes(rt_bytes_make(start, (size + page - 1) & ~(page - 1)), "[vdso]", ret);
+}
+
+struct rt_error *rt_kernel_put(struct rt_cache *cache, const char *name, bool *ret_new)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *vdso = NULL;
+	struct rt_build_id id = { .size = 0 };
+	_cleanup_free_ char *text = NULL;
+	_cleanup_close_ int there = -1;
+	struct rt_error *err;
+	size_t size;
+
+	*ret_new = false;
+	if (!strcmp(name, "[vdso]")) {
+		RT_TRY(rt_kernel_vdso(&vdso));
+		return rt_cache_put(cache, vdso->build_id, vdso->build_id_size, name, RT_CACHE_VDSO, vdso->bytes,
+				    ret_new);
+	}
+	(void)rt_build_id_of_notes("/sys/kernel/notes", &id);
+	/* some ten megabytes: not read for nothing */
+	err = rt_cache_get(cache, id.id, id.size, RT_CACHE_KALLSYMS, &there);
+	if (!err)
+		return NULL;
+	rt_error_free(err);
+	RT_TRY(rt_kernel_kallsyms(&text, &size));
+	if (!size || !id.size)
+		return rt_error_fix(rt_error_new(RT_E_PRIVILEGE, "the kernel does not show its names"),
+				    "sudo reftrace cache add '[kernel.kallsyms]'");
+	return rt_cache_put(cache, id.id, id.size, name, RT_CACHE_KALLSYMS, rt_bytes_make(text, size), ret_new);
 }
 
 /* The same kernel has the same vdso. */

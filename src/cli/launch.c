@@ -20,6 +20,19 @@ struct rt_error *rt_launch_check(const struct rt_options *options)
 				   options->verb);
 	else if (options->user && options->as_root)
 		err = rt_error_new(RT_E_USAGE, "%s: both -u and --as-root", options->verb);
+	else if (options->inject && !options->pids.len)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "%s: --inject is for running programs", options->verb),
+				    "reftrace %s --inject -p PID; a program that is launched: --engine agent",
+				    options->verb);
+	else if (options->inject && options->engine && options->engine != &rt_engine_agent)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "%s: --inject is engine agent's", options->verb),
+				    "leave --engine out, or --inject");
+	else if (options->counts && (options->sample > 0 || options->overhead > 0))
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "%s: --counts counts every object", options->verb),
+				    "leave --sample and --max-overhead out");
+	else if (options->sample > 0 && options->overhead > 0)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "%s: both --sample and --max-overhead", options->verb),
+				    "--max-overhead picks the rate by itself: leave --sample out");
 	if (options->command && !**options->command)
 		err = err ?: rt_error_new(RT_E_USAGE, "%s: the program's name is empty", options->verb);
 	return rt_error_fix(err, "reftrace %s -- PROG ARGS, or reftrace %s -p PID", options->verb, options->verb);
@@ -50,6 +63,17 @@ static bool wants_calls(const struct rt_spec *spec)
 	return wanted;
 }
 
+static struct rt_engine_sample sample_of(const struct rt_options *options)
+{
+	double rate = options->sample * 4294967296.0;
+
+	if (options->overhead > 0)
+		return (struct rt_engine_sample){ .on = true, .governed = true };
+	if (options->sample <= 0 || options->sample >= 1)
+		return (struct rt_engine_sample){ 0 };
+	return (struct rt_engine_sample){ .on = true, .rate = rate < 1 ? 1 : (uint32_t)rate };
+}
+
 static struct rt_error *run(struct rt_launch *launch, const struct rt_options *options, const char *const *types,
 			    bool scan, struct rt_recorder *recorder)
 {
@@ -70,10 +94,15 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 			    .ring_bytes = options->ring_bytes,
 			    .root_fd = AT_FDCWD,
 			    .semaphore = options->semaphore,
-			    .calls = wants_calls(&launch->spec) },
+			    .calls = wants_calls(&launch->spec),
+			    .sample = sample_of(options),
+			    .counting = options->counts },
+		.max_overhead = options->overhead,
 		.plan = { .first_insn = options->first_insn,
 			  .allow = { options->allow_unverified, options->allow_mismatch } },
 		.no_census = options->no_census,
+		.interval_ns = options->at.interval_ns,
+		.at_main_return = options->at.main_return,
 		.ops = launch->engine,
 	};
 	struct rt_error *err;
@@ -107,19 +136,32 @@ static struct rt_error *choose_engine(struct rt_launch *launch, const struct rt_
 	struct rt_engine_options engine = { .attach = options->attach, .root_fd = AT_FDCWD };
 	struct rt_error *err, *other;
 
-	launch->engine = options->engine ?: &rt_engine_uprobe;
+	launch->engine = options->engine ?: options->inject ? &rt_engine_agent : &rt_engine_uprobe;
 	if (wants_calls(&launch->spec) && launch->engine == &rt_engine_agent)
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
 						 "descriptors and mappings are seen in the kernel, which engine agent "
 						 "does not look into"),
 				    "as root: --engine uprobe");
-	if (options->pids.len && launch->engine == &rt_engine_agent)
-		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "engine agent does not attach to running programs"),
-				    "launch the program under reftrace, or as root: --engine uprobe");
+	if (options->counts && launch->engine == &rt_engine_agent)
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "engine agent does not count by itself"),
+				    "as root: --engine uprobe");
+	if (options->counts && wants_calls(&launch->spec))
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
+						 "descriptors and mappings are ranges, which counts do not tell apart"),
+				    "trace them without --counts");
+	if (options->pids.len && launch->engine == &rt_engine_agent && !options->inject)
+		return rt_error_fix(
+			rt_error_new(RT_E_UNSUPPORTED, "engine agent changes running programs only when that is told"),
+			"--inject, if its risks may be taken (man reftrace-run); or as root: --engine uprobe");
+	if (options->at.main_return && launch->engine == &rt_engine_agent)
+		return rt_error_fix(
+			rt_error_new(RT_E_UNSUPPORTED, "engine agent does not stop a program at main's return"),
+			"as root: --engine uprobe; or another moment: --at=USR1, --at=10s");
 	if (options->semaphore == RT_SEMAPHORE_KERNEL && launch->engine == &rt_engine_agent)
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "engine agent raises semaphores by itself"),
 				    "leave --semaphore=kernel out, or as root: --engine uprobe");
-	if (options->engine || options->pids.len || wants_calls(&launch->spec) || options->attach != RT_ATTACH_AUTO)
+	if (options->engine || options->counts || options->pids.len || options->at.main_return ||
+	    wants_calls(&launch->spec) || options->attach != RT_ATTACH_AUTO)
 		return NULL;
 	err = rt_engine_uprobe.probe(&engine);
 	other = err ? rt_engine_agent.probe(&engine) : NULL;
@@ -156,7 +198,9 @@ struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options
 	struct rt_error *err;
 	bool scan = false;
 
-	*launch = (struct rt_launch){ .pipeline.fd = -1 };
+	*launch = (struct rt_launch){ .on_moment = launch->on_moment,
+				      .on_moment_arg = launch->on_moment_arg,
+				      .pipeline.fd = -1 };
 	RT_TRY(list(options->types.data, options->types.len, &types));
 	if (!recorder || !recorder->observe_only)
 		RT_TRY(rt_spec_choose(options, &launch->spec, &scan));
@@ -170,6 +214,8 @@ struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options
 	pipeline.lifetime.strict = options->strict;
 	RT_TRY(rt_pipeline_init(&launch->pipeline, &pipeline));
 	launch->pipeline.say_doubts = true;
+	launch->pipeline.on_moment = launch->on_moment;
+	launch->pipeline.on_moment_arg = launch->on_moment_arg;
 	if (recorder) {
 		recorder->pipeline = &launch->pipeline;
 		launch->pipeline.binaries = recorder->binaries;

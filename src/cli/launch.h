@@ -8,6 +8,9 @@
 #include "cli/spec_choice.h"
 
 struct rt_launch {
+	/* set by the caller before the run: pipeline.on_moment and its argument; NULL = nobody looks */
+	struct rt_error *(*on_moment)(void *arg);
+	void *on_moment_arg;
 	struct rt_pipeline pipeline;
 	struct rt_spec spec;
 	struct rt_session *session; /* lives as long as the images that the names come from */

@@ -39,7 +39,8 @@ static struct rt_error *drain(struct rt_lives *lives, struct rt_event_sink *sink
 struct rt_error *rt_lives_read(const struct rt_options *options, const struct rt_watch *watch, struct rt_lives *lives,
 			       const struct rt_verdict **ret)
 {
-	struct rt_pipeline_options how = { .lifetime = { .watch = watch }, .symfs = options->symfs };
+	struct rt_pipeline_options how = { .lifetime = { .watch = watch, .strict = options->strict },
+					   .symfs = options->symfs };
 
 	lives->pipeline.fd = -1;
 	RT_TRY(rt_input_open_all(options, &lives->input));

@@ -173,9 +173,6 @@ error_t rt_parse_program(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		init_children(state);
 		return 0;
-	case 'w':
-		options->recording = arg;
-		return 0;
 	case ARGP_KEY_ARG:
 		/* the program and its arguments: nothing behind it is ours */
 		options->command = (const char *const *)(state->argv + state->next - 1);
@@ -232,6 +229,7 @@ void rt_options_deinit(struct rt_options *options)
 	rt_vec_deinit(&options->pairs);
 	rt_vec_deinit(&options->operands);
 	rt_vec_deinit(&options->more_inputs);
+	rt_vec_deinit(&options->suppressions);
 	rt_vec_deinit(&options->events);
 }
 

@@ -35,6 +35,10 @@ struct rt_options {
 	enum rt_attach_path attach;
 	enum rt_semaphore_way semaphore;
 	size_t ring_bytes; /* 0 = default */
+	bool inject;       /* engine agent for running programs */
+	bool counts;       /* no events: counts by object */
+	double sample;     /* which part of the objects is traced; 0 = not told */
+	double overhead;   /* what hooks may cost of the program's own time; 0 = not told */
 	/* samples (record) */
 	RT_VEC(const char *) events;
 	uint64_t frequency, period; /* 0 = not told; frequency UINT64_MAX = max */
@@ -64,6 +68,12 @@ struct rt_options {
 	const char *directory; /* -C */
 	size_t max_size;       /* --max-size; 0 = default */
 	bool quiet, verbose, strict, build_options, samples_only;
+	struct {
+		bool exit, main_return;
+		int signal; /* of reftrace; 0 = none */
+		uint64_t interval_ns;
+	} at;                          /* run: when to judge; all 0: at exit */
+	bool verify;                   /* scan --verify */
 	bool events_text;              /* script --events */
 	struct rt_script_options show; /* script */
 	struct {
@@ -82,7 +92,9 @@ struct rt_options {
 		const char *sources; /* --source-dir */
 		uint32_t target_ns;  /* 0 = our own */
 		bool no_demangle, externs;
-	} list;                        /* probe funcs, lines, vars */
+	} list;                            /* probe funcs, lines, vars */
+	RT_VEC(const char *) suppressions; /* files */
+	bool gen_suppressions;
 	int error_exitcode;            /* 0 = findings do not change the exit status */
 	RT_VEC(const char *) operands; /* arguments of commands that start no program */
 };
@@ -122,6 +134,13 @@ enum {
 	RT_OPT_DEBUGINFOD,
 	RT_OPT_DEBUGINFOD_TIMEOUT,
 	RT_OPT_SEMAPHORE,
+	RT_OPT_AT,
+	RT_OPT_SUPPRESSIONS,
+	RT_OPT_GEN_SUPPRESSIONS,
+	RT_OPT_INJECT,
+	RT_OPT_SAMPLE,
+	RT_OPT_MAX_OVERHEAD,
+	RT_OPT_COUNTS,
 };
 
 /* Groups. */
@@ -154,6 +173,8 @@ error_t rt_option_fault(struct rt_options *options, struct rt_error *err);
 RT_CHECK struct rt_error *rt_parse_duration(const char *text, uint64_t *ret_ns);
 /* "4096", "64K", "16M", "1G". */
 RT_CHECK struct rt_error *rt_parse_size(const char *text, size_t *ret);
+/* "1/100", "1%", "0.01": more than 0, at most `most`. what: of which option. */
+RT_CHECK struct rt_error *rt_parse_part(const char *text, const char *what, double most, double *ret);
 /* "12,34". */
 RT_CHECK struct rt_error *rt_parse_pids(const char *text, struct rt_options *options);
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "cli/output.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/file.h"
+#include "cli/suppression_options.h"
 #include "report/words.h"
 
 bool rt_output_color(enum rt_color color, int fd)
@@ -60,13 +63,17 @@ static struct rt_error *write_text(const struct rt_options *options, struct rt_p
 	return rt_report_text(verdict, run, &text, pipeline->namer, sink);
 }
 
-static struct rt_error *write_to(const struct rt_options *options, enum rt_format format, struct rt_pipeline *pipeline,
-				 const struct rt_verdict *verdict, const struct rt_run_info *run, int fd,
-				 const char *name)
+static struct rt_error *write_to(const struct rt_options *options, const struct rt_output *output,
+				 enum rt_format format, struct rt_pipeline *pipeline, const struct rt_verdict *verdict,
+				 const struct rt_run_info *run, int fd, const char *name)
 {
 	struct rt_error *err;
 	struct rt_sink sink;
 
+	/* a file of JSON is one document: that of the last look */
+	if (format == RT_FORMAT_JSON && (fd == output->file_fd || fd == output->json_fd) && output->reports &&
+	    (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET)))
+		return rt_error_errno(RT_E_UNWRITABLE, errno, "cannot write %s anew", name);
 	rt_sink_init_fd(&sink, fd, name);
 	if (format == RT_FORMAT_JSON)
 		err = rt_report_json(verdict, run, &sink);
@@ -83,13 +90,14 @@ struct rt_error *rt_output_open(const struct rt_options *options, int fd, struct
 		RT_TRY(rt_file_create(options->output, &ret->file_fd));
 	if (options->json)
 		RT_TRY(rt_file_create(options->json, &ret->json_fd));
-	return NULL;
+	return rt_suppressions_read(options, &ret->suppressions);
 }
 
 void rt_output_close(struct rt_output *output)
 {
 	rt_closep(&output->file_fd);
 	rt_closep(&output->json_fd);
+	rt_suppressions_deinit(&output->suppressions);
 }
 
 /* Also without a look into the report: what a script's log has to show. */
@@ -113,13 +121,11 @@ static void warn(const struct rt_output *output, const struct rt_pipeline *pipel
 	rt_arena_deinit(&arena);
 }
 
-struct rt_error *rt_output_report(const struct rt_options *options, const struct rt_output *output,
-				  struct rt_pipeline *pipeline, struct rt_run_info *run, int *ret)
+static struct rt_error *report(const struct rt_options *options, const struct rt_output *output,
+			       struct rt_pipeline *pipeline, const struct rt_verdict *verdict, struct rt_run_info *run)
 {
-	const struct rt_verdict *verdict;
 	int fd = output->fd;
 
-	RT_TRY(rt_pipeline_verdict(pipeline, &verdict));
 	if (pipeline->chain)
 		run->unnamed_count = rt_chain_notes(pipeline->chain, &run->unnamed);
 	run->exit_status = rt_exit_status(verdict, options, output->own_run && run->program_ended, run->program_status);
@@ -129,12 +135,36 @@ struct rt_error *rt_output_report(const struct rt_options *options, const struct
 		run->pid = RT_PID_OF(verdict->processes[0].pid);
 	warn(output, pipeline, &verdict->trust, fd != STDERR_FILENO || output->file_fd >= 0);
 	if (output->json_fd >= 0)
-		RT_TRY(write_to(options, RT_FORMAT_JSON, pipeline, verdict, run, output->json_fd, options->json));
+		RT_TRY(write_to(options, output, RT_FORMAT_JSON, pipeline, verdict, run, output->json_fd,
+				options->json));
 	if (output->file_fd >= 0)
-		RT_TRY(write_to(options, options->format, pipeline, verdict, run, output->file_fd, options->output));
+		RT_TRY(write_to(options, output, options->format, pipeline, verdict, run, output->file_fd,
+				options->output));
 	else
-		RT_TRY(write_to(options, options->format, pipeline, verdict, run, fd,
+		RT_TRY(write_to(options, output, options->format, pipeline, verdict, run, fd,
 				fd == STDOUT_FILENO ? "standard output" : "standard error"));
+	return NULL;
+}
+
+struct rt_error *rt_output_report(const struct rt_options *options, struct rt_output *output,
+				  struct rt_pipeline *pipeline, struct rt_run_info *run, int *ret)
+{
+	_cleanup_(rt_suppression_result_deinit) struct rt_suppression_result known = { 0 };
+	const struct rt_verdict *verdict;
+
+	RT_TRY(rt_pipeline_verdict(pipeline, &verdict));
+	run->generate = options->gen_suppressions;
+	if (options->suppressions.len) {
+		RT_TRY(rt_suppress(&output->suppressions, verdict, &known));
+		run->suppressions = &output->suppressions;
+		run->suppressed = known.suppressed;
+		run->suppressed_count = known.count;
+		verdict = &known.verdict;
+	}
+	RT_TRY(report(options, output, pipeline, verdict, run));
+	output->reports++;
+	/* they end with known */
+	run->suppressed_count = 0;
 	*ret = run->exit_status;
 	return NULL;
 }

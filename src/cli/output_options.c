@@ -20,6 +20,10 @@ static const struct argp_option output_options[] = {
 	{ "error-exitcode", RT_OPT_ERROR_EXITCODE, "N", OPTION_ARG_OPTIONAL,
 	  "exit with N (23 without =N) when there are findings" },
 	{ "strict", RT_OPT_STRICT, NULL, 0, "report objects that a cache still holds, too" },
+	{ "suppressions", RT_OPT_SUPPRESSIONS, "FILE", 0,
+	  "count findings that the rules in FILE know, and do not report them (repeatable); also files of "
+	  "LeakSanitizer and valgrind" },
+	{ "gen-suppressions", RT_OPT_GEN_SUPPRESSIONS, NULL, 0, "print a rule for each finding" },
 	{ "symfs", RT_OPT_SYMFS, "DIR", 0, "look for binaries and sources below DIR" },
 	{ 0 },
 };
@@ -82,6 +86,11 @@ static error_t parse_output(int key, char *arg, struct argp_state *state)
 		return rt_option_fault(options, parse_exitcode(arg, &options->error_exitcode));
 	case RT_OPT_STRICT:
 		options->strict = true;
+		return 0;
+	case RT_OPT_SUPPRESSIONS:
+		return rt_vec_push(&options->suppressions, arg) ? 0 : rt_option_fault(options, rt_error_nomem());
+	case RT_OPT_GEN_SUPPRESSIONS:
+		options->gen_suppressions = true;
 		return 0;
 	case RT_OPT_SYMFS:
 		options->symfs = arg;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "cli/pipeline.h"
+#include "base/clock.h"
 
 #include <string.h>
 #include <time.h>
@@ -69,6 +70,8 @@ static struct rt_error *record(struct rt_event_sink *self, const struct rt_wire_
 
 	if (record->kind == RT_WIRE_EVENT) {
 		p->events++;
+	} else if (record->kind == RT_WIRE_SITE) {
+		p->events += ((const struct rt_wire_site *)(const void *)record)->all.n;
 	} else if (record->kind == RT_WIRE_LOSS) {
 		const struct rt_wire_loss *loss = (const struct rt_wire_loss *)(const void *)record;
 
@@ -116,6 +119,11 @@ struct rt_error *rt_pipeline_events(struct rt_pipeline *p, const struct rt_wire_
 	return rt_lifetime_events(p->lifetime, events, n);
 }
 
+static struct rt_error *record_events(struct rt_event_sink *self, struct rt_wire_event *events, size_t n)
+{
+	return rt_pipeline_events((struct rt_pipeline *)(void *)self, events, n);
+}
+
 /* The cache that lies beside the recording, as an archive unpacks it; then that of the user behind sudo, then ours. */
 static struct rt_error *open_caches(struct rt_pipeline *p, const char *input)
 {
@@ -142,14 +150,6 @@ static struct rt_error *open_caches(struct rt_pipeline *p, const char *input)
 	return NULL;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static struct rt_error *open_file(struct rt_pipeline *p)
 {
 	RT_TRY(rt_file_create(p->recording, &p->fd));
@@ -160,14 +160,14 @@ static struct rt_error *open_file(struct rt_pipeline *p)
 struct rt_error *rt_pipeline_open_recording(struct rt_pipeline *p, const char *const *earlier, size_t count)
 {
 	RT_TRY(open_file(p));
-	return p->parts ? rt_part_writer_begin(p->parts, now_ns(), earlier, count, rt_spool_writer_sink(p->writer))
+	return p->parts ? rt_part_writer_begin(p->parts, rt_now_ns(), earlier, count, rt_spool_writer_sink(p->writer))
 			: NULL;
 }
 
 struct rt_error *rt_pipeline_close_recording(struct rt_pipeline *p)
 {
 	if (p->parts)
-		RT_TRY(rt_part_writer_end(p->parts, now_ns(), rt_spool_writer_sink(p->writer)));
+		RT_TRY(rt_part_writer_end(p->parts, rt_now_ns(), rt_spool_writer_sink(p->writer)));
 	RT_TRY(rt_spool_writer_end(p->writer, -1));
 	rt_spool_writer_destroy(rt_take(p->writer));
 	rt_sink_deinit(&p->file);
@@ -190,7 +190,9 @@ struct rt_error *rt_pipeline_init(struct rt_pipeline *ret, const struct rt_pipel
 {
 	struct rt_chain_options chain = { .symfs = options->symfs, .fetch = fetch, .fetch_arg = ret };
 
-	*ret = (struct rt_pipeline){ .sink = { record }, .names = { record_names }, .fd = -1, .file = { .fd = -1 } };
+	*ret = (struct rt_pipeline){
+		.sink = { record, record_events }, .names = { record_names }, .fd = -1, .file = { .fd = -1 }
+	};
 	RT_TRY(rt_maps_create(&ret->maps));
 	ret->namer = options->namer;
 	ret->fetch = options->fetch && options->fetch->debuginfod ? options->fetch : NULL;
@@ -209,7 +211,7 @@ struct rt_error *rt_pipeline_init(struct rt_pipeline *ret, const struct rt_pipel
 	ret->command = options->command;
 	/* two recordings cannot begin in one nanosecond of one boot, and another boot has another wall clock */
 	if (options->parts)
-		RT_TRY(rt_part_writer_create(ret->maps, now_ns() ^ (uint64_t)time(NULL) << 32, &ret->parts));
+		RT_TRY(rt_part_writer_create(ret->maps, rt_now_ns() ^ (uint64_t)time(NULL) << 32, &ret->parts));
 	return open_file(ret);
 }
 
@@ -275,6 +277,13 @@ static struct rt_error *tick(void *arg)
 	return rt_pipeline_flush(p);
 }
 
+static struct rt_error *moment(void *arg)
+{
+	struct rt_pipeline *p = arg;
+
+	return p->on_moment ? p->on_moment(p->on_moment_arg) : NULL;
+}
+
 struct rt_session_hooks rt_pipeline_hooks(struct rt_pipeline *pipeline)
 {
 	return (struct rt_session_hooks){
@@ -282,6 +291,7 @@ struct rt_session_hooks rt_pipeline_hooks(struct rt_pipeline *pipeline)
 		.image = give_image,
 		.live = live,
 		.tick = tick,
+		.moment = moment,
 		.arg = pipeline,
 	};
 }

@@ -46,11 +46,13 @@ struct rt_pipeline {
 	int fd;
 	const char *recording;
 	bool recording_only;
-	struct rt_part_writer *parts;     /* lifetimes go into several files; NULL: into one */
-	char *cut;                        /* what the first cut of the stream says; owned, NULL = whole */
-	struct rt_error *recording_error; /* the first one; the analysis went on; owned */
-	const char *const *command;       /* for the recording's header */
-	void (*on_tick)(void *arg);       /* called with the session's tick; may be NULL */
+	struct rt_part_writer *parts;             /* lifetimes go into several files; NULL: into one */
+	char *cut;                                /* what the first cut of the stream says; owned, NULL = whole */
+	struct rt_error *recording_error;         /* the first one; the analysis went on; owned */
+	const char *const *command;               /* for the recording's header */
+	struct rt_error *(*on_moment)(void *arg); /* a look at what lives (session/session.h); may be NULL */
+	void *on_moment_arg;
+	void (*on_tick)(void *arg); /* called with the session's tick; may be NULL */
 	void *on_tick_arg;
 	bool say_doubts; /* warn of each at once: nobody has read of it in a report */
 	uint64_t events, samples, lost, first_ns, last_ns;

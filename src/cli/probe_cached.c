@@ -38,17 +38,29 @@ struct rt_error *rt_probe_cache_open(bool create, struct rt_cache **ret)
 /* ---- which file ---- */
 
 /* Is what lies at the item's path the file that the cache saw there? */
-static bool is_there(const struct rt_cache_item *item)
+static bool is_it(const struct rt_cache_item *item, const char *path)
 {
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
-	struct rt_error *err = rt_image_open(item->path, &image);
+	struct rt_error *err = rt_image_open(path, &image);
 
 	rt_error_free(err);
 	return !err && image->build_id_size == item->id_size && !memcmp(image->build_id, item->id, item->id_size);
 }
 
+/* The path where it is now; NULL: none of those where it was seen. */
+static const char *where(const struct rt_cache_item *item)
+{
+	if (is_it(item, item->path))
+		return item->path;
+	for (size_t i = 0; i < item->others.len; i++)
+		if (is_it(item, item->others.data[i]))
+			return item->others.data[i];
+	return NULL;
+}
+
 struct holders {
 	const struct rt_cache_item *first, *there; /* NULL: none */
+	const char *path;                          /* of there */
 	size_t count, there_count;
 };
 
@@ -57,6 +69,7 @@ static struct rt_error *find_holders(const struct rt_cache *cache, const struct 
 {
 	for (size_t i = 0; i < count; i++) {
 		struct rt_probes probes;
+		const char *path;
 		bool fits = false;
 
 		if (!items[i].has[RT_CACHE_PROBES] || !items[i].path || *items[i].path != '/')
@@ -69,9 +82,11 @@ static struct rt_error *find_holders(const struct rt_cache *cache, const struct 
 			continue;
 		ret->first = ret->first ?: &items[i];
 		ret->count++;
-		if (!is_there(&items[i]))
+		path = where(&items[i]);
+		if (!path)
 			continue;
 		ret->there = ret->there ?: &items[i];
+		ret->path = ret->path ?: path;
 		ret->there_count++;
 	}
 	return NULL;
@@ -117,7 +132,7 @@ struct rt_error *rt_probe_cached_path(struct rt_probe_plan *p, const char **ret)
 	if (!err)
 		err = choose(&p->requests[0], &holders, &item);
 	if (!err) {
-		*ret = rt_arena_strndup(&p->arena, item->path, strlen(item->path));
+		*ret = rt_format(&p->arena, "%s", holders.path ?: item->path);
 		err = *ret ? NULL : rt_error_nomem();
 	}
 	rt_cache_items_free(items, count);

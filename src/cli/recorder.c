@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "cli/recorder.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,17 +16,10 @@
 #include "cli/file.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
+#include "cli/kernel.h"
 
 #define OWNER(self, member) \
 	((struct rt_recorder *)(void *)((char *)(self) - __builtin_offsetof(struct rt_recorder, member)))
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- -D: a timer that switches the sampler on ---- */
 
@@ -140,7 +136,7 @@ static struct rt_error *switch_file(struct rt_recorder *r)
 		fprintf(stderr, "reftrace: wrote %s\n", r->last);
 	r->switched++;
 	RT_TRY(rt_pipeline_open_recording(r->pipeline, (const char *const *)r->finished.data, r->finished.len));
-	r->file_began_ns = now_ns();
+	r->file_began_ns = rt_now_ns();
 	for (size_t i = 0; i < r->source_count; i++) {
 		if (r->sources[i]->restate)
 			RT_TRY(r->sources[i]->restate(r->sources[i], &r->pipeline->sink));
@@ -157,7 +153,7 @@ static bool is_due(const struct rt_recorder *r)
 	if (o->switch_bytes)
 		return r->pipeline->file.written >= o->switch_bytes;
 	if (o->switch_ns)
-		return now_ns() - r->file_began_ns >= o->switch_ns;
+		return rt_now_ns() - r->file_began_ns >= o->switch_ns;
 	return false;
 }
 
@@ -166,7 +162,7 @@ static struct rt_error *keeper_start(struct rt_side_source *self, const struct r
 {
 	struct rt_recorder *r = OWNER(self, keeper);
 
-	r->file_began_ns = now_ns();
+	r->file_began_ns = rt_now_ns();
 	return r->sampler ? NULL : rt_sampler_host(r->argv, RT_VERSION, sink);
 }
 
@@ -323,6 +319,40 @@ static struct rt_error *open_binaries(struct rt_recorder *r)
 	return NULL;
 }
 
+/* As perf does: what samples hit. Without the privilege to see the kernel's names there are none in the recording. */
+static struct rt_error *keep_kernel(struct rt_recorder *r, const struct rt_binaries_result *hit)
+{
+	_cleanup_(rt_cache_closep) struct rt_cache *cache = NULL;
+	_cleanup_free_ char *root = NULL;
+	const bool wanted[] = { hit->kernel, hit->vdso };
+	static const char *const names[] = { "[kernel.kallsyms]", "[vdso]" };
+	struct rt_error *err;
+	bool as_user, made;
+	gid_t gid;
+	uid_t uid;
+
+	if (!r->sampler || (!hit->kernel && !hit->vdso))
+		return NULL;
+	RT_TRY(rt_user_cache_root(&root));
+	as_user = rt_invoking_user(&uid, &gid);
+	if (as_user)
+		rt_fs_act_as(uid, gid);
+	err = rt_cache_open(root, true, &cache);
+	for (size_t i = 0; i < 2 && !err; i++) {
+		err = wanted[i] ? rt_kernel_put(cache, names[i], &made) : NULL;
+		if (err && err->code != RT_E_NOMEM) {
+			rt_log_debug("record", "%s: %s", names[i], err->message);
+			rt_error_free(rt_take(err));
+		}
+	}
+	if (as_user)
+		rt_fs_act_as(geteuid(), getegid());
+	if (err && err->code == RT_E_NOMEM)
+		return err;
+	rt_error_free(err);
+	return NULL;
+}
+
 struct rt_error *rt_recorder_keep(struct rt_recorder *r)
 {
 	struct rt_binaries_result result;
@@ -331,6 +361,7 @@ struct rt_error *rt_recorder_keep(struct rt_recorder *r)
 	if (!r->binaries)
 		return NULL;
 	RT_TRY(rt_binaries_put(r->binaries, &result));
+	RT_TRY(keep_kernel(r, &result));
 	if (!result.missing)
 		return NULL;
 	snprintf(what, sizeof(what), "%zu of %zu binaries could not be kept", result.missing,

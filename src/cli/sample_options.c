@@ -16,7 +16,7 @@ static const struct argp_option sample_options[] = {
 	  "%GROUP:EVENT of the build-id cache, u:FILE:FUNCTION (repeatable, comma-separated)" },
 	{ NULL, 'g', NULL, 0, "keep call chains (--call-graph fp)" },
 	{ "call-graph", RT_OPT_CALL_GRAPH, "HOW", 0,
-	  "keep call chains: fp by frame pointers; dwarf[,BYTES] by copies of the stack, for code without them" },
+	  "keep call chains: fp (frame pointers) or dwarf[,BYTES] (copies of the stack)" },
 	{ "all-cpus", 'a', NULL, 0, "record every process; with PROG: as long as it runs, else until Ctrl-C" },
 	{ "delay", 'D', "MS", 0, "begin sampling after MS milliseconds; -1: when --control says enable" },
 	{ "no-lifetimes", RT_OPT_NO_LIFETIMES, NULL, 0, "do not trace objects, not even with -t or -P" },

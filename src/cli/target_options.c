@@ -62,13 +62,17 @@ static const struct argp_option trace_options[] = {
 	  "use cached definitions on a file without build-id, where nobody can tell whether they fit" },
 	{ "allow-mismatch", RT_OPT_MISMATCH, NULL, 0, "use cached definitions on a file with another build-id" },
 	{ "no-presets", RT_OPT_NO_PRESETS, NULL, 0, "with -t, do not look into the presets" },
-	{ "no-census", RT_OPT_NO_CENSUS, NULL, 0, "do not look at the end who still points to live objects" },
+	{ "no-census", RT_OPT_NO_CENSUS, NULL, 0, "do not look at the end who points to objects" },
 	{ NULL, 0, NULL, 0, "Engine:", 3 },
 	{ "engine", RT_OPT_ENGINE, "NAME", 0, "auto, uprobe or agent (no privilege)" },
-	{ "attach", RT_OPT_ATTACH, "HOW", 0, "auto, multi (BPF uprobe_multi, Linux 6.6) or tracefs" },
+	{ "inject", RT_OPT_INJECT, NULL, 0, "with -p: engine agent, put into running programs" },
+	{ "attach", RT_OPT_ATTACH, "HOW", 0, "auto, multi (uprobe_multi, Linux 6.6), tracefs" },
 	{ "semaphore", RT_OPT_SEMAPHORE, "HOW", 0, "who raises semaphores: auto, kernel, write, none" },
 	{ "ring", 'm', "SIZE", 0, "size of the event ring: 64K, 16M" },
-	{ "first-insn", RT_OPT_FIRST_INSN, NULL, 0, "arm the first instruction of a function, not the cheapest one" },
+	{ "sample", RT_OPT_SAMPLE, "RATE", 0, "trace only this part of the objects: 1/100, 1%" },
+	{ "max-overhead", RT_OPT_MAX_OVERHEAD, "PART", 0, "trace as many objects as cost at most: 5%" },
+	{ "counts", RT_OPT_COUNTS, NULL, 0, "only count, by object and place: for days" },
+	{ "first-insn", RT_OPT_FIRST_INSN, NULL, 0, "arm a function's very first instruction" },
 	{ 0 },
 };
 
@@ -141,6 +145,16 @@ static error_t parse_trace(int key, char *arg, struct argp_state *state)
 	}
 	case 'm':
 		return rt_option_fault(options, rt_parse_size(arg, &options->ring_bytes));
+	case RT_OPT_INJECT:
+		options->inject = true;
+		return 0;
+	case RT_OPT_COUNTS:
+		options->counts = true;
+		return 0;
+	case RT_OPT_SAMPLE:
+		return rt_option_fault(options, rt_parse_part(arg, "sample", 1, &options->sample));
+	case RT_OPT_MAX_OVERHEAD:
+		return rt_option_fault(options, rt_parse_part(arg, "max-overhead", 1000, &options->overhead));
 	case RT_OPT_FIRST_INSN:
 		options->first_insn = true;
 		return 0;

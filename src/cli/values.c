@@ -77,6 +77,38 @@ struct rt_error *rt_parse_size(const char *text, size_t *ret)
 	return NULL;
 }
 
+struct rt_error *rt_parse_part(const char *text, const char *what, double most, double *ret)
+{
+	size_t whole = strspn(text, "0123456789"), fraction = 0;
+	const char *at = text + whole;
+	uint64_t value, part = 0;
+	double v, scale = 1;
+	bool sound = rt_parse_u64(text, whole, 10, &value);
+
+	if (sound && *at == '.') {
+		fraction = strspn(++at, "0123456789");
+		sound = fraction && fraction <= 18 && rt_parse_u64(at, fraction, 10, &part);
+		at += fraction;
+	}
+	while (fraction--)
+		scale *= 10;
+	v = (double)value + (double)part / scale;
+	if (sound && *at == '/') {
+		whole = strspn(++at, "0123456789");
+		sound = rt_parse_u64(at, whole, 10, &value) && value;
+		v /= sound ? (double)value : 1;
+		at += whole;
+	} else if (sound && *at == '%') {
+		v /= 100;
+		at++;
+	}
+	if (!sound || *at || v < 1e-9 || v > most)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "--%s=%s is no part of something", what, text),
+				    "write it like 1/100, 5%% or 0.05%s", most > 1 ? "" : "; at most 1");
+	*ret = v;
+	return NULL;
+}
+
 struct rt_error *rt_parse_pids(const char *text, struct rt_options *options)
 {
 	for (const char *p = text;; p++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Call frame information: one unwind row per question from libdw, and an index
- * of the FDEs (libdw does not tell their bounds and landing pads).
+ * Call frame information: where the frame is at an address, from the rows of the whole image (libdw takes memory by the
+ * largest register number that a damaged file names), and an index of the FDEs with their landing pads.
  */
 #include "dwarf/pointer.h"
+#include "dwarf/rows.h"
 #include "dwarf/unit.h"
 
 #include <elf.h>
@@ -13,72 +14,58 @@
 
 #define RT_FDES_MAX (4u << 20)
 
-enum { X86_64_RBP = 6, X86_64_RSP = 7, X86_64_RA = 16 };
-
-/* The register of the caller is at CFA + *ret. */
-static bool saved_at(const Dwarf_Op *ops, size_t nops, int64_t *ret)
+/* Of the file itself, else of its debug file; decompressed. Empty: there is none. */
+static struct rt_bytes debug_frame(const struct rt_dwarf *dwarf)
 {
-	if (nops < 1 || nops > 2 || ops[0].atom != DW_OP_call_frame_cfa)
-		return false;
-	if (nops == 2 && ops[1].atom != DW_OP_plus_uconst)
-		return false;
-	*ret = nops == 2 ? (int64_t)ops[1].number : 0;
-	return true;
+	const struct rt_image *debug = dwarf->image->debug;
+	struct rt_bytes bytes;
+
+	if (rt_source_section(dwarf->image, &dwarf->own, ".debug_frame", &bytes) ||
+	    (debug && rt_source_section(debug, &dwarf->companion, ".debug_frame", &bytes)))
+		return bytes;
+	return rt_bytes_make(NULL, 0);
 }
 
-static bool read_row(Dwarf_Frame *frame, struct rt_cfi_row *ret)
+/* NULL: out of memory */
+static const struct rt_unwind_rows *rows_of(struct rt_dwarf *dwarf)
 {
-	struct rt_cfi_row row = { 0 };
-	Dwarf_Op memory[3], *ops;
-	int64_t offset;
-	size_t nops;
-
-	if (dwarf_frame_cfa(frame, &ops, &nops) != 0 || nops != 1)
-		return false;
-	if (ops[0].atom == DW_OP_bregx) {
-		if (ops[0].number > X86_64_RSP)
-			return false;
-		row.cfa_reg = ops[0].number;
-		row.cfa_offset = (int64_t)ops[0].number2;
-	} else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg31) {
-		row.cfa_reg = ops[0].atom - DW_OP_breg0;
-		row.cfa_offset = (int64_t)ops[0].number;
-	} else {
-		return false;
+	if (!dwarf->rows_tried) {
+		dwarf->rows_tried = true;
+		rt_error_free(rt_unwind_rows_create_with(dwarf->image, debug_frame(dwarf), &dwarf->rows));
 	}
-	if (row.cfa_reg != X86_64_RBP && row.cfa_reg != X86_64_RSP)
-		return false;
-	if (dwarf_frame_register(frame, X86_64_RBP, memory, &ops, &nops) != 0)
-		return false;
-	if (nops == 0)
-		row.rbp_same = ops == NULL;
-	else if (saved_at(ops, nops, &row.rbp_offset))
-		row.rbp_saved = true;
-	else
-		return false;
-	if (dwarf_frame_register(frame, X86_64_RA, memory, &ops, &nops) != 0)
-		return false;
-	if (nops == 0)
-		row.ra_undefined = true;
-	else if (!saved_at(ops, nops, &offset) || offset != -8)
-		return false;
-	*ret = row;
-	return true;
+	return dwarf->rows;
 }
 
 bool rt_dwarf_cfi(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_cfi_row *ret)
 {
-	Dwarf_Frame *frame = NULL;
-	bool ok;
+	const struct rt_unwind_rows *rows = rows_of(dwarf);
+	uint32_t rule = rows ? rt_unwind_rule(rows, addr) : RT_UNWIND_NONE;
+	struct rt_cfi_row row = { 0 };
 
-	if (dwarf->image->machine != RT_MACHINE_X86_64)
+	switch (rt_unwind_kind(rule)) {
+	case RT_UNWIND_SP:
+		row.cfa_reg = RT_DWARF_RSP;
+		row.cfa_offset = 8 * (int64_t)rt_unwind_sp_offset(rule);
+		break;
+	case RT_UNWIND_BP:
+		row.cfa_reg = RT_DWARF_RBP;
+		row.cfa_offset = 8 * (int64_t)rt_unwind_bp_offset(rule);
+		break;
+	case RT_UNWIND_ROOT:
+		row.ra_undefined = true;
+		*ret = row;
+		return true;
+	default:
 		return false;
-	if (!(dwarf->eh && dwarf_cfi_addrframe(dwarf->eh, addr.v, &frame) == 0) &&
-	    !(dwarf->frame && dwarf_cfi_addrframe(dwarf->frame, addr.v, &frame) == 0))
+	}
+	row.rbp_same = rt_unwind_bp(rule) == RT_UNWIND_BP_SAME;
+	row.rbp_saved = rt_unwind_bp(rule) == RT_UNWIND_BP_SAVED;
+	if (row.rbp_saved)
+		row.rbp_offset = -8 * (int64_t)rt_unwind_slot(rule);
+	if (!row.rbp_same && !row.rbp_saved)
 		return false;
-	ok = read_row(frame, ret);
-	free(frame);
-	return ok;
+	*ret = row;
+	return true;
 }
 
 /* How the FDEs of one CIE write their pointers. */
@@ -146,23 +133,23 @@ static bool read_fde(const Dwarf_FDE *in, const struct cie *cie, const Elf_Data 
 	return true;
 }
 
-static void read_section(struct rt_dwarf *dwarf, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr, bool eh)
+static void read_section(struct rt_dwarf *dwarf, struct rt_bytes bytes, uint64_t address, bool eh)
 {
-	Elf_Data *data = shdr->sh_flags & SHF_COMPRESSED ? NULL : elf_rawdata(scn, NULL);
-	const unsigned char *ident = (const unsigned char *)elf_getident(elf, NULL);
+	const unsigned char *ident = (const unsigned char *)elf_getident(dwarf->image->elf, NULL);
+	Elf_Data data = { .d_buf = (void *)(uintptr_t)bytes.data, .d_size = bytes.size, .d_version = EV_CURRENT };
 	bool big = dwarf->image->big_endian, have_cie = false;
 	Dwarf_Off off = 0, next, cie_off = 0;
 	struct cie cie = { 0 };
 	int rc;
 
-	if (!data || !data->d_buf || !ident)
+	if (!ident)
 		return;
-	for (; off < data->d_size; off = next) {
+	for (; off < data.d_size; off = next) {
 		Dwarf_CFI_Entry entry;
 		struct rt_fde fde;
 
 		next = off;
-		rc = dwarf_next_cfi(ident, data, eh, off, &next, &entry);
+		rc = dwarf_next_cfi(ident, &data, eh, off, &next, &entry);
 		if (rc == 1 || next <= off)
 			return;
 		if (rc != 0 || dwarf_cfi_cie_p(&entry))
@@ -172,12 +159,12 @@ static void read_section(struct rt_dwarf *dwarf, Elf *elf, Elf_Scn *scn, const G
 			Dwarf_CFI_Entry parent;
 			Dwarf_Off behind;
 
-			have_cie = entry.fde.CIE_pointer < data->d_size &&
-				   dwarf_next_cfi(ident, data, eh, entry.fde.CIE_pointer, &behind, &parent) == 0 &&
+			have_cie = entry.fde.CIE_pointer < data.d_size &&
+				   dwarf_next_cfi(ident, &data, eh, entry.fde.CIE_pointer, &behind, &parent) == 0 &&
 				   dwarf_cfi_cie_p(&parent) && read_cie(&parent.cie, big, &cie);
 			cie_off = entry.fde.CIE_pointer;
 		}
-		if (!have_cie || !read_fde(&entry.fde, &cie, data, shdr->sh_addr, big, &fde))
+		if (!have_cie || !read_fde(&entry.fde, &cie, &data, address, big, &fde))
 			continue;
 		if (!rt_dwarf_in_code(dwarf, fde.start))
 			continue;
@@ -195,25 +182,15 @@ static int compare_fdes(const void *a, const void *b)
 
 static void read_fdes(struct rt_dwarf *dwarf)
 {
-	Elf *elf = dwarf->image->elf;
-	Elf_Scn *scn = NULL;
-	size_t names;
+	struct rt_elfaddr at;
+	struct rt_bytes eh;
 
 	dwarf->fdes_read = true;
-	if (!elf || !dwarf->image->is_64 || elf_getshdrstrndx(elf, &names) != 0)
+	if (!dwarf->image->elf || !dwarf->image->is_64)
 		return;
-	while ((scn = elf_nextscn(elf, scn)) != NULL) {
-		GElf_Shdr shdr;
-		const char *name;
-
-		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
-			continue;
-		name = elf_strptr(elf, names, shdr.sh_name);
-		if (name && strcmp(name, ".eh_frame") == 0)
-			read_section(dwarf, elf, scn, &shdr, true);
-		else if (name && strcmp(name, ".debug_frame") == 0)
-			read_section(dwarf, elf, scn, &shdr, false);
-	}
+	if (rt_image_section(dwarf->image, ".eh_frame", &eh, &at))
+		read_section(dwarf, eh, at.v, true);
+	read_section(dwarf, debug_frame(dwarf), 0, false);
 	if (dwarf->fdes.len)
 		qsort(dwarf->fdes.data, dwarf->fdes.len, sizeof(*dwarf->fdes.data), compare_fdes);
 }

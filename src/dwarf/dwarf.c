@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Opening a module's debug information, and the index from addresses to units. */
+#include "dwarf/rows.h"
 #include "dwarf/unit.h"
 
 #include <elf.h>
@@ -267,6 +268,7 @@ void rt_dwarf_destroy(struct rt_dwarf *dwarf)
 {
 	if (!dwarf)
 		return;
+	rt_unwind_rows_destroy(dwarf->rows);
 	if (dwarf->eh)
 		dwarf_cfi_end(dwarf->eh);
 	rt_source_end(&dwarf->own);

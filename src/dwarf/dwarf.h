@@ -123,6 +123,7 @@ struct rt_member {
 	uint64_t offset; /* bytes from the start of the struct */
 	uint32_t size;   /* bytes */
 	const char *type;
+	bool says_reference; /* rt_dwarf_counter(): the name says references or users, not just a count */
 };
 bool rt_dwarf_member(struct rt_dwarf *dwarf, const char *structure, const char *member, struct rt_member *ret);
 /*
@@ -137,18 +138,19 @@ uint64_t rt_dwarf_struct_size(struct rt_dwarf *dwarf, const char *structure);
 /*
  * Where the frame of the code at addr is: CFA = reg + offset, from .eh_frame or
  * .debug_frame. rbp_saved: the caller's rbp is at CFA + rbp_offset; rbp_same:
- * rbp still holds it. return address is at CFA - 8. false: no row, or an expression.
+ * rbp still holds it. return address is at CFA - 8. false: no row, or one that says something else.
  */
 struct rt_cfi_row {
-	uint8_t cfa_reg; /* enum rt_reg: RSP or RBP, else the row is refused */
+	uint8_t cfa_reg; /* enum rt_reg: RSP or RBP */
 	int64_t cfa_offset;
 	bool rbp_saved, rbp_same;
 	int64_t rbp_offset;
-	bool ra_undefined; /* outermost frame */
+	bool ra_undefined; /* outermost frame: nothing else is told of it */
 };
 bool rt_dwarf_cfi(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_cfi_row *ret);
 enum {
 	RT_DWARF_REGS = 17 /* of x86-64 by their DWARF numbers; 16: the return address */,
+	RT_DWARF_RBP = 6,
 	RT_DWARF_RSP = 7,
 	RT_DWARF_RA = 16
 };

@@ -266,5 +266,6 @@ bool rt_dwarf_counter(struct rt_dwarf *dwarf, const char *structure, struct rt_m
 	if (best.rank < 0)
 		return false;
 	fill(dwarf, best.offset, &best.type, ret);
+	ret->says_reference = best.rank < 60;
 	return true;
 }

@@ -391,7 +391,8 @@ static bool find_code(const struct rt_image *image, struct rt_unwind_sections *r
 	return ret->start.v < ret->end.v && ret->end.v - ret->start.v < UINT32_MAX;
 }
 
-struct rt_error *rt_unwind_rows_create(const struct rt_image *image, struct rt_unwind_rows **ret)
+struct rt_error *rt_unwind_rows_create_with(const struct rt_image *image, struct rt_bytes debug_frame,
+					    struct rt_unwind_rows **ret)
 {
 	struct rt_unwind_sections s = { .end = { 0 } };
 
@@ -399,12 +400,20 @@ struct rt_error *rt_unwind_rows_create(const struct rt_image *image, struct rt_u
 		if (!rt_image_section(image, ".eh_frame", &s.eh_frame, &s.eh_frame_at))
 			s.eh_frame = rt_bytes_make(NULL, 0);
 		s.entry = image->entry;
-		/* a compressed one is damaged to us, and so has nothing */
-		if (!rt_image_section(image, ".debug_frame", &s.debug_frame, NULL) &&
-		    !(image->debug && rt_image_section(image->debug, ".debug_frame", &s.debug_frame, NULL)))
-			s.debug_frame = rt_bytes_make(NULL, 0);
+		s.debug_frame = debug_frame;
 	}
 	return rt_unwind_rows_compile(&s, ret);
+}
+
+struct rt_error *rt_unwind_rows_create(const struct rt_image *image, struct rt_unwind_rows **ret)
+{
+	struct rt_bytes frame = { NULL, 0 };
+
+	/* a compressed one is damaged to us, and so has nothing */
+	if (!rt_image_section(image, ".debug_frame", &frame, NULL) &&
+	    !(image->debug && rt_image_section(image->debug, ".debug_frame", &frame, NULL)))
+		frame = rt_bytes_make(NULL, 0);
+	return rt_unwind_rows_create_with(image, frame, ret);
 }
 
 void rt_unwind_rows_destroy(struct rt_unwind_rows *rows)

@@ -37,6 +37,9 @@ RT_CHECK struct rt_error *rt_unwind_rows_compile(const struct rt_unwind_sections
 
 /* An image of another machine, or without frame information, has no rows: success. Else RT_E_NOMEM. */
 RT_CHECK struct rt_error *rt_unwind_rows_create(const struct rt_image *image, struct rt_unwind_rows **ret);
+/* The same with this .debug_frame, wherever it is from (decompressed). */
+RT_CHECK struct rt_error *rt_unwind_rows_create_with(const struct rt_image *image, struct rt_bytes debug_frame,
+						     struct rt_unwind_rows **ret);
 void rt_unwind_rows_destroy(struct rt_unwind_rows *rows);
 RT_CLEANUP(struct rt_unwind_rows *, rt_unwind_rows_destroy);
 

@@ -100,6 +100,7 @@ struct rt_dwarf {
 	bool has_bytes;
 	bool mapped; /* info is in the file: its pages can be had again. Of memory they would be lost */
 	struct rt_skim skim;
+	struct rt_unwind_rows *rows; /* owned; NULL: nobody has asked */
 	Dwarf_CFI *eh;               /* from .eh_frame; owned */
 	Dwarf_CFI *frame;            /* from .debug_frame; belongs to its source */
 	RT_VEC(struct rt_span) code; /* executable segments */
@@ -109,7 +110,7 @@ struct rt_dwarf {
 	RT_VEC(struct rt_fn) fns;
 	struct rt_map fn_by_die; /* address of the DIE -> index of fns + 1 */
 	size_t span_count;
-	bool all_walked, types_read, fdes_read, parts_read;
+	bool all_walked, types_read, fdes_read, parts_read, rows_tried;
 	struct rt_map types; /* (name id, 0 tag or 1 typedef) -> index of type_dies + 1 */
 	RT_VEC(Dwarf_Die) type_dies;
 	RT_VEC(struct rt_fde) fdes; /* sorted by start */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Demangling, through the C++ runtime's own function. */
+/* Demangling: C++ by its runtime's own function, Rust by demangle_rust.c. */
 #include "elf/demangle.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -13,31 +12,24 @@
 #ifdef RT_HAVE_STDCXX
 /* Of the C++ ABI; libstdc++ has no C header for it. */
 extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
+#endif
 
-/* Rust's older scheme ends in "::h" and 16 hexadecimal digits. */
-static void drop_rust_hash(char *name)
+bool rt_is_mangled(const char *name)
 {
-	size_t len = strlen(name);
-
-	if (len <= 19 || strncmp(name + len - 19, "::h", 3) != 0)
-		return;
-	for (size_t i = len - 16; i < len; i++) {
-		if (!isxdigit((unsigned char)name[i]))
-			return;
-	}
-	name[len - 19] = '\0';
+	return !strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2);
 }
 
 char *rt_demangle(const char *name)
 {
-	char *text;
-	int status = 0;
+	char *text = NULL;
 
-	if (strncmp(name, "_Z", 2) != 0 || strnlen(name, RT_MANGLED_MAX) == RT_MANGLED_MAX)
+	if (!rt_is_mangled(name) || strnlen(name, RT_MANGLED_MAX) == RT_MANGLED_MAX)
 		return NULL;
-	text = __cxa_demangle(name, NULL, NULL, &status);
-	if (text)
-		drop_rust_hash(text);
+	text = rt_demangle_rust(name);
+#ifdef RT_HAVE_STDCXX
+	if (!text && name[1] == 'Z')
+		text = __cxa_demangle(name, NULL, NULL, &(int){ 0 });
+#endif
 	return text;
 }
 
@@ -68,7 +60,7 @@ char *rt_demangle_name(const char *name)
 	bool nested;
 
 	/* vtables, thunks and the like are no functions with parameters */
-	if (!whole || name[2] == 'T' || name[2] == 'G' || name[2] == 'R')
+	if (!whole || name[1] == 'R' || name[2] == 'T' || name[2] == 'G' || name[2] == 'R')
 		return rt_take(whole);
 	part = strdup(name);
 	nested = name[2] == 'N';
@@ -88,14 +80,3 @@ char *rt_demangle_name(const char *name)
 	}
 	return rt_take(whole);
 }
-#else
-char *rt_demangle_name(const char *name)
-{
-	return NULL;
-}
-
-char *rt_demangle(const char *name)
-{
-	return NULL;
-}
-#endif

@@ -2,19 +2,20 @@
 /* Engine U's ops table and its processes; see agent_priv.h for the rest. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/kcmp.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/user.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "elf/image.h"
 #include "engine/agent_priv.h"
 #include "insn/move.h"
 
+#define LAST_HOOKS_NS 500000000ull
 #define HWCAP2_FSGSBASE (1 << 1) /* arch/x86/include/uapi/asm/hwcap2.h */
 
 static struct rt_agent *agent_of(struct rt_engine *engine)
@@ -135,10 +136,26 @@ static struct rt_error *agent_code(struct rt_engine *engine, const struct rt_arm
 	return task->pool ? rt_agent_tell_code(a, task, list, count) : NULL;
 }
 
-/* Do two processes have the same memory? clone(2) and vfork(2) make such. */
-static bool same_memory(uint32_t a, uint32_t b)
+/* The agent that came with the memory is silent from now on: it must not write into its parent's rings. */
+static void silence(struct rt_stopped *child, const struct rt_agent_pool *pool)
 {
-	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
+	uint64_t silent = RT_AGENT_SILENT;
+
+	(void)rt_stopped_write(child, pool->code + offsetof(struct rt_agent_head, off), &silent, sizeof(silent));
+}
+
+static struct rt_error *agent_leave(struct rt_engine *engine, uint32_t parent, uint32_t pid)
+{
+	struct rt_agent *a = agent_of(engine);
+	const struct rt_agent_task *from = rt_agent_task(a, parent);
+	struct rt_stopped r;
+
+	if (!from || !from->pool || rt_proc_same_memory(parent, pid))
+		return NULL;
+	RT_TRY(rt_stopped_open(&r, pid, 0));
+	silence(&r, from->pool);
+	rt_stopped_close(&r);
+	return from->semaphores.len ? rt_semaphores_leave(a->semaphores, parent, pid) : NULL;
 }
 
 /* A forked child has what its parent has: the agent, the jumps, the pool. It gets its own rings. */
@@ -158,7 +175,7 @@ static struct rt_error *agent_fork(struct rt_engine *engine, uint32_t parent, ui
 	task = add_task(a, pid, wire_pid);
 	if (!task)
 		return rt_error_nomem();
-	task->lodger = same_memory(parent, pid);
+	task->lodger = rt_proc_same_memory(parent, pid);
 	if (task->lodger)
 		return NULL;
 	task->offset = rt_agent_pool_take(from->pool);
@@ -181,10 +198,7 @@ static struct rt_error *agent_fork(struct rt_engine *engine, uint32_t parent, ui
 	RT_TRY(rt_agent_semaphores_fork(a, from, task));
 	RT_TRY(rt_stopped_open(&r, pid, 0));
 	if (!task->offset) {
-		uint64_t one = 1;
-
-		/* it must not write into its parent's */
-		(void)rt_stopped_write(&r, task->pool->code + offsetof(struct rt_agent_head, off), &one, sizeof(one));
+		silence(&r, task->pool);
 		rt_stopped_close(&r);
 		task->pool->users--;
 		task->pool = NULL;
@@ -311,6 +325,42 @@ static void let_go_all(struct rt_agent *a)
 	a->semaphores = NULL;
 }
 
+static void agent_disarm(struct rt_engine *engine)
+{
+	struct rt_agent *a = agent_of(engine);
+
+	if (!a->disarmed)
+		let_go_all(a);
+	a->disarmed = true;
+}
+
+static bool is_hooked(const struct rt_agent *a)
+{
+	for (size_t i = 0; i < a->tasks.len; i++) {
+		const struct rt_agent_task *task = a->tasks.data[i];
+
+		for (size_t k = 0; task->pool && k < task->members.len; k++) {
+			const struct rt_agent_member *m = &task->members.data[k];
+
+			if (!m->gone && __atomic_load_n(&rt_agent_thread(task, m->offset)->entered, __ATOMIC_ACQUIRE))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Threads that were in a hook when they were let go come out of it, or have ended; what was told meanwhile is taken. */
+static struct rt_error *drain_last(struct rt_agent *a, struct rt_event_sink *sink)
+{
+	const uint64_t until = rt_now_ns() + LAST_HOOKS_NS;
+
+	while (is_hooked(a) && rt_now_ns() < until) {
+		RT_TRY(rt_agent_drain(a, sink));
+		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+	}
+	return rt_agent_drain(a, sink);
+}
+
 static struct rt_error *agent_stop(struct rt_engine *engine, struct rt_event_sink *sink)
 {
 	struct rt_agent *a = agent_of(engine);
@@ -318,8 +368,8 @@ static struct rt_error *agent_stop(struct rt_engine *engine, struct rt_event_sin
 	if (a->stopped)
 		return NULL;
 	a->stopped = true;
-	let_go_all(a);
-	RT_TRY(rt_agent_drain(a, sink));
+	agent_disarm(engine);
+	RT_TRY(drain_last(a, sink));
 	for (size_t i = 0; i < a->tasks.len; i++)
 		if (a->tasks.data[i]->pool)
 			count_waiting(a, a->tasks.data[i], a->gone);
@@ -329,7 +379,7 @@ static struct rt_error *agent_stop(struct rt_engine *engine, struct rt_event_sin
 		if (!a->probe[point].op)
 			continue;
 		sum_point(a, point, &count);
-		RT_TRY(rt_point_say(sink, point, &count,
+		RT_TRY(rt_point_say(sink, point, &count, "the ring buffer was full",
 				    "returns not seen: an exception or a jump has left the call, or "
 				    "too many wait"));
 	}
@@ -350,11 +400,53 @@ static void agent_stats(struct rt_engine *engine, struct rt_engine_stats *ret)
 		stats.dropped += count.sum.ring + count.sum.busy;
 		stats.faults += count.sum.faults;
 		stats.stack_resent += count.sum.resent;
+		stats.passed += count.sum.passed;
+		stats.returns += count.sum.entries;
 		stats.returns_missed += rt_point_count_missed(&count);
 		stats.balanced = stats.balanced && rt_point_count_balances(&count);
 	}
 	stats.dropped += a->strangers;
 	*ret = stats;
+}
+
+/* What the agent has measured so far, and what leads there: a jump, the registers, a look who runs. */
+static struct rt_error *agent_cost(struct rt_engine *engine, struct rt_engine_cost *ret)
+{
+	enum { LEAD_NS = 4, GUESS_NS = 30, GUESS_PASSED_NS = 12 };
+	const struct rt_agent *a = agent_of(engine);
+	uint64_t timed[2] = { a->timed[0], a->timed[1] };
+	double cycles[2] = { a->cycles[0], a->cycles[1] };
+	double ns[2];
+
+	for (size_t i = 0; i < a->tasks.len; i++) {
+		const struct rt_agent_task *task = a->tasks.data[i];
+
+		for (size_t k = 0; task->pool && k < task->members.len; k++) {
+			const struct rt_agent_thread *t = rt_agent_thread(task, task->members.data[k].offset);
+
+			for (unsigned told = 0; told < 2; told++) {
+				timed[told] += t->timed[told];
+				cycles[told] += (double)t->cycles[told];
+			}
+		}
+	}
+	ns[0] = timed[0] ? cycles[0] / (double)timed[0] * a->clock.slope : GUESS_PASSED_NS;
+	ns[1] = timed[1] ? cycles[1] / (double)timed[1] * a->clock.slope : GUESS_NS;
+	ret->passed_ns = (uint32_t)ns[0] + LEAD_NS;
+	ret->event_ns = (uint32_t)ns[1] + LEAD_NS;
+	/* the way through a thunk is a second hook, without a stack */
+	ret->return_ns = ret->passed_ns;
+	return NULL;
+}
+
+static void agent_sample(struct rt_engine *engine, uint32_t rate)
+{
+	struct rt_agent *a = agent_of(engine);
+
+	a->options.sample.rate = rate;
+	for (size_t i = 0; i < a->tasks.len; i++)
+		if (a->tasks.data[i]->pool)
+			__atomic_store_n(&rt_agent_shared(a->tasks.data[i]->pool)->sample_rate, rate, __ATOMIC_SEQ_CST);
 }
 
 static void agent_close(struct rt_engine *engine)
@@ -363,8 +455,7 @@ static void agent_close(struct rt_engine *engine)
 
 	if (!a)
 		return;
-	if (!a->stopped)
-		let_go_all(a);
+	agent_disarm(engine);
 	while (a->tasks.len)
 		remove_task(a, a->tasks.data[0]);
 	for (size_t i = 0; i < a->kept.len; i++)
@@ -432,12 +523,16 @@ const struct rt_engine_ops rt_engine_agent = {
 	.extend = agent_extend,
 	.code = agent_code,
 	.fork = agent_fork,
+	.leave = agent_leave,
 	.thread = agent_thread,
 	.fault = agent_fault,
 	.asks = agent_asks,
 	.answer = agent_answer,
+	.sample = agent_sample,
+	.cost = agent_cost,
 	.drain = agent_drain,
 	.forget = agent_forget,
+	.disarm = agent_disarm,
 	.stop = agent_stop,
 	.stats = agent_stats,
 	.close = agent_close,

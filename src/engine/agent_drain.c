@@ -11,6 +11,12 @@
 /* A hook takes no time. Who has been in one for so long was taken out of it by longjmp(), or ended in it. */
 #define STALE_NS 100000000.0
 
+enum {
+	AHEAD = 16,       /* events of a ring that are fetched ahead */
+	GIVEN_BACK = 256, /* places that a thread gets back at once */
+	BLOCK = 256,      /* events that are handed on at once */
+};
+
 /* What waits in one ring. */
 struct line {
 	struct rt_agent_task *task;
@@ -23,6 +29,8 @@ struct line {
 struct lines {
 	RT_VEC(struct line) list;
 	uint64_t cut; /* events from here on wait */
+	struct rt_wire_event block[BLOCK];
+	size_t blocked; /* events in it */
 };
 
 static bool stale(const struct rt_agent *a, uint64_t tsc)
@@ -30,26 +38,43 @@ static bool stale(const struct rt_agent *a, uint64_t tsc)
 	return (double)(int64_t)(rt_agent_tsc() - tsc) * a->clock.slope > STALE_NS;
 }
 
-static struct rt_wire_event *slot(const struct line *l)
+static struct rt_wire_event *slot(const struct line *l, uint64_t pos)
 {
-	return &l->thread->ring[l->pos & (RT_AGENT_RING - 1)];
+	return &l->thread->ring[pos & (RT_AGENT_RING - 1)];
+}
+
+static bool is_whole(const struct rt_wire_event *e)
+{
+	return __atomic_load_n((const uint64_t *)(const void *)e, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * e was begun, and not ended: somebody is at it, or it was left. It is looked at once more after it was looked who is
+ * in a hook: who is in none has left nothing half-written. What the thread writes in each hook is asked for here alone.
+ */
+static bool was_left(const struct rt_agent *a, const struct line *l, const struct rt_wire_event *e)
+{
+	uint64_t entered = __atomic_load_n(&l->thread->entered, __ATOMIC_ACQUIRE);
+
+	if (is_whole(e))
+		return false;
+	return l->member->gone || (l->pos + 1 != l->end && (!entered || stale(a, entered)));
 }
 
 /* The next event of a ring that is whole. What was begun and left is passed over once later ones are there. */
 static void look(const struct rt_agent *a, struct line *l, uint64_t cut)
 {
 	for (l->time = UINT64_MAX; l->pos < l->end; l->pos++) {
-		uint64_t entered = __atomic_load_n(&l->thread->entered, __ATOMIC_ACQUIRE);
-		const struct rt_wire_event *e = slot(l);
+		const struct rt_wire_event *e = slot(l, l->pos);
 
-		/* looked at after it was looked who is in a hook: who is in none has left nothing half-written */
-		if (__atomic_load_n((const uint64_t *)(const void *)e, __ATOMIC_ACQUIRE)) {
-			if (e->head.time_ns < cut)
-				l->time = e->head.time_ns;
-			return;
-		}
-		if (!l->member->gone && (l->pos + 1 == l->end || (entered && !stale(a, entered))))
-			return;
+		/* another processor has written them */
+		if (l->end - l->pos > AHEAD)
+			__builtin_prefetch(slot(l, l->pos + AHEAD));
+		if (!is_whole(e) && was_left(a, l, e))
+			continue;
+		if (is_whole(e) && e->head.time_ns < cut)
+			l->time = e->head.time_ns;
+		return;
 	}
 }
 
@@ -147,21 +172,30 @@ static struct rt_error *drain_stacks(struct rt_agent *a, struct rt_agent_task *t
 	return err;
 }
 
-static struct rt_error *deliver(struct rt_agent *a, struct line *l, struct rt_event_sink *sink)
+static struct rt_error *hand_on(struct lines *lines, struct rt_event_sink *sink)
 {
-	struct rt_wire_event copy, *e = slot(l);
+	size_t n = lines->blocked;
 
-	memcpy(&copy, e, sizeof(copy));
+	lines->blocked = 0;
+	return n ? rt_event_sink_events(sink, lines->block, n) : NULL;
+}
+
+static struct rt_error *deliver(struct rt_agent *a, struct lines *lines, struct line *l, struct rt_event_sink *sink)
+{
+	struct rt_wire_event *to = &lines->block[lines->blocked], *e = slot(l, l->pos++);
+
+	*to = *e;
 	__atomic_store_n((uint64_t *)(void *)e, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&l->thread->read, ++l->pos, __ATOMIC_RELEASE);
-	if (!copy.point || copy.point > a->last_point || copy.head.size != sizeof(copy) ||
-	    copy.head.kind != RT_WIRE_EVENT)
+	/* now and then: each time that the thread looks there afterwards, it waits for it */
+	if (l->pos % GIVEN_BACK == 0)
+		__atomic_store_n(&l->thread->read, l->pos, __ATOMIC_RELEASE);
+	if (!to->point || to->point > a->last_point || to->head.size != sizeof(*to) || to->head.kind != RT_WIRE_EVENT)
 		return rt_error_new(RT_E_INTERNAL, "engine agent: process %u has damaged its rings", l->task->pid);
-	a->records[copy.point]++;
-	copy.head.pid = l->task->wire_pid;
-	copy.head.tid = l->member->tid;
-	copy.head.time_ns = rt_agent_clock_ns(&a->clock, copy.head.time_ns);
-	return sink->record(sink, &copy.head);
+	a->records[to->point]++;
+	to->head.pid = l->task->wire_pid;
+	to->head.tid = l->member->tid;
+	to->head.time_ns = rt_agent_clock_ns(&a->clock, to->head.time_ns);
+	return ++lines->blocked == BLOCK ? hand_on(lines, sink) : NULL;
 }
 
 /* The oldest event first; from the same ring as long as no other has an older one. */
@@ -182,9 +216,9 @@ static struct rt_error *merge(struct rt_agent *a, struct lines *lines, struct rt
 			}
 		}
 		if (!first || first->time == UINT64_MAX)
-			return NULL;
+			return hand_on(lines, sink);
 		while (first->time <= until && first->time != UINT64_MAX) {
-			RT_TRY(deliver(a, first, sink));
+			RT_TRY(deliver(a, lines, first, sink));
 			look(a, first, lines->cut);
 		}
 	}
@@ -215,9 +249,12 @@ static struct rt_error *drain(struct rt_agent *a, struct lines *lines, struct rt
 
 struct rt_error *rt_agent_drain(struct rt_agent *a, struct rt_event_sink *sink)
 {
-	struct lines lines = { 0 };
-	struct rt_error *err = drain(a, &lines, sink);
+	struct lines lines;
+	struct rt_error *err;
 
+	lines.list = (__typeof__(lines.list)){ 0 };
+	lines.blocked = 0;
+	err = drain(a, &lines, sink);
 	rt_vec_deinit(&lines.list);
 	return err;
 }

@@ -121,6 +121,10 @@ static const char *inject(struct rt_agent *a, struct rt_agent_task *task, struct
 		return why;
 	}
 	memcpy(rt_agent_shared(pool)->probe, a->probe, sizeof(a->probe));
+	rt_agent_shared(pool)->sample_rate = a->options.sample.rate;
+	if (a->options.sample.on)
+		rt_agent_shared(pool)->sampling =
+			RT_AGENT_SAMPLING | (a->options.sample.governed ? RT_SAMPLE_GOVERNED : 0);
 	task->pool = pool;
 	task->offset = rt_agent_pool_take(pool);
 	head.pool = pool->at;

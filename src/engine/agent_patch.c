@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -42,6 +44,7 @@ struct patching {
 	void (*failed)(const struct rt_arm_failure *failure, void *arg);
 	void *arg;
 	RT_VEC(struct place) places;
+	RT_VEC(uint64_t) pcs; /* where threads stand that go on in this code */
 };
 
 static void fail(const struct patching *p, uint32_t point, const char *why)
@@ -254,6 +257,15 @@ static const char *read_code(const struct patching *p, uint64_t address, uint64_
 		       : NULL;
 }
 
+/* Whether a thread would go on in the middle of the jump. */
+static bool is_stood_in(const struct patching *p, uint64_t address)
+{
+	for (size_t i = 0; i < p->pcs.len; i++)
+		if (p->pcs.data[i] > address && p->pcs.data[i] < address + RT_MOVE_JUMP)
+			return true;
+	return false;
+}
+
 /* Writes stub and jump. */
 static struct rt_error *jump_to_stub(struct patching *p, const struct sight *sight, uint64_t address, uint64_t offset,
 				     const char **ret_why)
@@ -264,7 +276,9 @@ static struct rt_error *jump_to_stub(struct patching *p, const struct sight *sig
 	size_t size, index = 0;
 	int32_t distance;
 
-	*ret_why = is_jumped(p->task, address) ? "another probe's jump reaches into it" : NULL;
+	*ret_why = is_jumped(p->task, address) ? "another probe's jump reaches into it"
+		   : is_stood_in(p, address) ? "a thread stands in the instructions that the jump would be written over"
+					     : NULL;
 	if (!*ret_why)
 		*ret_why = read_code(p, address, offset, code, sizeof(code), &size);
 	if (*ret_why)
@@ -423,6 +437,24 @@ static struct rt_error *arm_all(struct patching *p)
 	return NULL;
 }
 
+/* Nothing is written into code that runs: where every thread of the process will go on. */
+static struct rt_error *note_threads(struct patching *p)
+{
+	for (size_t i = 0; i < p->arm->thread_count; i++) {
+		struct user_regs_struct regs;
+
+		if (ptrace(PTRACE_GETREGS, p->arm->threads[i], 0, &regs))
+			return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
+							 "process %u cannot have the agent: its thread %u does not "
+							 "stand still, as one that waits for a device (state D)",
+							 p->task->pid, p->arm->threads[i]),
+					    "try it again later; or as root: --engine uprobe");
+		if (!rt_vec_push(&p->pcs, regs.rip))
+			return rt_error_nomem();
+	}
+	return NULL;
+}
+
 struct rt_error *rt_agent_patch(struct rt_agent *a, struct rt_agent_task *task, const struct rt_arm *arm,
 				void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg)
 {
@@ -436,9 +468,12 @@ struct rt_error *rt_agent_patch(struct rt_agent *a, struct rt_agent_task *task, 
 	p.file = file;
 	p.r = &r;
 	RT_TRY(rt_stopped_open(&r, task->pid, arm->tid));
-	err = arm_all(&p);
+	err = note_threads(&p);
+	if (!err)
+		err = arm_all(&p);
 	rt_stopped_close(&r);
 	rt_vec_deinit(&p.places);
+	rt_vec_deinit(&p.pcs);
 	return err;
 }
 
@@ -446,7 +481,7 @@ void rt_agent_unpatch(struct rt_agent_task *task)
 {
 	struct rt_stopped r;
 	struct rt_error *err = rt_stopped_open(&r, task->pid, 0);
-	uint64_t one = 1;
+	uint64_t leaving = RT_AGENT_LEAVING;
 
 	if (err) {
 		rt_error_free(err); /* it has ended */
@@ -458,6 +493,6 @@ void rt_agent_unpatch(struct rt_agent_task *task)
 		if (stands(&r, j) && !rt_stopped_write(&r, j->address, j->original, sizeof(j->original)))
 			rt_log_debug("engine", "a jump stays in process %u", task->pid);
 	}
-	(void)rt_stopped_write(&r, task->pool->code + offsetof(struct rt_agent_head, off), &one, sizeof(one));
+	(void)rt_stopped_write(&r, task->pool->code + offsetof(struct rt_agent_head, off), &leaving, sizeof(leaving));
 	rt_stopped_close(&r);
 }

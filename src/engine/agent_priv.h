@@ -123,8 +123,10 @@ struct rt_agent {
 	uint64_t records[RT_AGENT_POINTS];
 	struct rt_point_count *gone; /* [RT_AGENT_POINTS] counts of threads that have ended */
 	uint64_t strangers;
+	uint64_t timed[2]; /* as in struct rt_agent_thread, of those that have ended */
+	double cycles[2];
 	uint32_t threads; /* numbered so far */
-	bool stopped;
+	bool disarmed, stopped;
 };
 
 /* The agent's code: begins with struct rt_agent_head. */

@@ -140,6 +140,10 @@ static void sum_up(struct rt_agent *a, const struct rt_agent_thread *t)
 {
 	for (uint32_t i = 1; i <= a->last_point; i++)
 		rt_point_count_add(&a->gone[i], &t->count[i]);
+	for (unsigned told = 0; told < 2; told++) {
+		a->timed[told] += t->timed[told];
+		a->cycles[told] += (double)t->cycles[told];
+	}
 }
 
 struct rt_error *rt_agent_threads_look(struct rt_agent *a, struct rt_agent_task *task)

@@ -17,13 +17,30 @@ enum rt_attach_path { RT_ATTACH_AUTO, RT_ATTACH_MULTI, RT_ATTACH_TRACEFS };
 
 struct rt_engine;
 
+/* Which objects are traced, of points that are sampled (struct rt_wire_sample). */
+struct rt_engine_sample {
+	bool on;
+	bool governed; /* the rate will change */
+	uint32_t rate; /* of 2^32, to begin with; 0 = all */
+};
+
+/* Calibrated costs of a hit in CPU time of the target. */
+struct rt_engine_cost {
+	uint32_t event_ns;  /* with its event */
+	uint32_t passed_ns; /* at an object that is not in the sample */
+	uint32_t return_ns; /* more than that, where it is the return of a function */
+	uint32_t step_ns;   /* more than that, where the kernel has to step over the armed instruction */
+};
+
 struct rt_engine_options {
 	enum rt_attach_path attach;
 	size_t ring_bytes;    /* 0 = default; rounded up to a power of two */
 	unsigned stack_bytes; /* how much stack is copied: 0 = default */
 	unsigned frames;      /* at most RT_STACK_MAX; 0 = 16 */
 	bool calls;           /* there will be points at system calls */
-	int root_fd;          /* directory that stands for "/", AT_FDCWD */
+	struct rt_engine_sample sample;
+	bool counting; /* no events: TALLY and SITE records at the end (rt_engine_uprobe) */
+	int root_fd;   /* directory that stands for "/", AT_FDCWD */
 	enum rt_semaphore_way semaphore;
 };
 
@@ -36,11 +53,13 @@ struct rt_arm_failure {
 
 /* Where to arm: one module in one process that is stopped. */
 struct rt_arm {
-	uint32_t pid;      /* plain pid */
-	uint32_t wire_pid; /* RT_PID_MAKE(): what records of this process carry from now on; 0 = plain pid */
-	uint32_t tid;      /* a thread of it that stands in a ptrace stop of the caller's; 0: none */
-	const char *path;  /* opens the very file that is mapped: /proc/PID/map_files/..., /proc/PID/exe, or a path
-			      checked by the caller */
+	uint32_t pid;            /* plain pid */
+	uint32_t wire_pid;       /* RT_PID_MAKE(): what records of this process carry from now on; 0 = plain pid */
+	uint32_t tid;            /* a thread of it that stands in a ptrace stop of the caller's; 0: none */
+	const uint32_t *threads; /* all of it, where they have been running its code; NULL: nobody has */
+	size_t thread_count;
+	const char *path; /* opens the very file that is mapped: /proc/PID/map_files/..., /proc/PID/exe, or a path
+			     checked by the caller */
 	const struct rt_point *const *points; /* all of one module, or all of system calls: then path is NULL */
 	size_t point_count;
 	uint64_t bias;              /* runtime address - ELF address, for engines without cookies */
@@ -59,7 +78,10 @@ struct rt_engine_code {
 
 struct rt_engine_stats {
 	uint64_t records, hits, dropped, faults, stack_resent, returns_missed;
-	bool balanced; /* hits == records + drops for every point */
+	uint64_t steps;   /* hits at which the kernel stepped over the armed instruction */
+	uint64_t returns; /* calls whose return was waited for */
+	uint64_t passed;  /* hits at objects that are not in the sample */
+	bool balanced;    /* hits == records + drops for every point */
 };
 
 struct rt_engine_ops {
@@ -85,6 +107,8 @@ struct rt_engine_ops {
 	 * engine's own and is mended: the signal is to be forgotten.
 	 */
 	struct rt_error *(*fork)(struct rt_engine *engine, uint32_t parent, uint32_t pid, uint32_t wire_pid);
+	/* the child is not followed, and does not run yet: what came with its parent's memory has no effect there */
+	struct rt_error *(*leave)(struct rt_engine *engine, uint32_t parent, uint32_t pid);
 	struct rt_error *(*thread)(struct rt_engine *engine, uint32_t pid, uint32_t tid, bool ends);
 	bool (*fault)(struct rt_engine *engine, uint32_t pid, uint32_t tid);
 	/*
@@ -93,10 +117,20 @@ struct rt_engine_ops {
 	 */
 	bool (*asks)(struct rt_engine *engine, uint32_t pid, uint32_t *ret_tid);
 	void (*answer)(struct rt_engine *engine, uint32_t pid);
+	/* From now on lives are traced by this rate; options.sample.governed. What comes while it is changed may go by
+	 * either. */
+	void (*sample)(struct rt_engine *engine, uint32_t rate);
+	/* Measured when it is asked for. */
+	struct rt_error *(*cost)(struct rt_engine *engine, struct rt_engine_cost *ret);
 	/* Hands every record that is waiting to sink; never blocks. */
 	struct rt_error *(*drain)(struct rt_engine *engine, struct rt_event_sink *sink);
 	/* Drops what is armed in pid (it exited, exec'ed or is let go). Does not wait for the kernel. */
 	void (*forget)(struct rt_engine *engine, uint32_t pid);
+	/*
+	 * For an engine that has code in the processes: takes it out of their way while they stand. They are let go
+	 * then, so that who is in the middle of it comes to its end, and stop() is called. NULL: stop() needs none.
+	 */
+	void (*disarm)(struct rt_engine *engine);
 	/* Disarms everything, drains the rest, emits HITS and LOSS records. */
 	struct rt_error *(*stop)(struct rt_engine *engine, struct rt_event_sink *sink);
 	void (*stats)(struct rt_engine *engine, struct rt_engine_stats *ret);

@@ -16,6 +16,7 @@
 #include "engine/marker_counter.h"
 #include "engine/markers_priv.h"
 #include "probe/definition.h"
+#include "probe/marker_text.h"
 #include "probe/near.h"
 
 enum { NOTES_MAX = 6, CLOSE_MS = 2000, TRIES_MAX = 50 };
@@ -104,6 +105,8 @@ bool rt_markers_is_name(const char *text, bool *ret_only)
 
 static struct rt_error *parse_strings(const char *text, const char *list, uint32_t *ret)
 {
+	if (!strcmp(list, "none"))
+		return NULL;
 	for (const char *at = list; *at; at += *at == '+') {
 		size_t len = strcspn(at, "+");
 		uint64_t n;
@@ -111,7 +114,7 @@ static struct rt_error *parse_strings(const char *text, const char *list, uint32
 		if (!rt_parse_u64(at, len, 10, &n) || !n || n > 32)
 			return rt_error_fix(rt_error_new(RT_E_USAGE, "-e '%s': '%.*s' is no number of an argument",
 							 text, (int)len, at),
-					    "arguments that point to texts, by number: string=1+2");
+					    "arguments that point to texts, by number: string=1+2; or string=none");
 		*ret |= 1u << (n - 1);
 		at += len;
 	}
@@ -142,6 +145,7 @@ static struct rt_error *parse(const char *text, struct rt_wanted_marker *ret)
 		ret->modifiers = strndup(more + 1, (size_t)(rest + len - more) - 1);
 		return ret->modifiers ? NULL : rt_error_nomem();
 	}
+	ret->told = true;
 	list = strndup(more + 8, (size_t)(rest + len - more) - 8);
 	return list ? parse_strings(text, list, &ret->strings) : rt_error_nomem();
 }
@@ -214,9 +218,11 @@ const char *rt_markers_unarmable(struct rt_markers *m, const struct rt_image *im
 static struct rt_error *write_line(struct search *s, const struct rt_marker_holder *h, const char *event, bool quiet,
 				   int *ret_errnum)
 {
+	const struct rt_wanted_marker *w = &s->m->wanted.data[s->wanted];
 	struct rt_definition_options options = { .event = event,
 						 .no_semaphore = !rt_markers_by_kernel(s->m),
-						 .strings = s->m->wanted.data[s->wanted].strings,
+						 .strings = w->told ? w->strings
+								    : rt_marker_texts(h->image, h->dwarf, s->marker),
 						 .dropped = quiet ? NULL : say_dropped,
 						 .arg = s };
 	struct rt_marker_file file = { .image = h->image, .symtab = h->symtab };

@@ -22,6 +22,7 @@ static void holder_deinit(struct rt_marker_holder *h)
 	free(h->path);
 	free(h->markers);
 	rt_symtab_destroyp(&h->symtab);
+	rt_dwarf_destroyp(&h->dwarf);
 	rt_image_destroyp(&h->image);
 	rt_image_destroyp(&h->notes);
 	if (h->fd >= 0)
@@ -127,6 +128,8 @@ static struct rt_error *look(struct rt_marker_files *f, int fd, const char *path
 			err = read_cached_notes(f, &h);
 		if (!err && h.count)
 			err = rt_symtab_create(h.image, &h.symtab);
+		if (!err && h.count)
+			err = rt_dwarf_create(h.notes ?: h.image, &h.dwarf);
 		if (!err && !h.count)
 			err = is_kept(f, h.image, &kept);
 		if (!err)
@@ -294,15 +297,15 @@ static struct rt_error *item_fits(struct rt_marker_files *f, const struct rt_cac
 }
 
 /* What lies at the item's path now, if it is what the cache knows. */
-static struct rt_error *look_at_item(struct rt_marker_files *f, const struct rt_cache_item *item)
+static struct rt_error *look_at_item(struct rt_marker_files *f, const struct rt_cache_item *item, const char *path)
 {
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
 	_cleanup_close_ int fd = -1;
-	struct rt_error *err = rt_fs_open_file(AT_FDCWD, item->path, false, &fd);
+	struct rt_error *err = rt_fs_open_file(AT_FDCWD, path, false, &fd);
 	size_t index;
 
 	if (!err)
-		err = rt_image_open_fd(fd, item->path, &image);
+		err = rt_image_open_fd(fd, path, &image);
 	if (err && err->code == RT_E_NOMEM)
 		return err;
 	/* gone: of another host, or unmounted */
@@ -312,10 +315,10 @@ static struct rt_error *look_at_item(struct rt_marker_files *f, const struct rt_
 	}
 	if (!rt_image_is_build(image, item->id, item->id_size)) {
 		if (!f->other_id)
-			f->other_id = strdup(item->path);
+			f->other_id = strdup(path);
 		return NULL;
 	}
-	return look_if_elf(f, rt_take_fd(&fd), item->path, &index);
+	return look_if_elf(f, rt_take_fd(&fd), path, &index);
 }
 
 struct rt_error *rt_marker_files_cached(struct rt_marker_files *f, const char *provider, const char *name)
@@ -328,7 +331,9 @@ struct rt_error *rt_marker_files_cached(struct rt_marker_files *f, const char *p
 			continue;
 		RT_TRY(item_fits(f, item, provider, name, &fits));
 		if (fits)
-			RT_TRY(look_at_item(f, item));
+			RT_TRY(look_at_item(f, item, item->path));
+		for (size_t k = 0; fits && k < item->others.len; k++)
+			RT_TRY(look_at_item(f, item, item->others.data[k]));
 	}
 	return NULL;
 }

@@ -33,6 +33,7 @@ struct rt_marker_holder {
 	struct rt_image *image;
 	struct rt_image *notes;   /* the cache's copy, where the file itself has lost its notes; else NULL */
 	struct rt_symtab *symtab; /* NULL without markers */
+	struct rt_dwarf *dwarf;   /* of the image, or of its notes; NULL without markers */
 	struct rt_sdt_marker *markers;
 	size_t count;
 	bool late; /* not known when the target began */

@@ -46,9 +46,12 @@ struct rt_error *rt_markers_raise(struct rt_markers *m, uint32_t pid, const stru
 	return NULL;
 }
 
-struct rt_error *rt_markers_forked(struct rt_markers *m, uint32_t parent, uint32_t child)
+struct rt_error *rt_markers_forked(struct rt_markers *m, uint32_t parent, uint32_t child, bool leave)
 {
-	return m->semaphores ? rt_semaphores_fork(m->semaphores, parent, child) : NULL;
+	if (!m->semaphores)
+		return NULL;
+	return leave ? rt_semaphores_leave(m->semaphores, parent, child)
+		     : rt_semaphores_fork(m->semaphores, parent, child);
 }
 
 static void tell_missing(const struct rt_semaphore_place *place, void *arg)

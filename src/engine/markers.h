@@ -48,8 +48,8 @@ RT_CHECK struct rt_error *rt_markers_mapped(struct rt_markers *markers, uint32_t
 /* The same of every mapping of a file: the process begins to use it, and its counters may have to be put right. */
 RT_CHECK struct rt_error *rt_markers_began(struct rt_markers *markers, uint32_t pid, const struct rt_maps_line *line);
 
-/* A process of the target has forked; while the recording goes on. */
-RT_CHECK struct rt_error *rt_markers_forked(struct rt_markers *markers, uint32_t parent, uint32_t child);
+/* A process of the target has forked; while the recording goes on. leave: the child is not followed. */
+RT_CHECK struct rt_error *rt_markers_forked(struct rt_markers *markers, uint32_t parent, uint32_t child, bool leave);
 
 /* Goes on with what could not be put right yet. Now and then. */
 RT_CHECK struct rt_error *rt_markers_settle(struct rt_markers *markers);

@@ -17,6 +17,7 @@ struct rt_wanted_marker {
 	char *file;            /* NULL: any */
 	char *modifiers;       /* NULL: none */
 	uint32_t strings;
+	bool told; /* which are texts; else it is found out */
 };
 
 /* An event in our group of tracefs: "mNUMBER". */

@@ -2,17 +2,17 @@
 #include "engine/point_count.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 void rt_point_count_add(struct rt_point_count *count, const struct rt_probe_count *part)
 {
 	struct rt_probe_count *sum = &count->sum;
 
 	sum->hits += part->hits;
-	sum->nulls += part->nulls;
 	sum->unmet += part->unmet;
+	sum->passed += part->passed;
 	sum->ring += part->ring;
 	sum->busy += part->busy;
 	sum->faults += part->faults;
@@ -22,12 +22,12 @@ void rt_point_count_add(struct rt_point_count *count, const struct rt_probe_coun
 
 static uint64_t events(const struct rt_point_count *count)
 {
-	return count->sum.hits - count->sum.nulls - count->sum.unmet;
+	return count->sum.hits - count->sum.unmet;
 }
 
 bool rt_point_count_balances(const struct rt_point_count *count)
 {
-	return events(count) == count->records + count->sum.ring + count->sum.busy;
+	return events(count) == count->records + count->sum.ring + count->sum.busy + count->sum.passed;
 }
 
 uint64_t rt_point_count_missed(const struct rt_point_count *count)
@@ -35,14 +35,6 @@ uint64_t rt_point_count_missed(const struct rt_point_count *count)
 	uint64_t returns = count->sum.hits + count->waiting;
 
 	return count->sum.entries > returns ? count->sum.entries - returns : 0;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static struct rt_error *say(struct rt_event_sink *sink, uint8_t kind, enum rt_loss cause, uint32_t point,
@@ -56,7 +48,7 @@ static struct rt_error *say(struct rt_event_sink *sink, uint8_t kind, enum rt_lo
 	if (!r)
 		return rt_error_nomem();
 	r->head.kind = kind;
-	r->head.time_ns = now_ns();
+	r->head.time_ns = rt_now_ns();
 	return sink->record(sink, &r->head);
 }
 
@@ -67,13 +59,14 @@ struct rt_error *rt_point_say_loss(struct rt_event_sink *sink, enum rt_loss caus
 }
 
 struct rt_error *rt_point_say(struct rt_event_sink *sink, uint32_t point, const struct rt_point_count *count,
-			      const char *missed)
+			      const char *full, const char *missed)
 {
 	const struct rt_probe_count *sum = &count->sum;
 	uint64_t all = events(count);
 
 	RT_TRY(say(sink, RT_WIRE_HITS, 0, point, all, ""));
-	RT_TRY(rt_point_say_loss(sink, RT_LOSS_RING, point, sum->ring, "the ring buffer was full"));
+	RT_TRY(rt_point_say_loss(sink, RT_LOSS_RING, point, sum->ring, full));
+	RT_TRY(rt_point_say_loss(sink, RT_LOSS_PASSED, point, sum->passed, ""));
 	RT_TRY(rt_point_say_loss(sink, RT_LOSS_RING, point, sum->busy, "no free stack buffer on the CPU"));
 	RT_TRY(rt_point_say_loss(sink, RT_LOSS_FAULT, point, sum->faults, "object or counter could not be read"));
 	RT_TRY(rt_point_say_loss(sink, RT_LOSS_STACKMAP, point, sum->resent, "the table of stacks is full"));

@@ -20,6 +20,6 @@ uint64_t rt_point_count_missed(const struct rt_point_count *count);
 /* A LOSS record of something that did not arrive, of now; nothing where value is 0. */
 RT_CHECK struct rt_error *rt_point_say_loss(struct rt_event_sink *sink, enum rt_loss cause, uint32_t point,
 					    uint64_t value, const char *text);
-/* HITS and LOSS records of a point; missed: why returns are not seen. */
+/* HITS and LOSS records of a point; full: what there was no room in; missed: why returns are not seen. */
 RT_CHECK struct rt_error *rt_point_say(struct rt_event_sink *sink, uint32_t point, const struct rt_point_count *count,
-				       const char *missed);
+				       const char *full, const char *missed);

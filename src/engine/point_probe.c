@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "engine/point_probe.h"
 
+#include <sys/socket.h>
+
+#include "probe/call.h"
+
 static uint8_t result_of(const struct rt_point *p)
 {
 	switch (p->place) {
@@ -45,14 +49,17 @@ static const char *call_probe(const struct rt_point *p, struct rt_probe *ret)
 		.flags = p->flags,
 		.op = p->op,
 		.kind = RT_PROBE_SITE | (p->size_reg == RT_REG_NONE ? 0 : RT_PROBE_SIZE) |
-			(p->size_to ? RT_PROBE_TO : 0) | (p->match_reg == RT_REG_NONE ? 0 : RT_PROBE_MATCH),
+			(p->size_to ? RT_PROBE_TO : 0) | (p->match_reg == RT_REG_NONE ? 0 : RT_PROBE_MATCH) |
+			(p->message ? RT_PROBE_MESSAGE : 0),
 		.result = result_of(p),
 		.condition = p->condition,
 		.result_size = p->result_size,
 		.reg = p->reg,
 		.reg_offset = p->reg_offset,
 		.width = p->width,
-		.index = p->size_reg,
+		.index = p->message == RT_CALL_MANY_MESSAGES ? sizeof(struct mmsghdr)
+			 : p->message                        ? 0
+							     : p->size_reg,
 		.scale = p->match_reg,
 		.counter_offset = p->match_reg == RT_REG_NONE ? p->behind : p->match,
 	};
@@ -76,6 +83,10 @@ const char *rt_point_probe(const struct rt_point *p, struct rt_probe *ret)
 	};
 	const char *why;
 
+	probe.type = p->type;
+	probe.start = p->start;
+	if (p->sampled)
+		probe.kind |= RT_PROBE_SAMPLED;
 	if (p->kind == RT_POINT_CALL)
 		return call_probe(p, ret);
 	if (at_return && (p->kind == RT_POINT_INSN || p->cfa_delta != 8))

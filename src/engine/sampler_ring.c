@@ -140,7 +140,7 @@ static struct rt_error *count(struct rt_sampler *s, const struct perf_event_head
 	case PERF_RECORD_FORK:
 		/* before, they are ours, of processes that are looked at one by one */
 		if (size >= 24 && s->markers && s->started && u32_at(body) != u32_at(body + 4))
-			RT_TRY(rt_markers_forked(s->markers, u32_at(body + 4), u32_at(body)));
+			RT_TRY(rt_markers_forked(s->markers, u32_at(body + 4), u32_at(body), s->options.no_follow));
 		__attribute__((fallthrough));
 	case PERF_RECORD_EXIT:
 		return size >= 24 && !s->options.system_wide ? note_task(s, header->type, body) : NULL;

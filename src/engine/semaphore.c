@@ -3,12 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/kcmp.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/map.h"
 #include "base/proc.h"
 #include "base/vec.h"
@@ -29,14 +27,6 @@ struct rt_semaphores {
 	struct rt_map lodgers; /* pid -> whose memory it shares */
 	RT_VEC(struct pending) pending;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 struct rt_error *rt_semaphores_create(struct rt_semaphores **ret)
 {
@@ -142,11 +132,6 @@ static struct rt_error *ask_of(struct rt_semaphores *s, struct rt_keeper_request
 	return err;
 }
 
-static bool same_memory(uint32_t a, uint32_t b)
-{
-	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) == 0;
-}
-
 /* Does it live in another's memory still? Until its exec. */
 static bool is_lodger(struct rt_semaphores *s, uint32_t pid)
 {
@@ -154,7 +139,7 @@ static bool is_lodger(struct rt_semaphores *s, uint32_t pid)
 
 	if (!host)
 		return false;
-	if (same_memory((uint32_t)*host, pid))
+	if (rt_proc_same_memory((uint32_t)*host, pid))
 		return true;
 	rt_map_remove(&s->lodgers, rt_key_make(pid, 0), NULL);
 	return false;
@@ -178,14 +163,14 @@ struct rt_error *rt_semaphores_raise(struct rt_semaphores *s, const struct rt_se
 	for (size_t i = 0; i < s->pending.len; i++)
 		if (s->pending.data[i].place.pid == place->pid && s->pending.data[i].place.counter == place->counter)
 			return NULL;
-	return rt_vec_push(&s->pending, ((struct pending){ *place, now_ns() + WAIT_MIN_NS, WAIT_MIN_NS }))
+	return rt_vec_push(&s->pending, ((struct pending){ *place, rt_now_ns() + WAIT_MIN_NS, WAIT_MIN_NS }))
 		       ? NULL
 		       : rt_error_nomem();
 }
 
 struct rt_error *rt_semaphores_settle(struct rt_semaphores *s)
 {
-	uint64_t now = s->pending.len ? now_ns() : 0;
+	uint64_t now = s->pending.len ? rt_now_ns() : 0;
 
 	for (size_t i = s->pending.len; i-- > 0;) {
 		struct pending *p = &s->pending.data[i];
@@ -233,7 +218,7 @@ struct rt_error *rt_semaphores_fork(struct rt_semaphores *s, uint32_t parent, ui
 	/* told before */
 	if (rt_map_get(&s->known, rt_key_make(child, 0)))
 		return NULL;
-	if (same_memory(parent, child)) {
+	if (rt_proc_same_memory(parent, child)) {
 		uint64_t *slot = rt_map_put(&s->lodgers, rt_key_make(child, 0), NULL);
 
 		if (!slot)
@@ -243,6 +228,21 @@ struct rt_error *rt_semaphores_fork(struct rt_semaphores *s, uint32_t parent, ui
 	}
 	request.other = host ? (uint32_t)*host : parent;
 	return ask_of(s, &request, &state);
+}
+
+struct rt_error *rt_semaphores_leave(struct rt_semaphores *s, uint32_t parent, uint32_t child)
+{
+	struct rt_keeper_request request = { .op = RT_KEEPER_LEAVE, .other = parent, .place = { .pid = child } };
+	const uint64_t *host = rt_map_get(&s->lodgers, rt_key_make(parent, 0));
+	uint32_t state;
+
+	/* of a vfork, what is there is the parent's */
+	if (rt_proc_same_memory(parent, child))
+		return NULL;
+	request.other = host ? (uint32_t)*host : parent;
+	RT_TRY(ask_of(s, &request, &state));
+	rt_map_remove(&s->known, rt_key_make(child, 0), NULL);
+	return NULL;
 }
 
 struct rt_error *rt_semaphores_forget(struct rt_semaphores *s, uint32_t pid)

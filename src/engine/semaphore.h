@@ -75,6 +75,8 @@ RT_CHECK struct rt_error *rt_semaphores_note(struct rt_semaphores *s, const stru
 
 /* child has a copy of parent's memory, or still shares it (vfork): its counters are raised as the parent's are. */
 RT_CHECK struct rt_error *rt_semaphores_fork(struct rt_semaphores *s, uint32_t parent, uint32_t child);
+/* child has a copy of parent's memory, and is nobody that we follow: its counters are lowered. */
+RT_CHECK struct rt_error *rt_semaphores_leave(struct rt_semaphores *s, uint32_t parent, uint32_t child);
 /* The memory that pid had is gone (exec, exit): nothing is lowered. */
 RT_CHECK struct rt_error *rt_semaphores_forget(struct rt_semaphores *s, uint32_t pid);
 

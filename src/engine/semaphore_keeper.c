@@ -249,6 +249,7 @@ static uint32_t answer(struct keeper *k, const struct rt_keeper_request *r, cons
 {
 	struct space *space = find(k, r->place.pid);
 	struct raised ignored;
+	uint32_t state;
 
 	if (fd[0] >= 0) {
 		space = add(k, r->place.pid, fd);
@@ -271,6 +272,11 @@ static uint32_t answer(struct keeper *k, const struct rt_keeper_request *r, cons
 		return note(space, &r->place, r->op == RT_KEEPER_NOTE_RAISED);
 	case RT_KEEPER_FORK:
 		return inherit(k, space, r->other);
+	case RT_KEEPER_LEAVE:
+		state = inherit(k, space, r->other);
+		lower(space);
+		drop(k, space);
+		return state;
 	default:
 		return look(space, &r->place, &ignored);
 	}

@@ -9,7 +9,8 @@ enum rt_keeper_op {
 	RT_KEEPER_LOOK,
 	RT_KEEPER_NOTE_RAISED,
 	RT_KEEPER_NOTE_LOWERED,
-	RT_KEEPER_FORK, /* place.pid: the child, other: its parent */
+	RT_KEEPER_FORK,  /* place.pid: the child, other: its parent */
+	RT_KEEPER_LEAVE, /* the same of a child that is left alone: its counters are lowered, and it is forgotten */
 	RT_KEEPER_FORGET,
 };
 

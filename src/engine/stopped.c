@@ -129,7 +129,9 @@ static void restart(struct user_regs_struct *regs)
 		regs->rax = regs->orig_rax;
 		regs->rip -= CALL_BYTES;
 	} else if (result == -BLOCK) {
-		regs->rax = (uint64_t)-EINTR;
+		/* it waits for what is left of its time */
+		regs->rax = SYS_restart_syscall;
+		regs->rip -= CALL_BYTES;
 	}
 }
 

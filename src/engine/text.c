@@ -95,8 +95,11 @@ static struct rt_error *flag_list(struct rt_text *t, struct word w)
 		uint16_t flag;
 	} flags[] = {
 		{ "hidden", RT_EV_HIDDEN },      { "return", RT_EV_AT_RETURN },    { "inline", RT_EV_INLINE },
-		{ "noobject", RT_EV_NO_OBJECT }, { "inherited", RT_EV_INHERITED }, { "fault", RT_EV_COUNT_FAULT }
+		{ "noobject", RT_EV_NO_OBJECT }, { "inherited", RT_EV_INHERITED }, { "fault", RT_EV_COUNT_FAULT },
+		{ "outside", RT_EV_OUTSIDE },
 	};
+
+	uint64_t rank;
 
 	while (w.len) {
 		const char *comma = memchr(w.s, ',', w.len);
@@ -105,9 +108,14 @@ static struct rt_error *flag_list(struct rt_text *t, struct word w)
 
 		while (i < sizeof(flags) / sizeof(flags[0]) && !is(one, flags[i].name))
 			i++;
-		if (i == sizeof(flags) / sizeof(flags[0]))
-			return bad(t, one.s, "unknown flag");
-		t->e.flags |= flags[i].flag;
+		if (i == sizeof(flags) / sizeof(flags[0])) {
+			if (one.len < 5 || memcmp(one.s, "rank", 4) != 0 ||
+			    !rt_parse_u64(one.s + 4, one.len - 4, 10, &rank) || rank > RT_RANK_MAX)
+				return bad(t, one.s, "unknown flag");
+			t->e.flags |= (uint16_t)(rank << RT_RANK_SHIFT);
+		} else {
+			t->e.flags |= flags[i].flag;
+		}
 		w.s += one.len + (comma != NULL);
 		w.len -= one.len + (comma != NULL);
 	}
@@ -325,27 +333,29 @@ static struct rt_error *line_event(struct rt_text *t, enum rt_op op)
 	return NULL;
 }
 
-/* type NAME [floating] [heap] [free] [start=] [counter=] [size=] */
+/* type NAME [WORD...] [start=] [counter=] [size=] */
 static struct rt_error *line_type(struct rt_text *t)
 {
+	/* by bit of RT_TYPE_* */
+	static const char *const words[] = { "floating", "heap", "free", "kernel", "descriptor", "sampled" };
 	struct rt_wire_type a = { .start = t->start, .counter_offset = RT_COUNTER_UNKNOWN };
 
 	if (t->nr < 2)
-		return bad(t, t->words[0].s, "expected: type NAME [floating] [heap] [free] [start=N]");
+		return bad(t, t->words[0].s,
+			   "expected: type NAME [floating|heap|free|kernel|descriptor|sampled...] [start=N]");
 	if (t->has_counter) {
 		a.counter_offset = (int32_t)t->counter;
 		a.counter_size = t->bytes ? (uint32_t)t->bytes : 4;
 	}
 	a.object_size = (uint32_t)t->object_size;
 	for (unsigned i = 2; i < t->nr; i++) {
-		if (is(t->words[i], "floating"))
-			a.flags |= RT_TYPE_FLOATING;
-		else if (is(t->words[i], "heap"))
-			a.flags |= RT_TYPE_HEAP_ONLY;
-		else if (is(t->words[i], "free"))
-			a.flags |= RT_TYPE_FREE_KNOWN;
-		else
-			return bad(t, t->words[i].s, "expected: floating, heap or free");
+		unsigned bit = 0;
+
+		while (bit < sizeof(words) / sizeof(words[0]) && !is(t->words[i], words[bit]))
+			bit++;
+		if (bit == sizeof(words) / sizeof(words[0]))
+			return bad(t, t->words[i].s, "expected: floating, heap, free, kernel, descriptor or sampled");
+		a.flags |= 1u << bit;
 	}
 	return text_type(&t->build, t->words[1].s, t->words[1].len, &a) ? NULL : rt_error_nomem();
 }
@@ -398,7 +408,7 @@ static struct rt_error *line_loss(struct rt_text *t)
 		[RT_LOSS_RING] = "ring",         [RT_LOSS_STACKMAP] = "stackmap", [RT_LOSS_FAULT] = "fault",
 		[RT_LOSS_RETURNS] = "returns",   [RT_LOSS_UNARMED] = "unarmed",   [RT_LOSS_CUT] = "cut",
 		[RT_LOSS_UNTRACED] = "untraced", [RT_LOSS_BALANCE] = "balance",   [RT_LOSS_REFUSED] = "refused",
-		[RT_LOSS_DOUBT] = "doubt"
+		[RT_LOSS_DOUBT] = "doubt",       [RT_LOSS_PASSED] = "passed",
 	};
 	uint64_t value = 0;
 	uint32_t cause = 1;
@@ -433,7 +443,7 @@ static struct rt_error *line_unarmed(struct rt_text *t)
 /* held OBJECT none|global|stack|heap|object|freed [N] [holder=OBJECT] [slot=]; final OBJECT count=N */
 static struct rt_error *line_held(struct rt_text *t, bool final)
 {
-	static const char *const where[] = { "none", "global", "stack", "heap", "object", "freed" };
+	static const char *const where[] = { "none", "global", "stack", "heap", "object", "freed", "exec" };
 	struct rt_wire_held r = { .head = { sizeof(r), final ? RT_WIRE_COUNT : RT_WIRE_HELD, 0, 0, t->time_ns,
 					    wire_pid(t, t->pid) } };
 	uint64_t n = 1;
@@ -450,26 +460,47 @@ static struct rt_error *line_held(struct rt_text *t, bool final)
 		r.value = t->e.count;
 		return emit(t, &r, sizeof(r));
 	}
-	while (r.where <= RT_HOLDER_FREED && !is(t->words[2], where[r.where]))
+	while (r.where <= RT_HOLDER_EXEC && !is(t->words[2], where[r.where]))
 		r.where++;
-	if (r.where > RT_HOLDER_FREED)
-		return bad(t, t->words[2].s, "expected: none, global, stack, heap, object or freed");
+	if (r.where > RT_HOLDER_EXEC)
+		return bad(t, t->words[2].s, "expected: none, global, stack, heap, object, freed or exec");
 	if (t->nr > 3)
 		RT_TRY(number(t, t->words[3], UINT32_MAX, &n));
-	r.value = r.where == RT_HOLDER_NONE || r.where == RT_HOLDER_FREED ? 0 : (uint32_t)n;
+	r.value = r.where == RT_HOLDER_NONE || r.where >= RT_HOLDER_FREED ? 0 : (uint32_t)n;
 	r.slot = t->e.aux;
 	return emit(t, &r, sizeof(r));
 }
 
 static struct rt_error *line_mark(struct rt_text *t)
 {
-	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped" };
+	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped", "execed" };
 
-	for (int32_t i = 1; t->nr == 2 && i < 5; i++) {
+	for (int32_t i = 1; t->nr == 2 && i < (int32_t)(sizeof(marks) / sizeof(marks[0])); i++) {
 		if (is(t->words[1], marks[i]))
 			return task(t, RT_WIRE_MARK, 0, i);
 	}
-	return bad(t, t->words[0].s, "expected: mark attach|census|detach|census-skipped");
+	return bad(t, t->words[0].s, "expected: mark attach|census|detach|census-skipped|execed");
+}
+
+/* sample RATE [governed|total LIMIT COST EVENT PASSED] */
+static struct rt_error *line_sample(struct rt_text *t)
+{
+	struct rt_wire_sample r = { .head = { sizeof(r), RT_WIRE_SAMPLE, 0, 0, t->time_ns } };
+	bool total = t->nr == 7 && is(t->words[2], "total");
+	uint32_t *const to[] = { &r.rate, NULL, &r.limit_ppm, &r.cost_ppm, &r.event_ns, &r.passed_ns };
+
+	if (t->nr != 2 && !total && (t->nr != 7 || !is(t->words[2], "governed")))
+		return bad(t, t->words[0].s, "expected: sample RATE [governed|total LIMIT COST EVENT PASSED]");
+	for (unsigned i = 1; i < t->nr; i++) {
+		uint64_t n = 0;
+
+		if (!to[i - 1])
+			continue;
+		RT_TRY(number(t, t->words[i], UINT32_MAX, &n));
+		*to[i - 1] = (uint32_t)n;
+	}
+	r.flags = t->nr == 7 ? RT_SAMPLE_GOVERNED | (total ? RT_SAMPLE_TOTAL : 0) : 0;
+	return emit(t, &r, sizeof(r));
 }
 
 /* fork PID; exec; exit [STATUS] [signal=N]; thread TID [end] */
@@ -594,6 +625,8 @@ static struct rt_error *line(struct rt_text *t)
 		return line_held(t, is(first, "final"));
 	if (is(first, "mark"))
 		return line_mark(t);
+	if (is(first, "sample"))
+		return line_sample(t);
 	if (is(first, "gap")) {
 		n = 1;
 		if (t->nr > 1)

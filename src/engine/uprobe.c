@@ -202,7 +202,8 @@ static struct rt_error *uprobe_drain(struct rt_engine *engine, struct rt_event_s
 
 	if (u->semaphores)
 		RT_TRY(rt_semaphores_settle(u->semaphores));
-	return rt_ring_drain(u, sink);
+	RT_TRY(rt_ring_drain(u, sink));
+	return rt_uprobe_tally_say(u, sink);
 }
 
 /* Breakpoints belong to a process; what was written into the parent is in the child, too. */
@@ -212,6 +213,13 @@ static struct rt_error *uprobe_fork(struct rt_engine *engine, uint32_t parent, u
 
 	(void)wire_pid;
 	return u->semaphores ? rt_semaphores_fork(u->semaphores, parent, pid) : NULL;
+}
+
+static struct rt_error *uprobe_leave(struct rt_engine *engine, uint32_t parent, uint32_t pid)
+{
+	const struct rt_uprobe *u = uprobe_of(engine);
+
+	return u->semaphores ? rt_semaphores_leave(u->semaphores, parent, pid) : NULL;
 }
 
 /* Hands the links of a process to the reaper. silent: its hits do not count from now on. */
@@ -233,6 +241,15 @@ static void release_process(struct rt_uprobe *u, uint32_t entry, bool silent)
 	process->pid = 0;
 }
 
+/* What cannot be kept is said when it is asked for. */
+static void take_tally(struct rt_uprobe *u, uint32_t entry)
+{
+	struct rt_error *err = rt_uprobe_tally_take(u, entry, u->process_table[entry].wire_pid);
+
+	u->counted_nomem |= err != NULL;
+	rt_error_free(err);
+}
+
 static void uprobe_forget(struct rt_engine *engine, uint32_t pid)
 {
 	struct rt_uprobe *u = uprobe_of(engine);
@@ -242,6 +259,8 @@ static void uprobe_forget(struct rt_engine *engine, uint32_t pid)
 	if (u->semaphores)
 		rt_error_free(rt_semaphores_forget(u->semaphores, pid));
 	if (entry)
+		take_tally(u, (uint32_t)*entry);
+	if (entry)
 		release_process(u, *entry, true);
 	collect_entries(u);
 }
@@ -249,13 +268,20 @@ static void uprobe_forget(struct rt_engine *engine, uint32_t pid)
 /* Closes every link and waits for it: afterwards no program runs any more. */
 static void disarm(struct rt_uprobe *u)
 {
+	_cleanup_free_ bool *gone = calloc(u->process_end + 1, sizeof(*gone));
+
 	rt_uprobe_call_stop(u);
-	if (!u->reaper)
+	if (!u->reaper || !gone)
 		return;
-	for (uint32_t i = 1; i < u->process_end; i++)
-		if (u->processes[i].pid)
+	for (uint32_t i = 1; i < u->process_end; i++) {
+		gone[i] = u->processes[i].pid != 0;
+		if (gone[i])
 			release_process(u, i, false);
+	}
 	rt_reaper_wait(u->reaper);
+	for (uint32_t i = 1; i < u->process_end; i++)
+		if (gone[i])
+			take_tally(u, i);
 	collect_entries(u);
 	rt_tracefs_destroy(u->tracefs);
 	u->tracefs = NULL;
@@ -327,6 +353,7 @@ static struct rt_error *uprobe_stop(struct rt_engine *engine, struct rt_event_si
 	if (!waiting)
 		return rt_error_nomem();
 	RT_TRY(rt_ring_drain(u, sink));
+	RT_TRY(rt_uprobe_tally_say(u, sink));
 	count_waiting(u, waiting);
 	for (uint32_t point = 1; point <= u->last_point; point++) {
 		struct rt_point_count count;
@@ -336,7 +363,9 @@ static struct rt_error *uprobe_stop(struct rt_engine *engine, struct rt_event_si
 		sum_point(u, point, &count);
 		count.waiting = waiting[point];
 		u->returns_missed += rt_point_count_missed(&count);
-		RT_TRY(rt_point_say(sink, point, &count, "returns not seen: calls nested more than 64 deep"));
+		RT_TRY(rt_point_say(sink, point, &count,
+				    u->options.counting ? "the table of objects was full" : "the ring buffer was full",
+				    "returns not seen: calls nested more than 64 deep"));
 	}
 	return NULL;
 }
@@ -355,9 +384,23 @@ static void uprobe_stats(struct rt_engine *engine, struct rt_engine_stats *ret)
 		stats.dropped += count.sum.ring + count.sum.busy;
 		stats.faults += count.sum.faults;
 		stats.stack_resent += count.sum.resent;
+		stats.passed += count.sum.passed;
+		stats.returns += count.sum.entries;
+		if (u->steps[point])
+			stats.steps += count.sum.entries ?: count.sum.hits;
 		stats.balanced = stats.balanced && rt_point_count_balances(&count);
 	}
 	*ret = stats;
+}
+
+static void uprobe_sample(struct rt_engine *engine, uint32_t rate)
+{
+	rt_uprobe_sample(uprobe_of(engine), rate);
+}
+
+static struct rt_error *uprobe_cost(struct rt_engine *engine, struct rt_engine_cost *ret)
+{
+	return rt_uprobe_cost(uprobe_of(engine), ret);
 }
 
 static void uprobe_close(struct rt_engine *engine)
@@ -377,7 +420,9 @@ static void uprobe_close(struct rt_engine *engine)
 	rt_map_deinit(&u->armed);
 	rt_vec_deinit(&u->free_processes);
 	free(u->processes);
+	rt_uprobe_tally_drop(u);
 	free(u->records);
+	free(u->steps);
 	free(u);
 }
 
@@ -406,12 +451,17 @@ static struct rt_error *open_path(const struct rt_engine_options *options, enum 
 		return rt_error_nomem();
 	RT_TRY(rt_uprobe_load(u));
 	u->records = calloc(u->points, sizeof(*u->records));
-	if (!u->records)
+	u->steps = calloc(u->points, sizeof(*u->steps));
+	if (!u->records || !u->steps)
 		return rt_error_nomem();
 	if (path == RT_ATTACH_TRACEFS)
 		RT_TRY(rt_tracefs_create(options->root_fd, &u->tracefs));
 	RT_TRY(rt_reaper_create(&u->reaper));
 	RT_TRY(rt_uprobe_selftest(u));
+	if (options->counting)
+		rt_uprobe_count(u);
+	if (options->sample.governed)
+		RT_TRY(rt_uprobe_cost(u, &(struct rt_engine_cost){ 0 }));
 	*ret = rt_take(u);
 	return NULL;
 }
@@ -456,6 +506,9 @@ const struct rt_engine_ops rt_engine_uprobe = {
 	.extend = uprobe_extend,
 	.code = uprobe_code,
 	.fork = uprobe_fork,
+	.leave = uprobe_leave,
+	.sample = uprobe_sample,
+	.cost = uprobe_cost,
 	.drain = uprobe_drain,
 	.forget = uprobe_forget,
 	.stop = uprobe_stop,

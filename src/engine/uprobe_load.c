@@ -28,7 +28,11 @@
 #define PENDINGS (16u << 10)
 #define THREADS (8u << 10)
 #define IPS (64u << 10)
-#define SCRATCH_PER_CPU 4 /* as in bpf/state.h */
+#define TALLIES (64u << 10) /* about 25 MiB */
+#define MOST_TALLIES (16u << 20)
+#define COUNTING_RING (4u << 20)
+#define SAMPLE_SETS (128u << 10) /* 8 MiB: a million addresses at which lives have ended */
+#define SCRATCH_PER_CPU 4        /* as in bpf/state.h */
 
 static int libbpf_says(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -66,7 +70,8 @@ static uint32_t point_limit(uint32_t cpus)
 static void set_rings(struct rt_uprobe *u)
 {
 	struct reftrace_bpf *b = u->bpf;
-	size_t size = ring_size(u->options.ring_bytes);
+	/* counted, only stacks are sent */
+	size_t size = u->options.counting ? COUNTING_RING : ring_size(u->options.ring_bytes);
 
 	u->ring.slots = size / sizeof(struct rt_wire_event);
 	u->ring.size = size / STACK_SHARE;
@@ -74,6 +79,15 @@ static void set_rings(struct rt_uprobe *u)
 	b->rodata->rt_slots_free = u->ring.slots / FREE_SHARE;
 	bpf_map__set_max_entries(b->maps.slots, u->ring.slots);
 	bpf_map__set_max_entries(b->maps.stack_ring, u->ring.size);
+}
+
+/* Objects that can be counted at once: -m says how much memory they may take. */
+static uint32_t tally_limit(const struct rt_uprobe *u)
+{
+	size_t each = sizeof(struct rt_tally_key) + sizeof(struct rt_tally) + 40; /* and what a hash map adds */
+	size_t wanted = u->options.ring_bytes ? u->options.ring_bytes / each : TALLIES;
+
+	return wanted < 64 ? 64 : wanted > MOST_TALLIES ? MOST_TALLIES : (uint32_t)wanted;
 }
 
 static void set_sizes(struct rt_uprobe *u)
@@ -107,6 +121,12 @@ static void set_sizes(struct rt_uprobe *u)
 	bpf_map__set_max_entries(b->maps.in_calls, u->options.calls ? THREADS : 1);
 	bpf_map__set_max_entries(b->maps.callers, u->options.calls ? RT_UPROBE_PROCESSES : 1);
 	bpf_map__set_max_entries(b->maps.ips, u->path == RT_ATTACH_TRACEFS ? IPS : 1);
+	bpf_map__set_max_entries(b->maps.tallies, u->options.counting ? tally_limit(u) : 1);
+	bpf_map__set_max_entries(b->maps.sites, u->options.counting ? RT_UPROBE_SITES : 1);
+	b->rodata->rt_sample_sets = u->options.sample.on ? SAMPLE_SETS : 0;
+	b->rodata->rt_sample_ranks = u->options.sample.governed;
+	b->bss->rt_sample_rate = u->options.sample.rate;
+	bpf_map__set_max_entries(b->maps.samples, u->options.sample.on ? SAMPLE_SETS : 1);
 	set_rings(u);
 }
 
@@ -258,6 +278,16 @@ void rt_uprobe_expect_returns(struct rt_uprobe *u, bool expect)
 	__atomic_store_n(&u->bpf->bss->rt_returns, expect, __ATOMIC_SEQ_CST);
 }
 
+void rt_uprobe_count(struct rt_uprobe *u)
+{
+	__atomic_store_n(&u->bpf->bss->rt_counting, 1, __ATOMIC_SEQ_CST);
+}
+
+void rt_uprobe_sample(struct rt_uprobe *u, uint32_t rate)
+{
+	__atomic_store_n(&u->bpf->bss->rt_sample_rate, rate, __ATOMIC_SEQ_CST);
+}
+
 int rt_uprobe_prog_entry(const struct rt_uprobe *u)
 {
 	return bpf_program__fd(u->path == RT_ATTACH_MULTI ? u->bpf->progs.entry_multi : u->bpf->progs.entry_trace);
@@ -296,6 +326,16 @@ int rt_uprobe_prog_call_leave(const struct rt_uprobe *u)
 int rt_uprobe_map_callers(const struct rt_uprobe *u)
 {
 	return bpf_map__fd(u->bpf->maps.callers);
+}
+
+int rt_uprobe_map_tallies(const struct rt_uprobe *u)
+{
+	return bpf_map__fd(u->bpf->maps.tallies);
+}
+
+int rt_uprobe_map_sites(const struct rt_uprobe *u)
+{
+	return bpf_map__fd(u->bpf->maps.sites);
 }
 
 int rt_uprobe_map_ips(const struct rt_uprobe *u)

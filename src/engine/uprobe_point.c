@@ -23,6 +23,7 @@ const char *rt_uprobe_point_set(struct rt_uprobe *u, const struct rt_point *p)
 		return "too many probe points for this engine";
 	if (p->id > u->last_point)
 		u->last_point = p->id;
+	u->steps[p->id] = p->cost == RT_COST_STEP;
 	return rt_point_probe(p, &u->probes[p->id]);
 }
 

@@ -10,8 +10,10 @@
  *   uprobe_tracefs.c   attaching by multi-probe tracefs events; stale definitions
  *   uprobe_call.c      system calls
  *   uprobe_ring.c      draining
+ *   uprobe_tally.c     counting mode
  *   uprobe_reaper.c    closing links, which is slow, in threads of its own
  *   uprobe_try.c       what works here, and who is to blame if nothing does
+ *   uprobe_cost.c      what a hit costs here
  *   uprobe_selftest.c  a child with known calls, at every start
  *
  * Every link is bound to one process. A process has an entry in the BPF
@@ -30,6 +32,7 @@
 struct reftrace_bpf;
 
 #define RT_UPROBE_PROCESSES 16384
+#define RT_UPROBE_SITES (64u << 10)    /* in counting mode: stacks with a point */
 #define RT_UPROBE_ROWS (2u << 20)      /* 16 MiB: all modules of all processes; libc has 28 thousand, libLLVM 950 */
 #define RT_UPROBE_MAPPINGS (64u << 10) /* 2 MiB */
 
@@ -112,6 +115,7 @@ struct rt_uprobe {
 	int call_links[2];           /* of the raw tracepoints; -1: not yet */
 	struct rt_uprobe_code code;
 	uint64_t *records;                   /* events handed on, for each point */
+	bool *steps;                         /* of each point: the kernel steps over the armed instruction */
 	struct rt_uprobe_process *processes; /* [RT_UPROBE_PROCESSES] */
 	uint32_t process_end;                /* entries ever used */
 	uint32_t salt;
@@ -120,6 +124,9 @@ struct rt_uprobe {
 	struct rt_map armed;  /* (device and inode, offset) -> 1: breakpoints that are ours, or inherited from ours */
 	uint64_t returns_missed; /* known after stop */
 	struct rt_uprobe_ring ring;
+	RT_VEC(struct rt_wire_head *) counted; /* owned; records that wait to be handed on */
+	bool counted_nomem;
+	struct rt_engine_cost cost; /* event_ns 0: not measured yet */
 	struct rt_reaper *reaper;
 	struct rt_tracefs *tracefs; /* NULL on the multi path */
 };
@@ -137,6 +144,10 @@ RT_CHECK struct rt_error *rt_uprobe_load(struct rt_uprobe *u);
 void rt_uprobe_unload(struct rt_uprobe *u);
 /* Whether stacks may hold return trampolines from now on. */
 void rt_uprobe_expect_returns(struct rt_uprobe *u, bool expect);
+/* From now on nothing is sent: counting mode. */
+void rt_uprobe_count(struct rt_uprobe *u);
+/* The rate of the sample, from now on. */
+void rt_uprobe_sample(struct rt_uprobe *u, uint32_t rate);
 /* Programs by purpose, as fds; -1 where not loaded. */
 int rt_uprobe_prog_entry(const struct rt_uprobe *u);
 int rt_uprobe_prog_enter(const struct rt_uprobe *u);
@@ -146,6 +157,8 @@ int rt_uprobe_prog_stop(const struct rt_uprobe *u);
 int rt_uprobe_prog_call_enter(const struct rt_uprobe *u);
 int rt_uprobe_prog_call_leave(const struct rt_uprobe *u);
 int rt_uprobe_map_callers(const struct rt_uprobe *u);
+int rt_uprobe_map_tallies(const struct rt_uprobe *u);
+int rt_uprobe_map_sites(const struct rt_uprobe *u);
 int rt_uprobe_map_ips(const struct rt_uprobe *u);
 int rt_uprobe_map_pendings(const struct rt_uprobe *u);
 
@@ -200,6 +213,11 @@ RT_CHECK struct rt_error *rt_uprobe_call_arm(struct rt_uprobe *u, uint32_t entry
 void rt_uprobe_call_forget(struct rt_uprobe *u, uint32_t pid);
 void rt_uprobe_call_stop(struct rt_uprobe *u);
 
+/* uprobe_tally.c: takes what was counted of a process out of the tables; hands it on; nobody wants it. */
+RT_CHECK struct rt_error *rt_uprobe_tally_take(struct rt_uprobe *u, uint32_t entry, uint32_t wire_pid);
+RT_CHECK struct rt_error *rt_uprobe_tally_say(struct rt_uprobe *u, struct rt_event_sink *sink);
+void rt_uprobe_tally_drop(struct rt_uprobe *u);
+
 /* uprobe_ring.c */
 RT_CHECK struct rt_error *rt_ring_open(struct rt_uprobe_ring *ring, int map_fd);
 void rt_ring_close(struct rt_uprobe_ring *ring);
@@ -226,6 +244,15 @@ struct rt_uprobe_own {
 	uint64_t bias, address, offset; /* address: as the ELF file says it */
 };
 RT_CHECK struct rt_error *rt_uprobe_own_site(struct rt_uprobe_own *ret);
+/* It begins with `push %rbp`, which the kernel emulates; it steps over what follows. */
+enum { RT_UPROBE_OWN_PUSH = 1 };
+/* Calls that function. */
+void rt_uprobe_call(uint64_t object);
+/* Entries [first, last] of the table of points, which a test used, are nobody's; no other was used so far. */
+void rt_uprobe_forget_test(struct rt_uprobe *u, uint32_t first, uint32_t last);
+
+/* uprobe_cost.c: measured at the first time, before anything else is armed. */
+RT_CHECK struct rt_error *rt_uprobe_cost(struct rt_uprobe *u, struct rt_engine_cost *ret);
 
 /* uprobe.c: extend() for callers that know the module's file and sites. */
 RT_CHECK struct rt_error *rt_uprobe_extend(struct rt_uprobe *u, const struct rt_arm *arm,

@@ -49,20 +49,19 @@ void rt_ring_close(struct rt_uprobe_ring *ring)
 	ring->consumer = ring->producer = NULL;
 }
 
-/* Hands one record on, in a copy that the sink may change (the kernel's ring is read-only). */
+static struct rt_error *damaged(size_t size)
+{
+	return rt_error_new(RT_E_INTERNAL, "engine uprobe: damaged record of %zu bytes in the ring", size);
+}
+
+/* Hands a stack on, in a copy that the sink may change (the kernel's ring is read-only). */
 static struct rt_error *deliver(struct rt_uprobe *u, const void *bytes, size_t size, struct rt_event_sink *sink)
 {
 	struct rt_wire_head *head = (void *)u->ring.buffer;
 
 	if (size > sizeof(u->ring.buffer) || !rt_record_valid(bytes, size))
-		return rt_error_new(RT_E_INTERNAL, "engine uprobe: damaged record of %zu bytes in the ring", size);
+		return damaged(size);
 	memcpy(head, bytes, size);
-	if (head->kind == RT_WIRE_EVENT) {
-		uint32_t point = rt_record_event(head)->point;
-
-		if (point <= u->last_point)
-			u->records[point]++;
-	}
 	return sink->record(sink, head);
 }
 
@@ -95,20 +94,28 @@ static struct rt_error *drain_events(struct rt_uprobe *u, uint64_t end, struct r
 {
 	struct rt_event_ring *counters = u->ring.counters;
 	uint64_t pos = counters->read;
+	struct rt_wire_event block[BATCH];
 	struct rt_error *err = NULL;
+	size_t n;
 
-	while (pos < end && !err) {
-		struct rt_wire_event *e = &u->ring.slot[pos & (u->ring.slots - 1)];
-		uint64_t *first = (void *)e;
+	do {
+		for (n = 0; n < BATCH && pos < end && !err; n++, pos++) {
+			struct rt_wire_event *e = &u->ring.slot[pos & (u->ring.slots - 1)];
+			uint64_t *first = (void *)e;
 
-		if (!__atomic_load_n(first, __ATOMIC_ACQUIRE))
-			break;
-		err = deliver(u, e, sizeof(*e), sink);
-		__atomic_store_n(first, 0, __ATOMIC_RELAXED);
-		if (++pos % BATCH == 0)
-			__atomic_store_n(&counters->read, pos, __ATOMIC_RELEASE);
-	}
-	__atomic_store_n(&counters->read, pos, __ATOMIC_RELEASE);
+			if (!__atomic_load_n(first, __ATOMIC_ACQUIRE))
+				break;
+			block[n] = *e;
+			__atomic_store_n(first, 0, __ATOMIC_RELAXED);
+			if (!rt_record_valid(&block[n], sizeof(block[n])) || block[n].head.kind != RT_WIRE_EVENT)
+				err = damaged(block[n].head.size);
+			else if (block[n].point <= u->last_point)
+				u->records[block[n].point]++;
+		}
+		__atomic_store_n(&counters->read, pos, __ATOMIC_RELEASE);
+		if (!err && n)
+			err = rt_event_sink_events(sink, block, n);
+	} while (n == BATCH && !err);
 	return err;
 }
 

@@ -24,7 +24,6 @@
 
 /* In asm, so that the first instruction, the return address and the result are known. */
 void rt_uprobe_target(uint64_t object);
-void rt_uprobe_call(uint64_t object);
 extern const char rt_uprobe_after[];
 __asm__(".pushsection .text\n"
 	".globl rt_uprobe_target, rt_uprobe_call, rt_uprobe_after\n"
@@ -192,10 +191,9 @@ static struct rt_error *judge(const struct seen *seen, int status)
 	return NULL;
 }
 
-/* The table entries of the test are nobody's afterwards. */
-static void forget_test(struct rt_uprobe *u, const struct seen *seen)
+void rt_uprobe_forget_test(struct rt_uprobe *u, uint32_t first, uint32_t last)
 {
-	for (uint32_t point = seen->entry_point; point <= seen->return_point; point++) {
+	for (uint32_t point = first; point <= last; point++) {
 		u->probes[point] = (struct rt_probe){ 0 };
 		u->records[point] = 0;
 		for (uint32_t cpu = 0; cpu < u->cpus; cpu++)
@@ -234,6 +232,6 @@ struct rt_error *rt_uprobe_selftest(struct rt_uprobe *u)
 	if (!err)
 		err = judge(&seen, status);
 	u->base.ops->forget(&u->base, (uint32_t)pid);
-	forget_test(u, &seen);
+	rt_uprobe_forget_test(u, seen.entry_point, seen.return_point);
 	return err;
 }

@@ -3,6 +3,15 @@
 
 #include <string.h>
 
+struct rt_error *rt_event_sink_events(struct rt_event_sink *sink, struct rt_wire_event *events, size_t n)
+{
+	if (sink->events)
+		return sink->events(sink, events, n);
+	for (size_t i = 0; i < n; i++)
+		RT_TRY(sink->record(sink, &events[i].head));
+	return NULL;
+}
+
 struct rt_error *rt_source_drain(struct rt_source *source, struct rt_event_sink *sink)
 {
 	for (;;) {
@@ -39,6 +48,9 @@ static const struct {
 	[RT_WIRE_ATTR] = { sizeof(struct rt_wire_attr), false },
 	[RT_WIRE_PERF] = { sizeof(struct rt_wire_perf) + 8, false },
 	[RT_WIRE_BLOB] = { sizeof(struct rt_wire_blob), false },
+	[RT_WIRE_SAMPLE] = { sizeof(struct rt_wire_sample), false },
+	[RT_WIRE_TALLY] = { sizeof(struct rt_wire_tally), false },
+	[RT_WIRE_SITE] = { sizeof(struct rt_wire_site), false },
 	[RT_WIRE_PART] = { __builtin_offsetof(struct rt_wire_part, text), true },
 };
 
@@ -50,6 +62,11 @@ static bool counted_parts_fit(const struct rt_wire_head *head, const void *bytes
 
 		return stack->nr <= RT_STACK_MAX &&
 		       head->size - sizeof(*stack) >= stack->nr * sizeof(struct rt_wire_frame);
+	}
+	if (head->kind == RT_WIRE_TALLY) {
+		const struct rt_wire_tally *tally = bytes;
+
+		return (head->size - sizeof(*tally)) / sizeof(tally->site[0]) >= tally->nr;
 	}
 	if (head->kind == RT_WIRE_ATTR) {
 		const struct rt_wire_attr *attr = bytes;

@@ -18,7 +18,12 @@
 struct rt_event_sink {
 	/* Takes one record (not kept). An error ends the stream. */
 	struct rt_error *(*record)(struct rt_event_sink *self, const struct rt_wire_head *record);
+	/* Takes n events in a row, in the owner's memory: it may change them. NULL: it takes one record at a time. */
+	struct rt_error *(*events)(struct rt_event_sink *self, struct rt_wire_event *events, size_t n);
 };
+
+/* Hands n events to the sink, in whichever way it takes them. */
+RT_CHECK struct rt_error *rt_event_sink_events(struct rt_event_sink *sink, struct rt_wire_event *events, size_t n);
 
 struct rt_source {
 	/*

@@ -23,6 +23,7 @@ struct lt_blame {
 	enum rt_role role;
 	uint32_t guilty;      /* src id */
 	uint32_t alternative; /* src id, 0 = none */
+	uint32_t owner;       /* src id of the function that took it through helpers, 0 = the site's own */
 	double confidence, alternative_confidence;
 	const char *why; /* one more sentence, static text; NULL */
 	bool lost;       /* nobody points to the object */
@@ -70,7 +71,8 @@ struct lt_answer {
 	RT_VEC(struct lt_keeping) kept;
 	RT_VEC(struct lt_group) groups;
 	RT_VEC(struct lt_alive) alive;
-	struct rt_map group_of; /* (kind and type and suspect, function) -> index */
+	struct rt_map owner_left; /* (function, type) -> references that it left open, taken through helpers */
+	struct rt_map group_of;   /* (kind and type and suspect, function) -> index */
 	bool nomem;
 };
 
@@ -80,6 +82,13 @@ struct lt_answer {
 /* leak.c, extra.c: judge the objects of one type */
 void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m);
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m);
+/*
+ * owner.c: source id of the function around event ev whose business the
+ * reference is, 0: the site's own. *ret_sure: helpers below it mostly pass on to their very callers.
+ */
+uint32_t lt_owner_of(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev, bool *ret_sure);
+/* the same for a reference that was left open, further out than this level of the path of its site; 0: nobody is */
+uint32_t lt_owner_beyond(const struct lt_answer *a, const struct lt_ref *ref, unsigned level);
 /* leak.c: why it is alive, where nobody is accused of it */
 const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *inc);
 /* blame.c */
@@ -95,6 +104,11 @@ bool lt_counter_vague(const struct rt_lifetime *lt, const struct lt_inc *inc);
 static inline bool lt_life_vague(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
 	return inc->incomplete || inc->attached || (!inc->has_new && !inc->known) || lt_counter_vague(lt, inc);
+}
+/* counts of its type start at 0, and its first get was seen: that is all the birth it has */
+static inline bool lt_born_bare(const struct rt_lifetime *lt, const struct lt_inc *inc)
+{
+	return lt_inc_type(lt, inc)->start == 0 && inc->known && !inc->assumed && !inc->base && inc->nr;
 }
 /* census.c: who is reachable; and the live object that h tells of as a holder, NULL: it is none of ours */
 void lt_census(struct rt_lifetime *lt);
@@ -145,3 +159,5 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust);
 char *lt_printf(struct rt_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* events of the type are missing: what is not local evidence is a suspicion at most */
 bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type);
+/* origin.c: fills f->origins. false: out of memory */
+bool lt_origins(const struct lt_answer *a, const struct lt_group *g, struct rt_finding *f);

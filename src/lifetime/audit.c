@@ -6,6 +6,7 @@
  * life is marked incomplete and the counter is believed.
  */
 #include "lifetime/life.h"
+#include "lifetime/order.h"
 
 /*
  * A thread that lost the processor between an operation and the probe behind it

@@ -155,12 +155,26 @@ static double by_census(const struct lt_answer *a, const struct lt_model *m, con
 	return a->lt->strict ? 0.5 : 0;
 }
 
+/*
+ * The reference was taken through helpers, by an owner who is known: as good as twins of his own where he never gives
+ * such a reference back, or has left more than one.
+ */
+static bool owes(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
+		 const struct lt_blame *b)
+{
+	const uint64_t *left = rt_map_get(&a->owner_left, rt_key_make(lt_src(a->lt, b->owner)->function,
+								      (uint64_t)(m->type - a->lt->types.data)));
+
+	return left && *left > 1 && ref->inc->known;
+}
+
 static double confidence(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
 			 struct lt_blame *b)
 {
 	const struct lt_inc *inc = ref->inc;
 	bool proven, over = lt_activation_over(a, ref, &proven);
-	bool twins = lt_model_closed(m, ref->site) >= TWINS && lt_model_own(m, ref->site) >= OWN && over;
+	bool twins = lt_model_closed(m, ref->site) >= TWINS && over &&
+		     (lt_model_own(m, ref->site) >= OWN || (b->owner && owes(a, m, ref, b)));
 
 	if (inc->life == LT_LIVE && in_work(a->lt, inc))
 		return 0;
@@ -240,6 +254,7 @@ static unsigned climb(const struct lt_answer *a, const struct lt_model *m, const
 	const struct lt_site *s = lt_site(m->lt, ref->site);
 	const struct lt_cell *c;
 	double closed[LT_PATH] = { 0 }; /* by the functions of the path */
+	double certain = 0, outside = 0;
 	unsigned level = 0, top = lt_handed_up(a, ref, ret_kept);
 	uint32_t pos = 0;
 
@@ -248,11 +263,18 @@ static unsigned climb(const struct lt_answer *a, const struct lt_model *m, const
 
 		for (unsigned i = 0; function && i < s->nr; i++)
 			closed[i] += lt_src(m->lt, s->src[i])->function == function ? m->n.data[c->n] : 0;
+		if (lt_src(m->lt, s->src[0])->function == function)
+			certain += lt_model_certain(m, ref->site, c->site);
 	}
+	for (unsigned i = 1; i < LT_PATH; i++)
+		outside += closed[i];
 	if (s->nr < 2 || kept_inside(a, m, ref, closed) || gave_back(ref)) {
 		*ret_kept = false;
 		return 0;
 	}
+	/* a run of the innermost function that closes by itself never handed up: what it hands up its callers close */
+	if (outside > 0 && (closed[0] - certain) * 10 <= outside)
+		closed[0] = 0;
 	while (level < top && closed[level] <= 0)
 		level++;
 	*ret_kept &= level == top;
@@ -416,14 +438,17 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	/* who takes two and gives back one keeps the other */
 	level = took_twice(a, ref) ? 0 : climb(a, m, ref, &kept);
 	b.guilty = site->src[level];
+	b.owner = !kept && !took_twice(a, ref) ? lt_owner_beyond(a, ref, level) : 0;
+	if (b.owner)
+		b.guilty = b.owner;
 	if (kept)
 		b.why = "it returned something else, and kept the reference";
 	b.confidence = confidence(a, m, ref, &b);
 	if (ref->alternative) {
 		b.alternative = lt_site(a->lt, ref->alternative)->src[0];
 		b.alternative_confidence = ref->doubt;
-	} else if (level) {
-		b.alternative = site->src[level - 1];
+	} else if (b.owner || level) {
+		b.alternative = site->src[b.owner ? level : level - 1];
 		b.alternative_confidence = 0.2;
 	} else if (kept && site->nr > 1) {
 		b.alternative = site->src[1];
@@ -431,7 +456,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	}
 	if (took_twice(a, ref))
 		b.role = RT_ROLE_EXTRA_GET;
-	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !held_on(a, m, ref, &b))
+	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !held_on(a, m, ref, &b) && !b.owner)
 		handed_over(a, m, ref, &b);
 	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
 	    (m->type->unarmed && !audited(ref->inc)))

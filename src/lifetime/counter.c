@@ -100,8 +100,7 @@ void lt_counter_step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt
 	const struct lt_event *ev = &seen->ev;
 
 	if (seen->raw == INT32_MIN) {
-		inc->moved = (int16_t)(inc->moved + ev->delta);
-		inc->due += ev->delta;
+		lt_counter_unread(inc, ev->delta);
 		return;
 	}
 	/* read before or after the operation: who can tell */

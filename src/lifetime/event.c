@@ -136,7 +136,9 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	};
 	seen.ev.up = known->up == known->machine ? seen.ev.act : lt_thread_act(thread, known->up);
 	type->counter |= seen.raw != INT32_MIN;
-	if (silent)
+	if ((type->flags & RT_TYPE_SAMPLED) && lt_sample_passes(lt, e))
+		seen.ev.delta = 0;
+	else if (silent)
 		lt_life_pointer(lt, &seen);
 	else if (e->head.op == RT_OP_SWAP)
 		swap(lt, &seen);
@@ -144,5 +146,7 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 		lt_range_operation(lt, &seen);
 	else if (e->object)
 		lt_life_operation(lt, &seen);
+	if (e->flags & RT_EV_OUTSIDE)
+		lt_sample_outside(lt, e, known->type);
 	lt_thread_last(lt, thread, e, seen.type, silent ? 0 : seen.ev.delta);
 }

@@ -285,6 +285,100 @@ static bool unsteady(const struct lt_type *type)
 	return type->incomplete && type->incomplete * 20 >= type->objects;
 }
 
+/*
+ * A reference that is given back right where it was taken was taken for nothing: that put was meant for nobody, and the
+ * one that is left over is the owner's, whose reference went with it.
+ */
+static void given_back_at_once(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref,
+			       struct lt_blame *b)
+{
+	uint32_t i = 0;
+
+	if (ref->bad != LT_NO_EVENT && lt_twice_in_row(a->lt, inc, ref->bad))
+		return;
+	while (i < inc->nr && ((inc->ledger[i].flags & LT_EV_POST) || !lt_back_at_once(a->lt, inc, (uint16_t)i)))
+		i++;
+	if (i == inc->nr || !src_of_event(a, &inc->ledger[i]))
+		return;
+	b->kind = RT_EXTRA_PUT;
+	b->role = RT_ROLE_EXTRA_PUT;
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.2;
+	b->guilty = src_of_event(a, &inc->ledger[i]);
+	b->confidence = fmin(b->confidence, 0.8);
+	b->why = "it gave back at once what it had taken, and a reference is missing later";
+	ref->bad = (uint16_t)i;
+}
+
+/* the process was ended by a fault of its own */
+static bool crashed(const struct rt_lifetime *lt, uint32_t pid)
+{
+	static const uint8_t faults[] = { 4, 5, 6, 7, 8, 11 }; /* SIGILL, TRAP, ABRT, BUS, FPE, SEGV on Linux */
+	const uint64_t *at = rt_map_get(&lt->process_by_pid, rt_key_make(pid, 0));
+	const struct lt_process *p = at ? &lt->processes.data[*at] : NULL;
+
+	for (size_t i = 0; p && p->ended && !p->execed && i < sizeof(faults); i++) {
+		if ((p->status & 0x7f) == faults[i])
+			return true;
+	}
+	return false;
+}
+
+/* the last put of a dead object that some run did twice in a row; LT_NO_EVENT: none was */
+static uint16_t put_in_row(const struct lt_answer *a, const struct lt_inc *inc)
+{
+	for (uint32_t i = inc->nr; i-- > 0;) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->op == RT_OP_PUT && e->delta < 0 && !(e->flags & LT_EV_POST) &&
+		    lt_twice_in_row(a->lt, inc, (uint16_t)i))
+			return (uint16_t)i;
+	}
+	return LT_NO_EVENT;
+}
+
+/*
+ * The program died of a fault, and nothing was done any more to the object that had gone: in the books all is well. A
+ * put twice in a row, which few objects had, is then what it died of; the last one that came before the end.
+ */
+static void died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
+{
+	enum { FEW = 3 };
+	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
+	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.75 };
+	struct lt_inc *inc;
+	uint32_t at = 0;
+	unsigned n = 0;
+
+	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
+		uint16_t ev;
+
+		if (inc->type != type)
+			continue;
+		if (inc->post)
+			return; /* there is more to go by */
+		if (inc->life != LT_DEAD || inc->folded || !crashed(a->lt, inc->pid))
+			continue;
+		ev = put_in_row(a, inc);
+		if (ev == LT_NO_EVENT)
+			continue;
+		n++;
+		if (ref.inc && ref.inc->end_ns > inc->end_ns)
+			continue;
+		ref.inc = inc;
+		ref.bad = ev;
+	}
+	if (!n || n > FEW)
+		return;
+	b.guilty = src_of_event(a, &ref.inc->ledger[ref.bad]);
+	b.why = "the program died of a fault soon after, and nobody else put twice in a row";
+	if (lt_life_vague(a->lt, ref.inc) || lt_damaged(a->lt, m->type))
+		b.confidence = 0.45;
+	taken(a, ref.inc, &ref);
+	if (b.guilty)
+		lt_accuse(a, &ref, &b);
+}
+
 static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc)
 {
 	struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
@@ -298,11 +392,12 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	else if (!held_for_other(a, inc, &ref, &b) &&
 		 past_culprit(a, m, inc->before, lt_src(a->lt, b.guilty)->function, &ref, &b))
 		ref.inc = inc = inc->before;
+	given_back_at_once(a, inc, &ref, &b);
 	if (!b.guilty)
 		return;
 	taken(a, inc, &ref);
 	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type) || unsteady(m->type) ||
-	    (m->type->unarmed && (!inc->counted || !inc->has_new)))
+	    (m->type->unarmed && (!inc->counted || !(inc->has_new || lt_born_bare(a->lt, inc)))))
 		b.confidence = fmin(b.confidence, 0.45);
 	lt_accuse(a, &ref, &b);
 }
@@ -316,4 +411,5 @@ void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type == type && inc->post)
 			judge(a, m, inc);
 	}
+	died_of(a, type, m);
 }

@@ -309,7 +309,7 @@ bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding
 	const struct lt_member *first = first_member(g);
 	const struct lt_inc *last = NULL;
 
-	*f = (struct rt_finding){ .kind = g->kind, .role = g->role, .type = type->name, .of = type->objects };
+	*f = (struct rt_finding){ .kind = g->kind, .role = g->role, .type = type->name, .of = lt_type_objects(type) };
 	f->confidence = g->confidence / (double)g->members.len;
 	f->guilty = lt_src(a->lt, g->guilty)->frame;
 	f->serials = ALLOC(a, g->members.len, uint64_t);
@@ -334,5 +334,6 @@ bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding
 		count_taken(a, g, &first->ref, f);
 	make_id(f);
 	return add_choices(a, g, f) && add_history(a, first->ref.inc, f) && add_balance(a, g, f) &&
-	       add_stacks(a, g, &first->ref, f) && add_evidence(a, g, first, f) && add_pids(a, g, f);
+	       add_stacks(a, g, &first->ref, f) && add_evidence(a, g, first, f) && add_pids(a, g, f) &&
+	       lt_origins(a, g, f);
 }

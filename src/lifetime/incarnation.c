@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "lifetime/life.h"
+#include "lifetime/order.h"
+#include "lifetime/watch.h"
 
 enum { LIVED_FADES = 16 }; /* a long life is remembered about this many ones */
 
@@ -186,6 +188,22 @@ void lt_life_put_down(struct rt_lifetime *lt, struct lt_inc *inc, uint64_t time_
 	lt_life_end(lt, inc, LT_DEAD, time_ns);
 }
 
+void lt_life_drop(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	if (inc->life == LT_LIVE) {
+		inc->life = LT_LOST;
+		lt_observe_end(lt, inc);
+		lt_row_remove(&lt->live, inc);
+	} else {
+		grave_remove(lt, inc);
+	}
+	if (inc->incomplete)
+		lt_inc_type(lt, inc)->incomplete--;
+	if (lt_inc_find(lt, inc->pid, inc->type, inc->object) == inc)
+		lt_index_remove(&lt->by_object, inc);
+	recycle(lt, inc);
+}
+
 /* the balance had said that it is dead, and it is not */
 static void resurrect(struct rt_lifetime *lt, struct lt_inc *inc)
 {
@@ -231,7 +249,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	shaky = inc && does_not_fit(inc, has_new);
 	if (inc)
 		inc->current = false;
-	if (inc && !inc->post) /* evidence stays in the graveyard */
+	if (inc && !inc->post && !inc->forced) /* evidence stays in the graveyard */
 		past = exhume(lt, inc);
 	inc = lt->spare;
 	if (inc)
@@ -255,9 +273,10 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	inc->birth_ns = e->head.time_ns;
 	inc->has_new = has_new;
 	inc->born = INT32_MIN;
+	inc->rank = RT_RANK_OF(e->flags);
 	inc->shaky = shaky;
 	inc->inherited = !has_new && (seen->process->forked || (e->flags & RT_EV_INHERITED));
-	inc->attached = !has_new && seen->process->attached;
+	inc->attached = !has_new && (seen->process->attached || lt_sample_began(lt, e));
 	lt_row_add(lt, &lt->live, inc);
 	if (lt->watch)
 		lt_watch_begin(lt, inc);
@@ -504,6 +523,7 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 	}
 	inc->has_new = true;
 	inc->attached = false;
+	inc->rank = RT_RANK_OF(seen->e->flags);
 	inc->start = inc->known ? inc->base : lt_type_start(lt_inc_type(lt, inc));
 	inc->base = 0;
 	if (!inc->known) {
@@ -599,6 +619,45 @@ static bool looks_inert(const struct lt_type *type, const struct lt_seen *seen)
 	return seen->raw < 0 || seen->raw >= LT_COUNT_SANE || (seen->raw == 0 && type->start > 0);
 }
 
+/*
+ * A get that reads 0, in an object that nobody has seen: counts of its type start at 0, with the object's first get.
+ * Its constructor gives no reference, and where references come and go the object waits without one in between (a pool,
+ * a cache of pages). Where constructors are probed, one get is too little to say so.
+ */
+static bool counts_from_zero(struct lt_type *type, const struct lt_seen *seen)
+{
+	enum { SURE = 4 };
+
+	if (seen->ev.op != RT_OP_GET || seen->raw != 0 || type->counting.off || type->start > 0 ||
+	    type->op[RT_OP_NEW] || (seen->e->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN)))
+		return false;
+	type->counting.first_zero++;
+	return !type->makers || type->counting.first_zero >= SURE;
+}
+
+/*
+ * The same in an object that has references still: its memory was freed with these, and given out again, or the pool
+ * that it lies in was swept. Other threads may be on their way where it is shared.
+ */
+static bool starts_over(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_seen *seen)
+{
+	const struct lt_type *type = lt_inc_type(lt, inc);
+
+	return inc->life == LT_LIVE && type->start == 0 && !type->counting.off && !type->op[RT_OP_NEW] &&
+	       seen->raw == 0 && seen->ev.op == RT_OP_GET && !(seen->e->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN)) &&
+	       inc->known && inc->counted && !inc->assumed && inc->balance > 0 && !inc->shared &&
+	       inc->last_tid == seen->ev.tid;
+}
+
+/* the next life of such an object: its first get is all the birth that it has */
+static struct lt_inc *start_over(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
+{
+	inc->forced = true;
+	lt_inc_type(lt, inc)->forced++;
+	lt_life_end(lt, inc, LT_DEAD, seen->ev.time_ns);
+	return lt_life_begin(lt, seen, false);
+}
+
 /* an object at first sight, or one that never moved: true, it is inert, and nothing happens to it */
 static bool stays_inert(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
@@ -624,10 +683,18 @@ void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen)
 		return;
 	}
 	if (!inc) {
+		struct lt_type *type = &lt->types.data[seen->type];
+
+		if (type->start < 0 && counts_from_zero(type, seen)) {
+			type->start = 0;
+			type->start_learnt = true;
+		}
 		inc = lt_life_begin(lt, seen, false);
-		if (!inc)
-			return;
+	} else if (starts_over(lt, inc, seen)) {
+		inc = start_over(lt, inc, seen);
 	}
+	if (!inc)
+		return;
 	if (stays_inert(lt, inc, seen))
 		return;
 	if (op == RT_OP_FREE) {

@@ -58,13 +58,17 @@ bool lt_kept(const struct lt_answer *a, const struct lt_ref *ref)
 	return k->comings <= KEPT_MOST || k->last_ns - k->first_ns < (end_ns - k->first_ns) / SPREAD;
 }
 
-bool lt_library_alone(const struct rt_lifetime *lt, const struct lt_use *use)
+static const struct lt_stack *stack_of(const struct rt_lifetime *lt, const struct lt_use *use)
 {
-	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+	static const struct lt_stack none;
 
-	if (!s || s->cut || !s->nr)
-		return false;
-	for (uint32_t i = 0; i < s->nr; i++) {
+	return use->stack ? &lt->stacks.data[use->stack - 1] : &none;
+}
+
+/* The innermost nr frames of s, which has them, are the C library's. */
+static bool library_made(const struct rt_lifetime *lt, const struct lt_stack *s, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
 		const struct lt_machine *m = &lt->machines.data[s->first + i];
 
 		if (!m->srcs || !lt_is_c_library(lt_src(lt, lt->stack_srcs.data[m->src])))
@@ -73,33 +77,25 @@ bool lt_library_alone(const struct rt_lifetime *lt, const struct lt_use *use)
 	return true;
 }
 
-/* The C library asked for it: the call itself is a function of it, too, and the program's comes behind both. */
-static bool library_made(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t own_frames)
+bool lt_library_alone(const struct rt_lifetime *lt, const struct lt_use *use)
 {
-	const struct lt_use *use = inc->nr ? &lt->uses.data[inc->ledger[0].use] : NULL;
-	const struct lt_stack *s = use && use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+	const struct lt_stack *s = stack_of(lt, use);
 
-	if (!s || s->nr < own_frames)
-		return false;
-	for (uint32_t i = 0; i < own_frames; i++) {
-		const struct lt_machine *m = &lt->machines.data[s->first + i];
-
-		if (!m->srcs || !lt_is_c_library(lt_src(lt, lt->stack_srcs.data[m->src])))
-			return false;
-	}
-	return true;
+	return s->nr && !s->cut && library_made(lt, s, s->nr);
 }
 
 bool lt_kept_by_library(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
 	const struct lt_type *type = lt_inc_type(lt, inc);
+	const struct lt_use *use = inc->nr ? &lt->uses.data[inc->ledger[0].use] : NULL;
+	const struct lt_stack *s = use ? stack_of(lt, use) : NULL;
 
-	if (type->flags & RT_TYPE_DESCRIPTOR)
+	if (!use || (type->flags & RT_TYPE_DESCRIPTOR))
 		return false;
-	/* the frame of the system call; a block's first frame is who called malloc() */
+	/* the call itself, and who made it; a block's first frame is who called malloc() */
 	if (type->flags & RT_TYPE_KERNEL)
-		return library_made(lt, inc, 2);
-	if (!(type->flags & RT_TYPE_HEAP_ONLY) || !inc->nr)
+		return s->nr >= 2 && library_made(lt, s, 2);
+	if (!(type->flags & RT_TYPE_HEAP_ONLY))
 		return false;
-	return lt_library_alone(lt, &lt->uses.data[inc->ledger[0].use]) || (!inc->nobody && library_made(lt, inc, 1));
+	return lt_library_alone(lt, use) || (!inc->nobody && s->nr >= 1 && library_made(lt, s, 1));
 }

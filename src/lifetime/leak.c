@@ -204,6 +204,17 @@ static void count_run(struct lt_answer *a, const struct lt_ref *ref)
 		(*n)++;
 }
 
+static void count_owner(struct lt_answer *a, const struct lt_ref *ref)
+{
+	uint32_t owner = ref->ev == LT_NO_EVENT ? 0 : lt_owner_beyond(a, ref, 0);
+	uint64_t *n =
+		owner ? rt_map_put(&a->owner_left, rt_key_make(lt_src(a->lt, owner)->function, ref->inc->type), NULL)
+		      : NULL;
+
+	if (n)
+		(*n)++;
+}
+
 /* what became of the objects that each site left open, and how many each run of a function left */
 static void fates(struct lt_answer *a, struct lt_model *m, const struct survivors *s)
 {
@@ -216,6 +227,7 @@ static void fates(struct lt_answer *a, struct lt_model *m, const struct survivor
 			lt_overwrites_left(a, inc);
 		for (unsigned j = 0; j < n; j++) {
 			count_run(a, &refs[j]);
+			count_owner(a, &refs[j]);
 			lt_kept_count(a, &refs[j]);
 			if (inc->census)
 				lt_model_fate(m, refs[j].site, inc->nobody);
@@ -242,11 +254,13 @@ const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *i
 		return "held through leaked objects";
 	if (inc->census && inc->rooted)
 		return inc->held[RT_HOLDER_GLOBAL] || inc->held[RT_HOLDER_HEAP] ? "cache" : "held";
+	if (inc->attached && p && !p->attached)
+		return "born while fewer were traced";
 	if (inc->attached)
 		return lt->began_earlier ? "born in an earlier file" : "born before attach";
 	if (p && p->ended && (p->status & 0x7f))
 		return "killed";
-	if (p && p->ended && !inc->has_new)
+	if (p && p->ended && !inc->has_new && !lt_born_bare(lt, inc))
 		return LT_UNBORN;
 	return p && p->ended ? "unknown" : "in use";
 }

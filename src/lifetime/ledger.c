@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lifetime/life.h"
+#include "lifetime/watch.h"
 
 enum {
 	BLOCK_LEAST = 8,       /* events */
@@ -149,6 +150,13 @@ bool lt_ledger_room(struct rt_lifetime *lt, struct lt_inc *inc)
 		fold(lt, inc);
 		remember(lt, inc);
 		return true;
+	}
+	if (inc->cap >= LT_LEDGER_USUAL && lt->arena.bytes >= LT_WHOLE_BYTES) {
+		uint32_t gone = fold_pairs(lt, inc);
+
+		remember(lt, inc);
+		if (gone >= inc->cap / 4)
+			return true;
 	}
 	bigger = block_new(lt, cap);
 	if (!bigger)

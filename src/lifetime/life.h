@@ -24,6 +24,13 @@ void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, u
 /* the last reference of inc was put at this time */
 void lt_life_put_down(struct rt_lifetime *lt, struct lt_inc *inc, uint64_t time_ns);
 void lt_life_incomplete(struct rt_lifetime *lt, struct lt_inc *inc);
+/* forgets a life, with what came before it at its address, as if it had never been told */
+void lt_life_drop(struct rt_lifetime *lt, struct lt_inc *inc);
+/* sample.c: e is of a life that is not traced any more; may have begun while lives like it were not; nothing but the
+ * birth of its life is told, which was taken */
+bool lt_sample_passes(const struct rt_lifetime *lt, const struct rt_wire_event *e);
+bool lt_sample_began(const struct rt_lifetime *lt, const struct rt_wire_event *e);
+void lt_sample_outside(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type);
 /* audit.c: what the counter says now, against what we counted; true: the balance is right now */
 bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
 /* counter.c: the count at birth; an operation, before inc takes it; the end of a life; an event after it */
@@ -62,6 +69,13 @@ static inline void lt_counter_due(struct lt_inc *inc, int32_t count, int16_t del
 	inc->counts = true;
 	inc->moved = delta;
 	inc->due = (int64_t)count + delta;
+}
+
+/* an operation whose counter was not read: what the next one should be */
+static inline void lt_counter_unread(struct lt_inc *inc, int16_t delta)
+{
+	inc->moved = (int16_t)(inc->moved + delta);
+	inc->due += delta;
 }
 
 /* ev is in the ledger of inc: what else is known of it now */

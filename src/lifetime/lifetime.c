@@ -7,6 +7,8 @@
 
 #include "lifetime/answer.h"
 #include "lifetime/life.h"
+#include "lifetime/order.h"
+#include "lifetime/watch.h"
 
 struct rt_error *rt_lifetime_create(const struct rt_lifetime_options *options, struct rt_namer *namer,
 				    struct rt_lifetime **ret)
@@ -38,6 +40,8 @@ static void type_deinit(struct lt_type *t)
 {
 	rt_map_deinit(&t->api);
 	rt_map_deinit(&t->exact);
+	rt_map_deinit(&t->owner_of);
+	rt_vec_deinit(&t->owners);
 	rt_vec_deinit(&t->pairs);
 	rt_map_deinit(&t->stat_of);
 	rt_vec_deinit(&t->stats);
@@ -84,13 +88,14 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	lt_watch_deinit(lt);
 	lt_order_free(lt);
 	lt_ranges_free(lt);
+	lt_tally_free(lt);
 	rt_arena_deinit(&lt->answer);
 	rt_arena_deinit(&lt->arena);
 	free(lt);
 }
 
 /* the first record of a producer, or one that does not follow the one before; what came late was counted as missing */
-static void jump_seq(struct lt_producer *p, uint32_t id, uint32_t n)
+static __attribute__((noinline)) void jump_seq(struct lt_producer *p, uint32_t id, uint32_t n)
 {
 	uint32_t ahead;
 
@@ -111,7 +116,7 @@ static void jump_seq(struct lt_producer *p, uint32_t id, uint32_t n)
 }
 
 /* numbers of one producer follow each other */
-static void check_seq(struct rt_lifetime *lt, uint32_t seq)
+static inline void check_seq(struct rt_lifetime *lt, uint32_t seq)
 {
 	uint32_t id = seq >> RT_SEQ_BITS, n = seq & RT_SEQ_MASK;
 	struct lt_producer *p = &lt->producers[id];
@@ -134,6 +139,10 @@ static bool take_loss(struct rt_lifetime *lt, const struct rt_wire_loss *r)
 	}
 	if (r->cause == RT_LOSS_STACKMAP)
 		return true; /* nothing is missing */
+	if (r->cause == RT_LOSS_PASSED) {
+		lt_sample_passed(lt, point, r->value);
+		return true;
+	}
 	if (point && lt_point_silent(point)) {
 		point->unarmed = true; /* nothing is counted there: what types say has to do */
 		return true;
@@ -200,6 +209,12 @@ static bool take_other(struct rt_lifetime *lt, const struct rt_wire_head *r)
 	case RT_WIRE_HITS:
 		ok = take_loss(lt, (const struct rt_wire_loss *)(const void *)r);
 		break;
+	case RT_WIRE_TALLY:
+		ok = lt_tally_record(lt, (const struct rt_wire_tally *)(const void *)r);
+		break;
+	case RT_WIRE_SITE:
+		ok = lt_tally_site(lt, (const struct rt_wire_site *)(const void *)r);
+		break;
 	case RT_WIRE_PART:
 		ok = take_part(lt, (const struct rt_wire_part *)(const void *)r);
 		break;
@@ -210,6 +225,7 @@ static bool take_other(struct rt_lifetime *lt, const struct rt_wire_head *r)
 	case RT_WIRE_MARK:
 	case RT_WIRE_HELD:
 	case RT_WIRE_COUNT:
+	case RT_WIRE_SAMPLE:
 		ok = lt_order_push(lt, r);
 		break;
 	default:
@@ -286,6 +302,8 @@ static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
 		if (r->value == RT_MARK_DETACH)
 			p->left_ns = r->head.time_ns;
 		p->census |= r->value == RT_MARK_CENSUS;
+		if (r->value == RT_MARK_EXECED)
+			lt_range_execed(lt, r->head.pid);
 		p->epoch += r->value == RT_MARK_CENSUS || r->value == RT_MARK_CENSUS_SKIPPED;
 		break;
 	default:
@@ -307,6 +325,10 @@ static void take_held(struct rt_lifetime *lt, const struct rt_wire_held *r)
 {
 	const struct lt_process *p = lt_process(lt, r->head.pid);
 
+	if (r->head.kind == RT_WIRE_HELD && r->where == RT_HOLDER_EXEC) {
+		lt_range_goes_on(lt, r->head.pid, r->object);
+		return;
+	}
 	for (uint32_t i = 0; i < lt->types.len; i++) {
 		struct lt_inc *inc = lt_inc_find(lt, r->head.pid, i, r->object);
 		struct lt_holder *h;
@@ -340,6 +362,8 @@ void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r)
 		lt_incarnation_event(lt, rt_record_event(r));
 	else if (r->kind == RT_WIRE_HELD || r->kind == RT_WIRE_COUNT)
 		take_held(lt, (const struct rt_wire_held *)(const void *)r);
+	else if (r->kind == RT_WIRE_SAMPLE)
+		lt_sample_record(lt, (const struct rt_wire_sample *)(const void *)r);
 	else
 		take_task(lt, (const struct rt_wire_task *)(const void *)r);
 }

@@ -47,6 +47,13 @@ struct rt_trace_stack {
 	size_t count;
 };
 
+/* One of the stacks that a finding's references came from (of puts and uses too many: where those were done). */
+struct rt_origin {
+	const char *api;             /* the function called there; NULL = unseen */
+	struct rt_trace_stack stack; /* no frames: unseen */
+	uint64_t references;
+};
+
 struct rt_finding {
 	char id[9]; /* 8 hex digits: hash over kind, type, class and function names */
 	enum rt_finding_kind kind;
@@ -77,6 +84,9 @@ struct rt_finding {
 	size_t stack_count;
 	uint32_t *pids; /* RT_PID_OF */
 	size_t pid_count;
+	struct rt_origin *origins; /* each other than the others */
+	size_t origin_count;
+	uint64_t origins_left_out; /* references whose stacks were too many for the list */
 };
 
 struct rt_type_count {
@@ -110,6 +120,18 @@ struct rt_site_count {
 	uint64_t events;
 };
 
+/* Not all objects were traced. What is said of those that were holds; counts are those of the sample. */
+struct rt_sampling {
+	bool on;
+	bool partial;                 /* something was left out */
+	bool governed;                /* the rate followed the cost */
+	double rate, lowest;          /* at the end; at any time. 1 = all */
+	uint64_t passed;              /* hits at objects that were not in the sample */
+	uint64_t left;                /* objects that were in it for a part of their life, and are not counted */
+	double limit, cost;           /* governed: of the target's own CPU time; cost 0 = not known */
+	uint32_t event_ns, passed_ns; /* governed: calibrated costs of a hit with and without its event */
+};
+
 struct rt_trust {
 	bool complete;     /* no note of any kind takes anything away from the answer */
 	bool nothing_seen; /* no event at all */
@@ -121,6 +143,7 @@ struct rt_trust {
 	size_t note_count;
 	const char *unwind;          /* "unwind tables", "frame pointers", "given": static text */
 	uint64_t incomplete_objects; /* incarnations with unseen operations */
+	struct rt_sampling sampling;
 };
 
 struct rt_process_end {
@@ -172,6 +195,27 @@ struct rt_path {
 	struct rt_trace_stack stack;
 };
 
+/* Of objects that are not balanced: what one place did to them; in all: to any object of the type. */
+struct rt_tally_row {
+	struct rt_frame site;
+	const char *api;
+	uint8_t op;
+	uint64_t events, in_all;
+};
+
+/* Counting mode: objects to which the same places did the same, as often. */
+struct rt_tally_group {
+	const char *type;
+	uint64_t objects;
+	int64_t balance; /* of each */
+	bool made;       /* their new was seen */
+	bool several;    /* perhaps several lives: new was seen again while references were open */
+	uint64_t others; /* operations at places that there was no room for */
+	uint64_t first_address, first_ns, last_ns;
+	struct rt_tally_row *rows;
+	size_t row_count;
+};
+
 struct rt_verdict {
 	struct rt_finding *findings, *suspects;
 	size_t finding_count, suspect_count; /* findings: confidence >= 0.5, best first */
@@ -190,6 +234,9 @@ struct rt_verdict {
 	size_t watched_count;
 	struct rt_path *paths; /* with watch->counts: what was done to those lives, by stack */
 	size_t path_count;
+	bool counted; /* counting mode: no event was told, only these; nobody is accused */
+	struct rt_tally_group *tallies;
+	size_t tally_count;
 	uint64_t start_ns, end_ns; /* times of the first and last record */
 };
 

@@ -6,6 +6,7 @@
  * wrong. Searched is an order of all operations of nearly the same time that
  * is legal and keeps the order within each thread; the order of time is tried first.
  */
+#include "lifetime/order.h"
 #include "lifetime/state.h"
 
 enum { CLUSTER = 12, STEPS = 4096 };

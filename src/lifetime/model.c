@@ -105,6 +105,11 @@ double lt_model_pair(const struct lt_model *m, uint32_t g, uint32_t p)
 	return value(m, g, p);
 }
 
+double lt_model_certain(const struct lt_model *m, uint32_t g, uint32_t p)
+{
+	return value(m, g | CERTAIN, p);
+}
+
 double lt_model_closed(const struct lt_model *m, uint32_t g)
 {
 	return value(m, g, ANY);

@@ -55,6 +55,8 @@ bool lt_model_settle(struct lt_model *m);
 /* the next cell of g (settled); *pos is 0 at first. NULL: there are no more */
 const struct lt_cell *lt_model_next(const struct lt_model *m, uint32_t g, uint32_t *pos);
 double lt_model_pair(const struct lt_model *m, uint32_t g, uint32_t p);
+/* how often of these the very run that took the reference closed it */
+double lt_model_certain(const struct lt_model *m, uint32_t g, uint32_t p);
 double lt_model_closed(const struct lt_model *m, uint32_t g);  /* closings of references taken at g */
 double lt_model_crossed(const struct lt_model *m, uint32_t g); /* of these, how many in another thread */
 double lt_model_closes(const struct lt_model *m, uint32_t p);  /* closings done by p */

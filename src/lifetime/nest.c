@@ -9,6 +9,7 @@
  * does inside is not the caller's business.
  */
 #include "lifetime/life.h"
+#include "lifetime/watch.h"
 
 /* the frame runs the function that point stands for, as far as that can be told */
 static bool runs(const struct rt_lifetime *lt, const struct lt_machine *m, const struct lt_point *point, bool unnamed)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lifetime/life.h"
+#include "lifetime/order.h"
 
 enum {
 	LOOK = 512, /* waiting records that are looked through for one object */
@@ -28,6 +29,7 @@ union lt_waiting {
 	struct rt_wire_event event;
 	struct rt_wire_task task;
 	struct rt_wire_held held;
+	struct rt_wire_sample sample;
 };
 
 _Static_assert(LT_WINDOW % AHEAD == 0, "both rings go round together");

@@ -8,22 +8,48 @@
 #include "lifetime/life.h"
 #include "lifetime/thread.h"
 
-/* a get that adds one or a put that takes one, with the counter read before it */
+/* a get that adds one or a put that takes one, with the counter read before it or not at all */
 static bool usual(const struct rt_wire_event *e)
 {
 	unsigned kind = e->head.op - (unsigned)RT_OP_GET;
 
 	_Static_assert(RT_OP_PUT == RT_OP_GET + 1, "they differ by one");
-	return kind <= 1 && e->delta == 1 - 2 * (int)kind && e->flags == RT_EV_COUNT_READ && e->object;
+	return kind <= 1 && e->delta == 1 - 2 * (int)kind &&
+	       !(e->flags & ~(RT_EV_COUNT_READ | RT_RANK_MAX << RT_RANK_SHIFT)) && e->object;
+}
+
+/* as read; INT32_MIN = not read */
+static int32_t count_of(const struct rt_wire_event *e)
+{
+	return e->flags & RT_EV_COUNT_READ ? (int32_t)e->count : INT32_MIN;
+}
+
+/* inc lives, and how many references there are is known; assumed as well, where nobody reads the counter */
+static bool lives(const struct lt_inc *inc, bool counted)
+{
+	/* life, counts, current, known, assumed: they lie side by side, so that one look is enough */
+	static const uint8_t looked_at[2][8] = { { 0xff, 0, 1, 1 }, { 0xff, 1, 1, 1, 1 } };
+	static const uint8_t wanted[2][8] = { { LT_LIVE, 0, true, true }, { LT_LIVE, true, true, true, false } };
+	uint64_t is, mask, want;
+
+	_Static_assert(offsetof(struct lt_inc, counts) == offsetof(struct lt_inc, life) + 1 &&
+			       offsetof(struct lt_inc, current) == offsetof(struct lt_inc, life) + 2 &&
+			       offsetof(struct lt_inc, known) == offsetof(struct lt_inc, life) + 3 &&
+			       offsetof(struct lt_inc, assumed) == offsetof(struct lt_inc, life) + 4,
+		       "side by side");
+	memcpy(&is, &inc->life, sizeof(is));
+	memcpy(&mask, looked_at[counted], sizeof(mask));
+	memcpy(&want, wanted[counted], sizeof(want));
+	return (is & mask) == want;
 }
 
 /* inc has been counted right up to here, and lives */
-static bool goes_on(const struct lt_inc *inc, const struct rt_wire_event *e)
+static bool goes_on(const struct lt_inc *inc, int32_t count)
 {
-	int32_t count = (int32_t)e->count;
-
-	return (inc->life == LT_LIVE) & inc->known & !inc->assumed & inc->counts & (inc->balance == count) &
-	       (inc->due == count) & (count != INT32_MIN) & ((inc->nr > 1) | (inc->born != INT32_MIN)) & !inc->watched;
+	if (count == INT32_MIN)
+		return lives(inc, false) & !inc->watched;
+	return lives(inc, true) & (inc->balance == count) & (inc->due == count) &
+	       ((inc->nr > 1) | (inc->born != INT32_MIN)) & !inc->watched;
 }
 
 /* the life of e, of which it may be the next operation; the hint is mostly right. NULL: there is none */
@@ -36,23 +62,28 @@ static struct lt_inc *life_of(const struct rt_lifetime *lt, const struct rt_wire
 	return inc;
 }
 
-/* does e tell of what the thread told before? Two of a kind in a row are rare, and mostly two operations */
+/*
+ * Does e tell of what the thread told before, so many events ago? Two of a kind in a row are rare, and mostly two
+ * operations: the counter has moved between them.
+ */
 static __attribute__((noinline)) bool told_before(struct rt_lifetime *lt, struct lt_inc *inc,
-						  const struct rt_wire_event *e, uint32_t use)
+						  const struct rt_wire_event *e, uint32_t use, uint32_t ago)
 {
-	const struct lt_event ev = {
-		.sp = e->sp, .tid = e->head.tid, .use = use, .count = (int32_t)e->count, .op = e->head.op
-	};
+	const int32_t old = inc->ledger[inc->nr - ago].count, count = count_of(e);
+	const struct lt_event ev = { .sp = e->sp, .tid = e->head.tid, .use = use, .count = count, .op = e->head.op };
 
-	return lt_nest_merge(lt, inc, &ev);
+	return (old == count || old == INT32_MIN || count == INT32_MIN) && lt_nest_merge(lt, inc, &ev);
 }
 
 /* inc may take e as it takes the usual one: nothing has been changed */
 static bool takes(struct rt_lifetime *lt, struct lt_inc *inc, const struct rt_wire_event *e, uint32_t use)
 {
-	if (!inc || !goes_on(inc, e) || lt->types.data[inc->type].counting.off)
+	uint32_t ago;
+
+	if (!inc || !goes_on(inc, count_of(e)) || lt->types.data[inc->type].counting.off)
 		return false;
-	if (lt_nest_may_be(inc, lt_nest_ago(inc, e->head.tid), e->head.op) && told_before(lt, inc, e, use))
+	ago = lt_nest_ago(inc, e->head.tid);
+	if (lt_nest_may_be(inc, ago, e->head.op) && told_before(lt, inc, e, use, ago))
 		return false;
 	return inc->nr < inc->cap || lt_ledger_room(lt, inc);
 }
@@ -61,6 +92,7 @@ bool lt_plain_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
 	const struct lt_known *known = lt_known_place(lt, e);
 	struct lt_thread *t = *lt_thread_known(lt, e->head.pid, e->head.tid);
+	const int32_t count = count_of(e);
 	struct lt_type *type;
 	struct lt_inc *inc;
 	struct lt_use *use;
@@ -68,7 +100,7 @@ bool lt_plain_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 
 	if (!t || !usual(e) || !lt_known_is(known, e) || !lt_thread_is(t, e->head.pid, e->head.tid))
 		return false;
-	if (!known->plain.nr || known->slot || !t->plain.nr || !t->process || lt->observer)
+	if (known->slot || !t->process || lt->observer || !lt_thread_follows(lt, t, &known->plain, e->sp))
 		return false;
 	if (lt_thread_lifeless(t, &lt->processes.data[t->process - 1], e->head.time_ns))
 		return false;
@@ -80,12 +112,16 @@ bool lt_plain_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	use = &lt->uses.data[known->use];
 	use->events++;
 	type->op[e->head.op]++;
-	type->counter = true;
 	if (!lt_thread_stands(t, use, e->sp))
 		lt_thread_see_plain(lt, t, use->stack, &known->plain, e->sp);
-	lt_counter_count(&type->counting, inc, e->head.tid, e->head.time_ns, true);
-	lt_counter_due(inc, (int32_t)e->count, e->delta);
-	lt_life_agrees(type, inc, (int32_t)e->count);
+	if (count != INT32_MIN) {
+		type->counter = true;
+		lt_counter_count(&type->counting, inc, e->head.tid, e->head.time_ns, true);
+		lt_counter_due(inc, count, e->delta);
+		lt_life_agrees(type, inc, count);
+	} else {
+		lt_counter_unread(inc, e->delta);
+	}
 	lt_life_forget_census(inc);
 	ev = lt_ledger_next(inc, e->head.tid, e->head.op);
 	/* all of it is named: what is not would be cleared first */
@@ -97,14 +133,16 @@ bool lt_plain_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 		.use = known->use,
 		.act = lt_thread_act_at(t, known->machine),
 		.up = lt_thread_act_at(t, known->up),
-		.count = (int32_t)e->count,
+		.count = count,
 		.delta = e->delta,
 		.op = e->head.op,
 		.flags = 0,
 	};
 	lt_life_moved(type, inc, ev);
 	lt_thread_last(lt, t, e, known->type, e->delta);
-	if (lt_life_ends(inc, inc->balance, e->delta))
+	if (lt_life_ends(inc, inc->balance, e->delta)) {
+		inc->soft = count == INT32_MIN; /* nobody but the balance says so */
 		lt_life_put_down(lt, inc, e->head.time_ns);
+	}
 	return true;
 }

@@ -16,7 +16,6 @@ struct lt_part {
 
 /* The parts that a process has, of one type; by address, and none reaches into another. */
 struct lt_ranges {
-	uint32_t pid, type;
 	RT_VEC(struct lt_part) parts;
 };
 
@@ -37,7 +36,6 @@ static struct lt_ranges *ranges_of(struct rt_lifetime *lt, uint32_t pid, uint32_
 		return NULL;
 	}
 	*index = lt->ranges.len - 1;
-	*r = (struct lt_ranges){ .pid = pid, .type = type };
 	return r;
 }
 
@@ -150,11 +148,23 @@ static bool lies_within(const struct lt_ranges *r, uint64_t start, uint64_t end)
 	return p && p->start <= start && p->end >= end && (p->start < start || p->end > end);
 }
 
+/* Mappings are whole pages, whatever size was asked for. */
+static uint64_t end_of(const struct rt_lifetime *lt, const struct lt_seen *seen)
+{
+	enum { PAGE = 4096 };
+	bool pages = !(lt->types.data[seen->type].flags & RT_TYPE_DESCRIPTOR);
+	uint64_t bytes = seen->sized ? seen->e->aux : 1, end = seen->e->object + bytes;
+
+	if (end < bytes || end > UINT64_MAX - PAGE)
+		return UINT64_MAX;
+	return pages ? (end + PAGE - 1) & ~(uint64_t)(PAGE - 1) : end;
+}
+
 void lt_range_operation(struct rt_lifetime *lt, struct lt_seen *seen)
 {
 	const struct rt_wire_event *e = seen->e;
 	struct lt_ranges *r = ranges_of(lt, e->head.pid, seen->type);
-	uint64_t bytes = seen->sized ? e->aux : 1, end = e->object + bytes < e->object ? UINT64_MAX : e->object + bytes;
+	uint64_t end = end_of(lt, seen);
 
 	if (!r) {
 		lt->nomem = true;
@@ -168,4 +178,57 @@ void lt_range_operation(struct rt_lifetime *lt, struct lt_seen *seen)
 	lt->nomem |= !insert(r, first_behind(r, e->object),
 			     (struct lt_part){ e->object, end, e->object, e->head.time_ns, false });
 	lt_life_operation(lt, seen);
+}
+
+/* The process before its exec; false: it did not come from one. */
+static bool before_exec(uint32_t pid, uint32_t *ret)
+{
+	*ret = pid - (1u << RT_PID_BITS);
+	return RT_GEN_OF(pid) != 0;
+}
+
+static void give_part(struct rt_lifetime *lt, uint32_t from, uint32_t to, uint32_t type, uint64_t object)
+{
+	struct lt_ranges *r = ranges_of(lt, from, type), *other;
+	size_t at = r ? first_behind(r, object) : 0;
+	struct lt_part part;
+
+	if (!r || at >= r->parts.len || r->parts.data[at].object != object)
+		return;
+	part = r->parts.data[at];
+	remove_part(r, at);
+	other = ranges_of(lt, to, type);
+	lt->nomem |= !other || !insert(other, first_behind(other, object), part);
+}
+
+void lt_range_goes_on(struct rt_lifetime *lt, uint32_t pid, uint64_t object)
+{
+	uint32_t old;
+
+	if (!before_exec(pid, &old))
+		return;
+	for (uint32_t i = 0; i < lt->types.len; i++) {
+		struct lt_inc *inc =
+			lt->types.data[i].flags & RT_TYPE_DESCRIPTOR ? lt_inc_find(lt, old, i, object) : NULL;
+
+		if (!inc || inc->life != LT_LIVE || lt_inc_find(lt, pid, i, object))
+			continue;
+		lt_index_remove(&lt->by_object, inc);
+		inc->pid = pid;
+		lt->nomem |= !lt_index_put(&lt->by_object, inc);
+		give_part(lt, old, pid, i, object);
+	}
+}
+
+void lt_range_execed(struct rt_lifetime *lt, uint32_t pid)
+{
+	struct lt_inc *inc;
+	uint32_t at = 0, old;
+
+	if (!before_exec(pid, &old))
+		return;
+	while ((inc = lt_row_newer(&lt->live, &at))) {
+		if (inc->pid == old && (lt_inc_type(lt, inc)->flags & RT_TYPE_KERNEL))
+			lt_life_drop(lt, inc);
+	}
 }

@@ -117,8 +117,10 @@ static void intern(struct lt_type *type, const struct lt_mark *marks, unsigned n
 /* where nearly all births are seen, a life without one is made of events that were told at a wrong time */
 static bool odd_one(const struct lt_type *type, const struct lt_inc *inc)
 {
-	return !inc->has_new && !inc->attached && type->op[RT_OP_NEW] * 10 >= type->objects * 9;
+	return !inc->has_new && !inc->attached && type->op[RT_OP_NEW] * 10 >= lt_type_objects(type) * 9;
 }
+
+enum { OWNERS_ALL = 512, OWNERS_EVERY = 32 };
 
 void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc)
 {
@@ -132,6 +134,9 @@ void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc)
 		return;
 	inc->shaped = true;
 	lt_pair(lt, inc, &units);
+	/* the first ones, and now and then one, say what there is to learn */
+	if (type->healthy < OWNERS_ALL || type->healthy % OWNERS_EVERY == 0)
+		lt_owners_learn(lt, inc);
 	type->healthy++;
 	count_units(type, inc, &units);
 	n = lt_marks(lt, inc, &units, marks, NULL);

@@ -141,6 +141,7 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 		m->src = (uint32_t)(*memo >> 8);
 		m->srcs = *memo & 0xff;
 		m->callee = lt->stack_srcs.data[m->src + m->srcs];
+		m->function = m->srcs ? lt_src(lt, lt->stack_srcs.data[m->src + m->srcs - 1])->function : 0;
 		return true;
 	}
 	n = lt->namer->name(lt->namer, pid, time_ns, m->pc, is_return, frames, INLINE_MAX);
@@ -152,6 +153,7 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 		if (!rt_vec_push(&lt->stack_srcs, src_intern(lt, &frames[i])))
 			return false;
 	}
+	m->function = n ? lt_src(lt, lt->stack_srcs.data[m->src + n - 1])->function : 0;
 	m->callee = is_return && n ? callee_src(lt, pid, time_ns, frames[n - 1].callee) : 0;
 	if (!rt_vec_push(&lt->stack_srcs, m->callee))
 		return false;
@@ -159,22 +161,25 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 	return true;
 }
 
-/* numbers the frames, outermost first, so that stacks are compared by numbers */
+/*
+ * Numbers the frames, outermost first, so that stacks are compared by numbers. Who called the outermost frame of a cut
+ * stack is not known, so it has to stand at the same call itself.
+ */
 static bool name_nodes(struct rt_lifetime *lt, struct lt_stack *s)
 {
 	const struct lt_machine *m = s->nr ? &lt->machines.data[s->first] : NULL; /* there may be none of any stack */
-	struct lt_node node = { 0 };
+	struct lt_node node = { .caller_pc = s->cut && s->nr ? m[s->nr - 1].pc : 0 };
 
 	for (uint32_t i = 0; i < s->nr; i++) {
 		if (!m[i].cfa)
 			return true;
 	}
-	if (s->cut || !s->nr)
+	if (!s->nr)
 		return true;
 	s->plain.outer_cfa = m[s->nr - 1].cfa;
 	s->plain.nodes = (uint32_t)lt->nodes.len;
 	for (uint32_t i = s->nr; i-- > 0;) {
-		node.function = lt_machine_function(lt, &m[i]);
+		node.function = m[i].function;
 		node.below = (uint64_t)s->plain.outer_cfa - m[i].cfa;
 		node.outer = rt_intern_bytes(&lt->node_ids, &node, sizeof(node));
 		node.caller_pc = m[i].pc;
@@ -186,7 +191,8 @@ static bool name_nodes(struct rt_lifetime *lt, struct lt_stack *s)
 		if (!rt_vec_push(&lt->nodes, UINT32_MAX - (uint32_t)(s - lt->stacks.data)))
 			return false;
 	}
-	s->plain.nr = s->nr;
+	s->plain.nr = (uint16_t)s->nr;
+	s->plain.cut = s->cut;
 	return true;
 }
 

@@ -8,10 +8,8 @@
  *   order.c        puts records into the order of time
  *   plain.c        the event that nearly all are, in one go; event.c: all others
  *   incarnation.c  one life of one object, and its ledger; audit.c: its counter
- *   index.c        which life is at an address
- *   row.c          the living, and the graves
- *   kept.c         descriptors and mappings that are kept for good
- *   range.c        what the kernel hands out: mappings, descriptors
+ *   index.c        which life is at an address; row.c: the living, and the graves
+ *   range.c        what the kernel hands out; kept.c: what is kept of it for good
  *   counter.c      is what is read as the counter one?
  *   nest.c         events that tell of one operation twice
  *   pair.c         references that are closed beyond doubt
@@ -19,6 +17,7 @@
  *   shape.c        dead objects by their pattern; model.c: which site closes which
  *   hand.c         who was handed a reference
  *   overwrite.c    whose store lost the last pointer
+ *   owner.c        whose business a reference is
  *   leak.c         which references were left, and by whom; extra.c: puts nobody owed
  *   finding.c      groups and words; verdict.c, trust.c: the answer
  */
@@ -30,6 +29,8 @@
 #include "base/map.h"
 #include "lifetime/index.h"
 #include "lifetime/lifetime.h"
+#include "lifetime/sample.h"
+#include "lifetime/tally.h"
 
 enum {
 	LT_LINE = 64,              /* bytes of a cache line */
@@ -37,9 +38,12 @@ enum {
 	LT_LEDGER = 512,           /* events kept of one life before it is folded */
 	LT_RECENT = 8,             /* events of a life that are looked back through; a power of two */
 	LT_NODES = 8,              /* nodes of two stacks that are compared at once */
+	LT_ACTS = 16,              /* activations that are written at once: of most stacks all */
 	LT_GRAVES = 1 << 14,       /* dead objects whose ledger is kept */
 	LT_GRAVE_EVENTS = 1 << 21, /* and for how many events these have room: 96 MiB */
 	LT_ROOMY_BYTES = 96 << 20, /* less than this is little memory */
+	LT_WHOLE_BYTES = 8 << 20,  /* and less than this so little that lives are kept whole up to LT_LEDGER */
+	LT_LEDGER_USUAL = 32,      /* events after which a life is folded otherwise, if that makes room */
 	LT_SHAPES = 4096,          /* distinct shapes of one type */
 	LT_UNITS = 24,             /* open references or puts of one shape that are matched */
 	LT_WINDOW = 1 << 12,       /* records that wait for earlier ones */
@@ -63,12 +67,14 @@ struct lt_machine {
 	uint32_t cfa;       /* minus sp of the event, 0 = unknown */
 	uint32_t src, srcs; /* lt_state.stack_srcs[src, src + srcs), innermost first */
 	uint32_t callee;    /* src id of the function that the call before pc goes to, 0 = not known */
+	uint32_t function;  /* of the symbol that has the CFA (lt_src.function), 0 = not named */
 	bool is_site;
 };
 
-/* A whole stack of which each frame's CFA is known. */
+/* A stack of which each frame's CFA is known. */
 struct lt_plain {
-	uint32_t nr;        /* frames; 0: the stack is none of these */
+	uint16_t nr;        /* frames; 0: the stack is none of these */
+	bool cut;           /* there are more frames: it lies over another one that begins with the same frame */
 	uint32_t nodes;     /* lt_state.nodes, outermost first, in whole LT_NODES */
 	uint32_t outer_cfa; /* of the outermost frame, minus sp */
 };
@@ -127,7 +133,8 @@ struct lt_point {
 	uint32_t name;
 	uint64_t function; /* ELF address */
 	uint64_t events;   /* as of the last verdict */
-	uint64_t hits, dropped;
+	uint64_t hits, dropped, passed;
+	uint64_t outside; /* of its events, those that no use counts: they are not in the sample */
 	uint8_t op;
 	uint8_t aux;
 	uint16_t flags;
@@ -228,6 +235,7 @@ struct lt_inc {
 	/* census */
 	bool rooted, child;
 	bool returned;    /* the allocator had its memory back: it was freed, and nobody told */
+	uint8_t rank;     /* RT_RANK_OF() its last event */
 	uint32_t held[5]; /* pointers per enum rt_holder */
 	uint32_t epoch;   /* of the process' census that the above tell of */
 	int64_t final;    /* the counter at the end */
@@ -302,9 +310,24 @@ struct lt_counting {
 	uint64_t born_one, born_zero, born_more, born_odd;
 	uint64_t more_died, more_rest; /* born with N > 1: ended at 0; at N - 1 */
 	uint64_t zero_over;            /* born with 0, and put after the death */
+	uint64_t first_zero;           /* first seen in a get that read 0 */
 	bool off;                      /* taken as not read for now */
 	/* by the verdict: the count at birth is not proven for those born with more than 1; with 0 */
 	bool more_unproven, zero_unproven;
+};
+
+/* Where references that a function took (or gave back) through whatever it called were given back (or taken). */
+struct lt_owned {
+	uint64_t own;    /* in the same run of the function */
+	uint64_t up;     /* in a run of a function that called it */
+	uint64_t next;   /* of these, in that of its very caller */
+	uint64_t far;    /* elsewhere */
+	uint32_t caller; /* of those that passed them up: the function that called it first */
+	bool callers;    /* others did, too */
+};
+
+struct lt_owner {
+	struct lt_owned gets, puts;
 };
 
 struct lt_type {
@@ -319,6 +342,7 @@ struct lt_type {
 	struct rt_map api;     /* name -> LT_API*: functions that are points of the type */
 	uint64_t op[RT_OP_NR]; /* events */
 	uint64_t objects;      /* incarnations: the last serial */
+	uint64_t outside;      /* of those, how many are not counted: they are not in the sample */
 	uint64_t died, incomplete, forced;
 	uint32_t lived;      /* events of a long life of late: what lives had, and less with each one that is shorter */
 	uint64_t put_deaths; /* died of a put: a free of a living one is then not the usual end */
@@ -328,6 +352,7 @@ struct lt_type {
 	bool miscounted;   /* what was read as its counter is none: as damaged */
 	struct lt_counting counting;
 	bool unarmed;           /* some function of the type is not probed: only the counter tells what it did */
+	bool makers;            /* so is a constructor, armed or not */
 	bool has_free;          /* the free function is probed, it was said */
 	bool shared;            /* some object was worked on by more than one thread */
 	struct rt_map exact;    /* (get site, put site) -> index of pairs */
@@ -335,7 +360,9 @@ struct lt_type {
 	struct rt_map stat_of;  /* site -> index of stats */
 	RT_VEC(struct lt_stat) stats;
 	struct lt_stat_known stats_known[LT_STATS_KNOWN];
-	uint64_t healthy; /* dead objects that the model was learnt from */
+	uint64_t healthy;       /* dead objects that the model was learnt from */
+	struct rt_map owner_of; /* function -> index of owners */
+	RT_VEC(struct lt_owner) owners;
 	struct rt_intern shape_ids;
 	RT_VEC(struct lt_shape) shapes;
 	uint64_t other_shapes;
@@ -365,6 +392,7 @@ struct lt_thread {
 	uint32_t pid, tid, nr;  /* nr: frames, outermost first */
 	uint32_t stack, jumped; /* jumped: src id of the innermost frame, which is not in the stack; 0 = none */
 	struct lt_plain plain;  /* of the stack; nr 0 where there is a jumped one, too */
+	uint32_t outside;       /* frames outside of those of the plain stack: known from before it was cut */
 	uint64_t sp;
 	uint32_t process;           /* index + 1, 0 = not looked up yet */
 	uint32_t proven;            /* so many frames have a proven activation, outermost first */
@@ -455,6 +483,8 @@ struct rt_lifetime {
 
 	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
 	bool cut, untraced, gaps, given, by_rows;
+	struct lt_sample sample;
+	struct lt_tallies tallies;
 	bool late_birth; /* an object was made before what had been done to it by then */
 	bool lifeless;   /* events have times at which their thread or process did not live */
 	bool nomem;
@@ -484,8 +514,6 @@ size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, str
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level); /* "" unknown */
 
 /* thread.c */
-uint32_t lt_machine_function(const struct rt_lifetime *lt,
-			     const struct lt_machine *m);                             /* the symbol that has the CFA */
 struct lt_thread *lt_thread_find(struct rt_lifetime *lt, uint32_t pid, uint32_t tid); /* made when new; or NULL */
 /* It runs from now on, and its number may be a used one; it has ended. */
 void lt_thread_begin(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t time_ns);
@@ -519,26 +547,6 @@ unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, con
 bool lt_is_c_library(const struct lt_src *src);
 int32_t lt_type_start(const struct lt_type *type);
 
-/* order.c */
-bool lt_order_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
-bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r); /* one that is no event */
-void lt_order_flush(struct rt_lifetime *lt);
-void lt_order_free(struct rt_lifetime *lt);
-/* waiting events of the same address and almost the same time as e; valid until the window moves */
-unsigned lt_order_pending(const struct rt_lifetime *lt, const struct rt_wire_event *e, const struct rt_wire_event **ret,
-			  unsigned max);
-void lt_order_done(struct rt_lifetime *lt, const struct rt_wire_event *pending);
-/* linear.c: the waiting event that has to go before e, by the exact counts; NULL: e is next */
-const struct rt_wire_event *lt_linear_first(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type,
-					    int64_t balance);
-/*
- * What operations of other threads may have added to the counter that e read
- * (at most *ret_more, at least *ret_less), though they come after e in time.
- */
-void lt_order_ahead(struct rt_lifetime *lt, const struct rt_wire_event *e, int64_t *ret_less, int64_t *ret_more);
-/* what order.c calls when the turn of a record has come (lifetime.c) */
-void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r);
-
 /* incarnation.c */
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
 /* a record has its turn soon: fetches what it needs, first what tells where the rest is */
@@ -548,7 +556,12 @@ void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta);
 /* the ledger that is paired when the next life at the address of inc begins; NULL: inc lives */
 const void *lt_inc_past(const struct lt_inc *inc, size_t *ret_bytes);
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
-void lt_ranges_free(struct rt_lifetime *lt); /* range.c */
+
+/* range.c */
+void lt_ranges_free(struct rt_lifetime *lt);
+/* an exec left a descriptor open, which is pid's now: of the generation before all others have ended */
+void lt_range_goes_on(struct rt_lifetime *lt, uint32_t pid, uint64_t object);
+void lt_range_execed(struct rt_lifetime *lt, uint32_t pid);
 
 /* observer.c: ev is about to be, or was, put into the ledger of inc; old is told at the place of outer from now on */
 void lt_observe_step(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);
@@ -576,18 +589,6 @@ struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const
 bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc);
 
-/* watch.c */
-void lt_watch_begin(struct rt_lifetime *lt, struct lt_inc *inc);
-void lt_watch_event(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
-/* the first event of the ledger is new, or its site is another one */
-void lt_watch_birth(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
-/* the site of old, in the ledger, becomes that of outer */
-void lt_watch_site(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *old,
-		   const struct lt_event *outer);
-/* inc will be used again: what is known of it now is what stays */
-void lt_watch_forget(struct rt_lifetime *lt, struct lt_inc *inc);
-void lt_watch_deinit(struct rt_lifetime *lt);
-
 /* nest.c */
 /* inner was made while the function of outer ran, on the same thread */
 bool lt_nested(const struct rt_lifetime *lt, const struct lt_event *inner, const struct lt_event *outer);
@@ -603,6 +604,9 @@ double lt_stem_match(const char *opens, const char *closes);
 /* the name says that a container keeps what it is given */
 bool lt_stem_keeps(const char *name);
 
+/* owner.c: a dead object shows whose business its references were */
+void lt_owners_learn(struct rt_lifetime *lt, const struct lt_inc *inc);
+
 /* pair.c */
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret);
 /*
@@ -611,6 +615,9 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
  */
 bool lt_twice_in_run(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y);
 bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
+/* the put number ev gives back what the event right before it took, in the same run and in its line or the one before
+ */
+bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
 /* the units without a partner as marks; returns how many, more than LT_UNITS: too many, ret holds none.
  * unit_of[] (may be NULL) tells which unit a mark is */
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
@@ -773,6 +780,12 @@ static inline bool lt_point_silent(const struct lt_point *p)
 static inline bool lt_event_silent(const struct rt_lifetime *lt, const struct lt_event *e)
 {
 	return e->op == RT_OP_MOVE && lt_point_silent(&lt->points.data[lt->uses.data[e->use].point]);
+}
+
+/* lives that are counted */
+static inline uint64_t lt_type_objects(const struct lt_type *t)
+{
+	return t->objects - t->outside;
 }
 
 static inline struct lt_type *lt_inc_type(const struct rt_lifetime *lt, const struct lt_inc *inc)

@@ -37,11 +37,6 @@ struct lt_thread *lt_thread_find(struct rt_lifetime *lt, uint32_t pid, uint32_t 
 	return t;
 }
 
-uint32_t lt_machine_function(const struct rt_lifetime *lt, const struct lt_machine *m)
-{
-	return m->srcs ? lt_src(lt, lt->stack_srcs.data[m->src + m->srcs - 1])->function : 0;
-}
-
 /* writes down the frames of a plain stack that was seen by its nodes alone */
 static void write_frames(const struct rt_lifetime *lt, struct lt_thread *t)
 {
@@ -54,7 +49,7 @@ static void write_frames(const struct rt_lifetime *lt, struct lt_thread *t)
 	for (uint32_t at = 0; at < s->nr; at++) {
 		const struct lt_machine *m = &lt->machines.data[s->first + s->nr - 1 - at];
 
-		t->frames[at] = (struct lt_frame){ t->sp + m->cfa, m->pc, lt_machine_function(lt, m) };
+		t->frames[t->outside + at] = (struct lt_frame){ t->sp + m->cfa, m->pc, m->function };
 	}
 }
 
@@ -103,7 +98,7 @@ static void see_frames(struct rt_lifetime *lt, struct lt_thread *t, const struct
 	if (s->cut) {
 		const struct lt_machine *m = &lt->machines.data[s->first + s->nr - 1];
 
-		at = align_cut(t, m->cfa ? sp + m->cfa : 0, m->pc, lt_machine_function(lt, m));
+		at = align_cut(t, m->cfa ? sp + m->cfa : 0, m->pc, m->function);
 		if (at == UINT32_MAX || at + s->nr >= RT_STACK_MAX) {
 			at = 0;
 			kept = false;
@@ -112,9 +107,8 @@ static void see_frames(struct rt_lifetime *lt, struct lt_thread *t, const struct
 	for (uint32_t i = s->nr; i-- > 0; at++) {
 		const struct lt_machine *m = &lt->machines.data[s->first + i];
 		struct lt_frame *f = &t->frames[at], *caller = at ? f - 1 : NULL;
-		struct lt_frame now = { .cfa = m->cfa ? sp + m->cfa : 0, .pc = m->pc };
+		struct lt_frame now = { .cfa = m->cfa ? sp + m->cfa : 0, .pc = m->pc, .function = m->function };
 
-		now.function = lt_machine_function(lt, m);
 		kept = kept && at < t->nr && f->function == now.function && f->cfa == now.cfa;
 		if (kept && caller && i + 1 < s->nr && caller->pc != lt->machines.data[s->first + i + 1].pc)
 			kept = false;
@@ -158,12 +152,13 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_
 {
 	if (lt_thread_stands(t, use, sp))
 		return;
-	if (plain->nr && t->plain.nr) {
+	if (lt_thread_follows(lt, t, plain, sp)) {
 		lt_thread_see_plain(lt, t, use->stack, plain, sp);
 		return;
 	}
 	see_stack(lt, t, use, sp);
 	t->plain = *plain;
+	t->outside = plain->nr ? t->nr - plain->nr : 0;
 }
 
 void lt_thread_begin(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t time_ns)

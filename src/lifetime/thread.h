@@ -32,23 +32,47 @@ static inline void lt_thread_number(struct rt_lifetime *lt, struct lt_thread *t,
 {
 	const lt_lanes base = lt_lanes_all(lt->next_act + 1 - kept);
 
-	for (uint32_t i = 0; i < nr; i += LT_LANES)
-		memcpy(t->act + kept + i, &base, sizeof(base));
+	for (uint32_t i = 0; i < nr; i += LT_ACTS) {
+		for (uint32_t k = 0; k < LT_ACTS; k += LT_LANES)
+			memcpy(t->act + kept + i + k, &base, sizeof(base));
+	}
 	lt->next_act += nr - kept;
 }
 
-_Static_assert(RT_STACK_MAX % LT_LANES == 0 && LT_NODES == 2 * LT_LANES, "whole lanes");
+_Static_assert(RT_STACK_MAX % LT_ACTS == 0 && LT_NODES == 2 * LT_LANES, "whole lanes");
 
-/* t was last seen with a plain stack, and is again: the frames that have the same nodes are the same */
+/* the outermost frame of the stack at sp stands where that of the last one did */
+static inline bool lt_thread_one_place(const struct lt_thread *t, const struct lt_plain *now, uint64_t sp)
+{
+	return t->sp + t->plain.outer_cfa == sp + now->outer_cfa;
+}
+
+/*
+ * t was last seen with a plain stack, and is again, so that nodes tell all; of stacks that are cut, if they begin with
+ * the same frame: any other has to be looked for.
+ */
+static inline bool lt_thread_follows(const struct rt_lifetime *lt, const struct lt_thread *t,
+				     const struct lt_plain *now, uint64_t sp)
+{
+	if (!now->nr || !t->plain.nr)
+		return false;
+	if (!now->cut && !t->plain.cut)
+		return true;
+	return now->cut && t->plain.cut && lt_thread_one_place(t, now, sp) &&
+	       lt->nodes.data[t->plain.nodes] == lt->nodes.data[now->nodes];
+}
+
+/* after lt_thread_follows(): the frames that have the same nodes are the same */
 static inline void lt_thread_see_plain(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack,
 				       const struct lt_plain *now, uint64_t sp)
 {
-	bool one_place = t->sp + t->plain.outer_cfa == sp + now->outer_cfa;
-	uint32_t kept = one_place ? lt_plain_common(lt, &t->plain, now) : 0;
+	uint32_t kept = lt_thread_one_place(t, now, sp) ? lt_plain_common(lt, &t->plain, now) : 0;
+	uint32_t nr = t->outside + now->nr;
 
-	lt_thread_number(lt, t, kept, now->nr);
-	t->proven = t->proven < kept ? t->proven : now->nr;
-	t->nr = now->nr;
+	kept += t->outside;
+	lt_thread_number(lt, t, kept, nr);
+	t->proven = t->proven < kept ? t->proven : nr;
+	t->nr = nr;
 	t->stale = true;
 	t->stack = stack;
 	t->sp = sp;

@@ -3,6 +3,7 @@
  * What is known about completeness. Every note takes something away from the
  * answer: without one, and with events, the answer is complete.
  */
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -58,8 +59,20 @@ static void mark_unarmed(struct rt_lifetime *lt, const struct rt_wire_loss *r, c
 {
 	size_t len = strcspn(r->text, ": ");
 	uint32_t name = len ? rt_intern_bytes(&lt->names, r->text, len) : 0;
+	const uint64_t *type = r->cause == RT_LOSS_REFUSED && r->value && r->value <= UINT32_MAX
+				       ? rt_map_get(&lt->type_by_id, rt_key_make(r->value, 0))
+				       : NULL;
 	bool found = false;
 
+	/* a type of which there is no point has no objects either */
+	if (r->cause == RT_LOSS_REFUSED && r->value) {
+		const uint64_t *api =
+			type && name ? rt_map_get(&lt->types.data[*type].api, rt_key_make(name, 0)) : NULL;
+
+		if (type && !(api && harmless(&lt->types.data[*type], *api == LT_API_NEW, *api == LT_API_FINDS)))
+			lt->types.data[*type].unarmed = true;
+		return;
+	}
 	if (p) {
 		if (!harmless(&lt->types.data[p->type], p->op == RT_OP_NEW, p->flags & RT_EV_HIDDEN))
 			lt->types.data[p->type].unarmed = true;
@@ -115,6 +128,59 @@ static void check_part(const struct rt_lifetime *lt, struct notes *n)
 		note(n, lt_printf(n->arena, "it goes on in a later file"));
 }
 
+/* One object in how many, as people say it. */
+static const char *rate_text(struct notes *n, double rate)
+{
+	double of = 1 / rate;
+
+	if (of - (uint64_t)of < 0.005 || of >= 1000)
+		return lt_printf(n->arena, "one object of %.0f", of);
+	return lt_printf(n->arena, "%.3g %% of all objects", 100 * rate);
+}
+
+/* A leak of so many objects is in a sample of this rate with this probability or more. */
+static double objects_for(double rate, double probability)
+{
+	return ceil(log1p(-probability) / log1p(-rate));
+}
+
+static void check_sample(const struct rt_lifetime *lt, struct notes *n, const struct rt_sampling *s)
+{
+	double seen10 = 100 * (1 - pow(1 - s->lowest, 10));
+
+	if (!s->partial || s->lowest >= 1)
+		return;
+	note(n,
+	     lt_printf(
+		     n->arena,
+		     "only %s was traced%s: a leak of 10 is seen with a probability of %.3g %%, one of %.0f with 95 %%",
+		     rate_text(n, s->lowest), s->governed && s->rate != s->lowest ? " at times" : "", seen10,
+		     objects_for(s->lowest, 0.95)));
+}
+
+static void check_tallies(const struct rt_lifetime *lt, struct notes *n)
+{
+	uint64_t objects = lt->tallies.ungrouped;
+
+	for (size_t i = 0; i < lt->tallies.groups.len; i++)
+		objects += lt->tallies.groups.data[i].objects;
+	if (objects)
+		note(n, lt_printf(n->arena,
+				  "counted only: %llu object%s not balanced; whether a reference is kept on purpose, "
+				  "and what "
+				  "happened in which order, is not known",
+				  (unsigned long long)objects, objects == 1 ? " is" : "s are"));
+	if (lt->tallies.ungrouped)
+		note(n, lt_printf(n->arena, "%llu of them differ too much to be told one by one",
+				  (unsigned long long)lt->tallies.ungrouped));
+}
+
+/* hits that are accounted for */
+static uint64_t told(const struct lt_point *p)
+{
+	return p->events + p->dropped + p->passed;
+}
+
 static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trust *ret)
 {
 	for (size_t i = 0; i < lt->points.len; i++) {
@@ -122,16 +188,16 @@ static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trus
 
 		/* nothing is counted there: where its events are missing, that it tells all is not believed */
 		if (lt_point_silent(p)) {
-			p->unarmed |= p->hits != UINT64_MAX && p->hits != p->events + p->dropped;
+			p->unarmed |= p->hits != UINT64_MAX && p->hits != told(p);
 			p->unarmed |= p->dropped != 0;
 			continue;
 		}
 		ret->points++;
 		ret->points_hit += p->events != 0;
-		if (p->hits == UINT64_MAX || p->hits == p->events + p->dropped)
+		if (p->hits == UINT64_MAX || p->hits == told(p))
 			continue;
 		/* the counters of the engine count the earlier files as well */
-		if (lt->began_earlier && p->hits > p->events + p->dropped)
+		if (lt->began_earlier && p->hits > told(p))
 			continue;
 		lt->types.data[p->type].damaged = true;
 		note(n, lt_printf(n->arena, "%s was hit %llu times, but %llu events and %llu losses arrived",
@@ -247,6 +313,9 @@ bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret)
 	for (size_t i = 0; i < lt->losses.len; i++)
 		add_loss(lt, &n, lt->losses.data[i]);
 	check_part(lt, &n);
+	lt_sample_fill(lt, &ret->sampling);
+	check_sample(lt, &n, &ret->sampling);
+	check_tallies(lt, &n);
 	check_points(lt, &n, ret);
 	check_gaps(lt, &n);
 	if (lt->lifeless)

@@ -65,6 +65,20 @@ static bool again(const struct rt_lifetime *lt, const struct lt_event *x, const 
 	       one_instance(lt, &lt->uses.data[x->use], &lt->uses.data[y->use], 1);
 }
 
+bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
+{
+	const struct lt_event *put = &inc->ledger[ev], *get;
+	uint32_t i = ev;
+
+	while (i > 0 && !inc->ledger[i - 1].delta && inc->ledger[i - 1].op != RT_OP_NEW)
+		i--;
+	if (!i || put->op != RT_OP_PUT || put->delta >= 0)
+		return false;
+	get = &inc->ledger[i - 1];
+	return get->op == RT_OP_GET && get->delta == -put->delta && get->tid == put->tid &&
+	       lt_twice_in_run(lt, get, put) && one_instance(lt, &lt->uses.data[get->use], &lt->uses.data[put->use], 1);
+}
+
 bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
 {
 	const struct lt_event *mine = &inc->ledger[ev];

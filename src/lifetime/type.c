@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/fs.h"
 #include "lifetime/state.h"
 
 static struct lt_type *type_of(struct rt_lifetime *lt, uint32_t id)
@@ -86,6 +87,7 @@ bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 	if (r->id < LT_POINTS_KNOWN)
 		lt->type_of_point[r->id] = p->type + 1;
 	p->op = r->head.op;
+	t->makers |= p->op == RT_OP_NEW;
 	p->function = r->function;
 	p->aux = (uint8_t)r->aux;
 	p->flags = (uint16_t)r->flags;
@@ -190,10 +192,9 @@ bool lt_is_c_library(const struct lt_src *src)
 	static const char *const names[] = { "libc.so",    "libc-",    "ld-linux", "ld-musl",
 					     "libpthread", "librt.so", "librt-" };
 	static const char *const linked[] = { "_dl_", "_IO_", "_nl_", "__libc_", "__nss_", "_start" };
-	const char *module = src->frame.module, *slash = module ? strrchr(module, '/') : NULL;
-	const char *name = slash ? slash + 1 : module;
+	const char *module = src->frame.module;
 
-	return begins_with(name, names, sizeof(names) / sizeof(names[0])) ||
+	return begins_with(module ? rt_basename(module) : NULL, names, sizeof(names) / sizeof(names[0])) ||
 	       begins_with(src->frame.function, linked, sizeof(linked) / sizeof(linked[0]));
 }
 

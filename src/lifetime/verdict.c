@@ -8,6 +8,7 @@
 
 #include "lifetime/answer.h"
 #include "lifetime/life.h"
+#include "lifetime/order.h"
 
 #define ALLOC(a, n, type) ((type *)rt_arena_alloc((a)->arena, (n) * sizeof(type) + 1))
 
@@ -41,7 +42,7 @@ static void running(struct lt_answer *a)
 static void count_points(struct rt_lifetime *lt)
 {
 	for (size_t i = 0; i < lt->points.len; i++)
-		lt->points.data[i].events = 0;
+		lt->points.data[i].events = lt->points.data[i].outside;
 	for (size_t i = 0; i < lt->uses.len; i++)
 		lt->points.data[lt->uses.data[i].point].events += lt->uses.data[i].events;
 }
@@ -132,7 +133,9 @@ static bool fill_types(struct lt_answer *a, struct rt_verdict *v)
 		const struct lt_type *t = &a->lt->types.data[i];
 		struct rt_type_count *c = &v->types[v->type_count++];
 
-		*c = (struct rt_type_count){ .name = t->name, .incarnations = t->objects, .news = t->op[RT_OP_NEW] };
+		*c = (struct rt_type_count){ .name = t->name,
+					     .incarnations = lt_type_objects(t),
+					     .news = t->op[RT_OP_NEW] };
 		c->gets = t->op[RT_OP_GET] + t->op[RT_OP_SINK];
 		c->puts = t->op[RT_OP_PUT];
 		c->frees = t->op[RT_OP_FREE];
@@ -226,6 +229,7 @@ static void answer_deinit(struct lt_answer *a)
 	rt_vec_deinit(&a->alive);
 	rt_vec_deinit(&a->kept);
 	rt_map_deinit(&a->kept_by);
+	rt_map_deinit(&a->owner_left);
 	rt_map_deinit(&a->group_of);
 	rt_map_deinit(&a->running);
 	rt_map_deinit(&a->runs);
@@ -251,7 +255,7 @@ struct rt_error *rt_lifetime_verdict(struct rt_lifetime *lt, const struct rt_ver
 		v->end_ns = lt->last_ns;
 		judge(&a);
 		ok = !a.nomem && lt_trust_alive(&a, &v->trust) && fill_findings(&a, v) && fill_types(&a, v) &&
-		     fill_points(&a, v) && fill_sites(&a, v) && lt_watch_fill(&a, v);
+		     fill_points(&a, v) && fill_sites(&a, v) && lt_watch_fill(&a, v) && lt_tally_fill(&a, v);
 	}
 	answer_deinit(&a);
 	if (!ok)

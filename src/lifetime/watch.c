@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lifetime/answer.h"
+#include "lifetime/watch.h"
 
 #define ALLOC(a, n, type) ((type *)rt_arena_alloc((a)->arena, (n) * sizeof(type) + 1))
 

@@ -11,7 +11,9 @@
 #include "probe/answer_build.h"
 #include "probe/definition.h"
 #include "probe/lines.h"
+#include "probe/marker_text.h"
 #include "probe/near.h"
+#include "probe/source_name.h"
 #include "probe/spec.h"
 
 enum { FUNCTIONS_MAX = 10000 };
@@ -70,36 +72,11 @@ static bool fits(const struct rt_request *r, const char *pattern, const char *na
 	return r->is_glob ? rt_glob_match(pattern, name) : !strcmp(pattern, name);
 }
 
-/* Outer namespaces may be left out, as in debuggers: "T::get" fits "ns::T::get". */
-static bool fits_end(const struct rt_request *r, const char *name)
+static bool fits_request(const char *name, const void *arg)
 {
-	const char *at = name;
+	const struct rt_request *r = arg;
 
-	while (!fits(r, r->function, at)) {
-		at = strstr(at, "::");
-		if (!at)
-			return false;
-		at += 2;
-	}
-	return true;
-}
-
-/* A mangled name holds the last word of the pattern as it is: demangling all symbols would take its time. */
-static bool may_fit(const char *pattern, const char *mangled)
-{
-	char word[64];
-	const char *end = pattern + strcspn(pattern, "(<"), *start = end;
-	size_t len;
-
-	while (start > pattern && rt_is_word(start[-1]))
-		start--;
-	len = (size_t)(end - start);
-	/* a part of a word says less, and so does what is written with signs (operators, destructors) */
-	if (!len || len >= sizeof(word) || (start > pattern && (start[-1] == '?' || start[-1] == '~')))
-		return true;
-	memcpy(word, start, len);
-	word[len] = '\0';
-	return strstr(mangled, word) != NULL;
+	return fits(r, r->function, name);
 }
 
 /* A plain name is that of a function; one with "::" or "(" is compared with all that the source says. */
@@ -108,17 +85,13 @@ static bool wants(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *ar
 	const struct rt_answer_build *b = arg;
 	const struct rt_request *r = b->request;
 	const char *pattern = r->function, *last = pattern;
-	_cleanup_free_ char *whole = NULL;
 
 	if (r->file && !(fn->file && rt_path_is(fn->file, r->file)))
 		return false;
 	if (fits(r, pattern, fn->function) || (fn->linkage && fits(r, pattern, fn->linkage)))
 		return true;
-	if (strchr(pattern, '(')) {
-		whole = fn->linkage ? rt_demangle(fn->linkage) : NULL;
-		if (whole && fits_end(r, whole))
-			return true;
-	}
+	if (strchr(pattern, '(') && fn->linkage && rt_source_fits(fn->linkage, true, fits_request, r))
+		return true;
 	if (!strstr(pattern, "::"))
 		return false;
 	for (const char *c = pattern; (c = strstr(c, "::")); c += 2)
@@ -127,29 +100,17 @@ static bool wants(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *ar
 	if (!strpbrk(pattern, "<(") && !fits(r, last, fn->function) &&
 	    strncmp(fn->function, last, r->is_glob ? strcspn(last, "*?[\\") : strlen(last)) != 0)
 		return false;
-	if (fits_end(r, rt_dwarf_qualified(dwarf, fn)))
-		return true;
 	/* debug information of Rust, and nameless namespaces, leave out what the symbol tells */
-	free(whole);
-	whole = fn->linkage ? rt_demangle_name(fn->linkage) : NULL;
-	return whole && fits_end(r, whole);
+	return rt_source_end_fits(rt_dwarf_qualified(dwarf, fn), fits_request, r) ||
+	       (fn->linkage && rt_source_fits(fn->linkage, false, fits_request, r));
 }
 
 static bool symbol_fits(const struct rt_request *r, const struct rt_symbol *s)
 {
 	const char *pattern = r->function;
-	_cleanup_free_ char *name = NULL;
 
-	if (fits(r, pattern, s->name))
-		return true;
-	if ((strncmp(s->name, "_Z", 2) != 0 && strncmp(s->name, "_R", 2) != 0) || !may_fit(pattern, s->name))
-		return false;
-	name = rt_demangle_name(s->name);
-	if (name && fits_end(r, name))
-		return true;
-	free(name);
-	name = strchr(pattern, '(') ? rt_demangle(s->name) : NULL;
-	return name && fits_end(r, name);
+	return fits(r, pattern, s->name) || (rt_is_mangled(s->name) && rt_source_may_fit(pattern, s->name) &&
+					     rt_source_fits(s->name, strchr(pattern, '(') != NULL, fits_request, r));
 }
 
 static struct rt_error *add_function(struct rt_answer_build *b, const struct rt_instance *in)
@@ -354,7 +315,9 @@ static struct rt_error *add_marker(struct rt_answer_build *b, const struct rt_sd
 	const struct rt_answer_module *module = b->module;
 	struct rt_marker_file file = { .image = module->image, .symtab = module->symtab, .path = "" };
 	struct marker_note note = { b, m };
-	struct rt_definition_options options = { .dropped = note_dropped, .arg = &note };
+	struct rt_definition_options options = { .strings = rt_marker_texts(module->image, b->debug, m),
+						 .dropped = note_dropped,
+						 .arg = &note };
 	_cleanup_(rt_sink_deinit) struct rt_sink text = { .fd = -1 };
 	struct rt_answer_point p = { .address = m->location };
 	struct rt_source_line line;

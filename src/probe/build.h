@@ -53,6 +53,9 @@ static inline bool rt_result_is_object(const struct rt_spec_function *f)
 	       (f->condition == RT_IF_ALWAYS || f->condition == RT_IF_NONZERO);
 }
 
+/* The module's instruction at an address. false: there is none that is known. */
+bool rt_plan_decode(const struct rt_plan_build *b, struct rt_elfaddr at, struct rt_insn *ret);
+
 /* How an operation changes the count. */
 int16_t rt_op_delta(uint8_t op, int32_t start);
 

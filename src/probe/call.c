@@ -3,6 +3,7 @@
 #include "probe/call.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -28,7 +29,9 @@ static const struct rt_call calls[] = {
 	FD(accept4),
 	FD(bpf),
 	FD(close),
-	FD(close_range),
+	/* with CLOSE_RANGE_CLOEXEC it closes nothing */
+	{ "close_range", SYS_close_range, RT_CALL_DESCRIPTOR, 0, 3, 0 },
+	{ "close_range.unshare", SYS_close_range, RT_CALL_DESCRIPTOR, 0, 3, CLOSE_RANGE_UNSHARE },
 	FD(creat),
 	FD(dup),
 	FD(dup2),
@@ -38,8 +41,8 @@ static const struct rt_call calls[] = {
 	FD(eventfd),
 	FD(eventfd2),
 	FD(fanotify_init),
-	{ "fcntl.dupfd", SYS_fcntl, RT_CALL_DESCRIPTOR, 2, F_DUPFD },
-	{ "fcntl.dupfd_cloexec", SYS_fcntl, RT_CALL_DESCRIPTOR, 2, F_DUPFD_CLOEXEC },
+	{ "fcntl.dupfd", SYS_fcntl, RT_CALL_DESCRIPTOR, 0, 2, F_DUPFD },
+	{ "fcntl.dupfd_cloexec", SYS_fcntl, RT_CALL_DESCRIPTOR, 0, 2, F_DUPFD_CLOEXEC },
 	FD(fsmount),
 	FD(fsopen),
 	FD(fspick),
@@ -59,6 +62,8 @@ static const struct rt_call calls[] = {
 	FD(pidfd_open),
 	FD(pipe),
 	FD(pipe2),
+	{ "recvmsg", SYS_recvmsg, RT_CALL_DESCRIPTOR, RT_CALL_ONE_MESSAGE },
+	{ "recvmmsg", SYS_recvmmsg, RT_CALL_DESCRIPTOR, RT_CALL_MANY_MESSAGES },
 	FD(signalfd),
 	FD(signalfd4),
 	FD(socket),
@@ -100,6 +105,7 @@ static struct rt_point point_of(const struct rt_call *call, const struct rt_spec
 		.size_to = f->to,
 		.match_reg = argument(call->match),
 		.match = call->value,
+		.message = call->message,
 		.behind = f->behind,
 		.place = f->place,
 		/* one that fails has done nothing */

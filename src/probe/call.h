@@ -15,11 +15,15 @@ enum rt_call_kind {
 	RT_CALL_MAPPING,    /* ranges of addresses */
 };
 
+/* Whether what it hands out comes with messages that it was given room for. */
+enum rt_call_message { RT_CALL_NO_MESSAGE, RT_CALL_ONE_MESSAGE, RT_CALL_MANY_MESSAGES };
+
 struct rt_call {
 	const char *name;
 	uint16_t nr; /* of x86-64 */
 	uint8_t kind;
-	uint8_t match; /* not 0: only where this argument is value */
+	uint8_t message; /* enum rt_call_message */
+	uint8_t match;   /* not 0: only where this argument is value */
 	int32_t value;
 };
 
@@ -34,5 +38,5 @@ const struct rt_call *rt_spec_call(const struct rt_spec_function *function);
 /* Does the type consist of system calls? (The parser takes no mixture.) */
 bool rt_spec_is_calls(const struct rt_spec_type *type);
 
-/* The names nearest to what was asked for, as "did you mean" takes them; each call of a list of all. */
+/* All of them, from 0 on; NULL at the end. */
 const struct rt_call *rt_call_at(size_t i);

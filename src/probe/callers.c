@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "probe/build.h"
+#include "probe/spec_type.h"
 
 struct call {
 	struct rt_elfaddr behind; /* the instruction after the call */
@@ -131,7 +132,8 @@ static struct rt_error *search_function(struct search *s, const struct rt_symbol
 
 static bool inside(struct rt_bytes part, const uint8_t *at)
 {
-	return at >= part.data && at < part.data + part.size;
+	/* a section that is not there has no address */
+	return (uintptr_t)at - (uintptr_t)part.data < part.size;
 }
 
 /* Pointers in data, and the addends of relocations that will make some. */
@@ -297,7 +299,7 @@ static struct rt_error *add_imports(struct rt_plan_build *b)
 							.why = "its result is needed",
 							.imported = true };
 
-				if (rt_result_is_object(f) && rt_glob_match(f->name, stub->name) &&
+				if (rt_result_is_object(f) && rt_spec_means(f->name, stub->name, true) &&
 				    !rt_vec_push(&b->late, late))
 					return rt_error_nomem();
 			}

@@ -29,11 +29,6 @@ struct search {
 	bool failed;
 };
 
-static bool decode(struct rt_plan_build *b, struct rt_elfaddr at, struct rt_insn *ret)
-{
-	return rt_decode(b->decoder, rt_image_at(b->module->image, at, 16), at, ret) && ret->length;
-}
-
 static bool ends_line(const struct rt_insn *insn)
 {
 	return insn->jump || insn->ret || insn->call;
@@ -60,7 +55,7 @@ static bool change_of(struct rt_plan_build *b, struct rt_elfaddr from, const str
 
 	rt_track_init(&track, insn->mem.base);
 	for (; from.v < insn->addr.v; from.v += at.length) {
-		if (!decode(b, from, &at))
+		if (!rt_plan_decode(b, from, &at))
 			return false;
 		rt_track_step(&track, &at);
 	}
@@ -72,17 +67,48 @@ static bool change_of(struct rt_plan_build *b, struct rt_elfaddr from, const str
 	return true;
 }
 
-/* Does any branch of [start, end) lead into (from, to]? */
-static bool is_joined(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr from,
-		      struct rt_elfaddr to)
+bool rt_counted_joined(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr from,
+		       struct rt_elfaddr to)
 {
 	struct rt_insn insn;
 
 	for (; start.v < end.v; start.v += insn.length) {
-		if (!decode(b, start, &insn))
+		if (!rt_plan_decode(b, start, &insn))
 			return true;
 		if (insn.jump && (!insn.has_target || (insn.target.v > from.v && insn.target.v <= to.v)))
 			return true;
+	}
+	return false;
+}
+
+bool rt_counted_place(struct rt_plan_build *b, const struct rt_site_request *request, struct rt_site *ret,
+		      const char **ret_why)
+{
+	struct rt_site_request before = *request;
+	struct rt_elfaddr at, lines[BACK_INSNS];
+	struct rt_insn one;
+	size_t count = 0;
+	const char *why;
+
+	if (rt_site_find(request, ret, ret_why))
+		return true;
+	if (!request->start.v || request->entry.v - request->start.v > BACK_BYTES || request->reg >= RT_TRACK_REGS ||
+	    request->slot)
+		return false;
+	for (at = request->start; at.v < request->entry.v; at.v += one.length) {
+		if (!rt_plan_decode(b, at, &one))
+			return false;
+		if (ends_line(&one) || (one.writes & (1u << request->reg)))
+			count = 0;
+		else
+			lines[count++ % BACK_INSNS] = at;
+	}
+	for (size_t back = 1; at.v == request->entry.v && back <= count && back <= BACK_INSNS; back++) {
+		before.entry = lines[(count - back) % BACK_INSNS];
+		if (rt_counted_joined(b, request->start, request->end, before.entry, request->entry))
+			return false;
+		if (rt_site_find(&before, ret, &why))
+			return ret->address.v < request->entry.v;
 	}
 	return false;
 }
@@ -96,10 +122,10 @@ bool rt_counted_holds(struct rt_plan_build *b, const struct rt_counted_site *sit
 	    !rt_survey_range(&b->survey, site->address, &start, &end) || end.v - start.v > BACK_BYTES)
 		return false;
 	for (; at.v < site->address.v; at.v += insn.length)
-		if (!decode(b, at, &insn) || insn.call || insn.ret || (insn.jump && !insn.conditional) ||
+		if (!rt_plan_decode(b, at, &insn) || insn.call || insn.ret || (insn.jump && !insn.conditional) ||
 		    (insn.writes & (1u << site->reg)))
 			return false;
-	return at.v == site->address.v && !is_joined(b, start, end, from, site->address);
+	return at.v == site->address.v && !rt_counted_joined(b, start, end, from, site->address);
 }
 
 /*
@@ -115,7 +141,7 @@ static bool change_of_line(struct rt_plan_build *b, const struct rt_insn *insn, 
 	if (!rt_survey_range(&b->survey, insn->addr, &start, &end) || end.v - start.v > BACK_BYTES)
 		return false;
 	for (at = start; at.v < insn->addr.v; at.v += one.length) {
-		if (!decode(b, at, &one))
+		if (!rt_plan_decode(b, at, &one))
 			return false;
 		if (ends_line(&one) || (one.writes & (1u << insn->mem.base)))
 			count = 0;
@@ -125,17 +151,23 @@ static bool change_of_line(struct rt_plan_build *b, const struct rt_insn *insn, 
 	for (size_t back = 1; at.v == insn->addr.v && back <= count && back <= BACK_INSNS; back++) {
 		at = lines[(count - back) % BACK_INSNS];
 		if (change_of(b, at, insn, ret))
-			return !is_joined(b, start, end, at, insn->addr);
+			return !rt_counted_joined(b, start, end, at, insn->addr);
 		at = insn->addr;
 	}
 	return false;
+}
+
+/* By itself, or at the end of its line. */
+static bool change_by(struct rt_plan_build *b, const struct rt_insn *insn, struct rt_change *ret)
+{
+	return change_of(b, insn->addr, insn, ret) || change_of_line(b, insn, ret);
 }
 
 bool rt_counted_delta(struct rt_plan_build *b, const struct rt_insn *insn, int64_t *ret_delta)
 {
 	struct rt_change change;
 
-	if (!change_of(b, insn->addr, insn, &change) && !change_of_line(b, insn, &change))
+	if (!change_by(b, insn, &change))
 		return false;
 	*ret_delta = change.delta;
 	return true;
@@ -149,8 +181,8 @@ static void consider(struct search *s, const struct rt_insn *insn)
 	struct rt_change change;
 	bool clear = insn->mem.base < RT_TRACK_REGS && insn->mem.index == RT_REG_NONE && !insn->mem.segment;
 
-	if (!clear || !(change_of(s->b, insn->addr, insn, &change) || change_of_line(s->b, insn, &change)) ||
-	    change.delta != s->delta || s->counted->sites.len == RT_COUNTED_MAX) {
+	if (!clear || !change_by(s->b, insn, &change) || change.delta != s->delta ||
+	    s->counted->sites.len == RT_COUNTED_MAX) {
 		s->counted->unclear++;
 		return;
 	}
@@ -167,7 +199,7 @@ static void look(struct rt_elfaddr start, struct rt_elfaddr end, void *arg)
 	for (; start.v < end.v; start.v += insn.length) {
 		struct branch branch = { .part = s->parts.len };
 
-		if (!decode(s->b, start, &insn)) {
+		if (!rt_plan_decode(s->b, start, &insn)) {
 			s->counted->unclear++;
 			break;
 		}
@@ -231,7 +263,7 @@ static bool is_loaded(struct rt_plan_build *b, const struct rt_counted_site *sit
 	if (!rt_survey_range(&b->survey, site->address, &at, &end) || end.v - at.v > BACK_BYTES)
 		return false;
 	for (; at.v < site->address.v; at.v += insn.length) {
-		if (!decode(b, at, &insn))
+		if (!rt_plan_decode(b, at, &insn))
 			return false;
 		if (ends_line(&insn) || (insn.writes & (1u << site->reg | 1u << reg)))
 			loaded = insn.is_mov && insn.has_mem && insn.mem.reads && insn.mem.size == 8 &&

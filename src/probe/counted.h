@@ -33,6 +33,17 @@ RT_CHECK bool rt_counted_find(struct rt_plan_build *b, const struct rt_plan_type
 /* By how much an instruction that stores through a plain register changes what lies there. false: not understood */
 bool rt_counted_delta(struct rt_plan_build *b, const struct rt_insn *insn, int64_t *ret_delta);
 
+/*
+ * rt_site_find() for an instruction inside a function: where that and what follows cannot be armed (a lock prefix, and
+ * others join behind it), the last place before it that leads nowhere else and has the same in request->reg.
+ */
+bool rt_counted_place(struct rt_plan_build *b, const struct rt_site_request *request, struct rt_site *ret,
+		      const char **ret_why);
+
+/* Does any branch of [start, end) lead into (from, to]? */
+bool rt_counted_joined(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr from,
+		       struct rt_elfaddr to);
+
 /* Does what is in the site's register there lie in it at `from`, too, on the way that comes through all code between?
  */
 bool rt_counted_holds(struct rt_plan_build *b, const struct rt_counted_site *site, struct rt_elfaddr from);

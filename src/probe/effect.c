@@ -20,6 +20,7 @@ struct path {
 };
 
 struct walk {
+	unsigned calls; /* levels of calls that are followed */
 	const struct rt_image *image;
 	const struct rt_symtab *symtab;
 	struct rt_decoder *decoder;
@@ -75,7 +76,7 @@ static void enter_call(struct walk *w, const struct rt_insn *insn, unsigned dept
 	struct rt_track inner;
 	bool given = false;
 
-	if (!insn->has_target || depth >= EFFECT_CALLS)
+	if (!insn->has_target || depth >= w->calls)
 		return;
 	rt_track_init(&inner, RT_REG_NONE);
 	for (unsigned n = 1; n <= 6; n++) {
@@ -130,11 +131,11 @@ static void run_path(struct walk *w, struct path *path)
 	}
 }
 
-void rt_effect_of(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
-		  struct rt_elfaddr entry, uint8_t reg, struct rt_effect *ret)
+static void effect_of(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
+		      struct rt_elfaddr entry, uint8_t reg, unsigned calls, struct rt_effect *ret)
 {
 	struct rt_effect effect = { .count = 0 };
-	struct walk w = { .image = image, .symtab = symtab, .decoder = decoder, .effect = &effect };
+	struct walk w = { .image = image, .symtab = symtab, .decoder = decoder, .calls = calls, .effect = &effect };
 	struct rt_track track;
 
 	rt_track_init(&track, reg);
@@ -147,6 +148,18 @@ void rt_effect_of(const struct rt_image *image, const struct rt_symtab *symtab, 
 	rt_vec_deinit(&w.waiting);
 	rt_map_deinit(&w.entered);
 	*ret = effect;
+}
+
+void rt_effect_of(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
+		  struct rt_elfaddr entry, uint8_t reg, struct rt_effect *ret)
+{
+	effect_of(image, symtab, decoder, entry, reg, EFFECT_CALLS, ret);
+}
+
+void rt_effect_own(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
+		   struct rt_elfaddr entry, uint8_t reg, struct rt_effect *ret)
+{
+	effect_of(image, symtab, decoder, entry, reg, 0, ret);
 }
 
 static bool has(const struct rt_effect *e, int64_t offset, uint8_t size, int64_t delta)

@@ -80,7 +80,7 @@ static struct rt_error *add_stubs(struct search *s)
 
 			for (size_t i = 0; i < spec->functions.len; i++)
 				if (opens(spec->functions.data[i].op, spec->functions.data[i].hidden) &&
-				    rt_glob_match(spec->functions.data[i].name, stub->name))
+				    rt_spec_means(spec->functions.data[i].name, stub->name, rt_spec_is_told(spec)))
 					RT_TRY(add_taker(s, stub->addr.v, t));
 		}
 	}
@@ -148,12 +148,21 @@ static uint32_t declared_type(struct search *s, struct giver *h)
 	return type;
 }
 
+/* debug information calls the function by this name that was told by another */
+static bool is_alias(struct rt_plan_build *b, const char *told, const char *name)
+{
+	const char *alias = rt_survey_alias(&b->survey, told);
+
+	return alias && !strcmp(alias, name);
+}
+
 bool rt_takers_told(const struct rt_takers *t, uint32_t type, const char *name)
 {
 	const struct rt_spec_type *spec = t->b->plan->types.data[type].spec;
 
 	for (size_t i = 0; i < spec->functions.len; i++)
-		if (rt_glob_match(spec->functions.data[i].name, name))
+		if (rt_spec_means(spec->functions.data[i].name, name, rt_spec_is_told(spec)) ||
+		    is_alias(t->b, spec->functions.data[i].name, name))
 			return true;
 	return false;
 }
@@ -168,7 +177,7 @@ static struct rt_error *look_inside(struct search *s, struct giver *h)
 	for (unsigned n = 0; n < CODE_INSNS && at.v < end.v && h->calls < CALLS_MAX; n++) {
 		struct rt_insn insn;
 
-		if (!rt_decode(s->b->decoder, rt_image_at(s->b->module->image, at, 16), at, &insn))
+		if (!rt_plan_decode(s->b, at, &insn))
 			break;
 		at.v += insn.length;
 		/* a callback may make the object that is left where the caller said */

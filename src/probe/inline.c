@@ -21,8 +21,7 @@ static bool gap_is_straight(struct rt_plan_build *b, const struct rt_inlined *i,
 	for (unsigned n = 0; n < GAP_INSNS && at.v < i->entry.v; n++) {
 		struct rt_insn insn;
 
-		if (!rt_decode(b->decoder, rt_image_at(b->module->image, at, 16), at, &insn) || insn.jump || insn.ret ||
-		    insn.call)
+		if (!rt_plan_decode(b, at, &insn) || insn.jump || insn.ret || insn.call)
 			return false;
 		*ret_stores |= insn.has_mem && insn.mem.writes;
 		at.v += insn.length;
@@ -50,8 +49,7 @@ static bool counts_between(struct rt_plan_build *b, const struct rt_plan_type *t
 	for (unsigned n = 0; n < GAP_INSNS && at.v < end.v; n++) {
 		struct rt_insn insn;
 
-		if (!rt_decode(b->decoder, rt_image_at(b->module->image, at, 16), at, &insn) || insn.jump || insn.ret ||
-		    insn.call)
+		if (!rt_plan_decode(b, at, &insn) || insn.jump || insn.ret || insn.call)
 			break;
 		rt_track_step(&track, &insn);
 		at.v += insn.length;
@@ -73,7 +71,7 @@ static struct rt_elfaddr line_before(struct rt_plan_build *b, struct rt_elfaddr 
 	while (at.v < end.v) {
 		struct rt_insn insn;
 
-		if (!rt_decode(b->decoder, rt_image_at(b->module->image, at, 16), at, &insn))
+		if (!rt_plan_decode(b, at, &insn))
 			return end;
 		at.v += insn.length;
 		if (insn.jump || insn.ret || insn.call || (insn.writes & (1u << reg)))
@@ -103,6 +101,8 @@ struct instance {
 	uint32_t type, function; /* indexes */
 	const struct rt_inlined *at;
 	const char *name;
+	uint8_t place; /* enum rt_place */
+	unsigned back; /* parameter, from 1, that holds what is told to be in the result; 0: place says where it is */
 };
 
 static struct rt_error *refuse(struct rt_plan_build *b, const struct instance *in, const char *why)
@@ -139,7 +139,7 @@ static struct rt_point start_point(const struct rt_plan_build *b, const struct i
 				  .delta = rt_op_delta(f->op, type->start),
 				  .guessed = f->guessed,
 				  .function = in->at->start,
-				  .place = f->place,
+				  .place = in->place,
 				  .counter_offset = RT_COUNTER_UNKNOWN,
 				  .flags = (uint16_t)(RT_EV_INLINE | (f->hidden ? RT_EV_HIDDEN : 0)) };
 }
@@ -182,7 +182,7 @@ static const char *entry_point(struct rt_plan_build *b, const struct instance *i
 		return in->at->why_not ? in->at->why_not : "its object cannot be located";
 	if (!gap_is_straight(b, in->at, &stores))
 		return "its object is only known behind a branch";
-	if (!rt_site_find(&request, &site, &why))
+	if (!rt_counted_place(b, &request, &site, &why))
 		return why;
 	why = set_site(b, &site, &p);
 	if (why)
@@ -209,7 +209,7 @@ static bool counted_point(struct rt_plan_build *b, const struct instance *in, co
 	const char *why;
 	int8_t bias;
 
-	if (!rt_site_find(&request, &site, &why) || set_site(b, &site, &p))
+	if (!rt_counted_place(b, &request, &site, &why) || set_site(b, &site, &p))
 		return false;
 	p.reg_offset = at->offset;
 	if (rt_track_bias(&site.track, at->offset + type->counter_offset, type->counter_size, &bias)) {
@@ -321,10 +321,36 @@ static struct rt_error *add_instance(struct rt_plan_build *b, const struct insta
 	return c.missing ? refuse(b, in, "it is copied, and not each copy can be followed, or hold a probe") : NULL;
 }
 
+/*
+ * A get that is told by its result, and is given an object of the same type: where it is inlined, and shows no result,
+ * it mostly hands out what it was given. The counter tells where it does not. 0: it is none
+ */
+static unsigned given_back(struct rt_plan_build *b, const struct rt_spec_function *f, const char *name)
+{
+	const struct rt_survey_function *d = rt_survey_function(&b->survey, name, NULL);
+	unsigned found = 0;
+
+	if (!d || f->op != RT_OP_GET || f->hidden || f->place != RT_PLACE_RET || f->condition != RT_IF_ALWAYS ||
+	    d->returns.pointers != 1 || !d->returns.pointee)
+		return 0;
+	for (unsigned n = 1; n <= d->param_count && n <= RT_SPEC_ARG_MAX; n++) {
+		const struct rt_param *p = rt_survey_param(&b->survey, d, n);
+
+		if (!p->pointee || strcmp(p->pointee, d->returns.pointee) != 0)
+			continue;
+		if (found || p->pointers != 1)
+			return 0;
+		found = n;
+	}
+	return found;
+}
+
 static struct rt_error *add_instances(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name)
 {
 	const struct rt_spec_function *f = &b->plan->types.data[type].spec->functions.data[function];
-	struct instance in = { .type = type, .function = function, .name = name };
+	struct instance in = {
+		.type = type, .function = function, .name = name, .place = f->place, .back = given_back(b, f, name)
+	};
 	_cleanup_free_ struct rt_inlined *list = NULL;
 	size_t count = 0;
 	bool tell;
@@ -332,8 +358,10 @@ static struct rt_error *add_instances(struct rt_plan_build *b, uint32_t type, ui
 	/* the gets inside a find's inlined instances are seen by themselves, and its name is known there */
 	if (f->hidden)
 		return NULL;
-	RT_TRY(rt_dwarf_inlined(b->module->dwarf, name, f->arg ? f->arg : 1, &list, &count));
-	if (count && rt_needs_return(f)) {
+	if (in.back)
+		in.place = RT_PLACE_ARG;
+	RT_TRY(rt_dwarf_inlined(b->module->dwarf, name, in.back ? in.back : f->arg ? f->arg : 1, &list, &count));
+	if (count && !in.back && rt_needs_return(f)) {
 		RT_TRY(rt_plan_inner(b, type, function, list, count, &count));
 		if (!count)
 			return NULL;
@@ -349,12 +377,13 @@ static struct rt_error *add_instances(struct rt_plan_build *b, uint32_t type, ui
 }
 
 /* One name may be declared in many files: ask for its instances once. */
-static bool first_of_name(struct rt_survey *survey, const struct rt_survey_function *f)
+static bool first_of_name(struct rt_survey *survey, const struct rt_survey_function *f, bool by_linkage)
 {
 	const struct rt_survey_function *other = NULL;
 
 	while ((other = rt_survey_function(survey, f->name, other)) && other != f)
-		if (other->has_inlined)
+		if (other->has_inlined &&
+		    (!by_linkage || !f->linkage || (other->linkage && !strcmp(other->linkage, f->linkage))))
 			return false;
 	return true;
 }
@@ -363,18 +392,24 @@ static struct rt_error *inlined_function(struct rt_plan_build *b, uint32_t type,
 {
 	const struct rt_spec_function *f = &b->plan->types.data[type].spec->functions.data[function];
 	const struct rt_survey_function *declared = NULL;
+	const bool source = rt_source_is(f->name);
 
-	if (!rt_glob_is(f->name)) {
-		while ((declared = rt_survey_function(&b->survey, f->name, declared)))
+	if (!rt_spec_is_pattern(f)) {
+		const char *name = rt_survey_alias(&b->survey, f->name) ?: f->name;
+
+		while ((declared = rt_survey_function(&b->survey, name, declared)))
 			if (declared->has_inlined)
-				return add_instances(b, type, function, f->name);
+				return add_instances(b, type, function, name);
 		return NULL;
 	}
 	for (size_t i = 0; i < b->survey.functions.len; i++) {
+		const char *name;
+
 		declared = &b->survey.functions.data[i];
-		if (declared->has_inlined && rt_glob_match(f->name, declared->name) &&
-		    first_of_name(&b->survey, declared))
-			RT_TRY(add_instances(b, type, function, declared->name));
+		name = source && declared->linkage ? declared->linkage : declared->name;
+		if (declared->has_inlined && rt_spec_means(f->name, name, false) &&
+		    first_of_name(&b->survey, declared, source))
+			RT_TRY(add_instances(b, type, function, name));
 	}
 	return NULL;
 }

@@ -13,6 +13,7 @@
 #include "probe/build.h"
 #include "probe/flow.h"
 #include "probe/making.h"
+#include "probe/spec_type.h"
 
 enum {
 	CALLS_MAX = 8, /* of one instance */
@@ -74,7 +75,7 @@ static bool is_maker(const struct inner *in, const char *name)
 
 	for (size_t k = 0; name && k < type->functions.len; k++)
 		if (k != in->function && type->functions.data[k].op == RT_OP_NEW &&
-		    rt_glob_match(type->functions.data[k].name, name))
+		    rt_spec_means(type->functions.data[k].name, name, rt_spec_is_told(type)))
 			return true;
 	return false;
 }
@@ -99,8 +100,7 @@ static void find_calls(struct inner *in, const struct outer *o, const struct rt_
 		struct rt_insn insn;
 		const char *name;
 
-		if (n == CODE_INSNS ||
-		    !rt_decode(in->b->decoder, rt_image_at(in->b->module->image, at, 16), at, &insn)) {
+		if (n == CODE_INSNS || !rt_plan_decode(in->b, at, &insn)) {
 			ret->cut = true;
 			return;
 		}
@@ -202,7 +202,7 @@ static bool is_known(struct rt_plan_build *b, uint32_t type, const struct outer 
 	const struct rt_spec_type *spec = b->plan->types.data[type].spec;
 
 	for (size_t i = 0; i < spec->functions.len; i++)
-		if (rt_glob_match(spec->functions.data[i].name, o->declared->name))
+		if (rt_spec_means(spec->functions.data[i].name, o->declared->name, rt_spec_is_told(spec)))
 			return true;
 	for (size_t i = 0; i < b->plan->points.len; i++)
 		if (b->plan->points.data[i].module == b->module->id &&

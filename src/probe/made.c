@@ -10,7 +10,8 @@
 
 const char *rt_plan_structure(struct rt_plan_build *b, const struct rt_spec_function *f)
 {
-	const struct rt_survey_function *d = rt_survey_function(&b->survey, f->name, NULL);
+	const char *alias = rt_survey_alias(&b->survey, f->name);
+	const struct rt_survey_function *d = rt_survey_function(&b->survey, alias ? alias : f->name, NULL);
 	const struct rt_param *p;
 
 	if (!d || f->place == RT_PLACE_RET_PTR)

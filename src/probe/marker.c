@@ -13,14 +13,16 @@
 #include "probe/operand.h"
 #include "probe/spec_type.h"
 
-enum { SCOPES_MAX = 16 };
+enum { SCOPES_MAX = 16, ENTRY_FRAME_MAX = 1024 };
 
 /* A marker that the spec asks for. */
 struct wanted {
 	uint32_t type, function; /* indexes */
 	const struct rt_sdt_marker *marker;
 	const struct rt_kept_marker *kept; /* it is none of the file's, but this definition of the cache; or NULL */
-	const char *inside;                /* innermost source function around it, else its symbol; NULL: unknown */
+	const char *inside;                /* innermost source function around it, or the operation that this one is
+					    * inlined in (kmod_module_ref() of kmod_module_get()), else its symbol;
+					    * NULL: unknown */
 	struct rt_elfaddr code;            /* where the machine function around it begins; 0: unknown */
 	bool inlined;                      /* inside is not that function */
 	bool operation;                    /* inside does nothing but the operation: who calls it is the site */
@@ -42,25 +44,15 @@ static struct rt_error *refuse(struct rt_plan_build *b, const struct wanted *w, 
 			      w->kept ? "definition" : "marker", (unsigned long long)w->marker->location.v, why);
 }
 
-static const char *function_around(const struct rt_plan_module *module, struct rt_elfaddr at, bool *ret_inlined)
+const char *rt_plan_function_around(const struct rt_plan_module *module, struct rt_elfaddr at)
 {
 	struct rt_scope scopes[SCOPES_MAX];
 	const struct rt_symbol *symbol;
 
-	*ret_inlined = false;
-	if (module->dwarf && rt_dwarf_scopes(module->dwarf, at, scopes, SCOPES_MAX) && scopes[0].function) {
-		*ret_inlined = scopes[0].inlined;
+	if (module->dwarf && rt_dwarf_scopes(module->dwarf, at, scopes, SCOPES_MAX) && scopes[0].function)
 		return scopes[0].function;
-	}
 	symbol = module->symtab ? rt_symtab_at(module->symtab, at) : NULL;
 	return symbol ? symbol->name : NULL;
-}
-
-const char *rt_plan_function_around(const struct rt_plan_module *module, struct rt_elfaddr at)
-{
-	bool inlined;
-
-	return function_around(module, at, &inlined);
 }
 
 static bool has_word(const char *name, const char *word)
@@ -85,6 +77,25 @@ static bool named_for(const char *function, uint8_t op, const char *type)
 	for (size_t i = 0; (stem = rt_stem_at(i)); i++)
 		if (has_word(function, op == RT_OP_PUT ? stem->put : stem->get))
 			return true;
+	return false;
+}
+
+/*
+ * Does the function bear the operation's and the type's name, and nothing else? Such a one is the operation even where
+ * it calls one of that name, as a library's kmod_module_ref() does that has kmod_module_get() from refcnt/refcnt.h.
+ */
+static bool is_wrapper(const char *function, uint8_t op, const char *type)
+{
+	size_t len = strlen(type);
+	const struct rt_stem *stem;
+
+	if (!function || strncmp(function, type, len) != 0)
+		return false;
+	if (op == RT_OP_NEW)
+		return rt_family_is_new(function, type, true);
+	for (size_t i = 0; (stem = rt_stem_at(i)); i++)
+		if (!strcmp(function + len, op == RT_OP_PUT ? stem->put : stem->get))
+			return op == RT_OP_GET || op == RT_OP_PUT;
 	return false;
 }
 
@@ -201,7 +212,7 @@ static const char *inside_instruction(struct rt_plan_build *b, struct rt_elfaddr
 	if (!rt_survey_range(&b->survey, location, &at, &end))
 		return NULL;
 	while (at.v < location.v) {
-		if (!rt_decode(b->decoder, rt_image_at(b->module->image, at, 16), at, &insn) || !insn.length)
+		if (!rt_plan_decode(b, at, &insn))
 			return "the code before it cannot be read";
 		at.v += insn.length;
 	}
@@ -220,7 +231,7 @@ static const char *set_location(struct rt_plan_build *b, const struct wanted *w,
 		why = inside_instruction(b, m->location);
 	if (why)
 		return why;
-	if (!rt_decode(b->decoder, rt_image_at(image, m->location, 16), m->location, &insn))
+	if (!rt_plan_decode(b, m->location, &insn))
 		return "there is no code at its place";
 	if (!rt_plan_has_room(b, m->location, &p->before))
 		return "there is no room for a jump at its place";
@@ -233,8 +244,9 @@ static const char *set_location(struct rt_plan_build *b, const struct wanted *w,
 	p->cfa_delta = rt_plan_cfa_delta(b, m->location);
 	p->function = m->location;
 	p->flags |= RT_EV_INLINE;
-	/* as a probe at the function's entry sees it: the stack begins with the caller */
-	if (w->operation && !w->inlined && w->code.v && p->cfa_delta) {
+	/* as a probe at the function's entry sees it: the stack begins with the caller. The copy of the stack in which
+	 * the engine looks for who that is may end within a large frame; a walk goes on beyond it. */
+	if (w->operation && !w->inlined && w->code.v && p->cfa_delta && p->cfa_delta <= ENTRY_FRAME_MAX) {
 		p->kind = RT_POINT_ENTRY;
 		p->function = w->code;
 		p->flags &= (uint16_t)~RT_EV_INLINE;
@@ -295,9 +307,20 @@ static struct rt_error *add_marker(struct rt_plan_build *b, const struct wanted 
 
 static void fill_around(struct rt_plan_build *b, struct wanted *w)
 {
+	const struct rt_spec_type *type = b->plan->types.data[w->type].spec;
+	struct rt_dwarf *dwarf = b->module->dwarf;
+	struct rt_scope scopes[SCOPES_MAX];
 	struct rt_elfaddr end;
+	size_t n = dwarf ? rt_dwarf_scopes(dwarf, w->marker->location, scopes, SCOPES_MAX) : 0, at = 0;
 
-	w->inside = function_around(b->module, w->marker->location, &w->inlined);
+	w->inside = rt_plan_function_around(b->module, w->marker->location);
+	if (n && scopes[0].function) {
+		while (at + 1 < n &&
+		       is_wrapper(scopes[at + 1].function, type->functions.data[w->function].op, type->name))
+			at++;
+		w->inside = scopes[at].function;
+		w->inlined = scopes[at].inlined;
+	}
 	(void)rt_survey_range(&b->survey, w->marker->location, &w->code, &end);
 }
 

@@ -4,18 +4,13 @@
 
 #include "base/fs.h"
 #include "base/sink.h"
+#include "elf/demangle.h"
 #include "elf/sdt.h"
 #include "probe/build.h"
 #include "probe/definition.h"
 #include "probe/near.h"
 #include "probe/scan.h"
 #include "probe/spec_type.h"
-
-/* Presets and scans name what may be there; the user names what must be. */
-static bool is_told(const struct rt_spec_type *type)
-{
-	return type->origin && strncmp(type->origin, "presets/", 8) != 0 && strcmp(type->origin, "scan") != 0;
-}
 
 struct shortage {
 	const struct rt_plan_type *type;
@@ -55,18 +50,31 @@ static struct rt_error *refused_error(const struct rt_plan *plan, const struct s
 
 	for (size_t i = 0; i < plan->refused.len; i++)
 		if (plan->refused.data[i].type == s->type->id &&
-		    rt_glob_match(s->refused->name, plan->refused.data[i].function))
+		    rt_spec_means(s->refused->name, plan->refused.data[i].function, true))
 			why = plan->refused.data[i].why;
 	return rt_error_new(RT_E_UNARMED, "type %s: '%s' is there but cannot be probed: %s", s->type->spec->name,
 			    s->refused->name, why);
 }
 
+enum { DEMANGLED_MAX = 20000 }; /* names: each takes microseconds */
+
 struct candidates {
 	struct rt_near near;
 	size_t symbols; /* how many names were looked at */
+	size_t demangled;
 	struct rt_survey *surveys;
 	size_t count;
 };
+
+/* Names of C++ and Rust as the user would write them. */
+static void offer_symbol(struct candidates *c, struct rt_survey *survey, const char *name)
+{
+	_cleanup_free_ char *source = c->demangled < DEMANGLED_MAX ? rt_demangle_name(name) : NULL;
+	uint32_t id = source ? rt_intern_string(&survey->names, source) : 0;
+
+	c->demangled += source != NULL;
+	rt_near_offer(&c->near, id ? rt_intern_text(&survey->names, id) : name);
+}
 
 static void offer_all(struct candidates *c)
 {
@@ -76,10 +84,10 @@ static void offer_all(struct candidates *c)
 		c->symbols += s->symbols.len;
 		for (size_t i = 0; i < s->symbols.len; i++)
 			if (s->symbols.data[i].clone != RT_CLONE_PART)
-				rt_near_offer(&c->near, rt_intern_text(&s->names, s->symbols.data[i].name));
+				offer_symbol(c, s, rt_intern_text(&s->names, s->symbols.data[i].name));
 		for (size_t i = 0; i < s->functions.len; i++)
 			if (s->functions.data[i].has_inlined)
-				rt_near_offer(&c->near, s->functions.data[i].name);
+				offer_symbol(c, s, s->functions.data[i].name);
 	}
 }
 
@@ -301,7 +309,7 @@ struct rt_error *rt_plan_missing(const struct rt_plan *plan, const struct rt_pla
 	for (size_t t = 0; t < plan->types.len; t++) {
 		struct shortage s = { 0 };
 
-		if (!is_told(plan->types.data[t].spec) || !is_short(&plan->types.data[t], &s))
+		if (!rt_spec_is_told(plan->types.data[t].spec) || !is_short(&plan->types.data[t], &s))
 			whole = true;
 		else if (s.missing)
 			return nowhere_error(s.missing, modules, count);

@@ -51,6 +51,38 @@ static bool points_to(const char *type, const char *structure)
 	return n && n == m && !memcmp(type, structure, n);
 }
 
+static bool next(struct open_search *s, struct rt_elfaddr *at, struct rt_insn *ret)
+{
+	if (!rt_plan_decode(s->b, *at, ret))
+		return false;
+	at->v += ret->length;
+	return true;
+}
+
+/*
+ * Both registers hold the same at insn: one was copied from the other shortly before it, and nothing has written either
+ * since. Debug information knows of one place of a variable only.
+ */
+static bool are_copies(struct open_search *s, const struct rt_insn *insn, uint8_t a, uint8_t b)
+{
+	struct rt_elfaddr start, end, at, copied = { 0 };
+	struct rt_insn one;
+
+	if (a >= RT_TRACK_REGS || b >= RT_TRACK_REGS || !rt_survey_range(&s->b->survey, insn->addr, &start, &end) ||
+	    end.v - start.v > FUNCTION_BYTES)
+		return false;
+	for (at = start; at.v < insn->addr.v;) {
+		if (!next(s, &at, &one))
+			return false;
+		if (one.is_mov && !one.has_mem && !one.has_imm &&
+		    ((one.src_reg == a && one.dst_reg == b) || (one.src_reg == b && one.dst_reg == a)))
+			copied = one.addr;
+		else if (one.call || one.ret || one.jump || (one.writes & (1u << a | 1u << b)))
+			copied.v = 0;
+	}
+	return copied.v && at.v == insn->addr.v && !rt_counted_joined(s->b, start, end, copied, insn->addr);
+}
+
 struct variable {
 	struct open_search *s;
 	struct rt_instance in;
@@ -68,7 +100,8 @@ static void see_variable(const char *name, void *arg)
 		return;
 	v->found = d.kind == RT_DATUM_POINTER && d.where.base == RT_LOCATION_REG && d.where.is_value &&
 		   !d.where.at_entry && !d.where.deref_count && !d.where.offset && !d.where.in_frame &&
-		   d.where.reg == v->insn->mem.base && points_to(d.type, v->structure);
+		   points_to(d.type, v->structure) &&
+		   (d.where.reg == v->insn->mem.base || are_copies(v->s, v->insn, d.where.reg, v->insn->mem.base));
 }
 
 /*
@@ -128,7 +161,8 @@ static struct rt_error *add(struct open_search *s, struct open_type *t, const st
 	bool mine = false;
 
 	(void)rt_survey_range(&s->b->survey, insn->addr, &request.start, &request.end);
-	if (!rt_site_find(&request, &site, &why) || !rt_image_offset(s->b->module->image, site.address, &p.offset))
+	if (!rt_counted_place(s->b, &request, &site, &why) ||
+	    !rt_image_offset(s->b->module->image, site.address, &p.offset))
 		return NULL;
 	p.address = site.address;
 	p.cost = site.cost;
@@ -145,14 +179,6 @@ static struct rt_error *add(struct open_search *s, struct open_type *t, const st
 	/* no function has this name: the one around it is where the reference is taken or given back */
 	snprintf(name, sizeof(name), "%s.count", t->structure);
 	return rt_plan_add(s->b, t->index, (uint32_t)type->spec->functions.len, &p, name);
-}
-
-static bool next(struct open_search *s, struct rt_elfaddr *at, struct rt_insn *ret)
-{
-	if (!rt_decode(s->b->decoder, rt_image_at(s->b->module->image, *at, 16), *at, ret))
-		return false;
-	at->v += ret->length;
-	return true;
 }
 
 /* a few instructions from at on store reg where load has read it, and nothing else changes it or what it is based on */
@@ -222,7 +248,7 @@ static struct rt_error *look_through(struct open_search *s, const struct rt_symb
 	struct rt_insn insn;
 
 	for (; at.v < end.v; at.v += insn.length) {
-		if (!rt_decode(s->b->decoder, rt_image_at(s->b->module->image, at, 16), at, &insn))
+		if (!rt_plan_decode(s->b, at, &insn))
 			return NULL;
 		if (insn.has_mem && !insn.push && !insn.is_lea && !insn.call && !insn.mem.segment &&
 		    insn.mem.index == RT_REG_NONE && insn.mem.base < RT_TRACK_REGS && insn.mem.base != RT_REG_RSP)

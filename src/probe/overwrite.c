@@ -127,7 +127,7 @@ static struct rt_error *look_through(struct stores *s, const struct look *look)
 				       .start = look->symbol->addr };
 		struct rt_insn *insn = &store.insn;
 
-		if (!rt_decode(b->decoder, rt_image_at(b->module->image, now.at, 16), now.at, insn))
+		if (!rt_plan_decode(b, now.at, insn))
 			return NULL;
 		over = over && !begin_again(s, &now);
 		if (!over && is_slot(&now.objects, &now.fresh, insn) && !rt_vec_push(&s->all, store))

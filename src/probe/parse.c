@@ -14,6 +14,7 @@
 #include "event/stream.h"
 #include "probe/call.h"
 #include "probe/near.h"
+#include "probe/source_name.h"
 #include "probe/spec_type.h"
 
 /* A piece of the text: [start, end). */
@@ -89,11 +90,6 @@ static bool span_is(struct span s, const char *text)
 	return span_len(s) == strlen(text) && memcmp(s.start, text, span_len(s)) == 0;
 }
 
-static bool is_name_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '$' || (unsigned char)c >= 0x80;
-}
-
 /* Tokens without "type" in a row may come before type=: then the type is named afterwards. */
 static struct rt_error *begin_type(struct parser *p, const char *at)
 {
@@ -126,7 +122,7 @@ static struct rt_error *parse_type_name(struct parser *p, struct span value)
 	char text[QUOTE_MAX + 4];
 	const char *c = value.start;
 
-	while (c < value.end && (is_name_char(*c) || *c == '-' || *c == ':'))
+	while (c < value.end && (rt_spec_is_name_char(*c) || *c == '-' || *c == ':'))
 		c++;
 	if (c < value.end || value.start == value.end)
 		return spec_error(p, c, "'%s' is no type name, expected letters, digits, '_', '-', '.' and ':'",
@@ -270,16 +266,41 @@ static struct rt_error *check_call(struct parser *p, struct span item, const str
 	return NULL;
 }
 
+/* Characters at c that belong to a name of C++ or Rust in any case; 0: none. */
+static size_t source_chars(struct rt_name_scan *scan, const char *c)
+{
+	unsigned depth = scan->depth;
+	size_t size = (size_t)(rt_name_step(scan, c) - c);
+
+	for (size_t i = 0; i < size; i++)
+		if (iscntrl((unsigned char)c[i]))
+			return 0;
+	if (depth || scan->depth || size > 1)
+		return size;
+	/* a digit there is the place of "f::1", which is none */
+	if (c > scan->start && scan->end - c > 2 && c[0] == ':' && c[1] == ':' && !isdigit((unsigned char)c[2]) &&
+	    (rt_spec_is_name_char(c[2]) || (c[2] && strchr("~<{(*\\", c[2]))))
+		return 2;
+	return *c == '~';
+}
+
 /* Where the name ends: a '?' is part of a glob unless "ret" and a comparison follow. */
 static const char *name_end(struct span s)
 {
-	for (const char *c = s.start; c < s.end; c++) {
+	struct rt_name_scan scan = { .start = s.start, .end = s.end };
+	size_t n;
+
+	for (const char *c = s.start; c < s.end; c += n) {
 		struct span rest = { c + 1, s.end };
 
+		n = source_chars(&scan, c);
+		if (n)
+			continue;
+		n = 1;
 		if (*c == '?' && span_len(rest) >= 4 && memcmp(rest.start, "ret", 3) == 0 && rest.start[3] &&
 		    strchr("!=<>", rest.start[3]))
 			return c;
-		if (!is_name_char(*c) && *c != '*' && *c != '?')
+		if (!rt_spec_is_name_char(*c) && *c != '*' && *c != '?')
 			return c;
 	}
 	return s.end;
@@ -324,7 +345,7 @@ static struct rt_error *parse_dso(struct parser *p, struct span *rest, struct rt
 {
 	const char *c = ++rest->start;
 
-	while (c < rest->end && (is_name_char(*c) || *c == '*' || *c == '-' || *c == '+'))
+	while (c < rest->end && (rt_spec_is_name_char(*c) || *c == '*' || *c == '-' || *c == '+'))
 		c++;
 	if (c == rest->start)
 		return spec_error(p, c, "no file name after '@', expected one like libfoo.so.1");
@@ -425,6 +446,17 @@ static struct rt_error *parse_function(struct parser *p, struct span item, struc
 	return rt_spec_is_marker(f) ? check_marker(p, item, f) : NULL;
 }
 
+/* The next comma that is no part of a name; NULL: there is none. */
+static const char *find_comma(struct span value)
+{
+	struct rt_name_scan scan = { .start = value.start, .end = value.end };
+
+	for (const char *c = value.start; c < value.end; c = rt_name_step(&scan, c))
+		if (!scan.depth && *c == ',')
+			return c;
+	return NULL;
+}
+
 /* "FN:1,FN2:*1" */
 static struct rt_error *parse_functions(struct parser *p, struct span value, enum rt_op op, bool hidden)
 {
@@ -432,7 +464,7 @@ static struct rt_error *parse_functions(struct parser *p, struct span value, enu
 
 	for (;;) {
 		struct rt_spec_function f = { .op = (uint8_t)op, .hidden = hidden };
-		const char *comma = memchr(value.start, ',', span_len(value));
+		const char *comma = find_comma(value);
 		struct span item = { value.start, comma ? comma : value.end };
 		struct rt_error *err;
 
@@ -503,7 +535,7 @@ static struct rt_error *parse_counter(struct parser *p, struct span value)
 
 	if (c < value.end && *c == '+')
 		return parse_counter_offset(p, value);
-	while (c < value.end && is_name_char(*c))
+	while (c < value.end && rt_spec_is_name_char(*c))
 		c++;
 	dot = memchr(value.start, '.', span_len(value));
 	if (c < value.end || !dot || dot == value.start || dot + 1 == value.end)
@@ -541,7 +573,7 @@ static struct rt_error *parse_preset(struct parser *p, struct span value)
 		struct span item = { value.start, comma ? comma : value.end };
 		char *name;
 
-		while (c < item.end && (is_name_char(*c) || *c == '-'))
+		while (c < item.end && (rt_spec_is_name_char(*c) || *c == '-'))
 			c++;
 		if (c < item.end || item.start == item.end || *item.start == '.')
 			return spec_error(p, c, "'%s' is no name of a preset", quote(item, text));
@@ -608,6 +640,7 @@ static struct rt_error *parse_text(struct parser *p)
 	const char *c = p->text;
 
 	while (c < p->end) {
+		struct rt_name_scan scan = { .start = c, .end = p->end };
 		struct span word;
 
 		if (*c == '#') {
@@ -620,8 +653,11 @@ static struct rt_error *parse_text(struct parser *p)
 			continue;
 		}
 		word.start = c;
-		while (c < p->end && !isspace((unsigned char)*c) && *c != '#')
-			c++;
+		/* blanks in a list of parameters, and Rust's {closure#0}, are no end */
+		while (c < p->end && *c != '\n' && (scan.depth || (!isspace((unsigned char)*c) && *c != '#')))
+			c = rt_name_step(&scan, c);
+		if (scan.depth)
+			return spec_error(p, scan.opened, "this bracket is not closed");
 		word.end = c;
 		RT_TRY(parse_word(p, word));
 	}

@@ -31,6 +31,13 @@ int16_t rt_op_delta(uint8_t op, int32_t start)
 	}
 }
 
+bool rt_plan_decode(const struct rt_plan_build *b, struct rt_elfaddr at, struct rt_insn *ret)
+{
+	enum { LONGEST = 16 }; /* bytes of an instruction */
+
+	return rt_decode(b->decoder, rt_image_at(b->module->image, at, LONGEST), at, ret) && ret->length;
+}
+
 void rt_plan_destroy(struct rt_plan *plan)
 {
 	if (!plan)

@@ -31,6 +31,8 @@ struct rt_point {
 	uint16_t flags; /* RT_EV_HIDDEN, RT_EV_INLINE, RT_EV_AT_RETURN */
 	uint8_t cost;   /* enum rt_probe_cost of the armed instruction */
 	bool guessed;
+	int32_t start;              /* references that its type's new gives, as the session knows it */
+	bool sampled;               /* its operations are told only where the object is in the sample */
 	struct rt_elfaddr address;  /* of the armed instruction */
 	struct rt_foff offset;      /* its file offset: what uprobes take */
 	struct rt_elfaddr function; /* entry of the function or instance */
@@ -45,6 +47,7 @@ struct rt_point {
 	/* of a system call, with what struct rt_spec_function says of them */
 	uint8_t size_reg; /* enum rt_reg; RT_REG_NONE: no argument says how many bytes */
 	bool size_to;
+	uint8_t message; /* enum rt_call_message */
 	uint8_t behind;
 	uint8_t match_reg; /* enum rt_reg; RT_REG_NONE: any; else only where it holds match */
 	int32_t match;

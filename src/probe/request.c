@@ -2,6 +2,7 @@
 /* The point of a definition; its arguments are in request_argument.c. */
 #include "base/text.h"
 #include "probe/request_build.h"
+#include "probe/source_name.h"
 #include "probe/spec.h"
 
 #include <ctype.h>
@@ -60,73 +61,35 @@ struct rt_error *rt_scanner_number(struct rt_scanner *s, const char *what, uint6
 	return NULL;
 }
 
-/* Is c one that means something else in rt_glob_match()? */
-static bool is_glob_sign(char c)
-{
-	return c == '*' || c == '?' || c == '[' || c == '\\';
-}
-
-/*
- * A function's name as a pattern for rt_glob_match(), where it is one. Brackets inside of others are a part of the name
- * (of Rust's slices, and arrays in a list of types), and so are those that do not close.
- */
+/* A function's name as a pattern for rt_glob_match(), where it is one. */
 static char *copy_pattern(struct rt_scanner *s, const char *at, size_t len, bool *ret_is_glob)
 {
-	char *copy = rt_arena_alloc(&s->request->arena, 2 * len + 1), *out = copy;
-	unsigned depth = 0;
+	char *copy = rt_arena_alloc(&s->request->arena, 2 * len + 1);
 
-	*ret_is_glob = false;
-	for (size_t i = 0; copy && i < len; i++) {
-		size_t size = depth ? 0 : rt_glob_class(at + i);
-		bool escaped = at[i] == '\\' && i + 1 < len, sign;
-
-		if (size && i + size <= len) {
-			memcpy(out, at + i, size);
-			out += size;
-			i += size - 1;
-			*ret_is_glob = true;
-			continue;
-		}
-		i += escaped;
-		sign = is_glob_sign(at[i]) && (escaped || at[i] == '[');
-		*ret_is_glob |= !escaped && (at[i] == '*' || at[i] == '?');
-		if (!escaped && strchr("<({", at[i]))
-			depth++;
-		else if (!escaped && depth && strchr(">)}", at[i]))
-			depth--;
-		if (sign)
-			*out++ = '\\';
-		*out++ = at[i];
-	}
 	if (copy)
-		*out = '\0';
+		rt_source_pattern(at, len, copy, ret_is_glob);
 	return copy && !*ret_is_glob ? rt_scanner_copy(s, at, len) : copy;
 }
 
 /* A name up to one of the characters of stop, or a blank; "::" belongs to it, and what is in brackets. */
 static struct rt_error *scan_name(struct rt_scanner *s, const char *stop, const char **ret, bool *ret_is_glob)
 {
-	const char *start = s->at, *opened = NULL;
-	unsigned depth = 0;
+	const char *start = s->at;
+	struct rt_name_scan scan = { .start = start, .end = start + strlen(start), .classes = true };
 
-	for (; *s->at; s->at++) {
-		char c = *s->at;
+	while (*s->at) {
+		const char *behind = rt_name_step(&scan, s->at);
 
-		if (c == '\\' && s->at[1]) {
-			s->at++;
-		} else if (strchr("<({[", c)) {
-			if (!depth++)
-				opened = s->at;
-		} else if (depth && strchr(">)}]", c)) {
-			depth--;
-		} else if (c == ':' && s->at[1] == ':') {
-			s->at++;
-		} else if (!depth && (c == ' ' || c == '\t' || strchr(stop, c))) {
-			break;
+		if (!scan.depth && behind == s->at + 1) {
+			if (s->at[0] == ':' && s->at[1] == ':')
+				behind++;
+			else if (*s->at == ' ' || *s->at == '\t' || strchr(stop, *s->at))
+				break;
 		}
+		s->at = behind;
 	}
-	if (depth)
-		return rt_request_fault(s, opened, "a name with a bracket alone needs a backslash: operator\\<",
+	if (scan.depth)
+		return rt_request_fault(s, scan.opened, "a name with a bracket alone needs a backslash: name\\<",
 					"this bracket is not closed");
 	if (s->at == start)
 		return rt_request_fault(s, start, "FUNC, FILE:LINE, 0xADDRESS or sdt_PROVIDER:NAME",
@@ -139,18 +102,12 @@ static struct rt_error *scan_name(struct rt_scanner *s, const char *stop, const 
 /* The characters that end a word; escapes and brackets count as in scan_name(). */
 static size_t word_length(const char *at)
 {
-	const char *start = at;
-	unsigned depth = 0;
+	struct rt_name_scan scan = { .start = at, .end = at + strlen(at), .classes = true };
+	const char *c = at;
 
-	for (; *at && (depth || (*at != ' ' && *at != '\t')); at++) {
-		if (*at == '\\' && at[1])
-			at++;
-		else if (strchr("<({[", *at))
-			depth++;
-		else if (depth && strchr(">)}]", *at))
-			depth--;
-	}
-	return (size_t)(at - start);
+	while (*c && (scan.depth || (*c != ' ' && *c != '\t')))
+		c = rt_name_step(&scan, c);
+	return (size_t)(c - at);
 }
 
 static struct rt_error *check_name(struct rt_scanner *s, const char *at, size_t len, const char *what)

@@ -72,13 +72,13 @@ static struct rt_error *add_target(struct rt_plan_build *b, uint32_t type, uint3
 	return push_target(b, &target);
 }
 
-static struct rt_error *resolve_glob(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *glob)
+static struct rt_error *resolve_pattern(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *pattern)
 {
 	for (size_t i = 0; i < b->survey.symbols.len; i++) {
 		const struct rt_survey_symbol *s = &b->survey.symbols.data[i];
 		const char *name = rt_intern_text(&b->survey.names, s->name);
 
-		if (rt_glob_match(glob, name))
+		if (rt_spec_means(pattern, name, rt_spec_is_told(b->plan->types.data[type].spec)))
 			RT_TRY(add_target(b, type, function, name, s));
 	}
 	return NULL;
@@ -127,10 +127,15 @@ static struct rt_error *resolve_clone(struct rt_plan_build *b, uint32_t type, ui
 static struct rt_error *resolve_name(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name)
 {
 	const struct rt_survey_symbol *s = NULL;
+	size_t targets = b->targets.len;
 
 	while ((s = rt_survey_symbol(&b->survey, name, s)))
 		RT_TRY(add_target(b, type, function, name, s));
-	return resolve_clone(b, type, function, name);
+	RT_TRY(resolve_clone(b, type, function, name));
+	/* a function of C++ outside of all namespaces is called so in its source */
+	if (!rt_spec_is_told(b->plan->types.data[type].spec) || b->targets.len != targets)
+		return NULL;
+	return resolve_pattern(b, type, function, name);
 }
 
 struct rt_error *rt_plan_resolve(struct rt_plan_build *b)
@@ -145,8 +150,8 @@ struct rt_error *rt_plan_resolve(struct rt_plan_build *b)
 				continue;
 			if (strncmp(f->name, "0x", 2) == 0)
 				RT_TRY(resolve_address(b, t, i, f->name));
-			else if (rt_glob_is(f->name))
-				RT_TRY(resolve_glob(b, t, i, f->name));
+			else if (rt_spec_is_pattern(f))
+				RT_TRY(resolve_pattern(b, t, i, f->name));
 			else
 				RT_TRY(resolve_name(b, t, i, f->name));
 		}

@@ -127,7 +127,8 @@ bool rt_scan_is_known(const struct rt_spec *spec, const char *name)
 {
 	for (size_t t = 0; t < spec->types.len; t++)
 		for (size_t i = 0; i < spec->types.data[t].functions.len; i++)
-			if (rt_glob_match(spec->types.data[t].functions.data[i].name, name))
+			if (rt_spec_means(spec->types.data[t].functions.data[i].name, name,
+					  rt_spec_is_told(&spec->types.data[t])))
 				return true;
 	return false;
 }
@@ -238,6 +239,9 @@ static struct rt_error *take_name(struct rt_scan *s, const struct rt_scan_family
 	for (size_t i = 0; i < s->taken.len; i++) {
 		const struct rt_scan_taken *old = &s->taken.data[i];
 
+		/* the same function under another name */
+		if (old->get && t.get && old->get->addr.v == t.get->addr.v)
+			*ret_mine = false;
 		if (old->name == t.name &&
 		    (!old->by_code || !t.by_code || old->counter != t.counter ||
 		     rt_scan_calls(s, old->get, t.get->addr) || rt_scan_calls(s, t.get, old->get->addr)))
@@ -262,10 +266,11 @@ struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_fami
 	if (!type->name || !type->origin)
 		err = rt_error_nomem();
 	if (!err && f->get.name)
-		err = rt_scan_add_function(type, f->get.name, RT_OP_GET, RT_PLACE_ARG, 1);
+		err = rt_scan_add_function(type, f->get.name, RT_OP_GET, RT_PLACE_ARG, f->get_arg ? f->get_arg : 1);
 	if (!err)
 		err = rt_scan_add_function(type, f->put.name, RT_OP_PUT,
-					   f->put_levels == 2 ? RT_PLACE_ARG_PTR : RT_PLACE_ARG, 1);
+					   f->put_levels == 2 ? RT_PLACE_ARG_PTR : RT_PLACE_ARG,
+					   f->put_arg ? f->put_arg : 1);
 	if (!err && !f->method)
 		err = complete(s, f, type);
 	if (!err && !f->method)
@@ -322,10 +327,15 @@ static struct rt_error *consider(struct rt_scan *s, const char *name, const stru
 {
 	struct rt_scan_family f = { .stem = stem, .put_levels = 1 };
 	char put[RT_FAMILY_NAME_MAX];
+	const char *alias;
 	bool mine = false, known;
 
 	if (!rt_family_partner(name, stem, put, f.stem_name) || !rt_scan_lookup(s, put, &f.put) ||
 	    !rt_scan_lookup(s, name, &f.get) || !join_plain(s, name, stem, &f))
+		return NULL;
+	/* it comes by the name that debug information knows, and that inlined copies of it have */
+	alias = rt_survey_alias(&s->survey, name);
+	if (alias && rt_survey_symbol(&s->survey, alias, NULL))
 		return NULL;
 	known = rt_scan_is_known(s->known, name) || rt_scan_is_known(s->known, put);
 	if (!accept(s, &f) || !rt_scan_wanted(s, &f) || (known && !goes_on(s, &f)))
@@ -359,7 +369,8 @@ static struct rt_error *scan_names(struct rt_scan *s)
 		for (uint32_t id = 1; id <= s->survey.head_count; id++)
 			RT_TRY(consider(s, rt_intern_text(&s->survey.names, id), rt_stem_at(i)));
 	RT_TRY(rt_scan_classes(s));
-	return rt_scan_puts(s);
+	RT_TRY(rt_scan_puts(s));
+	return rt_scan_fields(s);
 }
 
 struct rt_error *rt_scan_module(const struct rt_plan_module *module, const struct rt_scan_options *options,

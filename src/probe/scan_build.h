@@ -23,8 +23,9 @@ struct rt_scan_family {
 	const struct rt_stem *stem;
 	char stem_name[RT_FAMILY_NAME_MAX];
 	struct rt_scan_named get, put;
-	const char *structure; /* tag or typedef, NULL: unknown */
-	uint8_t put_levels;    /* 1: T *, 2: T ** */
+	const char *structure;    /* tag or typedef, NULL: unknown */
+	uint8_t put_levels;       /* 1: T *, 2: T ** */
+	uint8_t get_arg, put_arg; /* from 1; 0: the first */
 	bool by_type, by_code;
 	int32_t counter; /* by_code: where */
 	uint32_t counter_size;
@@ -75,5 +76,7 @@ RT_CHECK struct rt_error *rt_scan_marks(struct rt_scan *s);
 RT_CHECK struct rt_error *rt_scan_makers(struct rt_scan *s, const struct rt_scan_family *f, struct rt_spec_type *type);
 /* scan_put.c: families that have a put, but no get. */
 RT_CHECK struct rt_error *rt_scan_puts(struct rt_scan *s);
+/* scan_field.c: families by what their functions do to a member that counts references. */
+RT_CHECK struct rt_error *rt_scan_fields(struct rt_scan *s);
 /* scan_cxx.c: classes whose methods count. */
 RT_CHECK struct rt_error *rt_scan_classes(struct rt_scan *s);

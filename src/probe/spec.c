@@ -7,6 +7,7 @@
 
 #include "base/sink.h"
 #include "event/stream.h"
+#include "probe/call.h"
 #include "probe/spec_type.h"
 
 void rt_spec_type_deinit(struct rt_spec_type *type)
@@ -39,6 +40,29 @@ static const char *stem_text(const struct rt_spec_function *f)
 	return f->name + (rt_spec_is_marker(f) ? strlen(RT_SPEC_MARKER) : 0);
 }
 
+/* What of a stem can be a type's name: "Ref<ns::Node>" is Ref.ns::Node. */
+static char *type_name(const char *stem, size_t len)
+{
+	char *name = strndup(stem, len);
+	size_t n = 0;
+
+	for (size_t i = 0; name && i < len; i++) {
+		if (rt_spec_is_name_char(stem[i]) || stem[i] == '-' || stem[i] == ':')
+			name[n++] = stem[i];
+		else if (n && name[n - 1] != '.')
+			name[n++] = '.';
+	}
+	while (n && strchr(".:", name[n - 1]))
+		n--;
+	if (!name || n) {
+		if (name)
+			name[n] = '\0';
+		return name;
+	}
+	free(name);
+	return strdup("object");
+}
+
 char *rt_spec_common_stem(const struct rt_spec_type *type)
 {
 	const char *first = stem_text(&type->functions.data[0]);
@@ -58,7 +82,7 @@ char *rt_spec_common_stem(const struct rt_spec_type *type)
 			len--;
 	while (len > 0 && (first[len - 1] == '_' || first[len - 1] == ':'))
 		len--;
-	return len ? strndup(first, len) : strdup("object");
+	return type_name(first, len);
 }
 
 void rt_spec_keep(struct rt_spec *spec, const char *const *names, size_t count)
@@ -138,6 +162,20 @@ static void join_type(struct rt_spec_type *into, struct rt_spec_type *from)
 	move_text(&into->klass, &from->klass);
 }
 
+/* What was told in two places must not make one type of descriptors and mappings, or of calls and functions. */
+static struct rt_error *check_kinds(const struct rt_spec_type *a, const struct rt_spec_type *b)
+{
+	const struct rt_spec_function *f = a->functions.len ? &a->functions.data[0] : NULL;
+	const struct rt_spec_function *g = b->functions.len ? &b->functions.data[0] : NULL;
+	const struct rt_call *call = f ? rt_spec_call(f) : NULL, *other = g ? rt_spec_call(g) : NULL;
+
+	if (!f || !g || (!call && !other) || (call && other && call->kind == other->kind))
+		return NULL;
+	return rt_error_fix(rt_error_new(RT_E_SPEC, "type %s cannot have %s and %s: its objects are of one kind",
+					 a->name, f->name, g->name),
+			    "give one of them a type= of its own");
+}
+
 struct rt_error *rt_spec_join(struct rt_spec *into, struct rt_spec *from)
 {
 	/* all room first: from here on nothing can fail half-way */
@@ -150,6 +188,7 @@ struct rt_error *rt_spec_join(struct rt_spec *into, struct rt_spec *from)
 		/* a type that the same text has twice joins its first part */
 		if (!old)
 			old = find_type(from, i + 1, from->types.data[i].name);
+		RT_TRY(check_kinds(old, &from->types.data[i]));
 		for (size_t j = 0; j < from->types.len; j++)
 			if (strcmp(from->types.data[j].name, from->types.data[i].name) == 0)
 				functions += from->types.data[j].functions.len;

@@ -43,7 +43,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "wire/event.h"
+#include "wire/probe.h"
 
 enum rt_place {
 	RT_PLACE_ARG,     /* argument n */
@@ -52,8 +52,6 @@ enum rt_place {
 	RT_PLACE_RET_PTR, /* *result */
 	RT_PLACE_OUT,     /* *argument n at return */
 };
-
-enum rt_condition { RT_IF_ALWAYS, RT_IF_NONZERO, RT_IF_ZERO, RT_IF_POSITIVE, RT_IF_NEGATIVE, RT_IF_NOT_NEGATIVE };
 
 struct rt_spec_function {
 	char *name;        /* function name or glob, or "sdt:PROVIDER:NAME"; owned */

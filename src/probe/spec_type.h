@@ -4,8 +4,10 @@
  */
 #pragma once
 
+#include <ctype.h>
 #include <string.h>
 
+#include "probe/source_name.h"
 #include "probe/spec.h"
 
 /* Arguments that are passed in registers. */
@@ -16,6 +18,12 @@
 #define RT_SPEC_MARKER "sdt:" /* what the names of markers begin with */
 #define RT_SPEC_KEPT "%"      /* and those of definitions of the build-id cache */
 
+/* Of names of types and functions of C, whatever their character set. */
+static inline bool rt_spec_is_name_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '.' || c == '$' || (unsigned char)c >= 0x80;
+}
+
 static inline bool rt_spec_is_kept(const struct rt_spec_function *function)
 {
 	return !strncmp(function->name, RT_SPEC_KEPT, sizeof(RT_SPEC_KEPT) - 1);
@@ -24,7 +32,23 @@ static inline bool rt_spec_is_kept(const struct rt_spec_function *function)
 /* A place with arguments of its own: a marker of the file, or a definition that is kept of it. */
 static inline bool rt_spec_is_marker(const struct rt_spec_function *function)
 {
-	return !strncmp(function->name, RT_SPEC_MARKER, sizeof(RT_SPEC_MARKER) - 1) || rt_spec_is_kept(function);
+	const size_t len = sizeof(RT_SPEC_MARKER) - 1;
+
+	/* "sdt::get" is a function of a namespace */
+	return (!strncmp(function->name, RT_SPEC_MARKER, len) && function->name[len] != ':') ||
+	       rt_spec_is_kept(function);
+}
+
+/* Does its name stand for others, or for what the linker calls otherwise? */
+static inline bool rt_spec_is_pattern(const struct rt_spec_function *function)
+{
+	return !rt_spec_is_marker(function) && (rt_glob_is(function->name) || rt_source_is(function->name));
+}
+
+/* Did the user name it? Presets and scans name what may be there. */
+static inline bool rt_spec_is_told(const struct rt_spec_type *type)
+{
+	return type->origin && strncmp(type->origin, "presets/", 8) != 0 && strcmp(type->origin, "scan") != 0;
 }
 
 /* The functions' common prefix without what joins it ("obj" of obj_get, obj_put), else "object". NULL: out of memory.
@@ -34,7 +58,10 @@ char *rt_spec_common_stem(const struct rt_spec_type *type);
 /* true when type already has this function with the same op, place, file and condition. */
 bool rt_spec_has_function(const struct rt_spec_type *type, const struct rt_spec_function *function);
 
-/* Moves all of from into *into, types of one name joined; on failure nothing has changed. */
+/*
+ * Moves all of from into *into, types of one name joined; on failure nothing has changed. RT_E_SPEC: joined, a type
+ * would have objects of two kinds.
+ */
 RT_CHECK struct rt_error *rt_spec_join(struct rt_spec *into, struct rt_spec *from);
 
 /* Names of presets that a text includes; owned. */

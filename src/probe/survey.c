@@ -43,6 +43,7 @@ static bool add_function(const struct rt_signature *sig, void *arg)
 	if (!f)
 		return false;
 	*f = (struct rt_survey_function){ .name = sig->function,
+					  .linkage = sig->linkage,
 					  .file = sig->file,
 					  .line = sig->line,
 					  .external = sig->external,
@@ -138,6 +139,14 @@ const struct rt_survey_function *rt_survey_function(struct rt_survey *survey, co
 	return at ? &survey->functions.data[at - 1] : NULL;
 }
 
+const struct rt_survey_function *rt_survey_at(const struct rt_survey *survey, struct rt_elfaddr addr)
+{
+	for (size_t i = 0; i < survey->functions.len; i++)
+		if (survey->functions.data[i].has_body && survey->functions.data[i].addr.v == addr.v)
+			return &survey->functions.data[i];
+	return NULL;
+}
+
 const struct rt_survey_function *rt_survey_declaration(struct rt_survey *survey, const char *name,
 						       struct rt_elfaddr addr)
 {
@@ -149,7 +158,15 @@ const struct rt_survey_function *rt_survey_declaration(struct rt_survey *survey,
 		if (!any)
 			any = f;
 	}
-	return any;
+	return any ? any : rt_survey_at(survey, addr);
+}
+
+const char *rt_survey_alias(struct rt_survey *survey, const char *name)
+{
+	const struct rt_survey_symbol *s = rt_survey_symbol(survey, name, NULL);
+	const struct rt_survey_function *f = s ? rt_survey_at(survey, s->symbol->addr) : NULL;
+
+	return f && !rt_survey_function(survey, name, NULL) ? f->name : NULL;
 }
 
 const struct rt_param *rt_survey_param(const struct rt_survey *survey, const struct rt_survey_function *function,

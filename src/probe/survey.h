@@ -20,7 +20,7 @@ struct rt_survey_symbol {
 
 /* As struct rt_signature, kept. Strings belong to the rt_dwarf. */
 struct rt_survey_function {
-	const char *name, *file;
+	const char *name, *linkage, *file; /* linkage: or NULL */
 	uint32_t line;
 	bool external, has_body, has_inlined;
 	struct rt_elfaddr addr;
@@ -54,9 +54,19 @@ const struct rt_survey_symbol *rt_survey_symbol(struct rt_survey *survey, const 
 /* The same for what debug information declares. */
 const struct rt_survey_function *rt_survey_function(struct rt_survey *survey, const char *name,
 						    const struct rt_survey_function *prev);
-/* The declaration of the function whose code starts at addr, or else any with its name; NULL. */
+/*
+ * The declaration of the function whose code starts at addr, or else any with its name, or else under which other name
+ * debug information knows that code; NULL.
+ */
 const struct rt_survey_function *rt_survey_declaration(struct rt_survey *survey, const char *name,
 						       struct rt_elfaddr addr);
+/* What debug information says of the function whose code starts at addr, whatever it calls it; NULL: nothing. */
+const struct rt_survey_function *rt_survey_at(const struct rt_survey *survey, struct rt_elfaddr addr);
+/*
+ * A function may have several symbols, of which debug information knows one: the name that it has there; NULL: debug
+ * information knows name itself, or nothing.
+ */
+const char *rt_survey_alias(struct rt_survey *survey, const char *name);
 /* Parameter n from 1, or NULL. */
 const struct rt_param *rt_survey_param(const struct rt_survey *survey, const struct rt_survey_function *function,
 				       unsigned n);

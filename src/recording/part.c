@@ -32,6 +32,7 @@ struct rt_part_writer {
 	uint64_t recording;
 	uint32_t file;
 	uint64_t event_ns;                    /* latest time of an event */
+	struct rt_wire_sample sample;         /* the last one; head.size 0: there was none */
 	RT_VEC(struct rt_wire_head *) tables; /* types, points, modules, lasting losses, as they came; owned */
 	struct rt_map process_by_pid;         /* pid -> struct process */
 };
@@ -226,6 +227,9 @@ struct rt_error *rt_part_writer_record(struct rt_part_writer *w, const struct rt
 		return keep_table(w, record);
 	case RT_WIRE_LOSS:
 		return lasts(r) ? keep_table(w, record) : NULL;
+	case RT_WIRE_SAMPLE:
+		memcpy(&w->sample, record, sizeof(w->sample));
+		return NULL;
 	case RT_WIRE_MAP:
 		return process_of(w, record->pid, &p);
 	case RT_WIRE_FORK:
@@ -365,6 +369,10 @@ struct rt_error *rt_part_writer_begin(struct rt_part_writer *w, uint64_t now_ns,
 	RT_TRY(seam(w, RT_PART_BEGIN, begin_ns(w, now_ns), names ? names : "", file));
 	for (size_t i = 0; i < w->tables.len; i++)
 		RT_TRY(file->record(file, w->tables.data[i]));
+	if (w->sample.head.size) {
+		w->sample.head.time_ns = begin_ns(w, now_ns);
+		RT_TRY(file->record(file, &w->sample.head));
+	}
 	while ((slot = rt_map_next(&w->process_by_pid, &pos)) != NULL)
 		RT_TRY(restate_process(w, (const struct process *)(uintptr_t)slot->value, now_ns, file));
 	return seam(w, RT_PART_STATED, begin_ns(w, now_ns), "", file);

@@ -132,6 +132,8 @@ static struct rt_error *where(struct rt_events *w, const struct rt_wire_head *h,
 
 static struct rt_error *type(struct rt_events *w, const struct rt_wire_type *r, struct rt_sink *sink)
 {
+	/* by bit of RT_TYPE_* */
+	static const char *const words[] = { "floating", "heap", "free", "kernel", "descriptor", "sampled" };
 	uint64_t *slot = rt_map_put(&w->types, rt_key_make(r->id, 0), NULL);
 	uint32_t name = rt_intern_string(&w->texts, word(w, r->name));
 
@@ -139,12 +141,10 @@ static struct rt_error *type(struct rt_events *w, const struct rt_wire_type *r, 
 		return rt_error_nomem();
 	*slot = name;
 	rt_sink_printf(sink, "type %s", rt_intern_text(&w->texts, name));
-	if (r->flags & RT_TYPE_FLOATING)
-		rt_sink_puts(sink, " floating");
-	if (r->flags & RT_TYPE_HEAP_ONLY)
-		rt_sink_puts(sink, " heap");
-	if (r->flags & RT_TYPE_FREE_KNOWN)
-		rt_sink_puts(sink, " free");
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (r->flags & (1u << i))
+			rt_sink_printf(sink, " %s", words[i]);
+	}
 	if (r->start >= 0 && r->start <= INT16_MAX)
 		rt_sink_printf(sink, " start=%d", r->start);
 	if (r->counter_offset >= 0)
@@ -157,9 +157,8 @@ static struct rt_error *type(struct rt_events *w, const struct rt_wire_type *r, 
 
 static void flags(uint32_t bits, struct rt_sink *sink)
 {
-	static const char *const names[] = {
-		[2] = "hidden", [3] = "return", [4] = "inline", [5] = "noobject", [6] = "fault", [7] = "inherited"
-	};
+	static const char *const names[] = { [2] = "hidden", [3] = "return",    [4] = "inline", [5] = "noobject",
+					     [6] = "fault",  [7] = "inherited", [8] = "outside" };
 	const char *separator = " flags=";
 
 	for (unsigned i = 2; i < sizeof(names) / sizeof(*names); i++) {
@@ -168,6 +167,20 @@ static void flags(uint32_t bits, struct rt_sink *sink)
 		rt_sink_printf(sink, "%s%s", separator, names[i]);
 		separator = ",";
 	}
+	if (RT_RANK_OF(bits))
+		rt_sink_printf(sink, "%srank%u", separator, RT_RANK_OF(bits));
+}
+
+/* sample RATE [governed|total LIMIT COST EVENT PASSED] */
+static struct rt_error *sample(struct rt_events *w, const struct rt_wire_sample *r, struct rt_sink *sink)
+{
+	rt_sink_printf(sink, "sample %u", r->rate);
+	if (r->flags)
+		rt_sink_printf(sink, " %s %u %u %u %u", r->flags & RT_SAMPLE_TOTAL ? "total" : "governed", r->limit_ppm,
+			       r->cost_ppm, r->event_ns, r->passed_ns);
+	RT_TRY(where(w, &r->head, sink));
+	rt_sink_puts(sink, "\n");
+	return NULL;
 }
 
 static const char *type_name(const struct rt_events *w, uint32_t id)
@@ -244,7 +257,7 @@ static struct rt_error *event(struct rt_events *w, const struct rt_wire_event *e
 static struct rt_error *loss(struct rt_events *w, const struct rt_wire_loss *r, struct rt_sink *sink)
 {
 	static const char *const causes[RT_LOSS_NR] = { "",    "ring",     "stackmap", "fault",   "returns", "unarmed",
-							"cut", "untraced", "balance",  "refused", "doubt" };
+							"cut", "untraced", "balance",  "refused", "doubt",   "passed" };
 
 	if (r->head.kind == RT_WIRE_HITS) {
 		rt_sink_printf(sink, "hits :%u %" PRIu64, r->point, r->value);
@@ -264,7 +277,7 @@ static struct rt_error *loss(struct rt_events *w, const struct rt_wire_loss *r, 
 
 static struct rt_error *held(struct rt_events *w, const struct rt_wire_held *r, struct rt_sink *sink)
 {
-	static const char *const places[] = { "none", "global", "stack", "heap", "object", "freed" };
+	static const char *const places[] = { "none", "global", "stack", "heap", "object", "freed", "exec" };
 
 	if (r->head.kind == RT_WIRE_COUNT) {
 		rt_sink_printf(sink, "final 0x%" PRIx64 " count=%u bytes=%u", r->object, r->value, r->where);
@@ -297,7 +310,7 @@ static struct rt_error *exec(struct rt_events *w, const struct rt_wire_head *h, 
 
 static struct rt_error *task(struct rt_events *w, const struct rt_wire_task *r, struct rt_sink *sink)
 {
-	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped" };
+	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped", "execed" };
 	const char *child;
 
 	switch (r->head.kind) {
@@ -381,6 +394,8 @@ static struct rt_error *write_record(struct rt_events *w, const struct rt_wire_h
 	case RT_WIRE_HELD:
 	case RT_WIRE_COUNT:
 		return held(w, record, sink);
+	case RT_WIRE_SAMPLE:
+		return sample(w, record, sink);
 	case RT_WIRE_FORK:
 	case RT_WIRE_EXEC:
 	case RT_WIRE_EXIT:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The findings JSON, "reftrace-findings-1" (doc/findings.schema.json): for
+ * The findings JSON, "reftrace-findings-1" (docs/findings.schema.json): for
  * programs. Numbers are exact; addresses are strings, because readers that keep
  * numbers as doubles would round them.
  */
@@ -9,6 +9,7 @@
 
 #include "report/json_writer.h"
 #include "report/report.h"
+#include "report/suppress.h"
 #include "report/words.h"
 
 static void strings(struct rt_json *json, const char *key, const char *const *texts, size_t count)
@@ -135,9 +136,17 @@ static void alternatives(struct rt_json *json, const struct rt_finding *finding)
 	rt_json_end_array(json);
 }
 
-static void finding_object(struct rt_json *json, const struct rt_finding *finding, uint64_t start_ns)
+static void generated(struct rt_json *json, const struct rt_finding *finding)
 {
-	rt_json_begin_object(json, NULL);
+	struct rt_arena arena = { 0 };
+
+	rt_json_string(json, "suppression", rt_suppression_for(&arena, finding));
+	rt_arena_deinit(&arena);
+}
+
+/* The members of a finding. */
+static void finding_members(struct rt_json *json, const struct rt_finding *finding, uint64_t start_ns)
+{
 	rt_json_string(json, "id", finding->id);
 	rt_json_string(json, "kind", rt_finding_word(finding->kind));
 	rt_json_string(json, "type", finding->type);
@@ -176,7 +185,53 @@ static void finding_object(struct rt_json *json, const struct rt_finding *findin
 	history(json, finding, start_ns);
 	balance(json, finding);
 	stacks(json, finding);
-	rt_json_end_object(json);
+}
+
+static void findings(struct rt_json *json, const char *key, const struct rt_finding *of, size_t count,
+		     const struct rt_verdict *verdict, bool generate)
+{
+	rt_json_begin_array(json, key);
+	for (size_t i = 0; i < count; i++) {
+		rt_json_begin_object(json, NULL);
+		finding_members(json, &of[i], verdict->start_ns);
+		if (generate)
+			generated(json, &of[i]);
+		rt_json_end_object(json);
+	}
+	rt_json_end_array(json);
+}
+
+static void suppressed(struct rt_json *json, const struct rt_verdict *verdict, const struct rt_run_info *run)
+{
+	rt_json_begin_array(json, "suppressed");
+	for (size_t i = 0; i < run->suppressed_count; i++) {
+		const struct rt_suppressed *s = &run->suppressed[i];
+
+		rt_json_begin_object(json, NULL);
+		rt_json_string(json, "rule", s->rule->name);
+		rt_json_string(json, "rule_file", s->rule->file);
+		rt_json_u64(json, "rule_line", s->rule->line);
+		rt_json_bool(json, "suspect", s->suspect);
+		finding_members(json, s->finding, verdict->start_ns);
+		rt_json_end_object(json);
+	}
+	rt_json_end_array(json);
+	rt_json_begin_array(json, "suppressions");
+	for (size_t i = 0; run->suppressions && i < run->suppressions->rules.len; i++) {
+		const struct rt_rule *rule = &run->suppressions->rules.data[i];
+
+		rt_json_begin_object(json, NULL);
+		rt_json_string(json, "name", rule->name);
+		rt_json_string(json, "file", rule->file);
+		rt_json_u64(json, "line", rule->line);
+		rt_json_bool(json, "applies", rule->kinds != 0);
+		rt_json_u64(json, "findings", rule->findings);
+		rt_json_u64(json, "suspects", rule->suspects);
+		rt_json_u64(json, "objects", rule->objects);
+		rt_json_u64(json, "partly", rule->partly);
+		rt_json_end_object(json);
+	}
+	rt_json_end_array(json);
 }
 
 static void head(struct rt_json *json, const struct rt_verdict *verdict, const struct rt_run_info *run)
@@ -190,6 +245,10 @@ static void head(struct rt_json *json, const struct rt_verdict *verdict, const s
 	strings(json, "unnamed", run->unnamed, run->unnamed_count);
 	rt_json_string(json, "pairs", run->pairs && !strncmp(run->pairs, "pairs: ", 7) ? run->pairs + 7 : run->pairs);
 	rt_json_string(json, "recording", run->recording);
+	if (run->moment)
+		rt_json_u64(json, "look", run->moment);
+	else
+		rt_json_null(json, "look");
 	rt_json_u64(json, "duration_ns", verdict->end_ns > verdict->start_ns ? verdict->end_ns - verdict->start_ns : 0);
 	rt_json_begin_object(json, "exit");
 	if (run->program_ended)
@@ -214,6 +273,29 @@ static void head(struct rt_json *json, const struct rt_verdict *verdict, const s
 	rt_json_end_array(json);
 }
 
+enum { RATE_DECIMALS = 15 }; /* one of 2^15, to the last digit */
+
+static void sampling(struct rt_json *json, const struct rt_sampling *s)
+{
+	if (!s->on) {
+		rt_json_null(json, "sample");
+		return;
+	}
+	rt_json_begin_object(json, "sample");
+	rt_json_bool(json, "partial", s->partial);
+	rt_json_decimals(json, "rate", s->rate, RATE_DECIMALS);
+	rt_json_decimals(json, "lowest", s->lowest, RATE_DECIMALS);
+	rt_json_u64(json, "passed", s->passed);
+	rt_json_u64(json, "left", s->left);
+	if (s->governed) {
+		rt_json_decimals(json, "limit", s->limit, RATE_DECIMALS);
+		rt_json_number(json, "overhead", s->cost);
+		rt_json_u64(json, "event_ns", s->event_ns);
+		rt_json_u64(json, "passed_ns", s->passed_ns);
+	}
+	rt_json_end_object(json);
+}
+
 static void trust_object(struct rt_json *json, const struct rt_trust *trust)
 {
 	rt_json_begin_object(json, "trust");
@@ -227,7 +309,38 @@ static void trust_object(struct rt_json *json, const struct rt_trust *trust)
 	rt_json_string(json, "unwind", trust->unwind);
 	rt_json_u64(json, "incomplete_objects", trust->incomplete_objects);
 	strings(json, "notes", trust->notes, trust->note_count);
+	sampling(json, &trust->sampling);
 	rt_json_end_object(json);
+}
+
+static void tallies(struct rt_json *json, const struct rt_verdict *verdict)
+{
+	rt_json_begin_array(json, "tallies");
+	for (size_t i = 0; i < verdict->tally_count; i++) {
+		const struct rt_tally_group *g = &verdict->tallies[i];
+
+		rt_json_begin_object(json, NULL);
+		rt_json_string(json, "type", g->type);
+		rt_json_u64(json, "objects", g->objects);
+		rt_json_i64(json, "balance", g->balance);
+		rt_json_bool(json, "made", g->made);
+		rt_json_bool(json, "several", g->several);
+		rt_json_u64(json, "others", g->others);
+		rt_json_hex(json, "first_address", g->first_address);
+		rt_json_begin_array(json, "places");
+		for (size_t k = 0; k < g->row_count; k++) {
+			rt_json_begin_object(json, NULL);
+			rt_json_string(json, "op", rt_op_name(g->rows[k].op));
+			rt_json_string(json, "api", g->rows[k].api);
+			rt_json_u64(json, "events", g->rows[k].events);
+			rt_json_u64(json, "in_all", g->rows[k].in_all);
+			rt_json_frame(json, &g->rows[k].site);
+			rt_json_end_object(json);
+		}
+		rt_json_end_array(json);
+		rt_json_end_object(json);
+	}
+	rt_json_end_array(json);
 }
 
 static void types(struct rt_json *json, const struct rt_verdict *verdict)
@@ -298,15 +411,12 @@ struct rt_error *rt_report_json(const struct rt_verdict *verdict, const struct r
 	rt_json_begin_object(&json, NULL);
 	head(&json, verdict, run);
 	trust_object(&json, &verdict->trust);
+	if (verdict->counted)
+		tallies(&json, verdict);
 	types(&json, verdict);
-	rt_json_begin_array(&json, "findings");
-	for (size_t i = 0; i < verdict->finding_count; i++)
-		finding_object(&json, &verdict->findings[i], verdict->start_ns);
-	rt_json_end_array(&json);
-	rt_json_begin_array(&json, "suspects");
-	for (size_t i = 0; i < verdict->suspect_count; i++)
-		finding_object(&json, &verdict->suspects[i], verdict->start_ns);
-	rt_json_end_array(&json);
+	findings(&json, "findings", verdict->findings, verdict->finding_count, verdict, run->generate);
+	findings(&json, "suspects", verdict->suspects, verdict->suspect_count, verdict, false);
+	suppressed(&json, verdict, run);
 	rt_json_begin_array(&json, "alive");
 	for (size_t i = 0; i < verdict->alive_count; i++) {
 		rt_json_begin_object(&json, NULL);

@@ -129,7 +129,7 @@ void rt_json_i64(struct rt_json *json, const char *key, int64_t value)
 	rt_sink_printf(json->sink, "%lld", (long long)value);
 }
 
-void rt_json_number(struct rt_json *json, const char *key, double value)
+void rt_json_decimals(struct rt_json *json, const char *key, double value, int most)
 {
 	char text[400];
 	size_t n;
@@ -138,7 +138,7 @@ void rt_json_number(struct rt_json *json, const char *key, double value)
 		rt_json_null(json, key);
 		return;
 	}
-	snprintf(text, sizeof(text), "%.4f", value);
+	snprintf(text, sizeof(text), "%.*f", most, value);
 	for (n = strlen(text); n > 1 && text[n - 1] == '0' && text[n - 2] != '.'; n--)
 		text[n - 1] = 0;
 	/* a locale of the embedding program may write a comma */
@@ -148,6 +148,11 @@ void rt_json_number(struct rt_json *json, const char *key, double value)
 	}
 	element(json, key);
 	rt_sink_puts(json->sink, text);
+}
+
+void rt_json_number(struct rt_json *json, const char *key, double value)
+{
+	rt_json_decimals(json, key, value, 4);
 }
 
 void rt_json_hex(struct rt_json *json, const char *key, uint64_t value)

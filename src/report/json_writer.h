@@ -33,6 +33,8 @@ void rt_json_u64(struct rt_json *json, const char *key, uint64_t value);
 void rt_json_i64(struct rt_json *json, const char *key, int64_t value);
 /* At most 4 decimals; what is not finite is written as null. */
 void rt_json_number(struct rt_json *json, const char *key, double value);
+/* The same with so many. */
+void rt_json_decimals(struct rt_json *json, const char *key, double value, int most);
 /* An address as a string: "0x12c". */
 void rt_json_hex(struct rt_json *json, const char *key, uint64_t value);
 void rt_json_bool(struct rt_json *json, const char *key, bool value);

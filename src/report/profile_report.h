@@ -33,6 +33,6 @@ RT_CHECK struct rt_error *rt_profile_text(const struct rt_profile_head *head, co
 					  size_t count, const struct rt_profile_text_options *options,
 					  struct rt_sink *sink);
 
-/* JSON, schema "reftrace-profile-1" (doc/profile.schema.json): every row, all callers. */
+/* JSON, schema "reftrace-profile-1" (docs/profile.schema.json): every row, all callers. */
 RT_CHECK struct rt_error *rt_profile_json(const struct rt_profile_head *head, const struct rt_profile_part *parts,
 					  size_t count, struct rt_sink *sink);

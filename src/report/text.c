@@ -64,6 +64,8 @@ static void head(struct rt_text_report *report)
 	tail = rt_format(&report->arena, "%s%s, %llu event%s, %llu lost", tail, rt_duration_text(&report->arena, took),
 			 (unsigned long long)v->trust.events, rt_plural(v->trust.events),
 			 (unsigned long long)v->trust.lost);
+	if (v->trust.sampling.partial)
+		tail = rt_format(&report->arena, "%s, a sample", tail);
 	if (report->run->slowdown > 0)
 		tail = rt_format(&report->arena, "%s, slowdown ~%.0fx", tail, report->run->slowdown);
 	if (report->run->pid)
@@ -72,6 +74,9 @@ static void head(struct rt_text_report *report)
 		tail = rt_format(&report->arena, "%s, %zu processes", tail, v->process_count);
 	used = strlen("reftrace:  ") + rt_columns(tail);
 	command = rt_shorten(&report->arena, command, width > used + 20 ? width - used : 20);
+	if (report->run->moment)
+		rt_sink_printf(report->sink, "%slook %u at what lives:\n", report->run->moment > 1 ? "\n" : "",
+			       report->run->moment);
 	rt_sink_printf(report->sink, "reftrace: %s%s%s\n", command, *command ? " " : "", tail);
 	if (report->run->pairs) {
 		const char *pairs = rt_clean(&report->arena, report->run->pairs);
@@ -121,7 +126,7 @@ static void summary(struct rt_text_report *report)
 	if (count[RT_RACY_UPDATE])
 		rt_sink_printf(report->sink, ", %llu racy update%s", (unsigned long long)count[RT_RACY_UPDATE],
 			       rt_plural(count[RT_RACY_UPDATE]));
-	rt_sink_puts(report->sink, "\n");
+	rt_sink_printf(report->sink, "%s\n", v->trust.sampling.partial ? "; of a sample: there may be more" : "");
 }
 
 /* No finding, and something was seen. */
@@ -140,14 +145,24 @@ static void clean_result(struct rt_text_report *report)
 		else if (i == 3)
 			names = rt_format(&report->arena, "%s, ...", names);
 	}
-	if (v->trust.complete)
+	if (v->trust.sampling.partial)
+		rt_sink_printf(report->sink,
+			       "no finding in a sample, which says nothing of the rest: %llu object%s (%s), ",
+			       (unsigned long long)objects, rt_plural(objects), names);
+	else if (v->tally_count)
+		rt_sink_printf(report->sink, "counted, and nobody is accused: %llu object%s (%s), ",
+			       (unsigned long long)objects, rt_plural(objects), names);
+	else if (v->trust.complete && report->run->suppressed_count)
+		rt_sink_printf(report->sink, "no finding but what is suppressed: %llu object%s (%s), ",
+			       (unsigned long long)objects, rt_plural(objects), names);
+	else if (v->trust.complete)
 		rt_sink_printf(report->sink, "%sno leaks%s: %llu object%s (%s), ", rt_paint(report, RT_PAINT_GOOD),
 			       rt_paint(report, RT_PAINT_END), (unsigned long long)objects, rt_plural(objects), names);
 	else
 		rt_sink_printf(report->sink, "no finding, but the answer is not complete: %llu object%s (%s), ",
 			       (unsigned long long)objects, rt_plural(objects), names);
 	if (!live)
-		rt_sink_puts(report->sink, "all released\n");
+		rt_sink_puts(report->sink, v->counted ? "all balanced\n" : "all released\n");
 	else
 		rt_sink_printf(report->sink, "%llu released, %llu alive at the end\n",
 			       (unsigned long long)(objects - (live < objects ? live : objects)),
@@ -204,7 +219,8 @@ static void counts(struct rt_text_report *report)
 	const struct rt_verdict *v = report->verdict;
 
 	if (v->type_count)
-		rt_sink_printf(report->sink, "\n%-28s%10s%10s%10s%10s%10s\n", "types", "objects", "gets", "puts",
+		rt_sink_printf(report->sink, "\n%-28s%10s%10s%10s%10s%10s\n",
+			       v->trust.sampling.partial ? "types (of the sample)" : "types", "objects", "gets", "puts",
 			       "freed", "live");
 	for (size_t i = 0; i < v->type_count; i++) {
 		const struct rt_type_count *t = &v->types[i];
@@ -239,6 +255,24 @@ static void notes(struct rt_text_report *report, const char *head_text, const ch
 		rt_sink_printf(report->sink, "  %sand %zu more: -v\n", head_text, count - shown);
 }
 
+/* What --max-overhead has picked. */
+static void governed(struct rt_text_report *report, const struct rt_sampling *s)
+{
+	rt_sink_printf(report->sink, "  overhead: at most %.3g %% was asked for: ", 100 * s->limit);
+	if (s->rate >= 1)
+		rt_sink_puts(report->sink, "every object was traced at the end");
+	else
+		rt_sink_printf(report->sink, "one object of %.0f was traced at the end", 1 / s->rate);
+	if (s->lowest < s->rate)
+		rt_sink_printf(report->sink, ", one of %.0f at times", 1 / s->lowest);
+	if (s->cost > 0)
+		rt_sink_printf(report->sink, "; about %.3g %% of its own CPU time%s (%u ns an event, %u ns without)",
+			       100 * s->cost, s->cost > s->limit ? ", more than that," : "", s->event_ns, s->passed_ns);
+	rt_sink_puts(report->sink, "\n");
+	if (s->cost > s->limit && s->lowest < 1)
+		rt_sink_puts(report->sink, "  fix: fewer functions (-t NAME, -P SPEC), or a larger part\n");
+}
+
 static void trust(struct rt_text_report *report)
 {
 	const struct rt_trust *t = &report->verdict->trust;
@@ -254,6 +288,8 @@ static void trust(struct rt_text_report *report)
 	if (t->unwind)
 		rt_sink_printf(report->sink, ", stacks %s %s", strcmp(t->unwind, "given") ? "by" : "as", t->unwind);
 	rt_sink_puts(report->sink, "\n");
+	if (t->sampling.governed)
+		governed(report, &t->sampling);
 	notes(report, "not armed: ", t->unarmed, t->unarmed_count);
 	notes(report, "note: ", t->notes, t->note_count);
 	notes(report, "names: ", report->run->unnamed, report->run->unnamed_count);
@@ -302,17 +338,22 @@ static void render(struct rt_text_report *report)
 	bool clean = !v->finding_count, sure = v->trust.complete && !v->trust.nothing_seen;
 	bool quiet = report->options.quiet;
 
-	if (quiet && clean && sure)
+	if (quiet && clean && sure) {
+		if (report->run->suppressed_count)
+			rt_report_suppressed(report);
 		return;
+	}
 	if (!quiet)
 		head(report);
 	findings(report);
+	rt_report_tallies(report);
 	if (v->trust.nothing_seen && clean)
 		nothing_seen(report);
 	else if (clean)
 		clean_result(report);
 	else
 		summary(report);
+	rt_report_suppressed(report);
 	if (!quiet)
 		folded(report);
 	if (report->options.verbose)
@@ -321,6 +362,7 @@ static void render(struct rt_text_report *report)
 		trust(report);
 	if (!quiet && !clean)
 		next(report);
+	rt_report_generated(report);
 }
 
 struct rt_error *rt_report_text(const struct rt_verdict *verdict, const struct rt_run_info *run,
@@ -336,7 +378,8 @@ struct rt_error *rt_report_text(const struct rt_verdict *verdict, const struct r
 		report.options.width = MIN_WIDTH;
 	if (!report.options.max_findings)
 		report.options.max_findings = DEFAULT_FINDINGS;
-	report.balance_rows = BALANCE_ROWS - (verdict->suspect_count != 0) - (verdict->alive_count != 0);
+	report.balance_rows = BALANCE_ROWS - (verdict->suspect_count != 0) - (verdict->alive_count != 0) -
+			      (verdict->process_count > 1);
 	render(&report);
 	rt_arena_deinit(&report.arena);
 	return rt_sink_end(sink);

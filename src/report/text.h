@@ -35,6 +35,9 @@ void rt_report_finding(struct rt_text_report *report, const struct rt_finding *f
 /* A finding in one line, for those beyond options.max_findings and for suspects. */
 void rt_report_finding_line(struct rt_text_report *report, const struct rt_finding *finding);
 
+/* Counting mode: objects that are not balanced. */
+void rt_report_tallies(struct rt_text_report *report);
+
 /* The lines around the guilty one, with what happened on them. Prints nothing when they cannot be read. */
 void rt_report_source(struct rt_text_report *report, const struct rt_finding *finding);
 
@@ -43,3 +46,8 @@ void rt_report_balance(struct rt_text_report *report, const struct rt_finding *f
 void rt_report_first(struct rt_text_report *report, const struct rt_finding *finding);
 void rt_report_ledger(struct rt_text_report *report, const struct rt_finding *finding);
 void rt_report_stacks(struct rt_text_report *report, const struct rt_finding *finding);
+
+/* What was suppressed, by which rules, and which rules took nothing. Prints nothing where no rules were given. */
+void rt_report_suppressed(struct rt_text_report *report);
+/* A suppression for each finding, with options of the run that ask for it. */
+void rt_report_generated(struct rt_text_report *report);

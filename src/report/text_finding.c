@@ -149,11 +149,36 @@ static void reasons(struct rt_text_report *report, const struct rt_finding *f)
 		rt_sink_puts(report->sink, "  note: some operations of these objects were not seen\n");
 }
 
+/* of a suite: "in 3 of 212 processes: test-read (pid 71), test-write (pid 80), ..." */
+static void process_line(struct rt_text_report *report, const struct rt_finding *f)
+{
+	enum { NAMED = 3 };
+	const struct rt_verdict *v = report->verdict;
+	const char *text = "";
+
+	if (v->process_count < 2 || !f->pid_count)
+		return;
+	for (size_t i = 0; i < f->pid_count && i < NAMED; i++) {
+		const char *exe = "";
+
+		for (size_t k = 0; k < v->process_count; k++) {
+			if (v->processes[k].pid == f->pids[i])
+				exe = rt_clean(&report->arena, rt_basename(v->processes[k].exe ?: ""));
+		}
+		text = rt_format(&report->arena, "%s%s %s%s%u%s", text, i ? "," : "", exe, *exe ? " (pid " : "pid ",
+				 f->pids[i], *exe ? ")" : "");
+	}
+	text = rt_format(&report->arena, "in %zu of %zu processes:%s%s", f->pid_count, v->process_count, text,
+			 f->pid_count > NAMED ? ", ..." : "");
+	rt_sink_printf(report->sink, "  %s\n", rt_report_fit(report, text));
+}
+
 void rt_report_finding(struct rt_text_report *report, const struct rt_finding *f)
 {
 	rt_sink_printf(report->sink, "%s%s%s %s  %s\n", rt_paint(report, RT_PAINT_BAD), kind_head(f->kind),
 		       rt_paint(report, RT_PAINT_END), f->id, what(report, f));
 	guilty_line(report, f);
+	process_line(report, f);
 	reasons(report, f);
 	rt_report_source(report, f);
 	if (f->kind == RT_LEAK || report->options.verbose)

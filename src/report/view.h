@@ -27,7 +27,7 @@ void rt_view_command(const struct rt_view_head *head, struct rt_sink *sink);
 /* Every life of verdict->watched. */
 RT_CHECK struct rt_error *rt_object_text(const struct rt_view_head *head, const struct rt_verdict *verdict,
 					 const struct rt_view_options *options, struct rt_sink *sink);
-/* Schema "reftrace-object-1" (doc/object.schema.json). Stacks are always there. */
+/* Schema "reftrace-object-1" (docs/object.schema.json). Stacks are always there. */
 RT_CHECK struct rt_error *rt_object_json(const struct rt_view_head *head, const struct rt_verdict *verdict,
 					 struct rt_sink *sink);
 
@@ -41,7 +41,7 @@ struct rt_view_tree {
 RT_CHECK struct rt_error *rt_tree_text(const struct rt_view_head *head, const struct rt_verdict *verdict,
 				       const struct rt_view_tree *trees, size_t count,
 				       const struct rt_view_options *options, struct rt_sink *sink);
-/* Schema "reftrace-tree-1" (doc/tree.schema.json): nodes in the order of the text, with their depth. */
+/* Schema "reftrace-tree-1" (docs/tree.schema.json): nodes in the order of the text, with their depth. */
 RT_CHECK struct rt_error *rt_tree_json(const struct rt_view_head *head, const struct rt_verdict *verdict,
 				       const struct rt_view_tree *trees, size_t count,
 				       const struct rt_view_options *options, struct rt_sink *sink);

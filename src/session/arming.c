@@ -75,6 +75,7 @@ static struct rt_error *arm_module(struct rt_session *s, struct rt_process *p, c
 {
 	const struct rt_session_map *map = code_of(p, m->id);
 	_cleanup_free_ const struct rt_point **points = calloc(m->point_nr + 1, sizeof(points[0]));
+	_cleanup_free_ uint32_t *tids = s->attaching ? calloc(p->threads.len + 1, sizeof(*tids)) : NULL;
 	struct failures failures = { s, p, m, NULL };
 	char path[4300];
 	struct rt_arm arm = { .pid = p->tgid,
@@ -83,10 +84,12 @@ static struct rt_error *arm_module(struct rt_session *s, struct rt_process *p, c
 			      .path = path,
 			      .points = points,
 			      .point_count = stop_at.v ? 0 : m->point_nr,
-			      .stop_at = stop_at };
+			      .stop_at = stop_at,
+			      .threads = tids,
+			      .thread_count = tids ? p->threads.len : 0 };
 	struct rt_error *err;
 
-	if (!points)
+	if (!points || (s->attaching && !tids))
 		return rt_error_nomem();
 	if (!map || !rt_session_map_bias(s, map, &arm.bias))
 		return NULL;
@@ -94,6 +97,8 @@ static struct rt_error *arm_module(struct rt_session *s, struct rt_process *p, c
 		arm.stop_at.v = 0;
 	for (size_t i = 0; i < m->point_nr; i++)
 		points[i] = &s->points.data[m->point + i];
+	for (size_t i = 0; i < arm.thread_count; i++)
+		tids[i] = p->threads.data[i]->tid;
 	file_path(s, p, map, path, sizeof(path));
 	err = s->ops->extend(s->engine, &arm, failed, &failures);
 	if (!err) {
@@ -175,24 +180,29 @@ static bool is_loading(const struct rt_process *p, bool at_exec)
 /* System calls belong to no module: a process is watched once. */
 static struct rt_error *arm_calls(struct rt_session *s, struct rt_process *p)
 {
-	_cleanup_free_ const struct rt_point **points = calloc(s->call_nr + 1, sizeof(points[0]));
+	_cleanup_free_ const struct rt_point **points = NULL;
 	struct failures failures = { s, p, NULL, NULL };
-	struct rt_arm arm = { .pid = p->tgid,
-			      .wire_pid = rt_process_wire(p),
-			      .tid = rt_process_standing(p),
-			      .points = points,
-			      .point_count = s->call_nr };
+	struct rt_arm arm = {
+		.pid = p->tgid, .wire_pid = rt_process_wire(p), .tid = rt_process_standing(p), .point_count = s->call_nr
+	};
 
-	if (!points)
-		return rt_error_nomem();
 	if (!s->call_nr || p->calls_armed || p->foreign)
 		return NULL;
 	p->calls_armed = true;
+	arm.points = points = calloc(s->call_nr, sizeof(points[0]));
+	if (!points)
+		return rt_error_nomem();
 	for (size_t i = 0; i < s->call_nr; i++)
 		points[i] = &s->points.data[s->call + i];
 	RT_TRY(s->ops->extend(s->engine, &arm, failed, &failures));
 	s->armed_points += arm.point_count;
 	return failures.err;
+}
+
+struct rt_error *rt_session_arm_stop(struct rt_session *s, struct rt_process *p, const struct rt_module *m,
+				     struct rt_elfaddr at)
+{
+	return arm_module(s, p, m, at);
 }
 
 struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p)
@@ -208,7 +218,7 @@ struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p)
 			return rt_error_nomem();
 		RT_TRY(arm_module(s, p, m, (struct rt_elfaddr){ 0 }));
 	}
-	return NULL;
+	return rt_session_arm_exit(s, p);
 }
 
 /* A forked child: what its parent had, under its own pid. */
@@ -245,7 +255,7 @@ struct rt_error *rt_session_look(struct rt_session *s, struct rt_process *p)
 	bool first = !p->looked;
 
 	p->looked = true;
-	if (p->foreign)
+	if (p->foreign || p->left)
 		return NULL;
 	RT_TRY(rt_session_drain(s));
 	RT_TRY(rt_session_sync(s, p));

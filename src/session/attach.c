@@ -191,17 +191,26 @@ static struct rt_error *seize_pid(struct rt_session *s, uint32_t pid)
 	return seize(s, p);
 }
 
-static size_t not_stopped(const struct rt_session *s)
+/* Is t one of those that are to stop? tgid 0: everybody. */
+static bool is_meant(const struct rt_thread *t, uint32_t tgid)
+{
+	return !tgid || (t->process && t->process->tgid == tgid);
+}
+
+static size_t not_stopped(const struct rt_session *s, uint32_t tgid)
 {
 	const struct rt_map_slot *slot;
 	size_t pos = 0, n = 0;
 
-	while ((slot = rt_map_next(&s->threads, &pos)) != NULL)
-		n += !((const struct rt_thread *)(uintptr_t)slot->value)->stopped;
+	while ((slot = rt_map_next(&s->threads, &pos)) != NULL) {
+		const struct rt_thread *t = (const struct rt_thread *)(uintptr_t)slot->value;
+
+		n += is_meant(t, tgid) && !t->stopped;
+	}
 	return n;
 }
 
-struct rt_error *rt_session_stop_all(struct rt_session *s)
+struct rt_error *rt_session_stop(struct rt_session *s, uint32_t tgid)
 {
 	uint64_t until = rt_now_ns() + STOP_NS;
 	struct rt_map_slot *slot;
@@ -211,15 +220,20 @@ struct rt_error *rt_session_stop_all(struct rt_session *s)
 	while ((slot = rt_map_next(&s->threads, &pos)) != NULL) {
 		const struct rt_thread *t = (const struct rt_thread *)(uintptr_t)slot->value;
 
-		if (!t->stopped)
+		if (is_meant(t, tgid) && !t->stopped)
 			ptrace(PTRACE_INTERRUPT, t->tid, 0, 0);
 	}
 	for (;;) {
 		RT_TRY(rt_tracee_reap(s));
-		if (!not_stopped(s) || rt_now_ns() > until)
+		if (!not_stopped(s, tgid) || rt_now_ns() > until)
 			return NULL;
 		doze();
 	}
+}
+
+struct rt_error *rt_session_stop_all(struct rt_session *s)
+{
+	return rt_session_stop(s, 0);
 }
 
 static struct rt_error *take_in(struct rt_session *s, struct rt_process *p)
@@ -244,14 +258,21 @@ static struct rt_error *replay(struct rt_session *s, struct rt_process *p)
 	return NULL;
 }
 
+struct rt_error *rt_session_go_on(struct rt_session *s)
+{
+	s->collecting = false;
+	return rt_process_each(s, replay);
+}
+
 struct rt_error *rt_session_attach(struct rt_session *s)
 {
 	for (size_t i = 0; i < s->options.pid_count; i++)
 		RT_TRY(seize_pid(s, s->options.pids[i]));
 	RT_TRY(rt_session_stop_all(s));
+	s->attaching = true;
 	RT_TRY(rt_process_each(s, take_in));
-	s->collecting = false;
-	return rt_process_each(s, replay);
+	s->attaching = false;
+	return rt_session_go_on(s);
 }
 
 /* ---- letting go ---- */

@@ -7,6 +7,7 @@
  */
 #include "session/batch.h"
 #include "base/log.h"
+#include "probe/spec_type.h"
 
 static struct rt_error *index_names(struct rt_batch *b)
 {
@@ -16,7 +17,7 @@ static struct rt_error *index_names(struct rt_batch *b)
 		for (size_t k = 0; k < type->functions.len; k++) {
 			uint64_t *slot;
 
-			if (rt_glob_is(type->functions.data[k].name))
+			if (rt_spec_is_pattern(&type->functions.data[k]))
 				continue;
 			slot = rt_map_put(&b->names, rt_key_text(type->functions.data[k].name), NULL);
 			if (!slot)
@@ -81,8 +82,7 @@ static bool patterns_match(const struct rt_batch *b, const char *name)
 		const struct rt_spec_type *type = &b->spec->types.data[i];
 
 		for (size_t k = 0; k < type->functions.len; k++) {
-			if (rt_glob_is(type->functions.data[k].name) &&
-			    rt_glob_match(type->functions.data[k].name, name))
+			if (rt_spec_means(type->functions.data[k].name, name, rt_spec_is_told(type)))
 				return true;
 		}
 	}
@@ -120,7 +120,7 @@ bool rt_batch_matters(const struct rt_batch *b, const struct rt_module *m)
 		const struct rt_spec_type *type = &b->spec->types.data[i];
 
 		for (size_t k = 0; k < type->functions.len && !patterns; k++)
-			patterns = rt_glob_is(type->functions.data[k].name);
+			patterns = rt_spec_is_told(type) || rt_spec_is_pattern(&type->functions.data[k]);
 	}
 	for (size_t i = 0; m->symtab && i < m->symtab->count; i++) {
 		const struct rt_symbol *sym = &m->symtab->symbols[i];

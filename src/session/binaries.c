@@ -40,6 +40,7 @@ struct rt_binaries {
 	struct rt_hits hits;
 	uint64_t steps, stashed_bytes;
 	size_t open, open_max;
+	bool vdso_hit;
 	struct rt_error *failure; /* the first file that could not be kept */
 };
 
@@ -358,7 +359,10 @@ static void mark(void *arg, uint32_t binary)
 {
 	struct rt_binaries *b = arg;
 
-	b->list.data[binary].hit = true;
+	if (binary == RT_HITS_VDSO)
+		b->vdso_hit = true;
+	else
+		b->list.data[binary].hit = true;
 }
 
 struct rt_error *rt_binaries_put(struct rt_binaries *b, struct rt_binaries_result *ret)
@@ -377,6 +381,8 @@ struct rt_error *rt_binaries_put(struct rt_binaries *b, struct rt_binaries_resul
 		result.known += bin->cached && !bin->was_kept;
 		result.missing += !bin->cached;
 	}
+	result.kernel = b->hits.kernel || b->hits.all;
+	result.vdso = b->vdso_hit || b->hits.all;
 	result.failure = result.missing ? rt_take(b->failure) : NULL;
 	rt_error_free(rt_take(b->failure));
 	*ret = result;

@@ -46,6 +46,7 @@ struct rt_binaries_result {
 	size_t kept;              /* files that are new in the cache */
 	size_t known;             /* that it had */
 	size_t missing;           /* that were hit and cannot be kept */
+	bool kernel, vdso;        /* samples hit the kernel, or the code that it gives to each process */
 	struct rt_error *failure; /* why the first of these cannot; owned by the caller */
 };
 

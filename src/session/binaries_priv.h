@@ -35,8 +35,11 @@ struct rt_hits_map {
 	uint32_t pid, binary;
 };
 
+#define RT_HITS_VDSO UINT32_MAX /* the binary of a mapping that no file is behind */
+
 struct rt_hits {
 	bool all;              /* everything counts as hit: asked for, or too much to be kept apart */
+	bool kernel;           /* the kernel's own code was hit */
 	struct rt_map pages;   /* (pid, address >> 12) -> 1 */
 	struct rt_map parents; /* pid -> pid that it was forked from */
 	RT_VEC(struct rt_hits_map) maps;
@@ -47,7 +50,7 @@ RT_CHECK struct rt_error *rt_hits_address(struct rt_hits *hits, uint32_t pid, ui
 RT_CHECK struct rt_error *rt_hits_map(struct rt_hits *hits, uint32_t pid, uint64_t start, uint64_t end,
 				      uint32_t binary);
 RT_CHECK struct rt_error *rt_hits_fork(struct rt_hits *hits, uint32_t parent, uint32_t child);
-/* Calls hit for each mapping that was hit, with its binary; more than once for one. */
+/* Calls hit for each mapping that was hit, with its binary (or RT_HITS_VDSO); more than once for one. */
 RT_CHECK struct rt_error *rt_hits_each(struct rt_hits *hits, void (*hit)(void *arg, uint32_t binary), void *arg);
 void rt_hits_deinit(struct rt_hits *hits);
 

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/fs.h"
 #include "session/binaries_priv.h"
 
 /* A younger file may be one that its maker writes to again. */
@@ -19,14 +20,12 @@
 /* path below root, whose links stay below it, too. Nothing but a regular file is opened for reading. -1: none */
 static int open_below(int root, const char *path)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
+	const uint64_t resolve = RESOLVE_NO_MAGICLINKS | (root == AT_FDCWD ? 0 : RESOLVE_IN_ROOT);
 	_cleanup_close_ int place = -1;
 	char self[64];
 	struct stat st;
 
-	if (root != AT_FDCWD)
-		how.resolve |= RESOLVE_IN_ROOT;
-	place = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	place = rt_fs_openat2(root, path, O_PATH | O_CLOEXEC, resolve);
 	if (place < 0 || fstat(place, &st) || !S_ISREG(st.st_mode))
 		return -1;
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", place);

@@ -31,6 +31,7 @@ struct rt_error *rt_hits_address(struct rt_hits *h, uint32_t pid, uint64_t addre
 	uint64_t *recent = &h->recent[mix >> 52], *slot;
 
 	/* the kernel's half belongs to no file */
+	h->kernel |= address >> 63;
 	if (h->all || *recent == mix || address >> 63 || !page)
 		return NULL;
 	*recent = mix;

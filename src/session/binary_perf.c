@@ -63,6 +63,14 @@ static struct rt_error *sample(struct rt_hits *hits, uint64_t type, struct body 
 	return NULL;
 }
 
+/* The code that the kernel gives to each process: of no file, and its records have no build-id. */
+static bool is_vdso(struct body b)
+{
+	static const char name[] = "[vdso]";
+
+	return b.size >= MMAP2_NAME + sizeof(name) && !memcmp(b.data + MMAP2_NAME, name, sizeof(name));
+}
+
 /* A mapping of an ELF file that has a build-id: without one it cannot be found again. */
 static bool mapping(const struct perf_event_header *header, struct body b, struct rt_binaries_mapping *ret)
 {
@@ -107,6 +115,9 @@ struct rt_error *rt_hits_perf(struct rt_hits *hits, const struct rt_map *sample_
 	case PERF_RECORD_FORK:
 		return b.size >= 24 ? rt_hits_fork(hits, u32_at(b, 12), u32_at(b, 8)) : NULL;
 	case PERF_RECORD_MMAP2:
+		if (is_vdso(b))
+			return rt_hits_map(hits, u32_at(b, 8), u64_at(b, 16), u64_at(b, 16) + u64_at(b, 24),
+					   RT_HITS_VDSO);
 		*ret_map = mapping(&header, b, ret);
 		return NULL;
 	default:

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/intern.h"
 #include "base/map.h"
 #include "base/proc.h"
@@ -87,7 +88,11 @@ struct rt_process {
 	bool foreign;     /* image of another machine: not traced */
 	bool dying;       /* its exit has begun: waiting for every thread's exit event */
 	bool census_done; /* its memory was looked through */
+	int exit_status;  /* of dying: as of wait(2) */
+	bool left;        /* main has returned, and for the stream it has ended: nothing is armed any more */
+	uint64_t exit_at; /* run-time address of exit() where it is armed; 1: there is none; 0: not looked for */
 	uint64_t dying_ns;
+	uint64_t cpu_ns;    /* CPU time that was counted, where that matters (governor.c) */
 	uint64_t code_told; /* digest of the mappings that the engine was told of, 0: none */
 };
 
@@ -117,6 +122,8 @@ RT_CHECK struct rt_error *rt_process_each(struct rt_session *s,
 
 /* State letter of /proc/TID/stat, 0 when it is gone. */
 char rt_proc_state(uint32_t tid);
+/* CPU time of a process so far, also of one that has just ended; 0: there is none. */
+uint64_t rt_proc_cpu_ns(uint32_t pid);
 /* Value of one entry of /proc/PID/auxv; 0 when it is not there. */
 uint64_t rt_proc_auxv(uint32_t pid, uint64_t key);
 /* Tids of a process; *ret is owned by the caller. false: gone or out of memory. */
@@ -175,6 +182,9 @@ struct rt_batch {
 RT_CHECK struct rt_error *rt_session_plan(struct rt_session *s, struct rt_process *p);
 /* Arms in p what its modules have. */
 RT_CHECK struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p);
+/* Arms a place where the process stops (rt_engine_is_stop()). */
+RT_CHECK struct rt_error *rt_session_arm_stop(struct rt_session *s, struct rt_process *p, const struct rt_module *m,
+					      struct rt_elfaddr at);
 /* Arms in a forked child what its parent had. */
 RT_CHECK struct rt_error *rt_session_arm_child(struct rt_session *s, struct rt_process *p);
 /* Functions that were told and are nowhere, as an error, when the launched program can never lead to them. */
@@ -185,6 +195,8 @@ RT_CHECK struct rt_error *rt_session_note_unseen(struct rt_session *s);
 RT_CHECK struct rt_error *rt_session_check_nothing(struct rt_session *s);
 /* code.c: tells the engine what code p has, where points are or will be armed in it and that has changed. */
 RT_CHECK struct rt_error *rt_session_tell_code(struct rt_session *s, struct rt_process *p);
+/* After an exec: which descriptors are open still. */
+RT_CHECK struct rt_error *rt_session_tell_open(struct rt_session *s, const struct rt_process *p);
 /* All that is to be done when the mappings of a stopped process may have changed. */
 RT_CHECK struct rt_error *rt_session_look(struct rt_session *s, struct rt_process *p);
 void rt_batches_deinit(struct rt_session *s);
@@ -200,7 +212,31 @@ RT_CHECK struct rt_error *rt_emit_map(struct rt_session *s, enum rt_wire_kind ki
 RT_CHECK struct rt_error *rt_emit_loss(struct rt_session *s, enum rt_loss cause, uint32_t wire_pid, uint32_t point,
 				       const char *format, ...) __attribute__((format(printf, 5, 6)));
 void rt_stream_init(struct rt_session *s);
-uint64_t rt_now_ns(void);
+
+/* ---- governor.c: which lives are traced ---- */
+
+/* What there was in some time. */
+struct rt_governed {
+	uint64_t hits, records, returns, steps; /* records: hits with an event, sent or lost */
+	uint64_t cpu_ns;                        /* of the processes, hooks included */
+};
+
+struct rt_governor {
+	unsigned rank; /* of 2^rank lives one is traced, where the rate is governed */
+	unsigned calm; /* looks in a row at which there was much to spare */
+	uint64_t look_ns, cpu_ns;
+	struct rt_governed before;
+	struct rt_engine_cost price;
+};
+
+/* Says in the stream what is sampled. */
+RT_CHECK struct rt_error *rt_governor_begin(struct rt_session *s);
+/* Every now and then: looks at the cost, and changes the rate. */
+RT_CHECK struct rt_error *rt_governor_look(struct rt_session *s);
+/* Counts the CPU time of p; also at its end, before it is gone. */
+void rt_governor_process(struct rt_session *s, struct rt_process *p);
+/* Says what it came to. */
+RT_CHECK struct rt_error *rt_governor_end(struct rt_session *s);
 
 /* ---- sources.c: what records beside the engine ---- */
 
@@ -246,6 +282,10 @@ RT_CHECK struct rt_error *rt_session_attach(struct rt_session *s);
 void rt_session_detach_all(struct rt_session *s);
 /* Stops every thread of every process; threads that do not stop within 2 s are left as they are. */
 RT_CHECK struct rt_error *rt_session_stop_all(struct rt_session *s);
+/* The same for the threads of one process; what stops elsewhere is kept as well. */
+RT_CHECK struct rt_error *rt_session_stop(struct rt_session *s, uint32_t tgid);
+/* Handles the stops that were kept meanwhile: everybody goes on. */
+RT_CHECK struct rt_error *rt_session_go_on(struct rt_session *s);
 unsigned long rt_session_ptrace_flags(const struct rt_session *s);
 
 /* Who the program runs as. */
@@ -293,6 +333,17 @@ bool rt_tracee_is_engine_stop(uint32_t tid, int status);
 /* Looks through the memory of p; its stopped threads are roots. */
 RT_CHECK struct rt_error *rt_session_census(struct rt_session *s, struct rt_process *p);
 
+/* ---- moment.c: a look at what lives ---- */
+
+/* Looks when that was asked for, or the interval is over. */
+RT_CHECK struct rt_error *rt_session_on_moment(struct rt_session *s);
+/* With at_main_return: arms exit() in p, once its modules are there. */
+RT_CHECK struct rt_error *rt_session_arm_exit(struct rt_session *s, struct rt_process *p);
+/* The engine stopped t where p calls exit(); *ret_status: the wait status that this leads to. */
+bool rt_session_is_exit(const struct rt_process *p, const struct rt_thread *t, int *ret_status);
+/* Ends the process of t, which stands in exit(), for the stream, and lets it go on. t may be gone afterwards. */
+RT_CHECK struct rt_error *rt_session_main_returned(struct rt_session *s, struct rt_thread *t, int status);
+
 /* ---- exit_stack.c ---- */
 
 /*
@@ -313,6 +364,7 @@ struct rt_session {
 	uint32_t last_tgid, last_wire;    /* of the record before: events come in bursts */
 
 	RT_VEC(struct rt_module *) modules; /* modules.data[id - 1] */
+	bool attaching;                     /* the processes that are taken in have been running, and stand */
 	struct rt_map files;                /* (file, version) -> module id; 0 = looked at, no module */
 	RT_VEC(struct rt_batch *) batches;
 	RT_VEC(struct rt_point) points; /* points.data[id - 1]: copies with ids that are unique in the session */
@@ -327,6 +379,7 @@ struct rt_session {
 	struct rt_map processes;   /* tgid -> struct rt_process * */
 	struct rt_map generations; /* tgid -> generation of the last one */
 	struct rt_unwind_check unwind;
+	struct rt_governor governor;
 
 	uint32_t root;     /* pid of the first process */
 	bool root_started; /* exec succeeded */
@@ -353,6 +406,9 @@ struct rt_session {
 	int tty_signal; /* last signal that the kernel (the terminal) sent to the root */
 	uint64_t tty_ns;
 	uint64_t deadline_ns, tick_ns;
+	volatile sig_atomic_t moments;
+	int moments_seen;
+	uint64_t moment_ns; /* when the interval is over */
 };
 
 static inline struct rt_module *rt_session_module(const struct rt_session *s, uint32_t id)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The census of one process: its live objects as the owner knows them, its stopped threads as roots. */
+#include <dirent.h>
+
 #include "base/log.h"
+#include "base/text.h"
 #include "engine/census.h"
 #include "session/internal.h"
 
@@ -62,4 +65,30 @@ struct rt_error *rt_session_census(struct rt_session *s, struct rt_process *p)
 	rt_vec_deinit(&tids);
 	rt_vec_deinit(&stacks);
 	return err;
+}
+
+/* The kernel has closed those that are closed on exec, and the program has not run yet: what is there lives on. */
+struct rt_error *rt_session_tell_open(struct rt_session *s, const struct rt_process *p)
+{
+	enum { DESCRIPTOR_BIAS = 1 }; /* as in probe/call.c */
+	struct rt_wire_held held = { .head = { .size = sizeof(held), .kind = RT_WIRE_HELD }, .where = RT_HOLDER_EXEC };
+	const struct dirent *entry;
+	struct rt_error *err = NULL;
+	DIR *dir;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/fd", p->tgid);
+	dir = opendir(path);
+	if (!dir)
+		return NULL; /* killed; or not ours to look into: then nothing is said of them */
+	while (!err && (entry = readdir(dir)) != NULL) {
+		if (!rt_parse_u64(entry->d_name, strlen(entry->d_name), 10, &held.object))
+			continue;
+		held.object += DESCRIPTOR_BIAS;
+		err = rt_emit(s, &held.head, rt_process_wire(p), 0);
+	}
+	closedir(dir);
+	if (err)
+		return err;
+	return rt_emit_task(s, RT_WIRE_MARK, rt_process_wire(p), p->tgid, 0, RT_MARK_EXECED);
 }

@@ -6,6 +6,7 @@
  */
 #include "base/log.h"
 #include "probe/call.h"
+#include "probe/source_name.h"
 #include "session/batch.h"
 
 static bool has_op(const struct rt_spec_type *type, enum rt_op op)
@@ -17,7 +18,16 @@ static bool has_op(const struct rt_spec_type *type, enum rt_op op)
 	return false;
 }
 
-static uint32_t type_flags(const struct rt_batch *b, const struct rt_plan_type *type)
+/*
+ * Where all that happens to an object names it by its address: not what the kernel hands out, whose objects are ranges,
+ * nor types with an operation on two objects at once.
+ */
+static bool is_sampled(const struct rt_session *s, const struct rt_plan_type *type)
+{
+	return s->options.engine.sample.on && !rt_spec_is_calls(type->spec) && !has_op(type->spec, RT_OP_SWAP);
+}
+
+static uint32_t type_flags(const struct rt_session *s, const struct rt_batch *b, const struct rt_plan_type *type)
 {
 	const struct rt_call *call = rt_spec_call(&type->spec->functions.data[0]);
 	uint32_t flags = type->floating ? RT_TYPE_FLOATING : 0;
@@ -26,6 +36,8 @@ static uint32_t type_flags(const struct rt_batch *b, const struct rt_plan_type *
 		flags |= RT_TYPE_KERNEL | (call->kind == RT_CALL_DESCRIPTOR ? RT_TYPE_DESCRIPTOR : 0);
 	if (!has_op(type->spec, RT_OP_GET) && !has_op(type->spec, RT_OP_PUT))
 		flags |= RT_TYPE_HEAP_ONLY;
+	if (is_sampled(s, type))
+		flags |= RT_TYPE_SAMPLED;
 	for (size_t i = 0; i < b->plan->points.len; i++) {
 		if (b->plan->points.data[i].type == type->id && b->plan->points.data[i].op == RT_OP_FREE)
 			return flags | RT_TYPE_FREE_KNOWN;
@@ -50,7 +62,7 @@ static struct rt_error *emit_types(struct rt_session *s, struct rt_batch *b)
 		record->counter_offset = type->counter_offset;
 		record->counter_size = type->counter_size;
 		record->object_size = type->object_size;
-		record->flags = type_flags(b, type);
+		record->flags = type_flags(s, b, type);
 		digest = ((uint64_t)(uint32_t)record->start << 32 | (uint32_t)record->counter_offset) ^
 			 (uint64_t)record->object_size << 20 ^ (uint64_t)record->counter_size << 8 ^ record->flags ^
 			 1ull << 63;
@@ -85,6 +97,11 @@ static struct rt_error *take_points(struct rt_session *s, struct rt_batch *b, ui
 		point->id = (uint32_t)s->points.len;
 		point->module = module;
 		point->type += b->type_base;
+		/* 1 is what nearly all types do */
+		point->start = b->plan->types.data[point->type - b->type_base - 1].start;
+		if (point->start == RT_START_UNKNOWN)
+			point->start = 1;
+		point->sampled = is_sampled(s, &b->plan->types.data[point->type - b->type_base - 1]);
 		record = rt_record_point(point->id, point->name);
 		if (!record)
 			return rt_error_nomem();
@@ -107,7 +124,15 @@ static struct rt_error *take_refused(struct rt_session *s, struct rt_batch *b)
 	for (; b->refused_seen < b->plan->refused.len; b->refused_seen++) {
 		const struct rt_refused *r = &b->plan->refused.data[b->refused_seen];
 
-		RT_TRY(rt_emit_loss(s, RT_LOSS_REFUSED, 0, 0, "%s: %s", r->function, r->why));
+		_cleanup_free_ struct rt_wire_loss *loss = NULL;
+		_cleanup_free_ char *text = NULL;
+
+		if (asprintf(&text, "%s: %s", r->function, r->why) < 0)
+			return rt_error_nomem();
+		loss = rt_record_loss(RT_LOSS_REFUSED, 0, b->type_base + r->type, text);
+		if (!loss)
+			return rt_error_nomem();
+		RT_TRY(rt_emit(s, &loss->head, 0, 0));
 	}
 	for (; b->doubts_seen < b->plan->doubts.len; b->doubts_seen++)
 		RT_TRY(rt_emit_loss(s, RT_LOSS_DOUBT, 0, 0, "%s", b->plan->doubts.data[b->doubts_seen]));
@@ -318,7 +343,7 @@ struct rt_error *rt_session_note_unseen(struct rt_session *s)
 			for (size_t n = 0; n < type->spec->functions.len; n++) {
 				const struct rt_spec_function *f = &type->spec->functions.data[n];
 
-				if (type->seen[n] || f->guessed || rt_glob_is(f->name))
+				if (type->seen[n] || f->guessed || rt_spec_is_glob(f->name))
 					continue;
 				RT_TRY(note_unseen(s, f->name));
 			}

@@ -81,6 +81,16 @@ bool rt_proc_tasks(uint32_t pid, uint32_t **ret, size_t *ret_count)
 	return true;
 }
 
+uint64_t rt_proc_cpu_ns(uint32_t pid)
+{
+	struct timespec spent;
+	clockid_t clock;
+
+	if (clock_getcpuclockid((pid_t)pid, &clock) || clock_gettime(clock, &spent))
+		return 0;
+	return (uint64_t)spent.tv_sec * 1000000000u + (uint64_t)spent.tv_nsec;
+}
+
 bool rt_proc_in_exec(uint32_t pid, uint32_t tid)
 {
 	_cleanup_free_ char *text = NULL;

@@ -146,6 +146,7 @@ struct rt_error *rt_session_on_time(struct rt_session *s)
 	s->tick_ns = now;
 	if (!s->options.observe_only)
 		RT_TRY(rt_tracee_overdue(s));
+	RT_TRY(rt_governor_look(s));
 	return s->hooks.tick ? s->hooks.tick(s->hooks.arg) : NULL;
 }
 
@@ -187,6 +188,7 @@ static struct rt_error *loop(struct rt_session *s, int signal_fd)
 		RT_TRY(rt_sources_drain(s));
 		RT_TRY(rt_session_on_time(s));
 		rt_session_on_interrupts(s);
+		RT_TRY(rt_session_on_moment(s));
 		if (s->ops->asks)
 			RT_TRY(rt_process_each(s, rt_tracee_look));
 		if (s->ops->asks)
@@ -225,12 +227,14 @@ static void kill_unstarted(struct rt_session *s)
 
 static struct rt_error *last_look(struct rt_session *s, struct rt_process *p)
 {
+	if (p->left)
+		return NULL;
 	if (!p->census_done && s->options.pid_count)
 		RT_TRY(rt_session_census(s, p));
 	return rt_emit_task(s, RT_WIRE_MARK, rt_process_wire(p), p->tgid, 0, RT_MARK_DETACH);
 }
 
-/* Disarms and detaches; good_end: the owner's sink still takes records. */
+/* Disarms, detaches and stops the engine, or the other way round; good_end: the owner's sink still takes records. */
 static struct rt_error *finish(struct rt_session *s, bool good_end)
 {
 	struct rt_error *err = NULL, *stop_err;
@@ -244,6 +248,12 @@ static struct rt_error *finish(struct rt_session *s, bool good_end)
 	}
 	if (!err && good_end)
 		err = rt_session_note_unseen(s);
+	if (!err && good_end)
+		err = rt_governor_end(s);
+	if (s->ops->disarm) {
+		s->ops->disarm(s->engine);
+		rt_session_detach_all(s);
+	}
 	stop_err = s->ops->stop(s->engine, &s->engine_sink);
 	if (!err && !stop_err && good_end)
 		stop_err = rt_sources_stop(s);
@@ -267,8 +277,10 @@ static struct rt_error *run(struct rt_session *s)
 	if (signal_fd < 0)
 		return rt_error_errno(RT_E_SYSTEM, errno, "cannot make a signalfd");
 	s->tick_ns = rt_now_ns();
+	s->moment_ns = s->tick_ns + s->options.interval_ns;
 	if (s->options.observe_only)
 		return rt_session_observe(s, signal_fd);
+	RT_TRY(rt_governor_begin(s));
 	err = s->options.pid_count ? rt_session_attach(s) : rt_session_launch(s);
 	if (!err && s->options.pid_count && s->options.duration_ns)
 		s->deadline_ns = rt_now_ns() + s->options.duration_ns;

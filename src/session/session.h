@@ -25,8 +25,11 @@ struct rt_session_options {
 	const char *const *types;        /* -t names, NULL-terminated, or NULL */
 	const struct rt_engine_ops *ops; /* the engine; NULL: engine K (rt_engine_uprobe) */
 	struct rt_engine_options engine;
+	double max_overhead; /* with engine.sample.governed: what hooks may cost of the programs' own CPU time, 0.05 */
 	struct rt_plan_options plan;
 	bool no_census;
+	uint64_t interval_ns; /* hooks.moment is called so often; 0 = only when rt_session_moment() asks */
+	bool at_main_return;  /* a process ends for the stream where it calls exit(), before its handlers; engine K */
 	/* What records beside the engine; each gets start, drain and stop. The list outlives the session. */
 	struct rt_side_source *const *sources;
 	size_t source_count;
@@ -45,6 +48,8 @@ struct rt_session_hooks {
 		     void *visit_arg);
 	/* Called about every 100 ms (flush a spool, redraw). May be NULL. */
 	struct rt_error *(*tick)(void *arg);
+	/* All processes stand and were looked through: what is to be said now? Then they go on. May be NULL. */
+	struct rt_error *(*moment)(void *arg);
 	void *arg;
 };
 
@@ -66,6 +71,9 @@ void rt_session_interrupt(struct rt_session *session, int signal, bool terminal)
 /* Ends the run as soon as it can be: the targets go on by themselves. For owners and side sources, from the run's own
  * thread. */
 void rt_session_end(struct rt_session *session);
+
+/* Asks for a look at the processes as soon as it can be (hooks.moment); async-signal-safe. */
+void rt_session_moment(struct rt_session *session);
 
 /* Wait status of the launched program; false while unknown or when attached. */
 bool rt_session_status(const struct rt_session *session, int *ret);

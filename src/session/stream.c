@@ -8,14 +8,6 @@
 
 #include "session/internal.h"
 
-uint64_t rt_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static uint32_t wire_of(struct rt_session *s, uint32_t pid)
 {
 	uint32_t tgid = RT_PID_OF(pid);
@@ -46,19 +38,31 @@ static struct rt_error *take_stack(struct rt_session *s, const struct rt_wire_he
 	return s->hooks.sink->record(s->hooks.sink, &copy.stack.head);
 }
 
+static struct rt_session *session_of(struct rt_event_sink *self)
+{
+	return (struct rt_session *)(void *)((char *)self - __builtin_offsetof(struct rt_session, engine_sink));
+}
+
+static struct rt_error *engine_events(struct rt_event_sink *self, struct rt_wire_event *events, size_t n)
+{
+	struct rt_session *s = session_of(self);
+
+	s->engine_records += n;
+	for (size_t i = 0; i < n; i++)
+		events[i].head.pid = wire_of(s, events[i].head.pid);
+	return rt_event_sink_events(s->hooks.sink, events, n);
+}
+
 static struct rt_error *engine_record(struct rt_event_sink *self, const struct rt_wire_head *record)
 {
-	struct rt_session *s =
-		(struct rt_session *)(void *)((char *)self - __builtin_offsetof(struct rt_session, engine_sink));
+	struct rt_session *s = session_of(self);
 
-	s->engine_records++;
 	if (record->kind == RT_WIRE_EVENT) {
-		struct rt_wire_event copy;
+		struct rt_wire_event one = *rt_record_event(record);
 
-		memcpy(&copy, record, sizeof(copy));
-		copy.head.pid = wire_of(s, record->pid);
-		return s->hooks.sink->record(s->hooks.sink, &copy.head);
+		return engine_events(self, &one, 1);
 	}
+	s->engine_records++;
 	if (record->kind == RT_WIRE_STACK)
 		return take_stack(s, record);
 	return s->hooks.sink->record(s->hooks.sink, record);
@@ -67,6 +71,7 @@ static struct rt_error *engine_record(struct rt_event_sink *self, const struct r
 void rt_stream_init(struct rt_session *s)
 {
 	s->engine_sink.record = engine_record;
+	s->engine_sink.events = engine_events;
 }
 
 struct rt_error *rt_session_drain(struct rt_session *s)

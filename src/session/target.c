@@ -24,7 +24,10 @@ unsigned long rt_session_ptrace_flags(const struct rt_session *s)
 	/* SYSGOOD: for calls that an engine makes in the name of a tracee */
 	unsigned long flags = PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD;
 
-	return s->options.no_follow ? flags : flags | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+	/* what is written into a program is in its children, too, whether these are followed or not */
+	if (s->options.no_follow && !s->ops->room && s->options.engine.semaphore != RT_SEMAPHORE_WRITE)
+		return flags;
+	return flags | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 }
 
 bool rt_target_become(const struct rt_identity *id)

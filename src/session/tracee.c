@@ -61,6 +61,10 @@ static struct rt_error *on_signal(struct rt_session *s, struct rt_thread *t, int
 		return NULL;
 	}
 	if (rt_tracee_is_engine_stop(t->tid, status)) {
+		int exit_status;
+
+		if (rt_session_is_exit(t->process, t, &exit_status))
+			return rt_session_main_returned(s, t, exit_status);
 		RT_TRY(rt_session_look(s, t->process));
 		rt_thread_continue(t, 0);
 		return NULL;
@@ -149,6 +153,21 @@ static struct rt_error *copy_engine(struct rt_session *s, const struct rt_proces
 	return NULL;
 }
 
+/* A child that is not followed: the engine takes out of it what came with its parent's memory. */
+static struct rt_error *leave(struct rt_session *s, const struct rt_process *parent, uint32_t tgid)
+{
+	struct rt_error *err = s->ops->leave ? s->ops->leave(s->engine, parent->tgid, tgid) : NULL;
+
+	if (!err || err->code == RT_E_NOMEM)
+		return err;
+	if (err->code != RT_E_NO_PROCESS) /* else it is dead already */
+		RT_TRY(rt_emit_loss(s, RT_LOSS_DOUBT, rt_process_wire(parent), 0,
+				    "child %u, which is not followed, keeps what was written into its parent: %s", tgid,
+				    err->message));
+	rt_error_free(err);
+	return NULL;
+}
+
 static struct rt_error *new_process(struct rt_session *s, struct rt_thread *by, uint32_t tgid, bool vfork)
 {
 	struct rt_process *parent = by->process, *p = rt_session_process(s, tgid);
@@ -194,10 +213,12 @@ static struct rt_error *on_child(struct rt_session *s, struct rt_thread *t, int 
 	}
 	if (event == PTRACE_EVENT_CLONE && is_thread_of(t->process->tgid, tid)) {
 		RT_TRY(new_thread(s, t->process, t->tid, tid));
-	} else if (s->options.no_follow) {
-		/* a process made by plain clone(): it is let go at its first stop, see let_go() */
-		struct rt_thread *made = rt_thread_add(s, NULL, tid);
+	} else if (s->options.no_follow || t->process->left) {
+		/* it is let go at its first stop, see let_go() */
+		struct rt_thread *made;
 
+		RT_TRY(leave(s, t->process, tid));
+		made = rt_thread_add(s, NULL, tid);
 		if (!made)
 			return rt_error_nomem();
 		made->let_go = true;
@@ -236,6 +257,8 @@ static struct rt_error *on_exec(struct rt_session *s, struct rt_thread *t)
 		p->gen = (uint32_t)++ * gen;
 		s->last_tgid = 0;
 		RT_TRY(rt_emit_task(s, RT_WIRE_EXEC, rt_process_wire(p), t->tid, 0, 0));
+		if (s->call_nr)
+			RT_TRY(rt_session_tell_open(s, p));
 	}
 	rt_vec_clear(&p->maps);
 	rt_vec_clear(&p->armed);
@@ -243,7 +266,8 @@ static struct rt_error *on_exec(struct rt_session *s, struct rt_thread *t)
 	p->debug_state = 0;
 	p->code_told = 0;
 	p->attached = p->shares_mm = p->looked = p->loaded = p->stop_armed = p->calls_armed = p->foreign = false;
-	p->dying = p->census_done = false;
+	p->dying = p->census_done = p->left = false;
+	p->exit_at = 0;
 	t->exiting = t->exit_held = false;
 	RT_TRY(rt_session_look(s, p));
 	rt_thread_continue(t, 0);
@@ -268,6 +292,36 @@ static struct rt_error *release_dying(struct rt_session *s, struct rt_process *p
 	return NULL;
 }
 
+static struct rt_error *process_ended(struct rt_session *s, struct rt_process *p, int status);
+
+/*
+ * All of its threads wait at their exit. A process that is not our child is let go there: its parent hears of its end
+ * as it would without us. A zombie that a tracer has to take first is seen by who polls a pidfd, and cannot be waited
+ * for.
+ */
+static struct rt_error *bury(struct rt_session *s, struct rt_process *p)
+{
+	const struct rt_thread *leader = rt_session_thread(s, p->tgid);
+	bool gone = true;
+
+	if ((p->tgid == s->root && !s->options.pid_count) || !leader || leader->process != p || !leader->exit_held)
+		return release_dying(s, p, true);
+	if (!p->census_done) {
+		p->census_done = true;
+		RT_TRY(rt_session_census(s, p));
+	}
+	for (size_t i = 0; i < p->threads.len; i++) {
+		struct rt_thread *t = p->threads.data[i];
+
+		if (!t->exit_held)
+			continue;
+		t->exit_held = false;
+		gone = gone && ptrace(PTRACE_DETACH, t->tid, 0, 0) == 0;
+	}
+	/* killed while it waited: its end is told to us */
+	return gone ? process_ended(s, p, p->exit_status) : NULL;
+}
+
 static struct rt_error *check_dying(struct rt_session *s, struct rt_process *p)
 {
 	size_t out = 0;
@@ -277,7 +331,7 @@ static struct rt_error *check_dying(struct rt_session *s, struct rt_process *p)
 	for (size_t i = 0; i < p->threads.len; i++)
 		out += !p->threads.data[i]->exiting;
 	if (!out)
-		return release_dying(s, p, true);
+		return bury(s, p);
 	/* exec ends the other threads too, and waits for them: nothing dies then */
 	for (size_t i = 0; i < p->threads.len; i++) {
 		const struct rt_thread *t = p->threads.data[i];
@@ -309,6 +363,8 @@ static bool ends_alone(const struct rt_thread *t, unsigned long code)
  */
 static struct rt_error *tell_end(struct rt_session *s, const struct rt_thread *t)
 {
+	if (t->process->left)
+		return NULL;
 	return rt_emit_task(s, RT_WIRE_THREAD, rt_process_wire(t->process), t->tid, t->tid, 1);
 }
 
@@ -319,6 +375,7 @@ static struct rt_error *on_exit_event(struct rt_session *s, struct rt_thread *t)
 	bool last = true, gone;
 
 	t->exiting = true;
+	rt_governor_process(s, p);
 	RT_TRY(engine_thread(s, t, true));
 	for (size_t i = 0; i < p->threads.len; i++)
 		last = last && p->threads.data[i]->exiting;
@@ -336,12 +393,14 @@ static struct rt_error *on_exit_event(struct rt_session *s, struct rt_thread *t)
 		p->dying_ns = rt_now_ns();
 	}
 	t->exit_held = true;
+	p->exit_status = (int)code;
 	return check_dying(s, p);
 }
 
 static struct rt_error *process_ended(struct rt_session *s, struct rt_process *p, int status)
 {
 	uint32_t wire = rt_process_wire(p), tgid = p->tgid;
+	bool left = p->left;
 
 	RT_TRY(rt_session_drain(s));
 	if (tgid == s->root) {
@@ -353,6 +412,8 @@ static struct rt_error *process_ended(struct rt_session *s, struct rt_process *p
 	s->ops->forget(s->engine, tgid);
 	if (tgid == s->root && !s->root_started && !s->options.pid_count)
 		return NULL; /* never was the program */
+	if (left)
+		return NULL; /* it was told that it ended */
 	return rt_emit_task(s, RT_WIRE_EXIT, wire, tgid, 0, status);
 }
 

@@ -32,8 +32,11 @@ TARGETS = {
     'kernel': ('probe', 'kernel kernel_type'),
     'kallsyms': ('elf', 'kallsyms', 'kernel'),
     'spec': ('probe', 'spec parse'),
+    'demangle': ('elf', 'demangle demangle_rust'),
     'dwarf': ('dwarf', 'cfi datum die dwarf extent function inlined instance line location member part scope signature source step types where'),
     'named': ('dwarf', 'named'),
+    'scan': ('probe', 'callers counted counter effect family flow handing inline inner making mangled opencoded overwrite point resolve scan scan_cxx '
+             'scan_make scan_put scan_variant site survey tail track'),
     'split': ('dwarf', 'split_base'),
     'recording': ('recording', 'batch bpf_calls code host inventory kernel_names perf_view recording to_perf translate user_stack'),
 }

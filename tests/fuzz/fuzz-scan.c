@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "insn/insn.h"
 #include "probe/plan.h"
 #include "probe/scan.h"
 
@@ -28,6 +29,16 @@ static struct rt_error *plan(const struct rt_plan_module *module, struct rt_spec
 	return rt_plan_missing(p, module, 1);
 }
 
+/* One decoder stays, so that its library is not loaded for each input: that took most of the time. */
+static void keep_library(void)
+{
+	static struct rt_decoder *decoder;
+	_cleanup_error_ struct rt_error *err = decoder ? NULL : rt_decoder_create(RT_MACHINE_X86_64, &decoder);
+
+	if (err)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -38,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rt_plan_module module = { .id = 1, .name = "fuzz" };
 	struct rt_spec spec = { 0 };
 
+	keep_library();
 	if (err)
 		return 0;
 	err = rt_symtab_create(image, &symtab);

@@ -4,7 +4,7 @@
 
     seeds.py [FOLDER]      default: tests/fuzz/corpus beside this script; the same bytes at every run
 
-The layouts are those of wire/event.h, doc/spool.md, linux/perf_event.h, linux/btf.h and src/archive/archive.h. Every
+The layouts are those of wire/event.h, docs/spool.md, linux/perf_event.h, linux/btf.h and src/archive/archive.h. Every
 number goes through fields.pack(), so that replay.py can change each.
 """
 import hashlib

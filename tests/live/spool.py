@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A second reader of recordings, made from doc/spool.md alone; and a writer of the plainest columns. Slow: for tests."""
+"""A second reader of recordings, made from docs/spool.md alone; and a writer of the plainest columns. Slow: for tests."""
 import struct
 import subprocess
 import zlib

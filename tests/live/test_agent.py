@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Engine agent: what it needs no privilege for, and what it must not do to the program that it is in. That it sees what
 engine uprobe sees is shown by the other suites: RT_ENGINE=agent run.py test_demos."""
+import collections
 import os
 import re
 import signal
@@ -47,12 +48,53 @@ class Agent(live.LiveTest):
         path = live.program('recursion', flags=('-g', '-O2', '-fomit-frame-pointer'))
         self.check(live.trace(*AGENT, *live.told(path, 'ok'), '--', path, 'bug'))
 
+    def test_many_ways_to_one_place(self):
+        """Stacks that are remembered are told only where all of them is the same: each way as often as it was gone."""
+        for optimize in ('-O2', '-O0'):
+            with self.subTest(optimize=optimize):
+                path = live.program('ways', flags=('-g', optimize))
+                data = live.temp_path('ways.data')
+                run = live.trace(*AGENT, '-w', data, '-P', 'type=obj get=obj_get:1 put=obj_put:1', '--', path)
+                self.assertEqual(run.findings['trust']['lost'], 0, str(run))
+                for of in ('gets', 'puts'):
+                    seen = collections.Counter()
+                    for line in live.call('export', 'folded', '--of', of, '-i', data).stdout.splitlines():
+                        stack, n = line.rsplit(' ', 1)
+                        seen[''.join(f[0] for f in stack.split(';') if f in ('left', 'right'))] += int(n)
+                    truth = {way: int(n) for way, n in re.findall(r'^way ([lr]+) (\d+)$', run.stdout, re.MULTILINE) if int(n)}
+                    self.assertEqual(sum(truth.values()), 20000)
+                    self.assertEqual(seen, truth, of)
+
+    def test_a_frame_that_leads_astray(self):
+        """What a walk has read and could not follow is a reason to look again the next time."""
+        path = live.program('astray', flags=('-g', '-O2'))
+        data = live.temp_path('astray.data')
+        run = live.trace(*AGENT, '-w', data, '-P', 'type=obj get=obj_get:1 put=obj_put:1', '--', path)
+        self.assertEqual(run.stdout, '0\n', str(run))
+        whole = cut = 0
+        for line in live.call('export', 'folded', '--of', 'gets', '-i', data).stdout.splitlines():
+            stack, n = line.rsplit(' ', 1)
+            self.assertIn('hang', stack)
+            whole += int(n) if 'main' in stack.split(';') else 0
+            cut += int(n) if 'main' not in stack.split(';') else 0
+        self.assertEqual((cut, whole), (3, 3))
+
     def test_pointers_to_nothing(self):
         """The agent's loads fault, and nobody notices but the counts."""
         run = live.trace(*AGENT, '--', live.program('wild', flags=('-g', '-O2')))
         self.assertEqual((run.status, run.stdout), (3, 'survived\n'), str(run))
         self.assertFalse(run.findings['trust']['complete'], str(run))
         self.assertEqual(run.findings['findings'], [], str(run))
+
+    def test_children_that_are_not_followed(self):
+        """The agent that a child inherits is silent: what the child does is not taken for its parent's."""
+        path = live.program('forks', flags=('-g', '-O2'))
+        for follow, objects, left in (('--no-follow', 101, 0), ('--follow', 151, 50)):
+            run = live.trace(*AGENT, follow, '-P', 'type=obj new=obj_new put=obj_put', '--', path)
+            self.assertEqual(run.status, 0, str(run))
+            self.assert_clean_trust(run)
+            obj = run.findings['types'][0]
+            self.assertEqual((obj['new'], obj['put'], obj['live']), (objects, 101, left), str(run))
 
     def test_killed_tool(self):
         """The program goes on as if nothing had been there, also where it waits for a reader that is gone."""
@@ -118,7 +160,7 @@ class Agent(live.LiveTest):
     def test_not_for_running_programs(self):
         run = live.call('run', *AGENT, '-p', str(os.getpid()))
         self.assertEqual(run.status, 125, str(run))
-        self.assertRegex(run.stderr, 'agent.*running(?s:.*)fix:.*uprobe')
+        self.assertRegex(run.stderr, 'agent.*running(?s:.*)fix:.*--inject(?s:.*)uprobe')
 
     def test_descriptors_and_environment(self):
         """The program sees no file, variable or signal that it would not see without us."""

@@ -59,6 +59,61 @@ class Cache(live.LiveTest):
         self.assertEqual(self.perf('buildid-cache', '-l'), '')
         self.assertEqual([p for p in self.root.rglob('*') if not p.is_dir()], [])
 
+    def test_several_paths(self):
+        """One build-id at several paths: all are known, each can be taken away, and perf sees one sound entry throughout."""
+        ident = self.build_id(self.program)
+        paths = [live.temp_path('one'), live.temp_path('two'), live.temp_path('three')]
+        paths = [folder / 'program' for folder in paths if folder.mkdir() is None]
+        for path in paths:
+            shutil.copy(self.program, path)
+        self.perf('buildid-cache', '-a', paths[0])
+        for path in (*paths[1:], paths[1], paths[0]):
+            self.call('add', path)
+
+        def seen():
+            text = self.call('list')
+            self.assertEqual(text.count(ident), 1, text)
+            self.assertIn(ident, self.perf('buildid-cache', '-l'))
+            self.assertIn('1 of 1', self.call('verify'))
+            return [line.split()[-3 if '(the same)' in line else -2] for line in text.splitlines()]
+        self.assertEqual(seen(), list(map(str, paths)))
+        # by a path where nothing lies any more
+        paths[2].unlink()
+        self.assertIn(ident, self.call('show', paths[2]))
+        self.call('rm', paths[2])
+        self.assertEqual(seen(), list(map(str, paths[:2])))
+        # the first one's place goes to the next, and nothing of it stays
+        self.call('rm', paths[0])
+        self.assertEqual(seen(), [str(paths[1])])
+        self.assertEqual([p for p in self.root.rglob('*') if str(paths[0].parent) in str(p)], [])
+        self.assertEqual((self.root / str(paths[1]).lstrip('/') / ident / 'elf').read_bytes(), paths[1].read_bytes())
+        # perf takes all of it
+        self.call('add', paths[0])
+        self.perf('buildid-cache', '-r', paths[1])
+        self.assertEqual(self.call('list'), '')
+        self.assertEqual([p for p in self.root.rglob('*') if p.is_file() or p.is_symlink()], [])
+        # and so do we
+        for path in paths[:2]:
+            self.call('add', path)
+        self.call('rm', ident[:8])
+        self.assertEqual([p for p in self.root.rglob('*') if p.is_file() or p.is_symlink()], [])
+
+    def test_definitions_at_another_path(self):
+        """A definition that was kept for one path is used at the other, named or not."""
+        live.need_engine()
+        paths = [live.temp_path('here'), live.temp_path('there')]
+        paths = [folder / 'program' for folder in paths if folder.mkdir() is None]
+        for path in paths:
+            shutil.copy(self.program, path)
+            self.call('add', path)
+        env = live.clean_env(PERF_BUILDID_DIR=str(self.root))
+        run = live.call('probe', 'add', '--cache', '-x', paths[0], 'kept:get=session_ref', env=env)
+        self.assertEqual(run.status, 0, str(run))
+        live.call('probe', 'del', 'kept:get', env=env)
+        paths[0].unlink()
+        shown = live.call('probe', 'show', '%kept:get', env=env)
+        self.assertIn(f'p:kept/get {paths[1]}:0x', shown.stdout, str(shown))
+
     @unittest.skipUnless(os.access(PYTHON, os.X_OK), f'{PYTHON} is not installed')
     def test_markers_as_perf_writes_them(self):
         ident = self.build_id(PYTHON)
@@ -99,7 +154,8 @@ class Cache(live.LiveTest):
             told[-1] = [line.partition(':0x')[2] for line in told[-1]]
             # first seen where nothing is any more
             first = order[0].rename(live.temp_path('moved'))
-            self.assertIn('removed', self.call('rm', order[0]))
+            for path in order:
+                self.assertIn('removed', self.call('rm', path))
             first.rename(order[0])
             self.assertEqual(self.call('list'), '')
         self.assertEqual(*told)
@@ -142,6 +198,78 @@ class Cache(live.LiveTest):
         self.assertRegex(self.call('list'), rf'{ident} +3\.0 KiB  \[kernel.kcore\]  \(kcore\)')
         self.call('rm', '[kernel.kcore]')
         self.assertEqual([p for p in self.root.rglob('*') if not p.is_dir()], [])
+
+    def record(self, event, program, *words, prefix=()):
+        data = live.temp_path('recorded')
+        run = live.call('record', '-q', '-F', '999', '-e', event, *words, '-o', data, '--', program, prefix=prefix,
+                        env=live.clean_env(PERF_BUILDID_DIR=str(self.root)))
+        self.assertEqual(run.status, 0, str(run))
+        return data
+
+    def kernels(self):
+        """what a cache has of the kernel: {name: file}"""
+        found = {name: next(self.root.glob(f'[[]{folder}]/*/{name}'), None) for folder, name in (('vdso', 'vdso'), ('kernel.kallsyms', 'kallsyms'))}
+        return {name: path for name, path in found.items() if path}
+
+    def test_kernel_recorded(self):
+        """record keeps what samples hit of the kernel and its vdso; perf reads it where another kernel runs."""
+        if os.geteuid():
+            self.skipTest('needs root: the kernel shows its names to nobody else')
+        spin = live.temp_path('spin')
+        subprocess.run(['gcc', '-O1', '-x', 'c', '-', '-o', str(spin)], check=True, text=True, input=(
+            '#include <time.h>\n#include <unistd.h>\nint main(void) { struct timespec t; for (long i = 0; i < 10000000; i++) {'
+            ' clock_gettime(CLOCK_MONOTONIC, &t); if (!(i % 20)) getppid(); } return 0; }'))
+        data = self.record('cpu-clock', spin)
+        ours = self.kernels()
+        self.assertEqual(set(ours), {'vdso', 'kallsyms'})
+        self.assertIn('4 of 4', self.call('verify'))
+        # other tests load and unload BPF programs
+        self.assertEqual(*([line for line in path.read_bytes().splitlines() if not line.endswith(b'[bpf]')]
+                           for path in (ours['kallsyms'], pathlib.Path('/proc/kallsyms'))))
+        # what perf itself would have kept lies under the same names with the same content
+        root, self.root = self.root, live.temp_path('perfs')
+        self.perf('record', '-q', '-F', '999', '-e', 'cpu-clock', '-o', live.temp_path('data'), spin)
+        for name, path in self.kernels().items():
+            self.assertEqual(path.relative_to(self.root), ours[name].relative_to(root))
+        self.assertEqual(self.kernels()['vdso'].read_bytes(), ours['vdso'].read_bytes())
+        # another kernel, which shows no names: they come from the cache or from nowhere
+        notes = live.temp_path('notes')
+        notes.write_bytes(b'')
+        seen = []
+        for folder in (root, live.temp_path('empty')):
+            out = subprocess.run(['unshare', '-m', 'sh', '-c', 'mount --bind "$1" /sys/kernel/notes && mount --bind /dev/null /proc/kallsyms && '
+                                  'exec perf --buildid-dir "$2" report -i "$3" --stdio --sort sym', 'sh', notes, folder, data],
+                                 capture_output=True, text=True, check=True).stdout
+            seen.append({line.split(None, 2)[2].strip() for line in out.splitlines() if ' [k] ' in line})
+        self.assertTrue(any(name.startswith(('do_syscall', 'entry_SYSCALL', 'x64_sys', '__x64_sys')) for name in seen[0]), seen)
+        self.assertTrue(all(name.startswith('0x') or name.startswith('bpf_prog') for name in seen[1]), seen)
+
+    def test_kernel_not_recorded(self):
+        """Not with -N, not what no sample hit, and not without the privilege to see it."""
+        spin = live.temp_path('spin')
+        subprocess.run(['gcc', '-O1', '-x', 'c', '-', '-o', str(spin)], check=True, text=True,
+                       input='int main(void) { for (volatile long i = 0; i < 50000000; i++); return 0; }')
+        self.record('cpu-clock:u', spin)
+        self.assertEqual(self.kernels(), {})
+        self.assertIn(str(spin), self.call('list'))
+        self.record('cpu-clock:u', spin, '--buildid-all')
+        self.assertIn('vdso', self.kernels())
+        if os.geteuid():
+            return
+        shutil.rmtree(self.root)
+        self.record('cpu-clock', spin, '-N')
+        self.assertFalse(self.root.exists())
+        live.temp().chmod(0o777)
+        self.record('cpu-clock:u', spin, '--buildid-all', prefix=live.NOBODY)
+        shown = subprocess.run([*live.NOBODY, 'grep', '-q', '^0*[1-9a-f]', '/proc/kallsyms'], check=False).returncode == 0
+        self.assertEqual(set(self.kernels()), {'vdso', 'kallsyms'} if shown else {'vdso'})
+        if not shown:  # zeros in their place are worth nothing
+            self.root.chmod(0o777)
+            run = live.call('cache', '--buildid-dir', self.root, 'add', '[kernel.kallsyms]', prefix=live.NOBODY)
+            self.assertIn('the kernel does not show its names', run.stderr, str(run))
+        run = live.call('cache', '--buildid-dir', self.root, 'add', '/proc/kcore')
+        self.assertEqual(run.status, 125)
+        self.assertIn('no memory of its own' if not os.path.exists('/proc/kcore') else 'perf buildid-cache -k', run.stderr)
 
     def test_of_others(self):
         """What root has made, and nobody else may write, is read by anybody; what may not be written is said."""

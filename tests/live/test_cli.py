@@ -11,7 +11,7 @@ import unittest
 
 import live
 
-RESERVED = ('diff top check suppress html tui '
+RESERVED = ('top check suppress html tui '
             'completion').split()
 
 
@@ -132,7 +132,7 @@ class Help(live.LiveTest):
             run = live.call(*args)
             self.assertEqual((run.status, run.stderr), (0, ''), str(run))
             self.assertLessEqual(len(run.stdout.splitlines()), 24)
-        self.assertEqual(set(commands()), set('run record report object tree script annotate export archive scan probe cache bpf doctor help version'.split()))
+        self.assertEqual(set(commands()), set('run record report object tree diff script annotate export archive scan probe cache bpf doctor help version'.split()))
 
     def test_each_command(self):
         for verb in commands():

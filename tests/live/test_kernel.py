@@ -40,6 +40,33 @@ class Kernel(live.LiveTest):
         self.descriptors(self.check('fd', 'bug', 'read_config'))
         self.descriptors(self.check('fd', 'ok', None))
 
+    def passed_on(self, mode, known=0):
+        run = live.trace('-P', 'fd', '--', live.program('passed-on', flags=('-g', '-O2')), mode)
+        self.assertEqual(run.status, 0, str(run))
+        self.assert_clean_trust(run)
+        told = int(re.search(r'^fd (\d+)$', run.stdout, re.M).group(1))
+        self.assertEqual(self.live_objects(run)['fd'], told - known, str(run))
+        return [(f['guilty']['function'], f['kind'], f['objects']) for f in run.findings['findings']]
+
+    def test_messages(self):
+        """Descriptors that were sent: one, several, more than there is room for, by recvmmsg()."""
+        self.assertEqual(self.passed_on('ok'), [])
+        self.assertEqual(self.passed_on('many'), [])
+        self.assertEqual(self.passed_on('bug'), [('take_over', 'leak', LOST)])
+
+    def test_exec(self):
+        """What has O_CLOEXEC ends with the exec, everything else lives on; 0, 1 and 2 were there before."""
+        self.assertEqual(self.passed_on('exec', known=3), [])
+
+    def test_exec_recorded(self):
+        path, text = live.temp_path('exec.data'), live.temp_path('exec.events')
+        done = live.call('record', '-P', 'fd', '-o', path, '--', live.program('passed-on', flags=('-g', '-O2')), 'exec')
+        told = int(re.search(r'^fd (\d+)$', done.stdout, re.M).group(1))
+        text.write_text(live.call('script', '--events', '-i', path).stdout)
+        for source in (path, text):
+            run = live.trace('-i', source, verb=('report',))
+            self.assertEqual(self.live_objects(run)['fd'], told - 3, str(run))
+
     def test_static_program(self):
         self.descriptors(self.check('fd', 'bug', 'read_config', ('-g', '-O2', '-pthread', '-static')))
 

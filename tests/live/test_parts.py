@@ -83,7 +83,7 @@ class Parts(unittest.TestCase):
             heads = re.findall(r'^(\S+)\s+reftrace:req_(?:new|get|put|free):', done.stdout, re.M)
             samples += len(heads)
             # stacks and mappings of the first file are said again
-            self.assertEqual(set(heads), {'server'}, file)
+            self.assertLessEqual(set(heads), {'server'}, file)  # the last one may have come to nothing
             self.assertEqual(len(re.findall(r'\b(?:serve|answer)\b', done.stdout)) >= len(heads), True, file)
         self.assertEqual(samples, sum(truth.counts.values()))
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """report on samples: the hot function and its callers, in text and in JSON that fits its schema."""
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import unittest
 
@@ -37,7 +39,7 @@ class Profile(live.LiveTest):
         return json.loads(done.stdout)
 
     def test_json_fits_its_schema(self):
-        schema = json.loads((live.SOURCE / 'doc' / 'profile.schema.json').read_text())
+        schema = json.loads((live.SOURCE / 'docs' / 'profile.schema.json').read_text())
         jsonschema.Draft202012Validator.check_schema(schema)
         jsonschema.validate(self.profile(), schema)
 
@@ -54,6 +56,28 @@ class Profile(live.LiveTest):
         self.assertEqual(caller['callers'][0]['function'], 'main')
         warm = next(row for row in event['rows'] if row['function'] == 'warm')
         self.assertGreaterEqual(warm['total_samples'], caller['samples'])
+
+    def test_standard_input(self):
+        """What perf sends through a pipe, without a file between: the report of the same bytes in a file."""
+        if not shutil.which('perf'):
+            self.skipTest('perf is not installed')
+        stream = live.temp_path('stream.data')
+        with open(stream, 'wb') as f:
+            subprocess.run(['perf', 'record', '-q', '-e', 'cpu-clock', '-F', '2000', '-g', '-o', '-', self.program],
+                           stdout=f, stdin=subprocess.DEVNULL, check=True)
+        for path in stream, self.recording:
+            command = [live.REFTRACE, 'report', '--samples', '--json', '-i']
+            of_file = subprocess.run([*command, path], capture_output=True, check=True).stdout
+            with subprocess.Popen(['cat', path], stdout=subprocess.PIPE) as cat:
+                piped = subprocess.run([*command, '-'], stdin=cat.stdout, capture_output=True, check=False)
+            self.assertEqual((piped.returncode, piped.stderr), (0, b''))
+            events = [json.loads(text)['events'] for text in (of_file, piped.stdout)]
+            self.assertEqual(*events)
+            self.assertEqual(events[0][0]['rows'][0]['function'], 'leaf')
+        nowhere = subprocess.run([*command, '-'], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                                 env={**os.environ, 'TMPDIR': '/nowhere'})
+        self.assertEqual(nowhere.returncode, 125, nowhere.stderr)
+        self.assertIn('set TMPDIR', nowhere.stderr)
 
     def test_text(self):
         done = live.call('report', '-i', self.recording)

@@ -135,6 +135,27 @@ class Names(Sdt):
         want = [(n, f'"{("even", "odd")[i % 2]}"') for i in range(5) for n in (i, i << 40)]
         self.assertEqual(sorted(seen), sorted(('sdt_host:both', *w) for w in want))
 
+    def test_texts_by_type(self):
+        """A char * is read as text where debug information says that it is one: bytes, objects and lengths are none."""
+        for flags in (('-g', '-O2'), ('-g', '-O0'), ('-O2',)):
+            path = live.program('sdt-text', 'gcc', flags)
+            run = self.record(['sdt_text:*'], '--', path)
+            said = [re.findall(r'"[^"]*"|\S+', line) for line in run.stdout.splitlines()]
+            seen = [(e.name.split(':')[1], *e.args.values()) for e in events(self.data)]
+            self.assertEqual(len(seen), 8, str(run))
+            for (name, *want), (event, *values) in zip(said, seen):
+                self.assertEqual(name, event)
+                for wanted, value in zip(want, values):
+                    if wanted[0] == '"':
+                        self.assertEqual(value if '-g' in flags else value.isdigit(), wanted if '-g' in flags else True, f'{flags} {event}')
+                    else:
+                        self.assertEqual(int(value), int(wanted, 0), f'{flags} {event}')
+            shown = live.call('probe', 'show', '-x', str(path), 'sdt_text:inner').stdout
+            self.assertEqual(shown.count(':string'), '-g' in flags, shown)
+        # what is told counts
+        self.record(['sdt_text:outer:string=none'], '--', live.program('sdt-text', 'gcc', ('-g', '-O2')))
+        self.assertTrue(all(value.isdigit() for e in events(self.data) for value in e.args.values()))
+
     def test_all_files(self):
         """A marker that program and library have is the event of both, under each way to say its name."""
         host, plug = self.host()

@@ -33,12 +33,12 @@ def writes(pid):
 class Written(Split):
     way = WRITE
 
-    def tool(self, verb, path=None, name='hit'):
+    def tool(self, verb, path=None, name='hit', more=()):
         path, pid = path or self.path, self.target.popen.pid
         if verb == 'record':
-            return self.attach(f'sdt_split:{name}@{path}', pid, self.way)
+            return self.attach(f'sdt_split:{name}@{path}', pid, self.way, *more)
         self.spool = self.folder / 'spool'
-        tracer = live.Process([live.REFTRACE, 'run', '--attach=' + verb, self.way, '-w', self.spool, '-o', '/dev/null', '-P',
+        tracer = live.Process([live.REFTRACE, 'run', '--attach=' + verb, self.way, *more, '-w', self.spool, '-o', '/dev/null', '-P',
                                'type=x get=sdt:split:hit', '-p', pid])
         self.addCleanup(tracer.kill)
         return tracer
@@ -157,6 +157,34 @@ class Processes(live.Ends, Written):
         self.end(tracer)
         self.becomes(0)
         self.assert_numbers('multi', [10, 30])
+
+
+class NotFollowed(Written):
+    """A forked child that is left alone has no raised counter, and neither have its children; its parent keeps its own."""
+
+    def check(self, verb):
+        tracer = self.tool(verb, more=['--no-follow'])
+        self.becomes(1)
+        self.all_pass(10)
+        self.do('vfork')
+        self.assertEqual(self.counter(), 1)
+        parent = self.target.popen.pid
+        child = int(self.do('fork', 'pid').split()[1])
+        self.assertTrue(live.wait_until(lambda: semaphore(child, self.address) == 0, 10), 'the child has it raised')
+        self.assertEqual(self.do('pass 5'), 'pass 0\n')
+        grandchild = int(self.do('fork', 'pid').split()[1])
+        self.assertEqual([semaphore(pid, self.address) for pid in (grandchild, child, parent)], [0, 0, 1])
+        self.do('exit', 'exit')
+        self.all_pass(20)
+        self.end(tracer)
+        self.becomes(0)
+        self.assert_numbers(verb, [10, 20])
+
+    def test_multi(self):
+        self.check('multi')
+
+    def test_record(self):
+        self.check('record')
 
 
 class ProcessesOfKernel(Processes):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""doc/spool.md is the layout: a reader and a writer made from it alone agree with src/capture."""
+"""docs/spool.md is the layout: a reader and a writer made from it alone agree with src/capture."""
 import os
 import random
 import shutil

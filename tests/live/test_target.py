@@ -92,6 +92,16 @@ class User(live.LiveTest):
                          {'r.txt': 65534, 'f.json': 65534, 'r.rt': 65534})
 
 
+class Children(live.LiveTest):
+    def test_end_of_a_child_is_one_moment(self):
+        """Who waits for a child sees its end as without us: not that it has ended, and cannot be waited for yet."""
+        live.need_engine()
+        run = live.trace('-P', 'malloc', '--', live.program('waits'))
+        self.assertEqual((run.status, run.stdout), (0, 'missed 0\n'), str(run))
+        self.assertEqual(len(run.findings['processes']), 101, str(run))
+        self.assertEqual(sorted(p['status'] for p in run.findings['processes']), [0, *range(100)])
+
+
 class Attach(live.LiveTest):
     def setUp(self):
         live.need_engine()

@@ -36,7 +36,7 @@ def printed(*args):
     except ImportError:
         return run, found
     if found:
-        schema = json.loads((live.SOURCE / 'doc' / f'{args[0]}.schema.json').read_text())
+        schema = json.loads((live.SOURCE / 'docs' / f'{args[0]}.schema.json').read_text())
         jsonschema.validate(found, schema)
     return run, found
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The build-id cache: what perf sees of it, and what a hostile tree or path cannot do. */
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -64,6 +65,43 @@ TEST(put_and_get)
 	assert_code(rt_cache_get(cache, id, 1, RT_CACHE_ELF, &fd), RT_E_NOT_FOUND);
 	assert_code(rt_cache_remove(cache, id, 1), RT_E_NOT_FOUND);
 	workdir_run(&w, "! test -e cache/opt/one && ! test -e cache/opt/long");
+	workdir_remove(&w);
+}
+
+/* The kernel gives up on a ".." while anything is renamed anywhere: each link of the cache has two. */
+TEST(found_while_others_rename)
+{
+	struct rt_cache *cache;
+	struct workdir w;
+	int fd, ready[2];
+	pid_t child;
+	char byte;
+
+	workdir_make(&w);
+	assert_int_equal(pipe(ready), 0);
+	assert_ok(rt_cache_open(workdir_path(&w, "cache"), true, &cache));
+	assert_ok(rt_cache_put(cache, id, 20, "/opt/app", RT_CACHE_ELF, text("app"), NULL));
+	workdir_write(&w, "a", "");
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		char a[4096], b[4096];
+
+		snprintf(a, sizeof(a), "%s", workdir_path(&w, "a"));
+		snprintf(b, sizeof(b), "%s", workdir_path(&w, "b"));
+		for (unsigned i = 0;; i++)
+			if (rename(a, b) || rename(b, a) || (i == 1000 && write(ready[1], "", 1) != 1))
+				_exit(1);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	for (unsigned i = 0; i < 3000; i++) {
+		assert_ok(rt_cache_get(cache, id, 20, RT_CACHE_ELF, &fd));
+		close(fd);
+	}
+	assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	rt_cache_close(cache);
 	workdir_remove(&w);
 }
 
@@ -191,6 +229,119 @@ TEST(nothing_leads_outside)
 		    "ln -s ../../../outside/x cache/.build-id/ab/%s",
 		    &HEX[2]);
 	assert_code(rt_cache_get(cache, id, 20, RT_CACHE_ELF, &fd), RT_E_UNREADABLE);
+	workdir_remove(&w);
+}
+
+static void expect_paths(const struct rt_cache *cache, const char *want)
+{
+	struct rt_cache_item *items;
+	char got[4096] = "";
+	size_t count;
+
+	assert_ok(rt_cache_list(cache, &items, &count));
+	for (size_t i = 0; i < count; i++) {
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s", items[i].path);
+		for (size_t k = 0; k < items[i].others.len; k++)
+			snprintf(got + strlen(got), sizeof(got) - strlen(got), " %s", items[i].others.data[k]);
+	}
+	rt_cache_items_free(items, count);
+	assert_string_equal(got, want);
+}
+
+TEST(several_paths)
+{
+	_cleanup_(rt_cache_closep) struct rt_cache *cache = NULL;
+	struct workdir w;
+
+	workdir_make(&w);
+	assert_ok(rt_cache_open(workdir_path(&w, "cache"), true, &cache));
+	for (const char *const *path = (const char *const[]){ "/opt/a b", "/b", "/opt/a b", "/b", "/opt/c", NULL };
+	     *path; path++)
+		assert_ok(rt_cache_put(cache, id, 20, *path, RT_CACHE_ELF, text("one"), NULL));
+	expect_paths(cache, "/opt/a b /b /opt/c");
+	/* a file with such a name would be two lines */
+	assert_ok(rt_cache_put(cache, id, 20, "/x\n/y", RT_CACHE_ELF, text("one"), NULL));
+	expect_paths(cache, "/opt/a b /b /opt/c");
+	assert_code(rt_cache_remove_path(cache, id, 20, "/opt"), RT_E_NOT_FOUND);
+	assert_ok(rt_cache_remove_path(cache, id, 20, "/opt/a b"));
+	expect_paths(cache, "/b /opt/c");
+	workdir_run(&w, "test \"$(readlink cache/.build-id/ab/%s)\" = ../../b/%s && ! test -e cache/opt", &HEX[2], HEX);
+	assert_ok(rt_cache_remove_path(cache, id, 20, "/opt/c"));
+	expect_paths(cache, "/b");
+	/* the last is the id's own */
+	assert_code(rt_cache_remove_path(cache, id, 20, "/b"), RT_E_NOT_FOUND);
+	expect(cache, 20, RT_CACHE_ELF, "one");
+	workdir_run(&w,
+		    "test \"$(find cache -type f -o -type l | sort | tr '\\n' ' ')\" = "
+		    "'cache/.build-id/ab/%s cache/b/%s/elf '",
+		    &HEX[2], HEX);
+	workdir_remove(&w);
+}
+
+/* Lines that somebody wrote into our file, and what a move would have to pass. */
+TEST(several_paths_lead_nowhere_else)
+{
+	_cleanup_(rt_cache_closep) struct rt_cache *cache = NULL;
+	struct workdir w;
+
+	workdir_make(&w);
+	assert_ok(rt_cache_open(workdir_path(&w, "cache"), true, &cache));
+	assert_ok(rt_cache_put(cache, id, 20, "/opt/a", RT_CACHE_ELF, text("one"), NULL));
+	workdir_run(&w,
+		    "mkdir outside && printf '/../outside\\n\\nno path\\n/a/../../outside/x\\n' >cache/opt/a/%s/paths",
+		    HEX);
+	expect_paths(cache, "/opt/a");
+	assert_code(rt_cache_remove_path(cache, id, 20, "/opt/a"), RT_E_NOT_FOUND);
+	/* a link in the way of the move, at either end */
+	assert_ok(rt_cache_put(cache, id, 20, "/to/b", RT_CACHE_ELF, text("one"), NULL));
+	workdir_run(&w, "ln -s ../outside cache/to");
+	assert_code(rt_cache_remove_path(cache, id, 20, "/opt/a"), RT_E_UNWRITABLE);
+	expect(cache, 20, RT_CACHE_ELF, "one");
+	expect_paths(cache, "/opt/a /to/b");
+	workdir_run(&w, "rm cache/to && mv cache/opt cache/real && ln -s real cache/opt");
+	assert_code(rt_cache_remove_path(cache, id, 20, "/opt/a"), RT_E_UNWRITABLE);
+	expect(cache, 20, RT_CACHE_ELF, "one");
+	workdir_run(&w, "test -z \"$(ls outside)\" && test -L cache/opt");
+	/* nor is the list itself written through one */
+	workdir_run(&w,
+		    "rm cache/opt && mv cache/real cache/opt && cd cache/opt/a/%s && rm paths && ln -s "
+		    "../../../../outside/paths paths",
+		    HEX);
+	assert_ok(rt_cache_put(cache, id, 20, "/c", RT_CACHE_ELF, text("one"), NULL));
+	expect_paths(cache, "/opt/a /c");
+	workdir_run(&w, "test -z \"$(ls outside)\"");
+	workdir_remove(&w);
+}
+
+/* Readers take no lock: while an entry moves it is found all the same. */
+TEST(found_while_it_moves)
+{
+	static const char *const paths[] = { "/opt/a", "/opt/deep/er/b" };
+	struct rt_cache *cache;
+	struct workdir w;
+	pid_t child;
+	int fd, status;
+
+	workdir_make(&w);
+	assert_ok(rt_cache_open(workdir_path(&w, "cache"), true, &cache));
+	assert_ok(rt_cache_put(cache, id, 20, paths[0], RT_CACHE_ELF, text("app"), NULL));
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		bool fine = true;
+
+		for (unsigned i = 1; i <= 500 && fine; i++)
+			fine = !rt_cache_put(cache, id, 20, paths[i & 1], RT_CACHE_ELF, text("app"), NULL) &&
+			       !rt_cache_remove_path(cache, id, 20, paths[!(i & 1)]);
+		_exit(!fine);
+	}
+	do {
+		assert_ok(rt_cache_get(cache, id, 20, RT_CACHE_ELF, &fd));
+		close(fd);
+	} while (!waitpid(child, &status, WNOHANG));
+	assert_int_equal(status, 0);
+	expect_paths(cache, paths[0]);
+	rt_cache_close(cache);
 	workdir_remove(&w);
 }
 

@@ -141,7 +141,7 @@ TEST(round_trip)
 	rt_sink_deinit(&r.sink);
 }
 
-/* The seed of the fuzz target was written by a script from doc/spool.md alone: the text is the layout. */
+/* The seed of the fuzz target was written by a script from docs/spool.md alone: the text is the layout. */
 TEST(written_from_the_text)
 {
 	const char *root = getenv("RT_SOURCE_ROOT");
@@ -570,6 +570,8 @@ static void any_record(struct dice *d, uint8_t kind, struct rt_wire_head *head)
 		attr->ids = 1;
 		attr->name_bytes = (uint32_t)(size - sizeof(*attr) - 24);
 	}
+	if (kind == RT_WIRE_TALLY)
+		((struct rt_wire_tally *)(void *)head)->nr = 0;
 	if (kind == RT_WIRE_BLOB) {
 		struct rt_wire_blob *blob = (struct rt_wire_blob *)(void *)head;
 

@@ -33,6 +33,28 @@ static void silent(const char *healthy, unsigned n, const char *kept, unsigned k
 	free(events);
 }
 
+/* All take through one helper and give back through another: who asked for it has forgotten, and neither of these. */
+TEST(who_asked_a_helper_has_forgotten)
+{
+	static const char page[] = "type page start=0\n";
+	char *own = story_loop("get page $ main;read_all@b.c:4;fetch@p.c:7 read=0\n"
+			       "put page $ main;read_all@b.c:9;release@p.c:12 read=1\n",
+			       0, 6);
+	char *other = story_loop("get page $ main;write_all@b.c:24;fetch@p.c:7 read=0\n"
+				 "put page $ main;write_all@b.c:29;release@p.c:12 read=1\n",
+				 6, 6);
+	char *lost = story_loop("get page $ main;copy_all@b.c:44;fetch@p.c:7 read=0\nheld $ none\n", 12, 3);
+	char *events = story_join(own, other, "");
+
+	events = story_join(events, lost, "mark census\nexit 0\n");
+	own = malloc(strlen(page) + strlen(events) + 1);
+	strcpy(own, page);
+	strcat(own, events);
+	story_accuses(own, RT_LEAK, RT_ROLE_MISSING_PUT, "copy_all", 3);
+	free(own);
+	free(events);
+}
+
 TEST(missing_put_with_twins)
 {
 	leaks(HEALTHY, 80, LEAKY, 20, "exit 0\n", "parse_header", RT_ROLE_MISSING_PUT);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* One life: birth, nesting, handing over, death, reuse, and what was not seen. */
+#include <malloc.h>
 #include <time.h>
 
 #include "lifetime.h"
@@ -25,6 +26,19 @@ TEST(start_at_0)
 	      "new obj 0x10 main@a.c:1\nget obj 0x10 main@a.c:2 count=0\nget obj 0x10 main;f@a.c:8 count=1\n"
 	      "put obj 0x10 main;f@a.c:9 count=2\nput obj 0x10 main@a.c:4 count=1\nexit 0\n",
 	      1, 0);
+}
+
+/* Nobody says that counts start at 0, and no constructor is known: pages that wait in a pool without a reference. */
+TEST(pools_whose_objects_wait_at_0)
+{
+	char *events = story_loop("get obj $ main;fetch@a.c:2 read=0\nput obj $ main;drop@a.c:4 read=1\n"
+				  "get obj $ main;fetch@a.c:2 read=0\nget obj $ main;hold@a.c:7 read=1\n"
+				  "put obj $ main;drop@a.c:4 read=2\nput obj $ main;drop@a.c:4 read=1\n",
+				  0, 3);
+
+	events = story_join(events, NULL, "exit 0\n");
+	lives(events, 6, 0);
+	free(events);
 }
 
 TEST(start_is_learnt)
@@ -410,10 +424,13 @@ TEST(long_life_is_folded)
 	free(events);
 }
 
-/* so many long lives after each other, all of them dead; then the one at number `late` is put: lives that were seen */
+/*
+ * So many long lives after each other, all of them dead; then the one at number `late` is put: lives that were seen.
+ * What another function gives back is not folded.
+ */
 static uint64_t long_lives(uint64_t objects, uint64_t late)
 {
-	char *turns = story_loop("get obj 0x10 main;f@a.c:2\nput obj 0x10 main;f@a.c:4\n", 0, 140), *events;
+	char *turns = story_loop("get obj 0x10 main;f@a.c:2\nput obj 0x10 main;g@a.c:4\n", 0, 140), *events;
 	const struct rt_wire_head *record;
 	struct rt_wire_event life[300], e;
 	struct story s = { 0 };
@@ -452,6 +469,67 @@ TEST(dead_objects_are_forgotten_by_the_size_of_their_ledgers)
 	assert_int_equal(long_lives(4300, 4299), 4300);
 	/* 4096 of them fill the graveyard: what is put is taken for the next life there */
 	assert_int_equal(long_lives(4300, 0), 4301);
+}
+
+/* taken from malloc; 0 under a sanitizer, which has an allocator of its own */
+static size_t bytes(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+/*
+ * So many objects that their lives are folded long before they are full: each is taken and given back 150 times, then
+ * five are taken once more and stay, and all others end.
+ */
+TEST(many_long_lives_in_little_memory)
+{
+	enum { OBJECTS = 3000, LEAKED = 5 };
+	char *turns = story_loop("get obj 0x10 main;f@a.c:2\nput obj 0x10 main;f@a.c:4\n", 0, 150), *events;
+	const struct rt_wire_head *record;
+	struct rt_wire_event life[400], e;
+	struct rt_wire_task end = { 0 };
+	struct story s = { 0 };
+	size_t n = 0, before;
+
+	events = story_join(strdup("type obj start=1\nnew obj 0x10 main@a.c:1\n"), turns,
+			    "get obj 0x10 main;leaky@a.c:20\nput obj 0x10 main@a.c:9\nexit 0\n");
+	assert_ok(rt_text_create(events, strlen(events), "story", &s.text));
+	assert_ok(rt_lifetime_create(NULL, rt_text_namer(s.text), &s.lifetime));
+	do {
+		assert_ok(rt_text_source(s.text)->next(rt_text_source(s.text), &record));
+		if (record && record->kind == RT_WIRE_EVENT)
+			life[n++] = *rt_record_event(record);
+		else if (record && record->kind == RT_WIRE_EXIT)
+			memcpy(&end, record, sizeof(end));
+		else if (record)
+			assert_ok(rt_lifetime_record(s.lifetime, record));
+	} while (record);
+	before = bytes();
+	for (size_t k = 0; k < n; k++) {
+		for (uint64_t i = 0; i < OBJECTS; i++) {
+			if (k == n - 2 && i >= LEAKED)
+				continue;
+			e = life[k];
+			e.object += i * 0x40;
+			e.head.time_ns = 1000000 + (k * OBJECTS + i) * 1000;
+			e.head.seq = 0;
+			assert_ok(rt_lifetime_record(s.lifetime, &e.head));
+		}
+	}
+	end.head.time_ns = e.head.time_ns + 1;
+	end.head.seq = 0;
+	assert_ok(rt_lifetime_record(s.lifetime, &end.head));
+	assert_ok(rt_lifetime_verdict(s.lifetime, &s.verdict));
+	assert_int_equal(s.verdict->types[0].incarnations, OBJECTS);
+	/* there was no census */
+	assert_int_equal(s.verdict->suspect_count, 1);
+	assert_string_equal(s.verdict->suspects[0].guilty.function, "leaky");
+	assert_int_equal(s.verdict->suspects[0].objects, LEAKED);
+	assert_true(bytes() - before < 48 << 20);
+	story_end(&s);
+	free(events);
 }
 
 static bool count_live(const struct rt_live *live, void *arg)

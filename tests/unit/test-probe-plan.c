@@ -485,6 +485,59 @@ static void assert_missing(struct planned *p, const char *spec, enum rt_code cod
 	rt_spec_deinit(&p->spec);
 }
 
+static const char cxx[] =
+	"#include <stdlib.h>\n"
+	"struct obj { int refs; };\n"
+	"#define API __attribute__((noinline))\n"
+	"API obj *obj_get(obj *o) { o->refs++; asm volatile(\"\"); return o; }\n"
+	"API void obj_put(obj *o) { if (--o->refs == 0) free(o); }\n"
+	"namespace ns {\n"
+	"struct Node { int pad, refs;\n"
+	"	API void ref() { refs++; asm volatile(\"\"); }\n"
+	"	API void unref() { if (--refs == 0) delete this; }\n"
+	"	inline void grab() { refs++; asm volatile(\"\" ::: \"memory\"); } };\n"
+	"struct Leaf { int refs; API void ref() { refs++; asm volatile(\"\"); } API void unref() { refs--; asm "
+	"volatile(\"\"); }\n"
+	"	inline void grab() { refs += 1; asm volatile(\"\" ::: \"memory\"); } };\n"
+	"}\n"
+	"int main(int c, char **v) { ns::Node *n = new ns::Node(); ns::Leaf l{1}; obj *o = (obj *)calloc(1, 8);\n"
+	"	n->ref(); n->unref(); n->grab(); l.ref(); l.grab(); l.unref(); obj_get(o); obj_put(o); return n->refs; "
+	"}\n";
+
+/* Names of C++: stripped of debug information, and with it; inlined instances of the one class only. */
+TEST(names_of_cxx)
+{
+	static const char *const how[] = { "g++ -O2 -g", "g++ -O2", "clang++ -O2 -g" };
+
+	for (size_t i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		const bool debug = strstr(how[i], "-g") != NULL;
+		size_t inlined = 0;
+		struct workdir w;
+		struct planned p;
+
+		workdir_make(&w);
+		workdir_write(&w, "prog.cc", cxx);
+		workdir_run(&w, "%s -o prog prog.cc", how[i]);
+		planned_open(&p, workdir_path(&w, "prog"));
+		planned_make(&p,
+			     "type=node get=ns::Node::ref,Node::grab put=ns::Node::unref "
+			     "type=obj get=obj_get put=obj_put(obj*)",
+			     NULL);
+		assert_int_equal(planned_point(&p, "_ZN2ns4Node3refEv")->function.v,
+				 address_of(&w, "_ZN2ns4Node3refEv"));
+		assert_non_null(planned_point(&p, "_ZN2ns4Node5unrefEv"));
+		assert_non_null(planned_point(&p, "_Z7obj_putP3obj"));
+		assert_non_null(planned_point(&p, "_Z7obj_getP3obj"));
+		assert_null(planned_point(&p, "_ZN2ns4Leaf3refEv"));
+		for (size_t k = 0; k < p.plan->points.len; k++)
+			inlined += p.plan->points.data[k].flags & RT_EV_INLINE &&
+				   !strcmp(p.plan->points.data[k].name, "_ZN2ns4Node4grabEv");
+		assert_int_equal(inlined, debug);
+		assert_int_equal(p.plan->types.data[0].counter_offset, 4);
+		finish(&w, &p);
+	}
+}
+
 TEST(what_is_missing_is_said)
 {
 	struct workdir w;

@@ -102,6 +102,90 @@ TEST(true_families_and_no_others)
 	}
 }
 
+/* What no two names say: a lock and an unlock, a put with the object second, and counting by those who are no API. */
+static const char by_field[] =
+	"#include <stdlib.h>\n#define API __attribute__((noinline))\n"
+	"struct db { int open; };\nstruct node { char *text; int nRef; };\nstruct list { int count; };\n"
+	"API void tableLock(struct node *t) { t->nRef++; }\n"
+	"API void tableUnlock(struct db *d, struct node *t) { if (--t->nRef == 0) { d->open--; free(t); } }\n"
+	"API struct node *nodeMake(void) { struct node *n = malloc(sizeof(*n)); n->text = 0; n->nRef = 1; return n; }\n"
+	/* counts for itself: the reports should name it */
+	"API int attach(struct db *d, struct node *n) { n->nRef++; return d->open++; }\n"
+	"API void list_add(struct list *l) { l->count++; }\nAPI void list_del(struct list *l) { l->count--; }\n"
+	"int main(void) { struct db d = { 0 }; struct list l = { 0 }; struct node *n = nodeMake(); tableLock(n);\n"
+	"  attach(&d, n); tableUnlock(&d, n); tableUnlock(&d, n); tableUnlock(&d, n); list_add(&l); list_del(&l);\n"
+	"  return l.count; }\n";
+
+TEST(families_by_what_they_do_to_the_counter)
+{
+	static const struct rt_scan_options all = { 0 };
+	const struct rt_spec_type *node;
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "prog.c", by_field);
+	workdir_run(&w, "gcc -O2 -g -o prog prog.c");
+	planned_open(&p, workdir_path(&w, "prog"));
+	assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+	assert_int_equal(p.spec.types.len, 1);
+	node = find(&p.spec, "node");
+	assert_non_null(node);
+	assert_int_equal(node->functions.len, 3);
+	assert_int_equal(function(node, "tableLock")->op, RT_OP_GET);
+	assert_int_equal(function(node, "tableUnlock")->op, RT_OP_PUT);
+	assert_int_equal(function(node, "tableUnlock")->arg, 2);
+	assert_int_equal(function(node, "nodeMake")->op, RT_OP_NEW);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
+/* A library's functions have a second name inside of it, and only that is what debug information knows. */
+static const char aliased[] =
+	"#include <stdlib.h>\n"
+	"struct font { int ref; int size; };\n"
+	"struct font *own_font_create(void) { struct font *f = malloc(sizeof(*f)); f->ref = 1; return f; }\n"
+	"struct font *own_font_reference(struct font *f) { if (f) f->ref++; return f; }\n"
+	"void own_font_destroy(struct font *f) { if (f && --f->ref == 0) free(f); }\n"
+	"extern __typeof(own_font_create) font_create __attribute__((alias(\"own_font_create\")));\n"
+	"extern __typeof(own_font_reference) font_reference __attribute__((alias(\"own_font_reference\")));\n"
+	"extern __typeof(own_font_destroy) font_destroy __attribute__((alias(\"own_font_destroy\")));\n"
+	"__attribute__((noinline)) int measure(struct font *f) { own_font_reference(f); return f->size++; }\n"
+	"int main(void) { struct font *f = own_font_create(); measure(f); own_font_destroy(f); own_font_destroy(f);\n"
+	"  return 0; }\n";
+
+TEST(one_family_under_two_names)
+{
+	static const struct rt_scan_options all = { 0 };
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "prog.c", aliased);
+	workdir_run(&w, "gcc -O2 -g -o prog prog.c");
+	planned_open(&p, workdir_path(&w, "prog"));
+	assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+	assert_int_equal(p.spec.types.len, 1);
+	assert_string_equal(p.spec.types.data[0].name, "font");
+	assert_non_null(function(&p.spec.types.data[0], "own_font_reference"));
+	planned_close(&p);
+	/* told by the other name, and by the result: the copy inside measure() is one of it */
+	planned_open(&p, workdir_path(&w, "prog"));
+	assert_ok(rt_spec_parse("type=font new=font_create get=font_reference:ret put=font_destroy:1", 65, "test",
+				&p.spec));
+	planned_make(&p, NULL, NULL);
+	assert_int_equal(p.plan->types.data[0].counter_size, 4);
+	{
+		unsigned gets = 0;
+
+		for (size_t i = 0; i < p.plan->points.len; i++)
+			gets += p.plan->points.data[i].op == RT_OP_GET;
+		assert_int_equal(gets, 2);
+	}
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
 TEST(only_the_named_types)
 {
 	static const char *const thread[] = { "thread", NULL }, *const none[] = { "queue", "lock", NULL };

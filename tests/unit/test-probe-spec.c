@@ -7,6 +7,7 @@
 
 #include "base/sink.h"
 #include "probe/near.h"
+#include "probe/source_name.h"
 
 #include "test.h"
 
@@ -57,6 +58,130 @@ TEST(markers)
 	rt_spec_deinit(&spec);
 }
 
+/* Names of C++ and Rust: what is in brackets belongs to them, and "::" is no place. */
+TEST(names_of_sources)
+{
+	static const char *const names[] = { "ns::Node::make",
+					     "ns::Ref<ns::Node, int>::get",
+					     "ns::put(ns::Node*, char const*)",
+					     "ns::S::operator<<",
+					     "ns::S::operator()(int)",
+					     "ns::S::operator,",
+					     "ns::Node::~Node",
+					     "(anonymous namespace)::drop",
+					     "<t::Node as core::clone::Clone>::clone",
+					     "t::main::{closure#0}",
+					     "sdt::get",
+					     "ns::Node::operator\\ new",
+					     "ns::*::ref" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		static const char *const behind[] = { ":2", "@libx.so:*3", ":2?ret<0", ":2,other::f:1", "" };
+
+		for (size_t k = 0; k < sizeof(behind) / sizeof(behind[0]); k++) {
+			_cleanup_free_ char *text = NULL, *written = NULL, *again = NULL;
+			struct rt_spec spec = { 0 };
+			const struct rt_spec_function *f;
+
+			assert_true(asprintf(&text, "type=t get=%s%s put=f # get=g(", names[i], behind[k]) > 0);
+			assert_ok(parse(text, &spec));
+			f = &spec.types.data[0].functions.data[0];
+			assert_string_equal(f->name, names[i]);
+			assert_int_equal(f->arg, k == 1 ? 3 : k == 4 ? 1 : 2);
+			assert_int_equal(f->condition, k == 2 ? RT_IF_NEGATIVE : RT_IF_ALWAYS);
+			assert_int_equal(spec.types.data[0].functions.len, k == 3 ? 3 : 2);
+			assert_ok(rt_spec_write(&spec, &written));
+			rt_spec_deinit(&spec);
+			assert_ok(parse(written, &spec));
+			assert_ok(rt_spec_write(&spec, &again));
+			assert_string_equal(written, again);
+			rt_spec_deinit(&spec);
+		}
+	}
+	assert_says("get=ns::f(int put=g", "-P: line 1, column 10: this bracket is not closed");
+	assert_says("get=ns::f:1)",
+		    "-P: line 1, column 11: '1)' does not say where the object is, expected N, *N, ret, *ret or out*N");
+	assert_says("get=f::1",
+		    "-P: line 1, column 7: ':1' does not say where the object is, expected N, *N, ret, *ret or out*N");
+}
+
+/* What a type is called that has no name of its own. */
+TEST(types_of_sources)
+{
+	static const char *const texts[][2] = { { "get=ns::Node::ref put=ns::Node::unref", "ns::Node" },
+						{ "get=Ref<ns::Node>::ref put=Ref<ns::Node>::unref", "Ref.ns::Node" },
+						{ "get=<t::Node>::ref put=<t::Node>::unref", "t::Node" } };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct rt_spec spec = { 0 };
+
+		assert_ok(parse(texts[i][0], &spec));
+		assert_string_equal(spec.types.data[0].name, texts[i][1]);
+		rt_spec_deinit(&spec);
+	}
+}
+
+/* Whether a name of a spec means a symbol; the symbols are g++'s and rustc's. */
+TEST(what_names_of_sources_mean)
+{
+	static const struct {
+		const char *spec, *linkage;
+		bool means;
+	} table[] = {
+		{ "ns::Node::ref", "_ZN2ns4Node3refEv", true },
+		{ "Node::ref", "_ZN2ns4Node3refEv", true },
+		{ "ode::ref", "_ZN2ns4Node3refEv", false },
+		{ "ns::Node::re", "_ZN2ns4Node3refEv", false },
+		{ "ns::*::ref", "_ZN2ns4Node3refEv", true },
+		{ "ns::f(ns::Node*)", "_ZN2ns1fEPNS_4NodeE", true },
+		{ "ns::f(ns::Node*)", "_ZN2ns1fEPKNS_4NodeE", false },
+		{ "ns::f(ns::Node const*)", "_ZN2ns1fEPKNS_4NodeE", true },
+		{ "ns::f(*)", "_ZN2ns1fEPKNS_4NodeE", true },
+		{ "ns::f(int, *)", "_ZN2ns1fEil", true },
+		{ "ns::f(int, *)", "_ZN2ns1fEli", false },
+		{ "ns::f", "_ZN2ns1fEPKNS_4NodeE", true },
+		/* of the parameters, nothing is a name */
+		{ "Node*", "_ZN2ns1fEPNS_4NodeE", false },
+		{ "ns::Ref<ns::Node>::take", "_ZN2ns3RefINS_4NodeEE4takeEPS1_", true },
+		{ "ns::Ref<*>::take", "_ZN2ns3RefINS_4NodeEE4takeEPS1_", true },
+		{ "ns::Ref<ns::Leaf>::take", "_ZN2ns3RefINS_4NodeEE4takeEPS1_", false },
+		{ "Node::*", "_ZN2ns3RefINS_4Node1XEE4takeEv", false },
+		{ "ns::plus<int>(int)", "_ZN2ns4plusIiEEiT_", true },
+		{ "ns::Node::Node", "_ZN2ns4NodeC1Ev", true },
+		{ "ns::Node::~Node", "_ZN2ns4NodeD2Ev", true },
+		{ "ns::op::operator<<", "_ZN2ns2oplsEi", true },
+		{ "ns::op::operator*", "_ZN2ns2opmlEi", true },
+		{ "ns::op::operator*", "_ZN2ns2oplsEi", false },
+		{ "ns::op::operator\\ new", "_ZN2ns2opnwEm", true },
+		{ "(anonymous namespace)::make", "_ZN2ns12_GLOBAL__N_14makeEil", true },
+		/* Rust: both schemes, traits and instances may be left out */
+		{ "foo::bar", "_ZN3foo3bar17h0123456789abcdefE", true },
+		{ "123foo::bar", "_RNvC6_123foo3bar", true },
+		{ "<arrayvec::ArrayVec<u8, 123>>::new", "_RNvMC0INtC8arrayvec8ArrayVechKj7b_E3new", true },
+		{ "arrayvec::ArrayVec<u8, 123>::new", "_RNvMC0INtC8arrayvec8ArrayVechKj7b_E3new", true },
+		{ "t::gen", "_RINvC1t3genhE", true },
+		{ "t::gen::<u8>", "_RINvC1t3genhE", true },
+		{ "t::gen::<u16>", "_RINvC1t3genhE", false },
+		{ "t::Node::clone", "_RNvXC0NtC1t4NodeNtC4core5Clone5clone", true },
+		{ "<t::Node as core::Clone>::clone", "_RNvXC0NtC1t4NodeNtC4core5Clone5clone", true },
+		{ "core::Clone::clone", "_RNvXC0NtC1t4NodeNtC4core5Clone5clone", false },
+		/* a plain name is that of C, or of C++ outside of all namespaces */
+		{ "get", "get", true },
+		{ "get", "_Z3getP3obj", true },
+		{ "get", "_ZL3getP3obj", true },
+		{ "get", "_ZN2ns3getEv", false },
+		{ "ge", "_Z3getP3obj", false },
+		{ "obj", "_Z3getP3obj", false },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (rt_spec_means(table[i].spec, table[i].linkage, true) != table[i].means)
+			fail_msg("%s, %s", table[i].spec, table[i].linkage);
+	assert_false(rt_spec_means("get", "_Z3getP3obj", false));
+	assert_true(rt_spec_is_glob("ns::*::f"));
+	assert_false(rt_spec_is_glob("ns::f(char*, int (*)(long))"));
+}
+
 TEST(system_calls)
 {
 	static const char words[] = "[fd]\nnew=sys:openat:ret\nnew=sys:pipe:out*1+4\nnew=sys:fcntl.dupfd:ret?ret>0\n"
@@ -91,6 +216,16 @@ TEST(system_calls)
 	assert_says("new=sys:openat free=sys:munmap:1[2]",
 		    "-P: line 1, column 21: one type cannot have sys:openat and sys:munmap: its objects are of one "
 		    "kind, expected a type= of its own");
+	/* nor one that two places make: the same text, or two -P */
+	assert_says("[m] new=sys:dup:ret\n[m] new=sys:mmap:ret[2]",
+		    "type m cannot have sys:dup and sys:mmap: its objects are of one kind");
+	assert_ok(parse("[m] new=sys:dup:ret", &spec));
+	assert_code(parse("[n] get=f\n[m] put=my_close", &spec), RT_E_SPEC);
+	assert_int_equal(spec.types.len, 1);
+	assert_int_equal(spec.types.data[0].functions.len, 1);
+	assert_ok(parse("[m] free=sys:close", &spec));
+	assert_int_equal(spec.types.data[0].functions.len, 2);
+	rt_spec_deinit(&spec);
 	assert_says("get=sys:dup free=sys:close",
 		    "-P: line 1, column 5: a system call can stand in new= and free= only");
 	assert_says("new=sys:mmap:ret[2 free=sys:munmap:1[2]",

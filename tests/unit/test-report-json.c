@@ -33,7 +33,7 @@ static int python(char *script, const char *json)
 
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/out.json", dir);
-	snprintf(schema, sizeof(schema), "%s/doc/findings.schema.json", root ? root : ".");
+	snprintf(schema, sizeof(schema), "%s/docs/findings.schema.json", root ? root : ".");
 	f = fopen(path, "w");
 	assert_non_null(f);
 	fputs(json, f);

@@ -191,7 +191,9 @@ TEST(target_ends_while_attached)
 	}
 	assert_ok(rig_run(&rig, NULL));
 	assert_int_equal(rig_count(&rig, RT_WIRE_EXIT, (uint32_t)t.pid), 1);
-	waitpid(killer, NULL, 0); /* unless the session's wait() had it */
+	/* unless the session's wait() had them */
+	waitpid(killer, NULL, 0);
+	waitpid(t.pid, NULL, 0);
 	fclose(t.out);
 	end();
 }

@@ -2,7 +2,6 @@
 #include <sys/time.h>
 
 #include "built.h"
-#include "elf/demangle.h"
 #include "elf/symtab.h"
 #include "event/stream.h"
 #include "symbol/chain.h"
@@ -355,22 +354,6 @@ TEST(below_another_root)
 	options.no_source = true;
 	rig_open(&without, "p", "/opt/prog", &options, false);
 	assert_null(without.namer->source_line(without.namer, 1, "/opt/s.c", 1, NULL));
-}
-
-TEST(demangle)
-{
-	_cleanup_free_ char *a = rt_demangle("_ZN2ns3Obj3getEv"), *b = rt_demangle("_ZN3foo3bar17h0123456789abcdefE");
-	char longer[8000];
-
-	assert_string_equal(a, "ns::Obj::get()");
-	assert_string_equal(b, "foo::bar");
-	assert_null(rt_demangle("obj_get"));
-	assert_null(rt_demangle("_Z"));
-	assert_null(rt_demangle(""));
-	memset(longer, 'S', sizeof(longer));
-	memcpy(longer, "_Z", 2);
-	longer[sizeof(longer) - 1] = '\0';
-	assert_null(rt_demangle(longer));
 }
 
 TEST_MAIN();

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Whose business a reference is. Programs take references through helpers, and give them back through others (a page's
+ * btreeGetPage() and releasePage()): innermost functions that all share, and that say nothing about who forgot. Where
+ * dead objects of the type show that what a function takes is nearly always given back by a run of one of its callers,
+ * what it leaves open is a caller's fault: of the first one outward that is not such a helper itself.
+ *
+ * That a get and a put lie in one run of a function is seen from their stacks: what they share from the outermost frame
+ * on stands at the same places. A turn of an event loop looks like the one before it, which makes owners of functions
+ * that are none, never helpers of owners.
+ */
+#include <string.h>
+
+#include "lifetime/answer.h"
+
+enum {
+	LEVELS_MAX = 24, /* functions of one stack */
+	EVENTS_MAX = 64, /* of a life that is learnt from */
+	SURE = 3         /* references that make a helper */
+};
+
+/* The functions around an event, innermost first, from its site on. */
+struct levels {
+	unsigned nr;
+	uint32_t src[LEVELS_MAX];
+	uint16_t machine[LEVELS_MAX]; /* machine frame of its stack */
+};
+
+static const struct lt_stack *stack_of(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	const struct lt_use *use = &lt->uses.data[e->use];
+
+	return use->stack && use->machine < LT_JUMPED ? &lt->stacks.data[use->stack - 1] : NULL;
+}
+
+static void read_levels(const struct rt_lifetime *lt, const struct lt_event *e, struct levels *ret)
+{
+	const struct lt_use *use = &lt->uses.data[e->use];
+	const struct lt_stack *s = stack_of(lt, e);
+	uint32_t first = lt_site(lt, use->site)->src[0];
+	bool begun = false;
+
+	ret->nr = 0;
+	for (uint32_t i = s ? use->machine : 0; s && i < s->nr; i++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+
+		for (uint32_t j = 0; j < m->srcs && ret->nr < LEVELS_MAX; j++) {
+			uint32_t src = lt->stack_srcs.data[m->src + j];
+
+			begun |= src == first;
+			if (!begun)
+				continue;
+			ret->src[ret->nr] = src;
+			ret->machine[ret->nr++] = (uint16_t)i;
+		}
+	}
+}
+
+/*
+ * The innermost machine frames of a and b that are the same run of a function, as far as what lies outside of them
+ * looks the same: they stand at one place, and so do all further out, called from one place each. Either stack may be
+ * cut off at its outer end. false: there is none
+ */
+static bool shared(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b, uint32_t *ret_a,
+		   uint32_t *ret_b)
+{
+	const struct lt_stack *sa = stack_of(lt, a), *sb = stack_of(lt, b);
+	const struct lt_machine *ma, *mb;
+	bool found = false;
+
+	if (!sa || !sb || !sa->nr || !sb->nr || a->tid != b->tid || !a->sp || !b->sp)
+		return false;
+	ma = &lt->machines.data[sa->first];
+	mb = &lt->machines.data[sb->first];
+	for (uint32_t i = sa->nr, k = sb->nr; i > 0 && k > 0 && ma[i - 1].cfa && mb[k - 1].cfa;) {
+		uint64_t pa = a->sp + ma[i - 1].cfa, pb = b->sp + mb[k - 1].cfa;
+
+		if (pa != pb) {
+			if (found)
+				break;
+			i -= pa > pb;
+			k -= pb > pa;
+			continue;
+		}
+		if (ma[i - 1].function != mb[k - 1].function || (found && ma[i].pc != mb[k].pc))
+			break;
+		found = true;
+		*ret_a = --i;
+		*ret_b = --k;
+	}
+	return found;
+}
+
+/* the level of a where a and b come together, a->nr: nowhere */
+static unsigned meet(const struct rt_lifetime *lt, const struct lt_event *get, const struct levels *a,
+		     const struct lt_event *put, const struct levels *b, unsigned *ret_other)
+{
+	unsigned i = a->nr, k = b->nr, last = a->nr;
+	uint32_t ma, mb;
+
+	*ret_other = b->nr;
+	if (!shared(lt, get, put, &ma, &mb))
+		return a->nr;
+	/* of the innermost frame that both share, the functions inlined in it that both lie in, from outside in */
+	while (i > 0 && a->machine[i - 1] > ma)
+		i--;
+	while (k > 0 && b->machine[k - 1] > mb)
+		k--;
+	while (i > 0 && k > 0 && a->machine[i - 1] == ma && b->machine[k - 1] == mb &&
+	       lt_src(lt, a->src[i - 1])->function == lt_src(lt, b->src[k - 1])->function) {
+		last = --i;
+		*ret_other = --k;
+	}
+	/* the site itself lies outside of that frame: it is the site's run */
+	if (last == a->nr && i < a->nr) {
+		last = i;
+		*ret_other = k;
+	}
+	return last;
+}
+
+/* what is known of the function, made when new; NULL: it has no name, or out of memory */
+static struct lt_owner *owner(struct rt_lifetime *lt, struct lt_type *type, uint32_t function)
+{
+	bool made = false;
+	uint64_t *at = function ? rt_map_put(&type->owner_of, rt_key_make(function, 0), &made) : NULL;
+
+	if (at && made) {
+		*at = type->owners.len;
+		if (!rt_vec_add(&type->owners)) {
+			rt_map_remove(&type->owner_of, rt_key_make(function, 0), NULL);
+			at = NULL;
+		}
+	}
+	lt->nomem |= function && !at;
+	return at ? &type->owners.data[*at] : NULL;
+}
+
+static void count(struct rt_lifetime *lt, struct lt_type *type, const struct levels *l, unsigned met, bool put)
+{
+	for (unsigned i = 0; i < l->nr && i <= met; i++) {
+		struct lt_owner *o = owner(lt, type, lt_src(lt, l->src[i])->function);
+		struct lt_owned *c = !o ? NULL : put ? &o->puts : &o->gets;
+
+		if (!c)
+			return;
+		if (met == l->nr) { /* they never come together: a helper of nobody in particular */
+			c->far++;
+			return;
+		}
+		c->own += i == met;
+		c->up += i < met;
+		c->next += i + 1 == met;
+		if (i < met) {
+			uint32_t caller = lt_src(lt, l->src[i + 1])->function;
+
+			c->callers |= c->caller && c->caller != caller;
+			c->caller = caller;
+		}
+	}
+}
+
+/* which of the open gets the put closes: the one with which it shares the innermost run, of these the newest */
+static void close_one(struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t *open, unsigned *nr, uint16_t put)
+{
+	const struct lt_event *p = &inc->ledger[put];
+	unsigned best = *nr, best_met = LEVELS_MAX + 1, best_other = 0;
+	struct lt_type *type = lt_inc_type(lt, inc);
+	struct levels lp, best_levels = { .nr = 0 };
+
+	read_levels(lt, p, &lp);
+	for (unsigned i = *nr; i-- > 0;) {
+		const struct lt_event *g = &inc->ledger[open[i]];
+		struct levels lg;
+		unsigned other, met;
+
+		read_levels(lt, g, &lg);
+		met = meet(lt, g, &lg, p, &lp, &other);
+		met = met == lg.nr ? LEVELS_MAX : met;
+		if (met >= best_met)
+			continue;
+		best = i;
+		best_met = met;
+		best_other = other;
+		best_levels = lg;
+	}
+	if (best == *nr)
+		return;
+	count(lt, type, &best_levels, best_met == LEVELS_MAX ? best_levels.nr : best_met, false);
+	count(lt, type, &lp, best_met == LEVELS_MAX ? lp.nr : best_other, true);
+	memmove(&open[best], &open[best + 1], (*nr - best - 1) * sizeof(open[0]));
+	(*nr)--;
+}
+
+void lt_owners_learn(struct rt_lifetime *lt, const struct lt_inc *inc)
+{
+	uint16_t open[EVENTS_MAX];
+	unsigned nr = 0;
+
+	if (inc->nr > EVENTS_MAX)
+		return;
+	for (uint16_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if ((e->op == RT_OP_NEW && inc->start > 0) || e->delta > 0)
+			open[nr++] = i;
+		else if (e->delta < 0 || (e->flags & LT_EV_CLOSES))
+			close_one(lt, inc, open, &nr, i);
+	}
+}
+
+static uint64_t all(const struct lt_owned *o)
+{
+	return o->own + o->up + o->far;
+}
+
+/*
+ * Outward as long as functions pass on what they take; it ends above one that several functions ask, as who has one
+ * caller only is as good a name as that.
+ */
+static unsigned climb(const struct rt_lifetime *lt, const struct lt_type *type, const struct levels *l, bool put,
+		      bool *ret_sure)
+{
+	unsigned best = 0;
+
+	*ret_sure = false;
+	for (unsigned level = 0; level + 1 < l->nr; level++) {
+		const uint64_t *at = rt_map_get(&type->owner_of, rt_key_make(lt_src(lt, l->src[level])->function, 0));
+		const struct lt_owner *o = at ? &type->owners.data[*at] : NULL;
+		const struct lt_owned *c = !o ? NULL : put ? &o->puts : &o->gets;
+
+		if (!c || all(c) < SURE || c->own * 10 > all(c) || c->far * 4 > all(c))
+			break;
+		if (!c->callers)
+			continue;
+		*ret_sure = c->next * 2 >= all(c);
+		best = level + 1;
+	}
+	return best;
+}
+
+uint32_t lt_owner_of(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev, bool *ret_sure)
+{
+	const struct lt_event *e = &inc->ledger[ev];
+	struct levels l;
+	unsigned level;
+
+	*ret_sure = false;
+	read_levels(a->lt, e, &l);
+	if (!l.nr)
+		return 0;
+	level = climb(a->lt, lt_inc_type(a->lt, inc), &l, e->delta < 0, ret_sure);
+	return level ? l.src[level] : 0;
+}
+
+uint32_t lt_owner_beyond(const struct lt_answer *a, const struct lt_ref *ref, unsigned level)
+{
+	const struct lt_event *e = &ref->inc->ledger[ref->ev];
+	const struct lt_site *site = lt_site(a->lt, ref->site);
+	struct levels l;
+	unsigned at = 0, path = 0;
+	bool sure;
+
+	read_levels(a->lt, e, &l);
+	if (!l.nr || level >= site->nr)
+		return 0;
+	while (path < l.nr && l.src[path] != site->src[level])
+		path++;
+	at = climb(a->lt, lt_inc_type(a->lt, ref->inc), &l, false, &sure);
+	return path < l.nr && at > path && sure ? l.src[at] : 0;
+}

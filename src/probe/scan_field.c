@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Families by what their functions do, whatever these are called: a struct has a member that by its name counts
+ * references, one function adds 1 to it in the T * that it is given, at any place among its arguments, and another
+ * takes 1 off. Names are only asked for a word that says as much: who takes a reference for a purpose of his own does
+ * the same to the counter, and is whom reports should name.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "probe/making.h"
+#include "probe/scan_build.h"
+
+enum { FIELD_FUNCTIONS_MAX = 24 /* of one type */, WORD_MAX = 24 };
+
+static const char *const gets[] = { "ref",   "reference", "incref",  "addref",    "upref",    "get",
+				    "hold",  "keep",      "acquire", "retain",    "grab",     "lock",
+				    "dup",   "take",      "inc",     "increment", "pin",      "claim",
+				    "share", "copy",      "use",     "up",        "increase", NULL };
+static const char *const puts_[] = { "unref",   "deref",    "unreference", "decref",  "delref", "put",    "drop",
+				     "release", "rele",     "free",        "destroy", "unlock", "dec",    "decrement",
+				     "unpin",   "close",    "delete",      "del",     "unuse",  "unhold", "discard",
+				     "dispose", "decrease", "forget",      NULL };
+/* where no code of their own proves it (always inlined), only these */
+static const char *const sure_gets[] = { "ref", "reference", "incref", "addref", "hold", "retain", NULL };
+static const char *const sure_puts[] = { "unref",   "deref", "unreference", "decref", "delref",
+					 "release", "put",   "drop",        NULL };
+
+/* one of the words is a part of the name: between underscores, or in CamelCase */
+static bool has_word(const char *name, const char *const *words)
+{
+	while (*name) {
+		char word[WORD_MAX];
+		size_t n = 0;
+
+		while (*name == '_')
+			name++;
+		while (*name && *name != '_' &&
+		       !(n && isupper((unsigned char)*name) && islower((unsigned char)name[-1]))) {
+			if (n < sizeof(word) - 1)
+				word[n++] = (char)tolower((unsigned char)*name);
+			name++;
+		}
+		word[n] = '\0';
+		for (size_t i = 0; words[i]; i++)
+			if (!strcmp(word, words[i]))
+				return true;
+	}
+	return false;
+}
+
+struct field_function {
+	const struct rt_survey_function *declared;
+	const struct rt_symbol *symbol; /* NULL: always inlined */
+	unsigned arg;
+	bool get;
+};
+
+struct field_type {
+	const char *structure;
+	struct rt_member counter;
+	struct field_function functions[FIELD_FUNCTIONS_MAX];
+	unsigned count;
+};
+
+/* What the function's own code does to the counter of argument n: 1, -1, or 0 for neither, or both. */
+static int moves(struct rt_scan *s, const struct field_type *t, const struct rt_symbol *symbol, unsigned n)
+{
+	struct rt_effect e;
+	int moves = 0;
+
+	rt_effect_own(s->module->image, s->module->symtab, s->decoder, symbol->addr, (uint8_t)rt_reg_argument(n), &e);
+	for (unsigned i = 0; i < e.count; i++) {
+		const struct rt_change *c = &e.fields[i];
+
+		if (c->offset != (int64_t)t->counter.offset || c->size != t->counter.size)
+			continue;
+		if ((c->delta != 1 && c->delta != -1) || (moves && moves != c->delta))
+			return 0;
+		moves = (int)c->delta;
+	}
+	return moves;
+}
+
+/* the only T * among the arguments, 0: none, or more than one */
+static unsigned object_of(struct rt_scan *s, const struct rt_survey_function *d, const char *structure)
+{
+	unsigned found = 0;
+
+	for (unsigned n = 1; n <= d->param_count && n <= RT_SPEC_ARG_MAX; n++) {
+		const struct rt_param *p = rt_survey_param(&s->survey, d, n);
+
+		if (!p->pointee || strcmp(p->pointee, structure) != 0)
+			continue;
+		if (found || p->pointers != 1)
+			return 0;
+		found = n;
+	}
+	return found;
+}
+
+static bool returns_plain(const struct rt_survey_function *d, const char *structure, bool get)
+{
+	const struct rt_param *r = &d->returns;
+
+	if (!r->type || !r->pointers)
+		return !get || !r->type;
+	return get && r->pointers == 1 && r->pointee && !strcmp(r->pointee, structure);
+}
+
+static void add_function(struct rt_scan *s, struct field_type *t, const struct rt_survey_function *d)
+{
+	struct field_function f = { .declared = d, .arg = object_of(s, d, t->structure) };
+	bool taken = false;
+
+	for (unsigned i = 0; i < t->count; i++)
+		taken |= !strcmp(t->functions[i].declared->name, d->name);
+	if (!f.arg || t->count == FIELD_FUNCTIONS_MAX || taken || rt_scan_is_known(s->known, d->name))
+		return;
+	if (d->has_body) {
+		const struct rt_symbol *symbol = rt_symtab_at(s->module->symtab, d->addr);
+		int delta = symbol && symbol->addr.v == d->addr.v && symbol->size ? moves(s, t, symbol, f.arg) : 0;
+
+		if (!delta || !has_word(d->name, delta > 0 ? gets : puts_))
+			return;
+		f.symbol = symbol;
+		f.get = delta > 0;
+	} else if (d->has_inlined) {
+		f.get = has_word(d->name, sure_gets);
+		if (f.get == has_word(d->name, sure_puts) || !returns_plain(d, t->structure, f.get))
+			return;
+	} else {
+		return;
+	}
+	t->functions[t->count++] = f;
+}
+
+static bool is_found(const struct rt_spec *spec, const char *name)
+{
+	for (size_t i = 0; i < spec->types.len; i++)
+		if (!strcmp(spec->types.data[i].name, name))
+			return true;
+	return false;
+}
+
+static const struct field_function *first(const struct field_type *t, bool get)
+{
+	const struct field_function *any = NULL;
+
+	for (unsigned i = 0; i < t->count; i++) {
+		const struct field_function *f = &t->functions[i];
+
+		if (f->get == get && (!any || (f->symbol && !any->symbol)))
+			any = f;
+	}
+	return any;
+}
+
+static struct rt_scan_named named(const struct field_function *f)
+{
+	return f ? (struct rt_scan_named){ .name = f->declared->name, .symbol = f->symbol, .declared = f->declared }
+		 : (struct rt_scan_named){ .name = NULL };
+}
+
+static struct rt_error *take(struct rt_scan *s, const struct field_type *t)
+{
+	const struct field_function *get = first(t, true), *put = first(t, false);
+	struct rt_scan_family f = { .structure = t->structure,
+				    .by_type = true,
+				    .by_code = true,
+				    .put_levels = 1,
+				    .get = named(get),
+				    .put = named(put),
+				    .get_arg = get ? (uint8_t)get->arg : 1,
+				    .put_arg = (uint8_t)put->arg,
+				    .counter = (int32_t)t->counter.offset,
+				    .counter_size = t->counter.size };
+	struct rt_spec_type *type;
+
+	if (strlen(t->structure) >= sizeof(f.stem_name))
+		return NULL;
+	memcpy(f.stem_name, t->structure, strlen(t->structure));
+	if (!rt_scan_wanted(s, &f))
+		return NULL;
+	RT_TRY(rt_scan_add_family(s, &f));
+	type = &s->found.types.data[s->found.types.len - 1];
+	for (unsigned i = 0; i < t->count; i++)
+		RT_TRY(rt_scan_add_function(type, t->functions[i].declared->name,
+					    t->functions[i].get ? RT_OP_GET : RT_OP_PUT, RT_PLACE_ARG,
+					    (uint8_t)t->functions[i].arg));
+	return NULL;
+}
+
+static struct rt_error *consider(struct rt_scan *s, const char *structure)
+{
+	struct field_type t = { .structure = structure };
+
+	if (is_found(&s->found, structure) || is_found(s->known, structure) ||
+	    !rt_dwarf_counter(s->module->dwarf, structure, &t.counter) || !t.counter.says_reference ||
+	    t.counter.offset > INT32_MAX)
+		return NULL;
+	for (size_t i = 0; i < s->survey.functions.len; i++)
+		add_function(s, &t, &s->survey.functions.data[i]);
+	/* what is counted up and never down, or the other way round, is no count of references */
+	if (!first(&t, true) || !first(&t, false))
+		return NULL;
+	return take(s, &t);
+}
+
+struct rt_error *rt_scan_fields(struct rt_scan *s)
+{
+	struct rt_map seen = { 0 };
+	struct rt_error *err = NULL;
+
+	for (size_t i = 0; i < s->survey.params.len && s->module->symtab && !err; i++) {
+		const struct rt_param *p = &s->survey.params.data[i];
+		uint32_t id = p->pointers == 1 && p->pointee ? rt_intern_string(&s->survey.names, p->pointee) : 0;
+		bool made = false;
+
+		if (!id)
+			continue;
+		if (!rt_map_put(&seen, rt_key_make(id, 0), &made))
+			err = rt_error_nomem();
+		else if (made)
+			err = consider(s, p->pointee);
+	}
+	rt_map_deinit(&seen);
+	return err;
+}
