@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """record: samples, events and what steers a recording; the oracles are nm, perf and the programs themselves."""
 import collections
+import contextlib
 import functools
 import os
 import pathlib
@@ -448,6 +449,42 @@ class Steering(Record):
         folder = live.temp_path('signal')
         folder.mkdir()
         self.assertEqual(len(self.switched('--switch-output', folder, signals=2)), 3)
+
+    def test_switched_files_are_perf_data_at_once(self):
+        """While the rest is still recorded; and who is killed leaves nothing behind but recordings."""
+        folder = live.temp_path('killed')
+        folder.mkdir()
+
+        def finished():
+            return sorted(f for f in folder.iterdir() if f.name.startswith('x.'))
+
+        def made():
+            return [f for f in finished() if f.read_bytes()[:8] == b'PERFILE2']
+
+        process = live.Process([live.REFTRACE, 'record', '-o', folder / 'x', '-F', '999', '-g', '-e', 'cpu-clock',
+                                '--switch-output=500ms', '--', self.busy(), '60'])
+        pid = int(process.wait_line('pid').split()[1])
+        try:
+            self.assertTrue(live.wait_until(lambda: len(made()) >= 2, 60))
+            self.assertIsNone(process.popen.poll())
+            os.kill(process.popen.pid, signal.SIGKILL)
+            process.popen.wait()
+        finally:
+            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for file in folder.iterdir():
+            self.assertRegex(file.name, r'^x(\.\d{16}(-\d+)?)?$')
+        for file in made():
+            if shutil.which('perf'):
+                done = subprocess.run(['perf', 'script', '-i', str(file)], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn('cpu-clock', done.stdout)
+        for file in finished():
+            self.assertEqual(live.call('report', '-i', file).status, 0, file)
+        # what was being written says that it ends early
+        if has_samples(folder / 'x'):
+            self.assertEqual(live.call('report', '-i', folder / 'x').status, 24)
 
     def test_control(self):
         ctl, answers, path = (live.temp_path(n) for n in ('ctl', 'ack', 'control.rt'))
