@@ -621,6 +621,25 @@ class Steering(Record):
         lines = re.findall(rb'\rreftrace: [0-9.]+(?: [kM])? events, [0-9.]+ [kM]?B, 0 lost\x1b\[K', text)
         self.assertGreater(len(lines), 2, text)
 
+    def test_duration_of_a_launched_program(self):
+        """Lifetimes end after --duration as samples do; the program goes on, and its memory was looked through before."""
+        path = live.temp_path('duration.rt')
+        process = live.Process([live.REFTRACE, 'record', '-o', path, '--duration', '500ms', '-P',
+                                'type=req new=req_new get=req_get put=req_put', '--', live.program('server'), 'bug', '60'])
+        pid = int(process.wait_line('ready').split()[1])
+        try:
+            status, _, err = process.wait(40)
+            self.assertEqual(status, 0, err)
+            self.assertIn(f'process {pid} goes on without being recorded', err)
+            os.kill(pid, 0)
+            self.assertIn('server', pathlib.Path(f'/proc/{pid}/cmdline').read_text(encoding='utf-8'))
+        finally:
+            process.kill()
+            os.kill(pid, signal.SIGKILL)
+        run = live.call('report', '-i', path)
+        self.assertEqual(run.status, 0, str(run))
+        self.assertRegex(run.stdout, r'missing put in answer\(\).* certain')
+
     def test_with_lifetimes(self):
         live.need_engine()
         path = live.program('missing-put', flags=('-g', '-O2'))
