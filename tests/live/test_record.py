@@ -258,10 +258,17 @@ class Samples(Record):
             program.kill()
 
     def test_attached_process_ends(self):
-        program = live.Process([self.busy(), '0.5'])
-        pid = program.wait_line('pid').split()[1]
-        run, spool = self.record('-F', '499', '-p', pid, timeout=20)
-        self.assertTrue(list(spool.samples()), str(run))
+        path = live.temp_path('ends.rt')
+        program = live.Process([self.busy(), '60'])
+        try:
+            pid = program.wait_line('pid').split()[1]
+            process = live.Process([live.REFTRACE, 'record', '-o', path, '-F', '499', '-p', pid])
+            self.assertTrue(live.wait_until(lambda: has_samples(path)))
+        finally:
+            program.kill()
+        status, _, err = process.wait(20)
+        self.assertEqual(status, 0, err)
+        self.assertTrue(list(Spool(path).samples()), err)
 
     @live.alone('it records all processes')
     def test_system_wide(self):
