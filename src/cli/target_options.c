@@ -121,8 +121,10 @@ static error_t parse_trace(int key, char *arg, struct argp_state *state)
 			options->engine = &rt_engine_uprobe;
 		else if (!strcmp(arg, rt_engine_agent.name))
 			options->engine = &rt_engine_agent;
+		else if (!strcmp(arg, rt_engine_mixed.name))
+			options->engine = &rt_engine_mixed;
 		else
-			return rt_option_fault(options, bad_choice("engine", arg, "auto, uprobe, agent"));
+			return rt_option_fault(options, bad_choice("engine", arg, "auto, uprobe, agent, agent+uprobe"));
 		return 0;
 	case RT_OPT_ATTACH:
 		if (!strcmp(arg, "auto"))

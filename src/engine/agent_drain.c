@@ -30,6 +30,7 @@ struct line {
 };
 
 struct lines {
+	uint64_t cut;
 	RT_VEC(struct line) list;
 	struct rt_wire_event block[BLOCK];
 	size_t blocked; /* events in it */
@@ -80,12 +81,12 @@ static void look(const struct rt_agent *a, struct line *l)
 	}
 }
 
-static bool has_ended(const struct rt_agent_task *task)
+bool rt_agent_goes_on(const struct rt_agent_task *task)
 {
 	for (size_t i = 0; i < task->members.len; i++)
 		if (!task->members.data[i].gone)
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
 static struct rt_error *add_line(struct lines *lines, struct rt_agent_task *task, struct rt_agent_member *m, bool ended)
@@ -105,17 +106,16 @@ static struct rt_error *add_line(struct lines *lines, struct rt_agent_task *task
 /* Who is in a hook holds back what is later, of all who go on. */
 static void set_cuts(const struct rt_agent *a, struct lines *lines)
 {
-	uint64_t cut = rt_agent_tsc();
-
+	lines->cut = rt_agent_tsc();
 	for (size_t i = 0; i < lines->list.len; i++) {
 		const struct line *l = &lines->list.data[i];
 		uint64_t entered = __atomic_load_n(&l->thread->entered, __ATOMIC_ACQUIRE);
 
-		if (entered && entered < cut && !l->member->gone && !stale(a, entered))
-			cut = entered;
+		if (entered && entered < lines->cut && !l->member->gone && !stale(a, entered))
+			lines->cut = entered;
 	}
 	for (size_t i = 0; i < lines->list.len; i++)
-		lines->list.data[i].cut = lines->list.data[i].ended ? UINT64_MAX : cut;
+		lines->list.data[i].cut = lines->list.data[i].ended ? UINT64_MAX : lines->cut;
 }
 
 /* What there is, and up to when it is all. */
@@ -128,7 +128,7 @@ static struct rt_error *survey(struct rt_agent *a, struct lines *lines)
 		if (!task->pool)
 			continue;
 		RT_TRY(rt_agent_threads_look(a, task));
-		ended = has_ended(task);
+		ended = !rt_agent_goes_on(task);
 		for (size_t k = 0; k < task->members.len; k++)
 			RT_TRY(add_line(lines, task, &task->members.data[k], ended));
 	}
@@ -257,13 +257,15 @@ static struct rt_error *drain(struct rt_agent *a, struct lines *lines, struct rt
 		if (a->tasks.data[i]->pool)
 			RT_TRY(drain_stacks(a, a->tasks.data[i], sink, &these));
 		/* of a process that has ended in the middle of one, nothing more will come */
-		all = all && (these || has_ended(a->tasks.data[i]));
+		all = all && (these || !rt_agent_goes_on(a->tasks.data[i]));
 	}
 	/* a stack is being written: what leads to it waits */
 	for (size_t i = 0; !all && i < lines->list.len; i++)
 		if (!lines->list.data[i].ended)
 			lines->list.data[i].time = UINT64_MAX;
 	rt_agent_clock_set(&a->clock);
+	if (all)
+		a->told_until = rt_agent_clock_at(&a->clock, lines->cut);
 	RT_TRY(merge(a, lines, sink));
 	/* what was passed over */
 	for (size_t i = 0; i < lines->list.len; i++)

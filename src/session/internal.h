@@ -364,6 +364,7 @@ struct rt_session {
 	uint32_t last_tgid, last_wire;    /* of the record before: events come in bursts */
 
 	RT_VEC(struct rt_module *) modules; /* modules.data[id - 1] */
+	uint32_t code_epoch;                /* the engine's, when it was told of code */
 	bool attaching;                     /* the processes that are taken in have been running, and stand */
 	struct rt_map files;                /* (file, version) -> module id; 0 = looked at, no module */
 	RT_VEC(struct rt_batch *) batches;
