@@ -273,7 +273,7 @@ static struct rt_error *jump_to_stub(struct patching *p, const struct sight *sig
 	uint8_t code[CODE], stub[STUB_MAX], jump[RT_MOVE_JUMP] = { 0xe9 };
 	struct rt_agent_area *area;
 	struct rt_agent_jump *j;
-	size_t size, index = 0;
+	size_t size = 0, index = 0;
 	int32_t distance;
 
 	*ret_why = rt_agent_is_jumped(p->task, address, RT_MOVE_JUMP) ? "another probe's jump reaches into it"
