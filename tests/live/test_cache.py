@@ -25,6 +25,15 @@ def entries(path):
     return found
 
 
+def mapped_vdso():
+    """The vdso of this very process."""
+    line = next(line for line in pathlib.Path('/proc/self/maps').read_text().splitlines() if line.endswith('[vdso]'))
+    start, end = (int(text, 16) for text in line.split()[0].split('-'))
+    with open('/proc/self/mem', 'rb') as memory:
+        memory.seek(start)
+        return memory.read(end - start)
+
+
 class Cache(live.LiveTest):
     def setUp(self):
         live.need_binary()
@@ -173,13 +182,16 @@ class Cache(live.LiveTest):
         self.perf('record', '-q', '-F', '999', '-e', 'cpu-clock', '-o', live.temp_path('data'), spin)
         parts = [next(self.root.glob(f'{folder}/*/{name}'), None) for folder, name in
                  (('[[]vdso]', 'vdso'), ('[[]kernel.kallsyms]', 'kallsyms'))]
-        self.assertTrue(parts[0], 'perf has kept no vdso')
         want = [part and part.read_bytes() for part in parts]
-        self.assertRegex(self.call('list'), r'\[vdso\]  \((probes,)?vdso\)')
-        self.assertIn('removed', self.call('rm', '[vdso]'))
+        # perf 7.2 keeps none
+        if parts[0]:
+            self.assertRegex(self.call('list'), r'\[vdso\]  \((probes,)?vdso\)')
+            self.assertIn('removed', self.call('rm', '[vdso]'))
         shutil.rmtree(self.root)
         self.call('add', '[vdso]', '[kernel.kallsyms]')
-        self.assertEqual(parts[0].read_bytes(), want[0])
+        self.assertEqual(self.kernels()['vdso'].read_bytes(), mapped_vdso())
+        if parts[0]:
+            self.assertEqual(parts[0].read_bytes(), want[0])
         if parts[1]:
             # other tests load and unload BPF programs
             self.assertEqual(*([line for line in text.splitlines() if not line.endswith(b'[bpf]')]
@@ -302,20 +314,27 @@ class Cache(live.LiveTest):
                            for path in (ours['kallsyms'], pathlib.Path('/proc/kallsyms'))))
         # what perf itself would have kept lies under the same names with the same content
         root, self.root = self.root, live.temp_path('perfs')
-        self.perf('record', '-q', '-F', '999', '-e', 'cpu-clock', '-o', live.temp_path('data'), spin)
+        perfs = live.temp_path('data')
+        self.perf('record', '-q', '-F', '999', '-e', 'cpu-clock', '-o', perfs, spin)
         for name, path in self.kernels().items():
             self.assertEqual(path.relative_to(self.root), ours[name].relative_to(root))
-        self.assertEqual(self.kernels()['vdso'].read_bytes(), ours['vdso'].read_bytes())
+            if name == 'vdso':
+                self.assertEqual(path.read_bytes(), ours['vdso'].read_bytes())
+        self.assertEqual(ours['vdso'].read_bytes(), mapped_vdso())
         # another kernel, which shows no names: they come from the cache or from nowhere
         notes = live.temp_path('notes')
         notes.write_bytes(b'')
         seen = []
-        for folder in (root, live.temp_path('empty')):
+        for folder, recorded in ((root, data), (live.temp_path('empty'), data), (self.root, perfs)):
             out = subprocess.run(['unshare', '-m', 'sh', '-c', 'mount --bind "$1" /sys/kernel/notes && mount --bind /dev/null /proc/kallsyms && '
-                                  'exec perf --buildid-dir "$2" report -i "$3" --stdio --sort sym', 'sh', notes, folder, data],
+                                  'exec perf --buildid-dir "$2" report -i "$3" --stdio --sort sym', 'sh', notes, folder, recorded],
                                  capture_output=True, text=True, check=True).stdout
             seen.append({line.split(None, 2)[2].strip() for line in out.splitlines() if ' [k] ' in line})
-        self.assertTrue(any(name.startswith(('do_syscall', 'entry_SYSCALL', 'x64_sys', '__x64_sys')) for name in seen[0]), seen)
+        # perf 7.2 does not find them in its own cache for its own recording either
+        ours, _, theirs = (any(name.startswith(('do_syscall', 'entry_SYSCALL', 'x64_sys', '__x64_sys')) for name in names) for names in seen)
+        self.assertEqual(ours, theirs, seen)
+        if ' 6.' in self.perf('--version'):
+            self.assertTrue(ours, seen)
         self.assertTrue(all(name.startswith('0x') or name.startswith('bpf_prog') for name in seen[1]), seen)
 
     def test_kernel_not_recorded(self):
