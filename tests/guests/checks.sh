@@ -259,7 +259,8 @@ kernel_code() {
 	same "$(wc -c </tmp/memory)" 65536 'bytes of memory'
 	cmp /tmp/kept /tmp/memory || why 'what was kept is not what lies in memory'
 	/t/reftrace cache rm '[kernel.kcore]' || why 'rm'
-	same "$(/t/reftrace cache list)" '' 'it stays'
+	/t/reftrace cache list | grep kcore && why 'it stays'
+	true
 }
 
 # each check is a shell of its own, ends in time, and has nothing of the one before
