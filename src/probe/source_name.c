@@ -198,6 +198,9 @@ bool rt_source_may_fit(const char *name, const char *mangled)
 	const char *end = name + strcspn(name, "(<\\"), *start = end;
 	size_t len;
 
+	/* "{lambda(int)#1}", "{closure#0}": words of whoever demangles */
+	if (strchr(name, '{'))
+		return true;
 	while (start > name && rt_is_word(start[-1]))
 		start--;
 	len = (size_t)(end - start);
