@@ -159,6 +159,12 @@ static struct rt_error *find_path(struct job *j, const char *path, const struct 
 	return NULL;
 }
 
+/* A file by its name; what holds hexadecimal digits alone is a build-id, or its beginning. */
+static bool is_file(const char *name)
+{
+	return name[strspn(name, "0123456789abcdef")] != 0;
+}
+
 /* The item of a build-id, of its beginning, of a file's own, or of a path that is no more. */
 static struct rt_error *find(struct job *j, const char *name, const struct rt_cache_item **ret)
 {
@@ -166,7 +172,7 @@ static struct rt_error *find(struct job *j, const char *name, const struct rt_ca
 	const struct rt_cache_item *found = NULL;
 	char id[2 * RT_BUILD_ID_MAX + 1];
 
-	if (strchr(name, '/') || *name == '[') {
+	if (is_file(name)) {
 		RT_TRY(find_path(j, name, ret));
 		if (*ret)
 			return NULL;
@@ -384,7 +390,7 @@ static struct rt_error *take_out_named(struct job *j, const char *name)
 		printf("removed %s  %s\n", hex(j, item), KCORES);
 		return NULL;
 	}
-	path = strchr(name, '/') ? realpath(name, NULL) : NULL;
+	path = is_file(name) ? realpath(name, NULL) : NULL;
 	if (!item->others.len || !rt_cache_item_is_at(item, path ?: name))
 		return take_out(j, item);
 	RT_TRY(rt_cache_remove_path(j->cache, item->id, item->id_size, path ?: name));

@@ -262,6 +262,18 @@ class Cache(live.LiveTest):
         self.call('rm', ident)
         self.assertEqual([p for p in self.root.rglob('*') if not p.is_dir()], [])
 
+    def test_name_without_slash(self):
+        """A file of this folder by its mere name, as it was added; digits alone are an id."""
+        folder = self.program.parent
+        for verb, want in (('add', 'added'), ('show', self.build_id(self.program)), ('rm', 'removed')):
+            run = live.call('cache', '--buildid-dir', self.root, verb, self.program.name, cwd=folder)
+            self.assertEqual(run.status, 0, str(run))
+            self.assertIn(want, run.stdout)
+        run = live.call('cache', '--buildid-dir', self.root, 'show', 'nothere', cwd=folder)
+        self.assertEqual((run.status, 'cannot read nothere' in run.stderr), (125, True), str(run))
+        run = live.call('cache', '--buildid-dir', self.root, 'show', 'cafe', cwd=folder)
+        self.assertEqual((run.status, 'has no build-id cafe' in run.stderr), (125, True), str(run))
+
     def test_kcore_refused(self):
         """No copy of what cannot be read, or says nothing: the reason is named and nothing is left."""
         for name, change, why in (
