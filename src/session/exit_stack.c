@@ -20,17 +20,17 @@ static bool find(struct rt_session *s, const struct rt_process *p, uint64_t pc, 
 	struct rt_module *m = map && map->executable ? rt_session_module(s, map->module) : NULL;
 	const struct rt_symtab *symtab = NULL;
 	struct rt_elfaddr addr;
-	struct rt_dwarf *dwarf;
+	const struct rt_unwind_rows *rows;
 	struct rt_error *err;
 	uint64_t bias;
 
 	if (!m || !rt_session_map_bias(s, map, &bias))
 		return false;
 	addr.v = pc - bias - is_return;
-	err = rt_module_dwarf(m, &dwarf);
+	err = rt_module_rows(m, &rows);
 	if (!err)
 		err = rt_module_symtab(m, &symtab);
-	if (err || !rt_dwarf_cfi(dwarf, addr, ret_row)) {
+	if (err || !rt_rows_cfi(rows, addr, ret_row)) {
 		rt_error_free(err);
 		return false;
 	}
