@@ -28,7 +28,8 @@
 struct home {
 	uint32_t pages; /* 0: none does */
 	uint32_t counter;
-	uint32_t free_pages, free_next; /* while it is free; next: its page + 1 */
+	uint32_t room;      /* pages that are kept for it, or are free from there on */
+	uint32_t free_next; /* its page + 1 */
 };
 
 struct arena {
@@ -228,7 +229,7 @@ static void give_free(uint32_t page, uint32_t n)
 {
 	uint32_t *first = &arena.free_first[n < SIZES ? n : 0];
 
-	arena.home[page].free_pages = n;
+	arena.home[page].room = n;
 	arena.home[page].free_next = *first;
 	*first = page + 1;
 }
@@ -238,15 +239,17 @@ static uint32_t take_free(uint32_t n)
 {
 	uint32_t *at = &arena.free_first[n < SIZES ? n : 0], page, more;
 
-	while (*at && arena.home[*at - 1].free_pages < n)
+	while (*at && arena.home[*at - 1].room < n)
 		at = &arena.home[*at - 1].free_next;
 	if (!*at)
 		return NO_PAGE;
 	page = *at - 1;
 	*at = arena.home[page].free_next;
-	more = arena.home[page].free_pages - n;
-	if (more)
+	more = arena.home[page].room - n;
+	if (more > n / 4) { /* what is small would be of no use to objects of that size */
+		arena.home[page].room = n;
 		give_free(page + n, more);
+	}
 	return page;
 }
 
@@ -264,6 +267,7 @@ char *rc_alias_make(size_t size, size_t counter)
 			page = take_free((uint32_t)n);
 		if (page == NO_PAGE && n <= arena.n_home - arena.next_home && counter <= UINT32_MAX) {
 			page = arena.next_home;
+			arena.home[page].room = (uint32_t)n;
 			arena.next_home += (uint32_t)n;
 		}
 		if (page != NO_PAGE) {
@@ -297,7 +301,7 @@ void rc_alias_free(const char *home)
 		/* the next object finds zeroes */
 		if (madvise(home_of(page), n * arena.page_size, MADV_REMOVE))
 			memset(home_of(page), 0, n * arena.page_size);
-		give_free(page, n);
+		give_free(page, arena.home[page].room);
 	}
 	pthread_mutex_unlock(&lock);
 	errno = error;

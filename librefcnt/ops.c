@@ -104,7 +104,7 @@ void *refcnt_lib_alloc(struct refcnt_class *cls, size_t offset, size_t extra)
 	char *home = NULL, *p;
 	enum way way;
 
-	if (size < extra) {
+	if (size < extra || size > PTRDIFF_MAX) {
 		errno = ENOMEM;
 		return NULL;
 	}

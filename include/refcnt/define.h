@@ -48,7 +48,7 @@
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_alloc_more(size_t extra) \
 	{ \
-		type *p = (type *)calloc(1, sizeof(type) + extra); \
+		type *p = extra <= SIZE_MAX - sizeof(type) ? (type *)calloc(1, sizeof(type) + extra) : (type *)0; \
 \
 		return p ? name##_init(p) : p; \
 	} \

@@ -94,9 +94,11 @@
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE struct name *name##_alloc_more(size_t extra) \
 	{ \
-		struct name##_object *object = (struct name##_object *)calloc(1, sizeof(*object) + extra); \
+		struct name##_object *object = (struct name##_object *)0; \
 		struct name *handle; \
 \
+		if (extra <= SIZE_MAX - sizeof(*object)) \
+			object = (struct name##_object *)calloc(1, sizeof(*object) + extra); \
 		if (!object) \
 			return (struct name *)0; \
 		handle = name##_handle_(object); \
