@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Healthy programs that do what is rare, in each mode: librefcnt counts right, says what it cannot do, and nothing else."""
-import os
 import subprocess
 import unittest
 
@@ -69,6 +68,14 @@ class Odd(live.LiveTest):
                 path = refcnt_built.program('odd.c', mode, options=OPTIONS)
                 status, out, _ = refcnt_built.run(path, 'asked', mode=mode)
                 self.assertEqual((status, out), (0, 'answered\n'))
+
+    def test_moved(self):
+        """The report's file is where it was when the program began."""
+        folder = live.temp_path('folder')
+        folder.mkdir()
+        subprocess.run([str(refcnt_built.program('odd.c', 'tracking', options=OPTIONS)), 'moved'], cwd=folder, check=True,
+                       env=live.clean_env(REFCNT_OUTPUT='report'))
+        self.assertIn('refcnt: LEAK: whole, 1 reference', (folder / 'report').read_text())
 
     def test_no_memory(self):
         """Addresses are limited: what cannot be kept is said, and the program does what it does."""

@@ -270,13 +270,21 @@ NOINLINE static void steal(void)
 	printf("wholes %d\n", wholes);
 }
 
+/* a daemon that leaks */
+NOINLINE static void moved(void)
+{
+	(void)!make(0);
+	if (chdir("/"))
+		abort();
+}
+
 static const struct {
 	const char *name;
 	void (*fn)(void);
 } odd[] = {
 	{ "inner", inner },       { "closed", closed },       { "large", large },     { "too-large", too_large },
 	{ "errno", keeps_errno }, { "coroutine", coroutine }, { "limited", limited }, { "around", around },
-	{ "asked", asked },       { "steal", steal },
+	{ "asked", asked },       { "steal", steal },         { "moved", moved },
 };
 
 int main(int argc, char **argv)
