@@ -51,7 +51,8 @@ static void at_exit(void)
 		teardowns[i]();
 	left = rc_report_left(true);
 	if (rc_alias_fallbacks())
-		rc_report_note("not complete: %lu references had no alias handle", rc_alias_fallbacks());
+		rc_report_note("not complete: %lu reference%s had no alias handle", rc_alias_fallbacks(),
+			       rc_alias_fallbacks() == 1 ? "" : "s");
 	if (rc_option()->exit_code < 0 || (!left && !rc_report_faults()))
 		return;
 	fflush(NULL);

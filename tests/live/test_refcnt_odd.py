@@ -11,7 +11,7 @@ MODES = ('plain', 'shared', 'preloaded', 'tracking', 'tracker', 'alias')
 OPTIONS = ('-O1', '-g', '-fomit-frame-pointer', '-fno-optimize-sibling-calls')
 INNER = 'refcnt: part has no handles, it is tracked only: its objects are in memory of the program\'s (init); alloc makes them'
 NO_ROOM = 'refcnt: no room for an object of 2097172 bytes with alias handles (REFCNT_ALIAS_PAGES, ulimit -f): such ones are ' \
-          'tracked only\nrefcnt: not complete: 1 references had no alias handle'
+          'tracked only\nrefcnt: not complete: 1 reference had no alias handle'
 
 
 class Odd(live.LiveTest):
