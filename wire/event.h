@@ -224,6 +224,8 @@ enum rt_mark {
 	RT_MARK_CENSUS_SKIPPED = 4,
 	RT_MARK_EXECED = 5, /* behind EXEC: all that lives on was told (RT_HOLDER_EXEC); what else the kernel had handed
 			       out before has ended */
+	RT_MARK_INSIDE = 6, /* before the COUNTs of a census: thread head.tid stands in the get or put that was its last
+			       event, and may have counted yet or not */
 };
 
 /*

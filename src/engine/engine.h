@@ -112,6 +112,8 @@ struct rt_engine_ops {
 	struct rt_error *(*leave)(struct rt_engine *engine, uint32_t parent, uint32_t pid);
 	struct rt_error *(*thread)(struct rt_engine *engine, uint32_t pid, uint32_t tid, bool ends);
 	bool (*fault)(struct rt_engine *engine, uint32_t pid, uint32_t tid);
+	/* Whether a thread at pc is on the engine's way to or from a point. */
+	bool (*is_in)(struct rt_engine *engine, uint32_t pid, uint64_t pc);
 	/*
 	 * For an engine that stops nothing itself. asks: whether thread *ret_tid of pid waits at a stop_at; answer: it
 	 * was looked at while it stood, and may go on.

@@ -337,6 +337,13 @@ static bool mixed_fault(struct rt_engine *engine, uint32_t pid, uint32_t tid)
 	return rt_engine_agent.fault(&m->agent->base, pid, tid);
 }
 
+static bool mixed_is_in(struct rt_engine *engine, uint32_t pid, uint64_t pc)
+{
+	struct mixed *m = mixed_of(engine);
+
+	return rt_engine_agent.is_in(&m->agent->base, pid, pc);
+}
+
 static bool mixed_asks(struct rt_engine *engine, uint32_t pid, uint32_t *ret_tid)
 {
 	struct mixed *m = mixed_of(engine);
@@ -455,6 +462,7 @@ const struct rt_engine_ops rt_engine_mixed = {
 	.leave = mixed_leave,
 	.thread = mixed_thread,
 	.fault = mixed_fault,
+	.is_in = mixed_is_in,
 	.asks = mixed_asks,
 	.answer = mixed_answer,
 	.sample = mixed_sample,

@@ -347,13 +347,15 @@ bool rt_session_is_exit(const struct rt_process *p, const struct rt_thread *t, i
 /* Ends the process of t, which stands in exit(), for the stream, and lets it go on. t may be gone afterwards. */
 RT_CHECK struct rt_error *rt_session_main_returned(struct rt_session *s, struct rt_thread *t, int status);
 
-/* ---- exit_stack.c ---- */
+/* ---- frames.c ---- */
 
 /*
  * Where the live stack of a thread that stands in exit() starts: above the frames of exit() itself, which lie
  * over dead frames of the program and still hold their values. 0: not in exit(), or not to be told.
  */
 uint64_t rt_exit_stack(struct rt_session *s, const struct rt_process *p, const struct rt_thread *t);
+/* A thread in a stop: has it told of a get or put that it may not have done yet? */
+bool rt_stands_inside(struct rt_session *s, const struct rt_process *p, const struct rt_thread *t);
 
 struct rt_session {
 	struct rt_session_options options;
