@@ -163,11 +163,13 @@ bool rt_counted_place(struct rt_plan_build *b, const struct rt_site_request *req
 	return at.v == request->entry.v && place_behind(b, request, ret);
 }
 
-bool rt_counted_bias(const struct rt_site *site, struct rt_elfaddr counts, int64_t offset, uint32_t size, int64_t delta,
-		     int8_t *ret)
+bool rt_counted_bias(struct rt_plan_build *b, const struct rt_site *site, struct rt_elfaddr counts, int64_t offset,
+		     uint32_t size, int64_t delta, int8_t *ret)
 {
 	struct rt_track track = site->track;
 	struct rt_change *first = &track.changes[0];
+	struct rt_insn insn;
+	int8_t before;
 
 	/* the walk to the site began there, without what had been put into registers before */
 	if (site->address.v > counts.v && track.change_count && !first->known && first->offset == offset &&
@@ -175,7 +177,19 @@ bool rt_counted_bias(const struct rt_site *site, struct rt_elfaddr counts, int64
 		first->known = true;
 		first->delta = delta;
 	}
-	return rt_track_bias(&track, offset, size, ret);
+	if (!rt_track_bias(&track, offset, size, ret))
+		return false;
+	/* a site before it: another operation may come between the two */
+	rt_track_init(&track, site->reg);
+	for (struct rt_elfaddr at = site->address; at.v < counts.v; at.v += insn.length) {
+		if (!rt_plan_decode(b, at, &insn))
+			return false;
+		rt_track_step(&track, &insn);
+	}
+	if (!rt_track_bias(&track, offset, size, &before) || *ret - before < INT8_MIN || *ret - before > INT8_MAX)
+		return false;
+	*ret = (int8_t)(*ret - before);
+	return true;
 }
 
 bool rt_counted_holds(struct rt_plan_build *b, const struct rt_counted_site *site, struct rt_elfaddr from)

@@ -240,7 +240,7 @@ static bool counted_point(struct rt_plan_build *b, const struct instance *in, co
 	if (!rt_counted_place(b, &request, &site, &why) || set_site(b, &site, &p))
 		return false;
 	p.reg_offset = at->offset;
-	if (rt_counted_bias(&site, at->address, at->offset + type->counter_offset, type->counter_size, p.delta,
+	if (rt_counted_bias(b, &site, at->address, at->offset + type->counter_offset, type->counter_size, p.delta,
 			    &bias)) {
 		p.counter_offset = type->counter_offset;
 		p.counter_size = (uint8_t)type->counter_size;

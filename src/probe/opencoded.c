@@ -196,7 +196,7 @@ static struct rt_error *add(struct open_search *s, struct open_type *t, const st
 	p.before = site.before;
 	p.reg = site.reg;
 	p.cfa_delta = rt_plan_cfa_delta(s->b, site.address);
-	if (!rt_counted_bias(&site, insn->addr, type->counter_offset, type->counter_size, delta, &p.counter_bias))
+	if (!rt_counted_bias(s->b, &site, insn->addr, type->counter_offset, type->counter_size, delta, &p.counter_bias))
 		return NULL;
 	p.counter_offset = type->counter_offset;
 	p.counter_size = (uint8_t)type->counter_size;
