@@ -73,6 +73,7 @@ enum {
 	RT_EV_COUNT_FAULT = 1 << 6, /* the counter could not be read */
 	RT_EV_INHERITED = 1 << 7,   /* replayed for a forked child, not its own doing */
 	RT_EV_OUTSIDE = 1 << 8,     /* of a new: this life is not in the sample, and nothing more is told of it */
+	RT_EV_MAYBE = 1 << 9, /* it counts only where an object is known to live: the code does not say of what it is */
 };
 
 /*

@@ -81,6 +81,8 @@ RT_CHECK struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt
  * inner.c: where the constructor is inlined (list) into functions that hand out
  * the object as their own result, these get points. *ret_unseen: instances whose object stays unseen.
  */
+RT_CHECK struct rt_error *rt_plan_first_count(struct rt_plan_build *b, uint32_t type, uint32_t function,
+					      const struct rt_inlined *instance, const char *name, bool *ret_seen);
 RT_CHECK struct rt_error *rt_plan_inner(struct rt_plan_build *b, uint32_t type, uint32_t function,
 					const struct rt_inlined *list, size_t count, size_t *ret_unseen);
 /* handing.c: points at the returns of functions that hand references up. After all others. */
