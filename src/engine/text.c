@@ -96,7 +96,7 @@ static struct rt_error *flag_list(struct rt_text *t, struct word w)
 	} flags[] = {
 		{ "hidden", RT_EV_HIDDEN },      { "return", RT_EV_AT_RETURN },    { "inline", RT_EV_INLINE },
 		{ "noobject", RT_EV_NO_OBJECT }, { "inherited", RT_EV_INHERITED }, { "fault", RT_EV_COUNT_FAULT },
-		{ "outside", RT_EV_OUTSIDE },
+		{ "outside", RT_EV_OUTSIDE },    { "maybe", RT_EV_MAYBE },
 	};
 
 	uint64_t rank;

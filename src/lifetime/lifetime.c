@@ -134,8 +134,9 @@ static bool take_loss(struct rt_lifetime *lt, const struct rt_wire_loss *r)
 	struct rt_wire_loss *copy;
 
 	if (r->head.kind == RT_WIRE_HITS) {
+		/* each engine tells its own */
 		if (point)
-			point->hits = r->value;
+			point->hits = r->value + (point->hits == UINT64_MAX ? 0 : point->hits);
 		return true;
 	}
 	if (r->cause == RT_LOSS_STACKMAP)

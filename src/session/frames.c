@@ -58,13 +58,13 @@ static void name(struct rt_session *s, const struct rt_process *p, struct frame 
 /* Where the frame ends, from which its caller's begins. false: not to be told. */
 static bool find_end(struct frame *f, struct rt_cfi_row *row)
 {
-	struct rt_dwarf *dwarf;
+	const struct rt_unwind_rows *rows;
 	struct rt_error *err;
 
 	if (!f->module)
 		return false;
-	err = rt_module_dwarf(f->module, &dwarf);
-	if (err || !rt_dwarf_cfi(dwarf, f->addr, row) || row->ra_undefined) {
+	err = rt_module_rows(f->module, &rows);
+	if (err || !rt_rows_cfi(rows, f->addr, row) || row->ra_undefined) {
 		rt_error_free(err);
 		return false;
 	}
@@ -131,6 +131,8 @@ bool rt_stands_inside(struct rt_session *s, const struct rt_process *p, const st
 
 	if (ptrace(PTRACE_GETREGS, t->tid, 0, &regs) < 0)
 		return false;
+	if (s->ops->is_in && s->ops->is_in(s->engine, p->tgid, regs.rip))
+		return true;
 	f = frame_of(&regs);
 	do {
 		name(s, p, &f);

@@ -56,6 +56,7 @@ struct rt_error *rt_session_create(const struct rt_session_options *options, con
 	s->options.plan.avoid_nop5 = true;
 	s->ops = options->ops ? options->ops : &rt_engine_uprobe;
 	s->options.plan.room = s->ops->room;
+	s->options.plan.breakpoints = s->ops->breakpoints;
 	s->exec_pipe = -1;
 	s->wake_fd = -1;
 	rt_stream_init(s);
