@@ -36,7 +36,13 @@ static const struct rt_unwind_rows *rows_of(struct rt_dwarf *dwarf)
 bool rt_dwarf_cfi(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_cfi_row *ret)
 {
 	const struct rt_unwind_rows *rows = rows_of(dwarf);
-	uint32_t rule = rows ? rt_unwind_rule(rows, addr) : RT_UNWIND_NONE;
+
+	return rows && rt_rows_cfi(rows, addr, ret);
+}
+
+bool rt_rows_cfi(const struct rt_unwind_rows *rows, struct rt_elfaddr addr, struct rt_cfi_row *ret)
+{
+	uint32_t rule = rt_unwind_rule(rows, addr);
 	struct rt_cfi_row row = { 0 };
 
 	switch (rt_unwind_kind(rule)) {
