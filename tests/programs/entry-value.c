@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Gets that are inlined where the object is still in a register, was saved in another one, lies in the frame, or is only
- * known by what a register held when the function was entered (counted elsewhere, and not needed any more).
+ * Gets that are inlined where the object is still in a register, was saved in another one, lies in the frame, or is
+ * only known by what a register held when the function was entered (counted elsewhere, and not needed any more).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ __attribute__((noinline, noclone)) void obj_put(struct obj *o)
 
 int main(void)
 {
-	static long (*const gets[])(struct obj *o, long n) = { direct, saved, derived, lost };
+	static long (*const gets[])(struct obj * o, long n) = { direct, saved, derived, lost };
 	static const char *const names[] = { "direct", "saved", "derived", "lost" };
 
 	for (int i = 0; i < 12; i++) {
