@@ -64,6 +64,10 @@ static __always_inline void tally(struct hit *h)
 	uint64_t place = (uint64_t)h->stack << 32 | RT_COOKIE_POINT(h->cookie), now;
 	struct rt_tally *t;
 
+	if ((p->flags & RT_EV_MAYBE) && !bpf_map_lookup_elem(&tallies, &key)) {
+		add(h->count->passed, 1);
+		return;
+	}
 	count_site(h, place, RT_SITE_ALL);
 	if (p->op == RT_OP_FREE) {
 		add(h->count->passed, 1);

@@ -96,7 +96,7 @@ static struct rt_error *flag_list(struct rt_text *t, struct word w)
 	} flags[] = {
 		{ "hidden", RT_EV_HIDDEN },      { "return", RT_EV_AT_RETURN },    { "inline", RT_EV_INLINE },
 		{ "noobject", RT_EV_NO_OBJECT }, { "inherited", RT_EV_INHERITED }, { "fault", RT_EV_COUNT_FAULT },
-		{ "outside", RT_EV_OUTSIDE },
+		{ "outside", RT_EV_OUTSIDE },    { "maybe", RT_EV_MAYBE },
 	};
 
 	uint64_t rank;
@@ -473,13 +473,13 @@ static struct rt_error *line_held(struct rt_text *t, bool final)
 
 static struct rt_error *line_mark(struct rt_text *t)
 {
-	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped", "execed" };
+	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped", "execed", "inside" };
 
 	for (int32_t i = 1; t->nr == 2 && i < (int32_t)(sizeof(marks) / sizeof(marks[0])); i++) {
 		if (is(t->words[1], marks[i]))
 			return task(t, RT_WIRE_MARK, 0, i);
 	}
-	return bad(t, t->words[0].s, "expected: mark attach|census|detach|census-skipped|execed");
+	return bad(t, t->words[0].s, "expected: mark attach|census|detach|census-skipped|execed|inside");
 }
 
 /* sample RATE [governed|total LIMIT COST EVENT PASSED] */

@@ -90,6 +90,14 @@ static const struct lt_process *process_of(struct rt_lifetime *lt, struct lt_thr
 	return p;
 }
 
+/* an object of the type lives where the event says: what counts there counts its references */
+static bool concerns(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type)
+{
+	const struct lt_inc *inc = e->object ? lt_inc_find(lt, e->head.pid, type, e->object) : NULL;
+
+	return inc && inc->life == LT_LIVE;
+}
+
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
 	struct lt_thread *thread = lt_thread(lt, e->head.pid, e->head.tid);
@@ -109,6 +117,8 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	use = &lt->uses.data[known->use];
 	silent = e->head.op == RT_OP_MOVE && lt_point_silent(&lt->points.data[use->point]);
 	use->events++;
+	if ((e->flags & RT_EV_MAYBE) && !concerns(lt, e, known->type))
+		return;
 	type->op[e->head.op]++;
 	lt_thread_see(lt, thread, use, &known->plain, e->sp);
 	if ((e->flags & RT_EV_NO_OBJECT) && !silent) {

@@ -341,7 +341,7 @@ static uint16_t put_in_row(const struct lt_answer *a, const struct lt_inc *inc)
  * The program died of a fault, and nothing was done any more to the object that had gone: in the books all is well. A
  * put twice in a row, which few objects had, is then what it died of; the last one that came before the end.
  */
-static void died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
+static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
 	enum { FEW = 3 };
 	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
@@ -356,7 +356,7 @@ static void died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type != type)
 			continue;
 		if (inc->post)
-			return; /* there is more to go by */
+			return false; /* there is more to go by */
 		if (inc->life != LT_DEAD || inc->folded || !crashed(a->lt, inc->pid))
 			continue;
 		ev = put_in_row(a, inc);
@@ -369,12 +369,68 @@ static void died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		ref.bad = ev;
 	}
 	if (!n || n > FEW)
-		return;
+		return false;
 	b.guilty = src_of_event(a, &ref.inc->ledger[ref.bad]);
 	b.why = "the program died of a fault soon after, and nobody else put twice in a row";
 	if (lt_life_vague(a->lt, ref.inc) || lt_damaged(a->lt, m->type))
 		b.confidence = 0.45;
 	taken(a, ref.inc, &ref);
+	if (b.guilty)
+		lt_accuse(a, &ref, &b);
+	return true;
+}
+
+/* nothing was done in the process of inc to any object after the end of inc, but by the put that ended it */
+static bool was_last(const struct rt_lifetime *lt, const struct lt_inc *inc)
+{
+	const struct lt_event *put = &inc->ledger[inc->nr - 1];
+	const struct lt_row *const rows[] = { &lt->live, &lt->graves };
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct lt_inc *other;
+		uint32_t at = UINT32_MAX;
+
+		while ((other = lt_row_older(rows[i], &at))) {
+			if (other != inc && other->pid == inc->pid && other->nr &&
+			    other->ledger[other->nr - 1].time_ns > put->time_ns &&
+			    !lt_nested(lt, &other->ledger[other->nr - 1], put))
+				return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * The program died of a fault, and the last thing that was seen of it is that it put the last reference to an object:
+ * where the run of the function that did so was not over, it went on with what it had given away.
+ */
+static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
+{
+	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
+	struct lt_blame b = { .kind = RT_USE_AFTER_PUT, .role = RT_ROLE_USE, .confidence = 0.6 };
+	const struct lt_event *e;
+	struct lt_inc *inc, *last = NULL;
+	uint32_t at = 0;
+
+	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
+		if (inc->post && inc->type == type && crashed(a->lt, inc->pid))
+			return; /* there is more to go by */
+		if (inc->life == LT_DEAD && inc->nr && !inc->forced && (!last || inc->end_ns > last->end_ns) &&
+		    crashed(a->lt, inc->pid))
+			last = inc;
+	}
+	if (!last || last->type != type || last->folded || !was_last(a->lt, last))
+		return;
+	e = &last->ledger[last->nr - 1];
+	if (e->op != RT_OP_PUT || e->delta >= 0 || !e->act || !rt_map_get(&a->running, rt_key_make(e->act, 0)))
+		return;
+	ref.inc = last;
+	ref.bad = last->nr - 1;
+	b.guilty = src_of_event(a, e);
+	b.why = "it put the last reference, and the program died of a fault before anything else was done";
+	if (lt_life_vague(a->lt, last) || lt_damaged(a->lt, m->type))
+		b.confidence = 0.45;
+	taken(a, last, &ref);
 	if (b.guilty)
 		lt_accuse(a, &ref, &b);
 }
@@ -411,5 +467,6 @@ void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type == type && inc->post)
 			judge(a, m, inc);
 	}
-	died_of(a, type, m);
+	if (!died_of(a, type, m))
+		died_with(a, type, m);
 }

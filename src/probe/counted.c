@@ -81,12 +81,60 @@ bool rt_counted_joined(struct rt_plan_build *b, struct rt_elfaddr start, struct 
 	return false;
 }
 
+/*
+ * test reg,reg and a jump: who goes on has an object, and who does not has none to be told of. Or no object is put into
+ * reg right before the jump. Or something is compared with -1: the count of constants, for which nothing counts.
+ */
+static bool only_null_leaves(const struct rt_insn *before, const struct rt_insn *jump, uint8_t reg)
+{
+	if (jump->jump && !jump->conditional)
+		return before->is_zero && before->dst_reg == reg && before->addr.v + before->length == jump->addr.v;
+	if (jump->jump && before->is_test_or_cmp && before->has_imm && before->imm == -1 && before->width >= 4 &&
+	    before->addr.v + before->length == jump->addr.v)
+		return true;
+	return jump->jump && jump->conditional && before->is_test_or_cmp && !before->has_mem && !before->has_imm &&
+	       before->width == 8 && before->dst_reg == reg && before->src_reg == reg &&
+	       before->addr.v + before->length == jump->addr.v;
+}
+
+/* Whoever jumps to `to` has no object in reg, or jumps there from behind `from`. */
+static bool only_null_joins(struct rt_plan_build *b, const struct rt_site_request *request, struct rt_elfaddr to)
+{
+	struct rt_insn one, last = { .length = 0 };
+
+	for (struct rt_elfaddr at = request->start; at.v < request->end.v; at.v += one.length) {
+		if (!rt_plan_decode(b, at, &one) || (one.jump && !one.has_target) ||
+		    (one.jump && one.target.v == to.v && !only_null_leaves(&last, &one, request->reg)))
+			return false;
+		last = one;
+	}
+	return true;
+}
+
+/* The instruction right behind: those who come there by a jump have nothing to be told of. */
+static bool place_behind(struct rt_plan_build *b, const struct rt_site_request *request, struct rt_site *ret)
+{
+	struct rt_site_request behind = *request;
+	struct rt_insn counts;
+	const char *why;
+
+	if (!rt_plan_decode(b, request->entry, &counts) || ends_line(&counts) || (counts.writes & (1u << request->reg)))
+		return false;
+	behind.entry.v += counts.length;
+	if (!only_null_joins(b, request, behind.entry) || !rt_site_find(&behind, ret, &why) ||
+	    ret->address.v != behind.entry.v)
+		return false;
+	rt_track_init(&ret->track, request->reg);
+	rt_track_step(&ret->track, &counts);
+	return rt_track_object(&ret->track, ret->reg) == ret->reg;
+}
+
 bool rt_counted_place(struct rt_plan_build *b, const struct rt_site_request *request, struct rt_site *ret,
 		      const char **ret_why)
 {
 	struct rt_site_request before = *request;
 	struct rt_elfaddr at, lines[BACK_INSNS];
-	struct rt_insn one;
+	struct rt_insn one, last = { .length = 0 };
 	size_t count = 0;
 	const char *why;
 
@@ -98,19 +146,50 @@ bool rt_counted_place(struct rt_plan_build *b, const struct rt_site_request *req
 	for (at = request->start; at.v < request->entry.v; at.v += one.length) {
 		if (!rt_plan_decode(b, at, &one))
 			return false;
-		if (ends_line(&one) || (one.writes & (1u << request->reg)))
+		if ((ends_line(&one) && !only_null_leaves(&last, &one, request->reg)) ||
+		    (one.writes & (1u << request->reg)))
 			count = 0;
 		else
 			lines[count++ % BACK_INSNS] = at;
+		last = one;
 	}
 	for (size_t back = 1; at.v == request->entry.v && back <= count && back <= BACK_INSNS; back++) {
 		before.entry = lines[(count - back) % BACK_INSNS];
 		if (rt_counted_joined(b, request->start, request->end, before.entry, request->entry))
-			return false;
+			break;
 		if (rt_site_find(&before, ret, &why))
 			return ret->address.v < request->entry.v;
 	}
-	return false;
+	return at.v == request->entry.v && place_behind(b, request, ret);
+}
+
+bool rt_counted_bias(struct rt_plan_build *b, const struct rt_site *site, struct rt_elfaddr counts, int64_t offset,
+		     uint32_t size, int64_t delta, int8_t *ret)
+{
+	struct rt_track track = site->track;
+	struct rt_change *first = &track.changes[0];
+	struct rt_insn insn;
+	int8_t before;
+
+	/* the walk to the site began there, without what had been put into registers before */
+	if (site->address.v > counts.v && track.change_count && !first->known && first->offset == offset &&
+	    first->size == size) {
+		first->known = true;
+		first->delta = delta;
+	}
+	if (!rt_track_bias(&track, offset, size, ret))
+		return false;
+	/* a site before it: another operation may come between the two */
+	rt_track_init(&track, site->reg);
+	for (struct rt_elfaddr at = site->address; at.v < counts.v; at.v += insn.length) {
+		if (!rt_plan_decode(b, at, &insn))
+			return false;
+		rt_track_step(&track, &insn);
+	}
+	if (!rt_track_bias(&track, offset, size, &before) || *ret - before < INT8_MIN || *ret - before > INT8_MAX)
+		return false;
+	*ret = (int8_t)(*ret - before);
+	return true;
 }
 
 bool rt_counted_holds(struct rt_plan_build *b, const struct rt_counted_site *site, struct rt_elfaddr from)

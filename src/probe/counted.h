@@ -40,6 +40,13 @@ bool rt_counted_delta(struct rt_plan_build *b, const struct rt_insn *insn, int64
 bool rt_counted_place(struct rt_plan_build *b, const struct rt_site_request *request, struct rt_site *ret,
 		      const char **ret_why);
 
+/*
+ * rt_track_bias() for a site that was found from the instruction at `counts` on, which changes the field by delta: that
+ * may follow from what had been put into registers before the walk to the site began.
+ */
+bool rt_counted_bias(struct rt_plan_build *b, const struct rt_site *site, struct rt_elfaddr counts, int64_t offset,
+		     uint32_t size, int64_t delta, int8_t *ret);
+
 /* Does any branch of [start, end) lead into (from, to]? */
 bool rt_counted_joined(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr from,
 		       struct rt_elfaddr to);

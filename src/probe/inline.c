@@ -122,7 +122,8 @@ static struct rt_site_request site_request(struct rt_plan_build *b, const struct
 					   .nearest = true,
 					   .first_insn = b->plan->options.first_insn,
 					   .avoid_nop5 = b->plan->options.avoid_nop5,
-					   .room = b->plan->options.room };
+					   .room = b->plan->options.room,
+					   .breakpoints = b->plan->options.breakpoints };
 
 	(void)rt_survey_range(&b->survey, in->at->entry, &request.start, &request.end);
 	return request;
@@ -160,9 +161,31 @@ static const char *set_site(struct rt_plan_build *b, const struct rt_site *site,
 	p->address = site->address;
 	p->cost = site->cost;
 	p->before = site->before;
+	p->breakpoint = site->breakpoint;
 	p->reg = site->reg;
 	p->cfa_delta = rt_plan_cfa_delta(b, site->address);
 	return NULL;
+}
+
+/*
+ * The counter may be reached through another register than the object (a pointer to the member). How many instructions
+ * of [at, end) change something of the counter's size like the operation does, or in a way that is not followed?
+ */
+static unsigned counts_elsewhere(struct rt_plan_build *b, const struct rt_plan_type *type, const struct rt_point *p,
+				 struct rt_elfaddr at, struct rt_elfaddr end)
+{
+	unsigned found = 0;
+	struct rt_insn insn;
+	int64_t delta;
+
+	for (; at.v < end.v; at.v += insn.length) {
+		if (!rt_plan_decode(b, at, &insn))
+			return 2;
+		if (insn.has_mem && insn.mem.writes && insn.mem.reads && insn.mem.size == type->counter_size &&
+		    insn.mem.base != p->reg && insn.mem.base != RT_REG_RSP)
+			found += rt_counted_delta(b, &insn, &delta) && delta == p->delta ? 1 : 2;
+	}
+	return found;
 }
 
 /* Where the instance begins. NULL and *ret, or why there can be none. */
@@ -189,8 +212,15 @@ static const char *entry_point(struct rt_plan_build *b, const struct instance *i
 		return why;
 	/* the walk knows the object's fields only where the register holds the object itself */
 	if (!stores && !p.deref && !p.reg_offset) {
-		rt_plan_set_counter(type, &site.track, &p);
-		count_moved_ahead(b, type, request.start, &p);
+		unsigned behind = site.track.elsewhere ? counts_elsewhere(b, type, &p, in->at->entry, site.address) : 0;
+
+		rt_plan_set_counter(type, behind > 1 ? NULL : &site.track, &p);
+		if (behind == 1 && p.counter_offset != RT_COUNTER_UNKNOWN && !p.counter_bias)
+			p.counter_bias = (int8_t)-p.delta;
+		else if (behind > 1)
+			p.counter_offset = RT_COUNTER_UNKNOWN;
+		else
+			count_moved_ahead(b, type, request.start, &p);
 	} else if (!stores && site.address.v == in->at->entry.v) {
 		rt_plan_set_counter(type, NULL, &p);
 	}
@@ -212,7 +242,8 @@ static bool counted_point(struct rt_plan_build *b, const struct instance *in, co
 	if (!rt_counted_place(b, &request, &site, &why) || set_site(b, &site, &p))
 		return false;
 	p.reg_offset = at->offset;
-	if (rt_track_bias(&site.track, at->offset + type->counter_offset, type->counter_size, &bias)) {
+	if (rt_counted_bias(b, &site, at->address, at->offset + type->counter_offset, type->counter_size, p.delta,
+			    &bias)) {
 		p.counter_offset = type->counter_offset;
 		p.counter_size = (uint8_t)type->counter_size;
 		p.counter_bias = bias;

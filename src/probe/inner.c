@@ -234,12 +234,13 @@ struct rt_error *rt_plan_inner(struct rt_plan_build *b, uint32_t type, uint32_t 
 {
 	const struct rt_spec_function *f = &b->plan->types.data[type].spec->functions.data[function];
 	struct inner in = { .b = b, .type = type, .function = function, .list = list, .count = count };
-	_cleanup_(rt_map_deinit) struct rt_map answers = { 0 }; /* start of a function -> 1 yes, 2 no */
+	_cleanup_(rt_map_deinit) struct rt_map answers = { 0 }; /* start of a function -> 1 yes, 2 no, 3 no: a find */
 	size_t unseen = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		struct outer o;
 		uint64_t *answer;
+		bool seen;
 
 		if (f->op != RT_OP_NEW || !rt_result_is_object(f) || f->place != RT_PLACE_RET) {
 			unseen++;
@@ -249,7 +250,8 @@ struct rt_error *rt_plan_inner(struct rt_plan_build *b, uint32_t type, uint32_t 
 		if (is_maker(&in, list[i].caller))
 			continue;
 		if (!outer_of(b, list[i].start, &o) || o.declared->returns.pointers != 1) {
-			unseen++;
+			RT_TRY(rt_plan_first_count(b, type, function, &list[i], f->name, &seen));
+			unseen += !seen;
 			continue;
 		}
 		if (is_maker(&in, o.declared->name))
@@ -261,10 +263,16 @@ struct rt_error *rt_plan_inner(struct rt_plan_build *b, uint32_t type, uint32_t 
 			*answer = proven(&in, &o) ? 1 : 2;
 			if (*answer == 1)
 				RT_TRY(add_outer(b, type, function, &o, f));
-			else
-				RT_TRY(rt_plan_inner_find(b, type, function, list[i].start));
 		}
-		unseen += *answer == 2;
+		if (*answer == 1)
+			continue;
+		RT_TRY(rt_plan_first_count(b, type, function, &list[i], f->name, &seen));
+		unseen += !seen;
+		/* once for each function */
+		if (!seen && *answer == 2) {
+			*answer = 3;
+			RT_TRY(rt_plan_inner_find(b, type, function, list[i].start));
+		}
 	}
 	*ret_unseen = unseen;
 	return NULL;

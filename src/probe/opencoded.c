@@ -2,8 +2,12 @@
 /*
  * Counting that no get or put does: x->refs++ somewhere in the program. An instruction that adds 1 to the field which
  * is the type's counter, or takes 1 off it, through a register that is, by debug information, a variable of type T *
- * right there. What lies in functions that were told, or is inlined from them, is counted already. Where either the
- * instruction or the variable is not plain, nothing is probed: the counter still says that something was not seen.
+ * right there. What lies in functions that were told, or is inlined from them, is counted already. Where the
+ * instruction is not plain, nothing is probed: the counter still says that something was not seen.
+ *
+ * Where debug information does not know the register (`put(queue->owner)`), and does not say either that it points to
+ * something else, the point is a "maybe": it counts where an object of the type lives at the address, by what was seen
+ * before. At the very beginning of a structure far too much is counted for that.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,17 +16,31 @@
 #include "probe/counted.h"
 #include "probe/handing.h"
 
-enum { POINTS_MAX = 64 /* of one type, in one module */, FUNCTION_BYTES = 64 << 10, SCOPES_MAX = 16, AHEAD_INSNS = 6 };
+enum {
+	POINTS_MAX = 256 /* of one type, in one module */,
+	MAYBES_MAX = 128,
+	FUNCTION_BYTES = 64 << 10,
+	SCOPES_MAX = 16,
+	AHEAD_INSNS = 6
+};
 
 struct open_type {
 	uint32_t index;
 	const char *structure; /* tag or typedef */
-	unsigned points;
+	unsigned points, maybes;
+};
+
+/* An instruction that counts something at the counter's place in what it works on. */
+struct open_maybe {
+	uint32_t type; /* index of types */
+	struct rt_insn insn;
+	int64_t delta;
 };
 
 struct open_search {
 	struct rt_plan_build *b;
 	RT_VEC(struct open_type) types;
+	RT_VEC(struct open_maybe) maybes;
 };
 
 /* "obj" of "const struct obj *" without _t or _s, by which C tells a typedef from its tag; 0: no such pointer */
@@ -88,7 +106,8 @@ struct variable {
 	struct rt_instance in;
 	const struct rt_insn *insn;
 	const char *structure;
-	bool found;
+	bool found; /* it is the object */
+	bool other; /* it points to something else */
 };
 
 static void see_variable(const char *name, void *arg)
@@ -98,17 +117,23 @@ static void see_variable(const char *name, void *arg)
 
 	if (v->found || rt_dwarf_datum(v->s->b->module->dwarf, &v->in, v->insn->addr, name, NULL, 0, &d) != NULL)
 		return;
-	v->found = d.kind == RT_DATUM_POINTER && d.where.base == RT_LOCATION_REG && d.where.is_value &&
-		   !d.where.at_entry && !d.where.deref_count && !d.where.offset && !d.where.in_frame &&
-		   points_to(d.type, v->structure) &&
-		   (d.where.reg == v->insn->mem.base || are_copies(v->s, v->insn, d.where.reg, v->insn->mem.base));
+	if (d.kind != RT_DATUM_POINTER || d.where.base != RT_LOCATION_REG || !d.where.is_value || d.where.at_entry ||
+	    d.where.deref_count || d.where.offset || d.where.in_frame)
+		return;
+	if (!points_to(d.type, v->structure))
+		v->other |= d.where.reg == v->insn->mem.base && strncmp(d.type ? d.type : "void", "void", 4) != 0;
+	else
+		v->found =
+			d.where.reg == v->insn->mem.base || are_copies(v->s, v->insn, d.where.reg, v->insn->mem.base);
 }
 
 /*
  * The register that the instruction writes through is a variable that points to the structure: of the function itself,
  * or of one that it is inlined into (atomic operations are functions of their own, that are given the counter).
  */
-static bool is_object(struct open_search *s, const struct rt_insn *insn, const char *structure)
+enum object { IS_OTHER, IS_UNKNOWN, IS_OBJECT };
+
+static enum object is_object(struct open_search *s, const struct rt_insn *insn, const char *structure)
 {
 	struct variable v = { .s = s, .insn = insn, .structure = structure };
 	struct rt_instance inner;
@@ -119,25 +144,27 @@ static bool is_object(struct open_search *s, const struct rt_insn *insn, const c
 		inner = v.in;
 		more = rt_dwarf_instance_outer(s->b->module->dwarf, &inner, &v.in);
 	}
-	return v.found;
+	return v.found ? IS_OBJECT : v.other ? IS_OTHER : IS_UNKNOWN;
 }
 
-/* it is done by a function of the spec, or inlined from one */
-static bool is_told(struct open_search *s, struct rt_elfaddr at)
+/* it is done by a function of the spec that works on such objects, or inlined from one; others hold them, and count */
+static bool is_told(struct open_search *s, const char *structure, struct rt_elfaddr at)
 {
 	struct rt_scope scopes[SCOPES_MAX];
 	size_t n = rt_dwarf_scopes(s->b->module->dwarf, at, scopes, SCOPES_MAX);
 	const struct rt_takers takers = { .b = s->b };
 
 	for (size_t i = 0; i < n; i++) {
-		for (uint32_t t = 0; t < s->b->plan->types.len; t++)
-			if (scopes[i].function && rt_takers_told(&takers, t, scopes[i].function))
+		for (size_t k = 0; scopes[i].function && k < s->types.len; k++)
+			if (!strcmp(s->types.data[k].structure, structure) &&
+			    rt_takers_told(&takers, s->types.data[k].index, scopes[i].function))
 				return true;
 	}
 	return !n;
 }
 
-static struct rt_error *add(struct open_search *s, struct open_type *t, const struct rt_insn *insn, int64_t delta)
+static struct rt_error *add(struct open_search *s, struct open_type *t, const struct rt_insn *insn, int64_t delta,
+			    bool maybe)
 {
 	const struct rt_plan_type *type = &s->b->plan->types.data[t->index];
 	struct rt_site_request request = { .image = s->b->module->image,
@@ -147,14 +174,15 @@ static struct rt_error *add(struct open_search *s, struct open_type *t, const st
 					   .nearest = true,
 					   .first_insn = s->b->plan->options.first_insn,
 					   .avoid_nop5 = s->b->plan->options.avoid_nop5,
-					   .room = s->b->plan->options.room };
+					   .room = s->b->plan->options.room,
+					   .breakpoints = s->b->plan->options.breakpoints };
 	struct rt_point p = { .kind = RT_POINT_INSN,
 			      .op = delta > 0 ? RT_OP_GET : RT_OP_PUT,
 			      .delta = (int16_t)delta,
 			      .guessed = true,
 			      .function = insn->addr,
 			      .place = RT_PLACE_ARG,
-			      .flags = RT_EV_INLINE };
+			      .flags = (uint16_t)(RT_EV_INLINE | (maybe ? RT_EV_MAYBE : 0)) };
 	char name[128];
 	struct rt_site site;
 	const char *why;
@@ -167,11 +195,13 @@ static struct rt_error *add(struct open_search *s, struct open_type *t, const st
 	p.address = site.address;
 	p.cost = site.cost;
 	p.before = site.before;
+	p.breakpoint = site.breakpoint;
 	p.reg = site.reg;
 	p.cfa_delta = rt_plan_cfa_delta(s->b, site.address);
-	rt_plan_set_counter(type, &site.track, &p);
-	if (p.counter_offset == RT_COUNTER_UNKNOWN)
+	if (!rt_counted_bias(s->b, &site, insn->addr, type->counter_offset, type->counter_size, delta, &p.counter_bias))
 		return NULL;
+	p.counter_offset = type->counter_offset;
+	p.counter_size = (uint8_t)type->counter_size;
 	RT_TRY(rt_plan_take_place(s->b, t->index, &p, &mine));
 	if (!mine)
 		return NULL;
@@ -223,8 +253,17 @@ static bool counts_ahead(struct open_search *s, const struct rt_insn *load, int6
 	return false;
 }
 
+static struct rt_error *remember(struct open_search *s, uint32_t type, const struct rt_insn *insn, int64_t delta)
+{
+	struct open_maybe maybe = { .type = type, .insn = *insn, .delta = delta };
+
+	s->types.data[type].maybes++;
+	return rt_vec_push(&s->maybes, maybe) ? NULL : rt_error_nomem();
+}
+
 static struct rt_error *consider(struct open_search *s, const struct rt_insn *insn)
 {
+	enum object is;
 	int64_t delta;
 
 	for (size_t i = 0; i < s->types.len; i++) {
@@ -236,8 +275,13 @@ static struct rt_error *consider(struct open_search *s, const struct rt_insn *in
 		    !(insn->mem.writes ? rt_counted_delta(s->b, insn, &delta) : counts_ahead(s, insn, &delta)) ||
 		    (delta != 1 && delta != -1))
 			continue;
-		if (is_object(s, insn, t->structure) && !is_told(s, insn->addr))
-			return add(s, t, insn, delta);
+		is = is_object(s, insn, t->structure);
+		if (is == IS_OTHER || (is == IS_UNKNOWN && !type->counter_offset) ||
+		    is_told(s, t->structure, insn->addr))
+			continue;
+		if (is == IS_OBJECT)
+			return add(s, t, insn, delta, false);
+		RT_TRY(remember(s, (uint32_t)i, insn, delta));
 	}
 	return NULL;
 }
@@ -253,6 +297,19 @@ static struct rt_error *look_through(struct open_search *s, const struct rt_symb
 		if (insn.has_mem && !insn.push && !insn.is_lea && !insn.call && !insn.mem.segment &&
 		    insn.mem.index == RT_REG_NONE && insn.mem.base < RT_TRACK_REGS && insn.mem.base != RT_REG_RSP)
 			RT_TRY(consider(s, &insn));
+	}
+	return NULL;
+}
+
+/* where so much looks like it, the counter's place is a common one */
+static struct rt_error *add_maybes(struct open_search *s)
+{
+	for (size_t i = 0; i < s->maybes.len; i++) {
+		const struct open_maybe *m = &s->maybes.data[i];
+		struct open_type *t = &s->types.data[m->type];
+
+		if (t->maybes <= MAYBES_MAX)
+			RT_TRY(add(s, t, &m->insn, m->delta, true));
 	}
 	return NULL;
 }
@@ -294,6 +351,9 @@ struct rt_error *rt_plan_open_coded(struct rt_plan_build *b)
 		if (symbol->size && symbol->size <= FUNCTION_BYTES)
 			err = look_through(&s, symbol);
 	}
+	if (!err)
+		err = add_maybes(&s);
+	rt_vec_deinit(&s.maybes);
 	rt_vec_deinit(&s.types);
 	return err;
 }

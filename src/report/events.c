@@ -157,8 +157,8 @@ static struct rt_error *type(struct rt_events *w, const struct rt_wire_type *r, 
 
 static void flags(uint32_t bits, struct rt_sink *sink)
 {
-	static const char *const names[] = { [2] = "hidden", [3] = "return",    [4] = "inline", [5] = "noobject",
-					     [6] = "fault",  [7] = "inherited", [8] = "outside" };
+	static const char *const names[] = { [2] = "hidden", [3] = "return",    [4] = "inline",  [5] = "noobject",
+					     [6] = "fault",  [7] = "inherited", [8] = "outside", [9] = "maybe" };
 	const char *separator = " flags=";
 
 	for (unsigned i = 2; i < sizeof(names) / sizeof(*names); i++) {
@@ -310,7 +310,7 @@ static struct rt_error *exec(struct rt_events *w, const struct rt_wire_head *h, 
 
 static struct rt_error *task(struct rt_events *w, const struct rt_wire_task *r, struct rt_sink *sink)
 {
-	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped", "execed" };
+	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped", "execed", "inside" };
 	const char *child;
 
 	switch (r->head.kind) {

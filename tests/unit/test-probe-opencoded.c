@@ -91,6 +91,60 @@ TEST(atomic_functions_of_the_counter)
 	workdir_remove(&w);
 }
 
+/*
+ * Atomic counting stands where no probe can: what comes right before or behind it is looked at instead, with what the
+ * counter was. Who holds objects of one type and is an operation of another one counts as well; where nobody knows what
+ * a register points to, it counts where such an object lives.
+ */
+TEST(atomic_counting_of_holders)
+{
+	static const char atomic[] =
+		"#include <stdlib.h>\n"
+		"struct peer { long id; int refs; };\nstruct task { long refs; struct peer *peer; };\n"
+		"struct peer *peer_new(void) { struct peer *p = calloc(1, sizeof(*p)); p->refs = 1; return p; }\n"
+		"void peer_get(struct peer *p) { __atomic_add_fetch(&p->refs, 1, 5); }\n"
+		"void peer_put(struct peer *p) { if (!__atomic_sub_fetch(&p->refs, 1, 5)) free(p); }\n"
+		"struct task *task_new(struct peer *p) { struct task *t = calloc(1, sizeof(*t)); t->refs = 1;\n"
+		"  t->peer = p; __atomic_add_fetch(&p->refs, 1, 5); return t; }\n"
+		"void task_end(struct task *t) { if (__atomic_sub_fetch(&t->peer->refs, 1, 5) == 0) free(t->peer); "
+		"free(t); }\n"
+		"void leave(struct peer *p) { p->id = 7; if (__atomic_sub_fetch(&p->refs, 1, 5) == 0) free(p); }\n"
+		"struct peer *kept(struct task *t, void (*lock)(void)) { struct peer *p; lock(); p = t->peer;\n"
+		"  if (p) __atomic_add_fetch(&p->refs, 1, 5); lock(); return p; }\n"
+		"struct peer *fit(struct task *t, void (*lock)(void)) { struct peer *p = t->peer; lock();\n"
+		"  if (p && (t->refs == 3 || p->id == 2)) __atomic_add_fetch(&p->refs, 1, 5); else p = 0; lock(); "
+		"return p; }\n";
+	struct workdir w;
+	struct planned p;
+	unsigned maybes = 0;
+
+	workdir_make(&w);
+	workdir_write(&w, "a.c", atomic);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o a.so a.c");
+	planned_open(&p, workdir_path(&w, "a.so"));
+	planned_make(&p,
+		     "type=peer new=peer_new get=peer_get put=peer_put counter=peer.refs\n"
+		     "type=task new=task_new free=task_end",
+		     NULL);
+	assert_int_equal(points_in(&p, "task_new", RT_OP_GET), 1);
+	assert_int_equal(points_in(&p, "task_end", RT_OP_PUT), 1);
+	assert_int_equal(points_in(&p, "leave", RT_OP_PUT), 1);
+	assert_int_equal(points_in(&p, "kept", RT_OP_GET), 1);
+	assert_int_equal(points_in(&p, "fit", RT_OP_GET), 1);
+	for (size_t i = 0; i < p.plan->points.len; i++) {
+		const struct rt_point *at = &p.plan->points.data[i];
+
+		if (strcmp(at->name, "peer.count") != 0)
+			continue;
+		assert_int_equal(at->counter_offset, 8);
+		maybes += (at->flags & RT_EV_MAYBE) != 0;
+	}
+	/* what task_end() puts is no variable of anybody's */
+	assert_int_equal(maybes, 1);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
 /* Without debug information nothing says what a register points to. */
 TEST(nothing_is_guessed)
 {
