@@ -439,6 +439,22 @@ bool rc_ledger_each(bool waits, void (*fn)(struct rc_object *o, void *arg), void
 	return whole;
 }
 
+void rc_ledger_learn(bool waits)
+{
+	for (unsigned i = 0; i < RC_SHARDS; i++) {
+		struct rc_shard *s = &shards[i];
+
+		if (waits)
+			pthread_mutex_lock(&s->lock);
+		else if (pthread_mutex_trylock(&s->lock))
+			continue;
+		for (unsigned k = 0; k < RC_DEAD; k++)
+			if (s->dead[k])
+				rc_ledger_match(s->dead[k]);
+		pthread_mutex_unlock(&s->lock);
+	}
+}
+
 void rc_ledger_lock_all(void)
 {
 	for (unsigned i = 0; i < RC_SHARDS; i++)

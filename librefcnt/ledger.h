@@ -98,6 +98,8 @@ void rc_ledger_unlock(const struct rc_object *o);
 bool rc_ledger_each(bool waits, void (*fn)(struct rc_object *o, void *arg), void *arg);
 /* Pairs puts with gets where nothing else did; the lock is held. */
 void rc_ledger_match(struct rc_object *o);
+/* What dead objects show of which put is for which get is looked at in later matches. waits: as above. */
+void rc_ledger_learn(bool waits);
 /* The open get without a key, among the first operations, that this put gives back; NULL when there is none. */
 struct rc_op *rc_ledger_likeliest(struct rc_object *o, const struct rc_op *put, uint32_t before);
 /* For an open get: stacks of the closed ones that one of its puts may as well have been for. -> how many, at most room

@@ -301,6 +301,7 @@ static long print_left(const char *what, const char *title, const struct refcnt_
 	l.groups = rc_memory_map(GROUPS * sizeof(*l.groups));
 	if (!l.groups)
 		l.room = 0;
+	rc_ledger_learn(waits);
 	whole = rc_ledger_each(waits, add_left, &l);
 	whole &= !rc_text_begin(&t);
 	sort(l.groups, l.n);
