@@ -78,7 +78,8 @@ static uint32_t src_of_event(const struct lt_answer *a, const struct lt_event *e
 
 static double by_margin(double margin)
 {
-	return margin < 0.2 ? 0.55 : margin < 0.8 ? 0.7 : margin < 2 ? 0.85 : 0.95;
+	/* what came true in the mass test was more than this */
+	return margin < 0.2 ? 0.75 : margin < 0.8 ? 0.85 : margin < 2 ? 0.92 : 0.95;
 }
 
 /* the put that stays alone, with the runner-up */
