@@ -27,6 +27,7 @@ struct lt_blame {
 	double confidence, alternative_confidence;
 	const char *why; /* one more sentence, static text; NULL */
 	bool lost;       /* nobody points to the object */
+	bool seen;       /* what lost it was seen: a store over the pointer, a return of something else */
 };
 
 struct lt_member {
@@ -47,6 +48,8 @@ struct lt_group {
 	bool suspect, shaky;   /* shaky: suspect because too few objects, of a doubtful past, say so */
 	double confidence;     /* sum */
 	uint64_t lost;         /* members that nobody points to */
+	double seen_sum;       /* confidence of the members whose loss was seen */
+	uint64_t seen;         /* and how many they are */
 	const char *why;
 	RT_VEC(struct lt_member) members; /* none: merged into another group */
 	RT_VEC(struct lt_choice) choices;

@@ -44,6 +44,8 @@ void lt_accuse(struct lt_answer *a, const struct lt_ref *ref, const struct lt_bl
 	member->confidence = b->confidence;
 	g->confidence += b->confidence;
 	g->lost += b->lost;
+	g->seen += b->seen;
+	g->seen_sum += b->seen ? b->confidence : 0;
 	if (b->why)
 		g->why = b->why;
 	if (!b->alternative || lt_src(a->lt, b->alternative)->function == lt_src(a->lt, g->guilty)->function)
@@ -86,6 +88,7 @@ static void merge(struct lt_answer *a, struct lt_group *o, struct lt_group *g)
 	o->confidence += g->confidence;
 	o->lost += g->lost;
 	o->shaky = true;
+	o->seen = 0;
 	g->members.len = g->choices.len = 0;
 }
 
@@ -126,6 +129,7 @@ static void soften(struct lt_answer *a, size_t i)
 
 	g->suspect = g->shaky = true;
 	g->confidence = 0;
+	g->seen = 0;
 	for (size_t k = 0; k < g->members.len; k++) {
 		struct lt_member *m = &g->members.data[k];
 

@@ -55,7 +55,7 @@ def make(made, options):
     running = [m for m in all_of_them if m.site in reached]
     print(f'{made.recipe.name}: {len(all_of_them)} mutants at {len({m.site for m in all_of_them})} sites, '
           f'{len(reached)} of these run', flush=True)
-    cases, left = [], mutant.choose(running, len(running), options.seed)
+    cases, left, endless = [], mutant.choose(running, len(running), options.seed), 0
     for old in made.out.glob('m*'):
         shutil.rmtree(old)
     while left and len(cases) < options.count:
@@ -63,8 +63,14 @@ def make(made, options):
         name = f'm{len(cases) + 1}'
         if not made.build_mutant(name, m):
             continue
-        cases.append(case(made, name, m, made.run(name)))
+        status = made.run(name)
+        if status in program.ENDLESS:
+            endless += 1
+            continue
+        cases.append(case(made, name, m, status))
         cases[-1]['reached'] = reached[m.site]
+    if endless:
+        print(f'{made.recipe.name}: {endless} mutants left out, whose runs do not end', flush=True)
     (made.folder / 'truth.json').write_text(json.dumps(truth_of(made, cases), indent=1))
     return len(cases)
 

@@ -19,6 +19,7 @@ HITS = 0x200000000000
 HITS_BYTES = 1 << 20
 RUN_SECONDS = 120
 BUILD_SECONDS = 1800
+ENDLESS = (124, 137)  # how timeout(1) ends for what had to be stopped
 
 
 class Broken(Exception):
