@@ -137,13 +137,18 @@ class Suite(unittest.TestCase):
         folder.mkdir()
         flags = ['-O2', '-g', '-w', *refcnt_built.FRAMES, *(refcnt_built.flags(mode) if mode else [])]
         libraries = refcnt_built.libraries(mode) if mode else []
+        compiler = live.compiler(self.cc)
+        if mode == 'checked' and self.cc == 'clang':  # its static runtime is for programs alone, and this has a library
+            runtime = subprocess.run([live.compiler('clang'), '-print-file-name=libclang_rt.asan-x86_64.so'], capture_output=True,
+                                     text=True, check=True).stdout.strip()
+            compiler += f' -shared-libasan -Wl,-rpath,{os.path.dirname(runtime)}'  # libtool takes it out of CFLAGS
         if mode == 'preloaded':  # LD_PRELOAD is the suite's own
             libraries = ['-Wl,--no-as-needed', '-lrefcnt-track', *libraries]
         said = folder / 'said'
         env = live.clean_env(REFCNT_OUTPUT=str(said), ASAN_OPTIONS='detect_leaks=0:verify_asan_link_order=0')
         options = ['--sysconfdir=/etc', '--disable-manpages', '--disable-test-modules', '--with-openssl', '--with-xz',
                    '--with-zstd', '--enable-debug']
-        for command in ([source / 'configure', *options, f'CC={live.compiler(self.cc)}', f'CFLAGS={" ".join(flags)}',
+        for command in ([source / 'configure', *options, f'CC={compiler}', f'CFLAGS={" ".join(flags)}',
                          f'LIBS={" ".join(libraries)}'], ['make', f'-j{os.cpu_count()}', '-k', 'check']):
             done = subprocess.run([str(a) for a in command], cwd=folder, env=env, capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL, check=False)
