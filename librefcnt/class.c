@@ -14,6 +14,16 @@ static struct name *names;
 static struct rc_pool pool;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+void rc_class_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void rc_class_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
 const char *rc_class_keep(const char *name)
 {
 	size_t size = 32;
@@ -21,7 +31,7 @@ const char *rc_class_keep(const char *name)
 
 	while (size < sizeof(*n) + strlen(name) + 1)
 		size *= 2;
-	pthread_mutex_lock(&lock);
+	rc_class_lock();
 	for (n = names; n && strcmp(n->text, name) != 0;)
 		n = n->next;
 	if (!n) {
@@ -32,6 +42,6 @@ const char *rc_class_keep(const char *name)
 			names = n;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	rc_class_unlock();
 	return n ? n->text : "?";
 }

@@ -8,4 +8,8 @@
 /* The same address for the same name, from whatever file the class is. Any thread. "?" where there is no memory. */
 const char *rc_class_keep(const char *name);
 
+/* For fork(2). */
+void rc_class_lock(void);
+void rc_class_unlock(void);
+
 #endif

@@ -28,9 +28,17 @@ static void on_fault(int number, siginfo_t *info, void *context)
 
 	if (!rc_thread.tid)
 		rc_thread_learn();
-	if (a && __atomic_load_n(&a->state, __ATOMIC_ACQUIRE) == RC_ALIAS_DEAD && !rc_thread.busy)
+	if (a && __atomic_load_n(&a->state, __ATOMIC_ACQUIRE) == RC_ALIAS_DEAD && !rc_thread_is_interrupted()) {
+		rc_thread_enter();
 		rc_report_alias(a, info->si_addr, "USE AFTER PUT", "which was given back",
 				rc_stack_capture_at(instruction(context)));
+		rc_thread_leave();
+	} else if (rc_cut_off && info->si_code > 0 && rc_alias_has(info->si_addr)) {
+		rc_report_note(
+			"object at %p: a process that is forked inside of an operation has no objects with alias "
+			"handles",
+			info->si_addr);
+	}
 	sigaction(number, &before, NULL);
 	if (info->si_code <= 0) /* sent by somebody: it does not come again by itself */
 		raise(number);

@@ -9,28 +9,42 @@
 #include "text.h"
 #include "thread.h"
 
-/* fn sees the operation as well; the object's shard is locked */
-static long each(const void *object, void (*fn)(const struct rc_op *op, void *arg), void *arg, struct rc_object **ret)
+static bool is_held(const struct rc_op *op)
 {
-	struct rc_object *o;
-	long n = 0;
+	return op->kind != RC_PUT && !op->closed;
+}
+
+/* fn sees the operation as well; the object's shard is locked, and nobody's reports. first: before any of them */
+static long each(const void *object, void (*first)(long n, void *arg), void (*fn)(const struct rc_op *op, void *arg),
+		 void *arg)
+{
+	struct rc_object *o = NULL;
+	const void *home;
+	long n = -1;
 
 	rc_init();
-	o = rc_ledger_find(refcnt_lib_home(object));
-	if (!o)
-		return -1;
-	rc_thread.busy = true; /* what fn does to objects is counted only, and does not wait for itself */
-	rc_ledger_match(o);
-	*ret = o;
-	for (uint32_t i = 0; i < o->n; i++) {
-		if (o->ops[i].kind == RC_PUT || o->ops[i].closed)
-			continue;
-		fn(&o->ops[i], arg);
-		n++;
+	home = refcnt_lib_home(object);
+	if (!rc_thread_is_interrupted()) {
+		rc_thread_enter(); /* what fn does to objects is counted only, and does not wait for itself */
+		o = rc_ledger_find(home);
+		if (!o)
+			rc_thread_leave();
 	}
-	n += o->uncounted;
-	rc_thread.busy = false;
+	if (o) {
+		rc_ledger_match(o);
+		n = o->uncounted;
+		for (uint32_t i = 0; i < o->n; i++)
+			n += is_held(&o->ops[i]);
+	}
+	if (first)
+		first(n, arg);
+	if (!o)
+		return n;
+	for (uint32_t i = 0; i < o->n; i++)
+		if (is_held(&o->ops[i]))
+			fn(&o->ops[i], arg);
 	rc_ledger_unlock(o);
+	rc_thread_leave();
 	return n;
 }
 
@@ -60,14 +74,30 @@ static void call(const struct rc_op *op, void *arg)
 long refcnt_holders(const void *object, refcnt_holder_fn *fn, void *arg)
 {
 	struct caller caller = { fn, arg };
-	struct rc_object *o;
 
-	return each(object, call, &caller, &o);
+	return each(object, NULL, call, &caller);
+}
+
+struct printer {
+	struct rc_text text;
+	const void *object;
+};
+
+static void print_first(long n, void *arg)
+{
+	struct printer *p = arg;
+
+	(void)rc_text_begin(&p->text);
+	if (n < 0)
+		rc_text_add(&p->text, "refcnt: nothing is known of the object at %p\n", p->object);
+	else
+		rc_text_add(&p->text, "refcnt: %ld reference%s held on the object at %p\n", n, n == 1 ? " is" : "s are",
+			    p->object);
 }
 
 static void print(const struct rc_op *op, void *arg)
 {
-	struct rc_text *t = arg;
+	struct rc_text *t = &((struct printer *)arg)->text;
 
 	rc_text_add(t, "  %s by thread %u%s%s%s:\n", op->kind == RC_NEW ? "new" : "get", op->tid,
 		    rc_thread_lives(op->tid) ? "" : " (has ended)", op->dir ? ", for " : "",
@@ -75,24 +105,10 @@ static void print(const struct rc_op *op, void *arg)
 	rc_symbol_print(t, op->stack);
 }
 
-static void count(const struct rc_op *op, void *arg)
-{
-	(void)op;
-	(void)arg;
-}
-
 void refcnt_print_holders(const void *object)
 {
-	struct rc_object *o = NULL;
-	long n = each(object, count, NULL, &o);
-	struct rc_text t;
+	struct printer p = { .object = object };
 
-	rc_text_begin(&t);
-	if (n < 0)
-		rc_text_add(&t, "refcnt: nothing is known of the object at %p\n", object);
-	else
-		rc_text_add(&t, "refcnt: %ld references are held on the object at %p\n", n, object);
-	if (n > 0)
-		(void)each(object, print, &t, &o);
-	rc_text_write(&t);
+	(void)each(object, print_first, print, &p);
+	rc_text_write(&p.text);
 }

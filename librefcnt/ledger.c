@@ -203,7 +203,7 @@ static void note(struct rc_shard *s, struct rc_object *o, const struct rc_call *
 	}
 	if (get) {
 		get->closed = op.closed = 1;
-	} else if (kind == RC_PUT && c->key) { /* of one that is only counted: key_is_open() */
+	} else if (kind == RC_PUT && c->key) { /* of one that is only counted: why_not_held() */
 		op.closed = 1;
 		o->uncounted -= o->uncounted > 0;
 	}
@@ -217,11 +217,6 @@ void rc_ledger_new(const struct rc_call *c)
 	struct rc_object *o;
 
 	refcnt_count_init(c->r);
-	if (rc_thread.busy) {
-		__atomic_add_fetch(&rc_unkept, 1, __ATOMIC_RELAXED);
-		return;
-	}
-	rc_thread.busy = true;
 	pthread_mutex_lock(&s->lock);
 	o = look_up(s, address);
 	if (o) { /* the address again: what was is over */
@@ -249,22 +244,12 @@ void rc_ledger_new(const struct rc_call *c)
 		__atomic_add_fetch(&rc_unkept, 1, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&s->lock);
-	rc_thread.busy = false;
 }
 
 /* An object that was not kept is not accused of being foreign. */
 static bool may_be_ours(void)
 {
 	return __atomic_load_n(&rc_unkept, __ATOMIC_RELAXED) != 0;
-}
-
-/* A signal handler came while this thread was in here: the count goes on, the log has a gap. */
-static bool interrupted(void)
-{
-	if (!rc_thread.busy)
-		return false;
-	__atomic_add_fetch(&rc_unseen, 1, __ATOMIC_RELAXED);
-	return true;
 }
 
 /* What must be so before the operation; the shard is locked. -> may it go on? */
@@ -296,13 +281,27 @@ static bool audit(struct rc_object *o, const struct rc_call *c, enum rc_kind kin
 	return true;
 }
 
-/* A cookie or handle that is known to have been given back, or never was this object's. */
-static bool key_is_open(struct rc_object *o, const struct rc_call *c)
+/* Why is it no reference that the put gives back? NULL: it may be one. */
+static const char *why_not_held(const struct rc_object *o, const struct rc_call *c)
 {
-	for (uint32_t i = o->n; i-- > 0;)
-		if (o->ops[i].kind != RC_PUT && o->ops[i].key == c->key)
-			return !o->ops[i].closed;
-	return o->uncounted != 0;
+	uint32_t gets = 0, puts = 0;
+
+	if (!c->key && !c->at_home)
+		return NULL;
+	for (uint32_t i = o->n; i-- > 0;) {
+		const struct rc_op *op = &o->ops[i];
+
+		if (c->key && op->kind != RC_PUT && op->key == c->key)
+			return op->closed ? "this reference was given back before" : NULL;
+		gets += op->kind != RC_PUT && !op->key && !op->closed;
+		puts += op->kind == RC_PUT && !op->key && !op->closed;
+	}
+	if (o->uncounted || __atomic_load_n(&rc_unseen, __ATOMIC_RELAXED))
+		return NULL;
+	if (c->key)
+		return c->key == RC_EMPTY_COOKIE ? "its cookie is empty: nothing was taken with it"
+						 : "nothing was taken by this handle or cookie";
+	return gets > puts ? NULL : "by the address that all holders have in common (home), which is no reference";
 }
 
 static enum rc_outcome get_locked(struct rc_shard *s, const struct rc_call *c, bool not_zero)
@@ -334,31 +333,23 @@ enum rc_outcome rc_ledger_get(const struct rc_call *c, bool not_zero)
 	struct rc_shard *s = shard_of((uintptr_t)c->r);
 	enum rc_outcome outcome;
 
-	if (interrupted()) {
-		if (not_zero)
-			return refcnt_count_more_not_zero(c->r) ? RC_DONE : RC_REFUSED;
-		(void)refcnt_count_more(c->r);
-		return RC_DONE;
-	}
-	rc_thread.busy = true;
 	pthread_mutex_lock(&s->lock);
 	outcome = get_locked(s, c, not_zero);
 	pthread_mutex_unlock(&s->lock);
-	rc_thread.busy = false;
 	return outcome;
 }
 
 static enum rc_outcome put_locked(struct rc_shard *s, const struct rc_call *c)
 {
 	struct rc_object *o = look_up(s, (uintptr_t)c->r);
+	const char *why;
 	bool last;
 
 	if (!audit(o, c, RC_PUT))
 		return RC_REFUSED;
-	if (o && c->key && !key_is_open(o, c)) {
-		rc_report_wrong(o, c, "EXTRA PUT",
-				c->key == UINT64_MAX ? "its cookie is empty: nothing was taken with it"
-						     : "this reference was given back before");
+	why = o ? why_not_held(o, c) : NULL;
+	if (why) {
+		rc_report_wrong(o, c, "EXTRA PUT", why);
 		return RC_REFUSED;
 	}
 	last = refcnt_count_less(c->r);
@@ -376,13 +367,9 @@ enum rc_outcome rc_ledger_put(const struct rc_call *c)
 	struct rc_shard *s = shard_of((uintptr_t)c->r);
 	enum rc_outcome outcome;
 
-	if (interrupted())
-		return refcnt_count_less(c->r) ? RC_LAST : RC_DONE;
-	rc_thread.busy = true;
 	pthread_mutex_lock(&s->lock);
 	outcome = put_locked(s, c);
 	pthread_mutex_unlock(&s->lock);
-	rc_thread.busy = false;
 	return outcome;
 }
 
@@ -391,9 +378,6 @@ void rc_ledger_free(const struct rc_call *c)
 	struct rc_shard *s = shard_of((uintptr_t)c->r);
 	struct rc_object *o;
 
-	if (interrupted())
-		return;
-	rc_thread.busy = true;
 	pthread_mutex_lock(&s->lock);
 	o = look_up(s, (uintptr_t)c->r);
 	if (o && !o->dead) {
@@ -401,7 +385,6 @@ void rc_ledger_free(const struct rc_call *c)
 		bury(s, o);
 	}
 	pthread_mutex_unlock(&s->lock);
-	rc_thread.busy = false;
 }
 
 /* Is it a handle of the object, that is held? */
@@ -416,8 +399,6 @@ static bool holds(const struct rc_object *o, uint64_t key)
 /* By the object's address, not its counter's, or by a handle: all shards are asked. */
 struct rc_object *rc_ledger_find(const void *object)
 {
-	if (rc_thread.busy)
-		return NULL;
 	for (unsigned i = 0; i < RC_SHARDS; i++) {
 		struct rc_shard *s = &shards[i];
 
@@ -436,14 +417,14 @@ void rc_ledger_unlock(const struct rc_object *o)
 	pthread_mutex_unlock(&shard_of(o->address)->lock);
 }
 
-bool rc_ledger_each(void (*fn)(struct rc_object *o, void *arg), void *arg)
+bool rc_ledger_each(bool waits, void (*fn)(struct rc_object *o, void *arg), void *arg)
 {
 	bool whole = true;
 
 	for (unsigned i = 0; i < RC_SHARDS; i++) {
 		struct rc_shard *s = &shards[i];
 
-		if (!rc_thread.busy) {
+		if (waits) {
 			pthread_mutex_lock(&s->lock);
 		} else if (pthread_mutex_trylock(&s->lock)) {
 			whole = false;
@@ -456,6 +437,22 @@ bool rc_ledger_each(void (*fn)(struct rc_object *o, void *arg), void *arg)
 		pthread_mutex_unlock(&s->lock);
 	}
 	return whole;
+}
+
+void rc_ledger_learn(bool waits)
+{
+	for (unsigned i = 0; i < RC_SHARDS; i++) {
+		struct rc_shard *s = &shards[i];
+
+		if (waits)
+			pthread_mutex_lock(&s->lock);
+		else if (pthread_mutex_trylock(&s->lock))
+			continue;
+		for (unsigned k = 0; k < RC_DEAD; k++)
+			if (s->dead[k])
+				rc_ledger_match(s->dead[k]);
+		pthread_mutex_unlock(&s->lock);
+	}
 }
 
 void rc_ledger_lock_all(void)

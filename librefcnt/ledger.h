@@ -73,12 +73,16 @@ struct rc_call {
 	const struct refcnt_dir *dir;
 	uint32_t stack;
 	bool wants_cookie; /* mode tracker: one without is counted */
+	bool at_home;      /* no key, where references have one if they can (alias.h) */
 };
+
+#define RC_EMPTY_COOKIE UINT64_MAX /* as a key: of a cookie with which nothing was taken */
 
 enum rc_outcome { RC_DONE, RC_LAST, RC_REFUSED };
 
 void rc_ledger_init(void);
-/* Each locks, changes the count, notes the operation, and reports at once what is wrong with it. */
+/* Called between rc_thread_enter() and rc_thread_leave(). Each locks, changes the count, notes the operation, and
+ * reports at once what is wrong with it. */
 void rc_ledger_new(const struct rc_call *c);
 enum rc_outcome rc_ledger_get(const struct rc_call *c, bool not_zero);
 enum rc_outcome rc_ledger_put(const struct rc_call *c);
@@ -89,11 +93,13 @@ void rc_ledger_free(const struct rc_call *c);
 struct rc_object *rc_ledger_find(const void *object);
 void rc_ledger_unlock(const struct rc_object *o);
 
-/* Calls fn for each object, its shard locked. A shard that this very thread has locked (an exit out of a signal
- * handler) is left out. -> was none left out? */
-bool rc_ledger_each(void (*fn)(struct rc_object *o, void *arg), void *arg);
+/* Calls fn for each object, its shard locked. Where that may not wait (an exit out of a signal handler), a shard that
+ * is locked is left out. -> was none left out? */
+bool rc_ledger_each(bool waits, void (*fn)(struct rc_object *o, void *arg), void *arg);
 /* Pairs puts with gets where nothing else did; the lock is held. */
 void rc_ledger_match(struct rc_object *o);
+/* What dead objects show of which put is for which get is looked at in later matches. waits: as above. */
+void rc_ledger_learn(bool waits);
 /* The open get without a key, among the first operations, that this put gives back; NULL when there is none. */
 struct rc_op *rc_ledger_likeliest(struct rc_object *o, const struct rc_op *put, uint32_t before);
 /* For an open get: stacks of the closed ones that one of its puts may as well have been for. -> how many, at most room

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "class.h"
 #include "ledger.h"
 #include "life.h"
 #include "option.h"
@@ -25,7 +26,6 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void (*teardowns[TEARDOWNS])(void);
 static unsigned n_teardowns;
 static sem_t asked; /* for a report, by a signal */
-static bool locked; /* before a fork */
 
 void refcnt_teardown_register(void (*fn)(void))
 {
@@ -51,7 +51,8 @@ static void at_exit(void)
 		teardowns[i]();
 	left = rc_report_left(true);
 	if (rc_alias_fallbacks())
-		rc_report_note("not complete: %lu references had no alias handle", rc_alias_fallbacks());
+		rc_report_note("not complete: %lu reference%s had no alias handle", rc_alias_fallbacks(),
+			       rc_alias_fallbacks() == 1 ? "" : "s");
 	if (rc_option()->exit_code < 0 || (!left && !rc_report_faults()))
 		return;
 	fflush(NULL);
@@ -104,9 +105,11 @@ static void listen_to_signal(void)
 
 static void before_fork(void)
 {
-	locked = !rc_thread.busy; /* else it is a signal handler's fork, out of an operation */
-	if (!locked)
+	rc_thread.locked = !rc_thread_is_interrupted(); /* else it is a signal handler's, out of an operation */
+	if (!rc_thread.locked)
 		return;
+	rc_thread_enter();
+	rc_class_lock();
 	rc_ledger_lock_all();
 	rc_alias_before_fork();
 	rc_text_lock();
@@ -115,12 +118,14 @@ static void before_fork(void)
 
 static void in_parent(void)
 {
-	if (!locked)
+	if (!rc_thread.locked)
 		return;
 	rc_stack_unlock();
 	rc_text_unlock();
 	rc_alias_in_parent();
 	rc_ledger_unlock_all();
+	rc_class_unlock();
+	rc_thread_leave();
 }
 
 static void in_child(void)
@@ -128,12 +133,17 @@ static void in_child(void)
 	rc_thread.tid = 0;
 	rc_thread_learn();
 	rc_ledger_forked();
-	if (!locked)
+	if (!rc_thread.locked) {
+		rc_cut_off = true;
+		rc_alias_cut_off();
 		return;
+	}
 	rc_stack_unlock();
 	rc_text_unlock();
 	rc_alias_in_child();
 	rc_ledger_unlock_all();
+	rc_class_unlock();
+	rc_thread_leave();
 	if (rc_option()->report_signal)
 		start_answering();
 }

@@ -4,6 +4,9 @@
  * compared from the outermost frame; the function in which they part may be the same still. Of equals the one that was
  * taken nearest to that function, then the same thread, then the newest. Where they have no function of the program in
  * common, the oldest: what a program gives back at its end is what it began with.
+ *
+ * Before all that, what objects that are released have shown: a put that found but one reference open was for that one,
+ * and puts of this place are then likely for references of that place (rc_ledger_learn()).
  */
 #include "ledger.h"
 #include "stack.h"
@@ -11,12 +14,40 @@
 /* operations: more are not looked through for rivals */
 #define RIVALS_LOOKED 64
 
+/* pairs of get and put that were seen, by the numbers of their stacks; what finds no room is not known */
+#define LEARNT (1u << 14)
+#define LEARNT_TRIES 16
+
+static uint64_t learnt[LEARNT];
+
 struct likeness {
+	bool learnt;
 	unsigned common; /* frames from outside, and one for the function where they part */
 	unsigned beyond; /* frames of the get below that */
 	bool thread;
 	bool shared; /* the function where they part is the program's, not what starts or ends it */
 };
+
+static uint64_t *find_pair(const struct rc_op *get, const struct rc_op *put, bool add)
+{
+	uint64_t key = (uint64_t)get->stack << 32 | put->stack;
+	uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+
+	if (!get->stack || !put->stack)
+		return NULL;
+	for (uint32_t i = 0; i < LEARNT_TRIES; i++) {
+		uint64_t *slot = &learnt[(at + i) % LEARNT], have = __atomic_load_n(slot, __ATOMIC_RELAXED);
+
+		if (!have && add &&
+		    __atomic_compare_exchange_n(slot, &have, key, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return slot;
+		if (have == key)
+			return slot;
+		if (!have)
+			return NULL;
+	}
+	return NULL;
+}
 
 static bool same_function(const void *a, const void *b)
 {
@@ -49,7 +80,7 @@ static unsigned common_frames(const struct rc_stack *a, const struct rc_stack *b
 static struct likeness compare(const struct rc_op *get, const struct rc_op *put)
 {
 	const struct rc_stack *g = rc_stack_of(get->stack), *p = rc_stack_of(put->stack);
-	struct likeness like = { .thread = get->tid == put->tid };
+	struct likeness like = { .thread = get->tid == put->tid, .learnt = find_pair(get, put, false) != NULL };
 	int shift, inner_g, inner_p;
 
 	if (!g || !p)
@@ -76,6 +107,8 @@ static struct likeness compare(const struct rc_op *get, const struct rc_op *put)
 
 static bool likelier(const struct likeness *a, const struct likeness *b)
 {
+	if (a->learnt != b->learnt)
+		return a->learnt;
 	if (a->thread != b->thread && (a->common == b->common))
 		return a->thread;
 	if (a->common != b->common)
@@ -89,6 +122,7 @@ struct rc_op *rc_ledger_likeliest(struct rc_object *o, const struct rc_op *put, 
 {
 	struct likeness best = { 0 };
 	struct rc_op *found = NULL;
+	unsigned choices = 0;
 
 	for (uint32_t i = 0; i < before; i++) {
 		struct rc_op *get = &o->ops[i];
@@ -96,12 +130,15 @@ struct rc_op *rc_ledger_likeliest(struct rc_object *o, const struct rc_op *put, 
 
 		if (get->kind == RC_PUT || get->closed || get->key)
 			continue;
+		choices++;
 		like = compare(get, put);
 		if (!found || likelier(&like, &best)) {
 			found = get;
 			best = like;
 		}
 	}
+	if (choices == 1 && o->dead && !o->uncounted)
+		(void)find_pair(found, put, true);
 	return found;
 }
 
@@ -132,13 +169,15 @@ unsigned rc_ledger_rivals(const struct rc_object *o, const struct rc_op *get, ui
 		return 0;
 	for (const struct rc_op *put = get + 1; put < o->ops + o->n && n < room; put++) {
 		const struct rc_op *other;
-		struct likeness like = { 0 };
+		struct likeness like = { 0 }, mine;
 		bool known;
 
 		if (put->kind != RC_PUT || put->key)
 			continue;
 		other = likeliest_closed(o, put, &like);
-		known = !other || other->stack == get->stack || compare(get, put).common < like.common;
+		mine = compare(get, put);
+		known = !other || other->stack == get->stack || (like.learnt && !mine.learnt) ||
+			(like.learnt == mine.learnt && mine.common < like.common);
 		for (unsigned i = 0; i < n && !known; i++)
 			known = ret_stacks[i] == other->stack;
 		if (!known)

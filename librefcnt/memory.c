@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <errno.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 
@@ -11,8 +12,10 @@ static size_t used_bytes;
 
 static void *map(size_t bytes, int flags)
 {
+	int error = errno; /* an operation that goes on without memory is none that failed */
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 
+	errno = error;
 	return p == MAP_FAILED ? NULL : p;
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /* What the typed functions call. Each takes its caller's stack itself: none may become a tail call. */
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 
 #include "alias.h"
 #include "class.h"
+#include "interrupt.h"
 #include "ledger.h"
 #include "life.h"
 #include "option.h"
@@ -17,10 +19,9 @@
 
 enum state { STATE_UNKNOWN, STATE_PLAIN, STATE_TRACKED };
 
-#define EMPTY_COOKIE UINT64_MAX
-
 static enum state decide(struct refcnt_class *cls)
 {
+	int error = errno;
 	const char *glob;
 	bool tracked;
 
@@ -30,20 +31,29 @@ static enum state decide(struct refcnt_class *cls)
 		  (!*glob || !fnmatch(glob, cls->name, 0));
 	__atomic_store_n(&cls->kept, rc_class_keep(cls->name), __ATOMIC_RELAXED);
 	__atomic_store_n(&cls->state, tracked ? STATE_TRACKED : STATE_PLAIN, __ATOMIC_RELEASE);
+	errno = error;
 	return tracked ? STATE_TRACKED : STATE_PLAIN;
 }
 
-static inline bool is_tracked(struct refcnt_class *cls)
+enum way { WAY_PLAIN, WAY_TRACKED, WAY_INTERRUPTED };
+
+/* WAY_TRACKED ends with rc_thread_leave(). */
+static inline enum way enter(struct refcnt_class *cls)
 {
 	enum state state = (enum state)__atomic_load_n(&cls->state, __ATOMIC_ACQUIRE);
 
-	if (!state)
-		state = decide(cls);
 	if (state == STATE_PLAIN)
-		return false;
+		return WAY_PLAIN;
+	if (rc_thread_is_interrupted())
+		return WAY_INTERRUPTED;
+	rc_thread_enter();
+	if (!state && decide(cls) == STATE_PLAIN) {
+		rc_thread_leave();
+		return WAY_PLAIN;
+	}
 	if (!rc_thread.tid)
 		rc_thread_learn();
-	return true;
+	return WAY_TRACKED;
 }
 
 /* ThreadSanitizer does not see the atomics of a library that is not built with it; where it is there, it is told.
@@ -71,12 +81,6 @@ static uint64_t next_cookie(void)
 	return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
 }
 
-/* The counter at the object's home, from what the caller's pointers are. */
-static struct refcnt *counter_of(const char *home, const struct refcnt *r, const void *p)
-{
-	return (struct refcnt *)(uintptr_t)(home + ((const char *)r - (const char *)p));
-}
-
 static void say_tracked_only(struct refcnt_class *cls, const char *why)
 {
 	static const struct refcnt_class *said[64];
@@ -96,173 +100,231 @@ static void say_tracked_only(struct refcnt_class *cls, const char *why)
 void *refcnt_lib_alloc(struct refcnt_class *cls, size_t offset, size_t extra)
 {
 	size_t size = cls->size + extra;
-	bool tracked = is_tracked(cls);
-	char *home = tracked && cls->mode == REFCNT_ALIAS ? rc_alias_make(size) : NULL;
-	struct rc_call c = { .cls = cls, .stack = tracked ? RC_CAPTURE() : 0 };
-	void *p = home;
+	struct rc_call c = { .cls = cls };
+	char *home = NULL, *p;
+	enum way way;
 
+	if (size < extra || size > PTRDIFF_MAX) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	way = enter(cls);
+	if (way == WAY_INTERRUPTED)
+		return rc_interrupt_alloc(size, offset);
+	if (way == WAY_PLAIN) {
+		p = calloc(1, size);
+		if (p)
+			refcnt_count_init((struct refcnt *)(p + offset));
+		return p;
+	}
+	c.stack = RC_CAPTURE();
+	if (cls->mode == REFCNT_ALIAS)
+		home = rc_alias_make(size, offset);
 	if (home)
 		p = rc_alias_take(cls, home, c.stack);
 	else
 		p = home = calloc(1, size);
-	if (!p)
-		return NULL;
-	c.r = (struct refcnt *)(home + offset);
-	c.object = home;
-	c.key = p == home ? 0 : (uintptr_t)p;
-	if (tracked && cls->mode == REFCNT_CHECKED)
-		say_tracked_only(cls, "REFCNT_STRUCT tells no fields of it");
-	if (tracked)
+	if (p) {
+		c.r = (struct refcnt *)(home + offset);
+		c.object = home;
+		c.key = p == home ? 0 : (uintptr_t)p;
+		if (cls->mode == REFCNT_CHECKED)
+			say_tracked_only(cls, "REFCNT_STRUCT tells no fields of it");
 		rc_ledger_new(&c);
-	else
-		refcnt_count_init(c.r);
+	}
+	rc_thread_leave();
 	return p;
 }
 
 void *refcnt_lib_init(struct refcnt_class *cls, struct refcnt *r, void *p)
 {
-	struct rc_call c = { .cls = cls, .r = r, .object = p };
+	enum way way = enter(cls);
+	struct rc_call c = { .cls = cls };
+	struct rc_place at;
 
-	if (!is_tracked(cls)) {
+	if (way == WAY_INTERRUPTED)
+		rc_interrupt_init(r);
+	else if (way == WAY_PLAIN)
 		refcnt_count_init(r);
+	if (way != WAY_TRACKED)
 		return p;
-	}
 	c.stack = RC_CAPTURE();
+	at = rc_alias_place(r, p);
+	c.r = at.counter;
+	c.object = at.object;
+	if (at.alias && !rc_alias_is_live(at.alias))
+		rc_report_alias(at.alias, p, "USE AFTER PUT", "an object begins in what was given back", c.stack);
 	if (cls->mode == REFCNT_ALIAS || cls->mode == REFCNT_CHECKED)
 		say_tracked_only(cls, "its objects are in memory of the program's (init); alloc makes them");
 	rc_ledger_new(&c);
-	return p;
+	rc_thread_leave();
+	return at.object;
 }
 
 void refcnt_lib_dealloc(struct refcnt_class *cls, struct refcnt *r, void *p)
 {
-	struct rc_alias *a = rc_alias_of(p);
-	struct rc_call c = { .cls = cls, .r = r };
+	enum way way = enter(cls);
+	struct rc_call c = { .cls = cls };
+	struct rc_place at;
 
-	if (a) { /* by a holder: that is a fault, and is said to be */
-		c.r = counter_of(a->home, r, p);
-		p = a->home;
+	if (way == WAY_INTERRUPTED) {
+		rc_interrupt_free(p);
+		return;
 	}
-	c.object = p;
-	if (is_tracked(cls)) {
-		c.stack = RC_CAPTURE();
-		rc_ledger_free(&c);
-	}
-	if (!rc_alias_free(p))
+	if (way == WAY_PLAIN) {
 		free(p);
+		return;
+	}
+	c.stack = RC_CAPTURE();
+	at = rc_alias_place(r, p); /* by a handle: that is a fault, and is said to be */
+	c.r = at.counter;
+	c.object = at.object;
+	rc_ledger_free(&c);
+	if (at.whole)
+		rc_alias_free(at.object);
+	else if (rc_alias_has(p))
+		rc_report_note("dealloc of %s at %p has no effect: it lies in another object", cls->name, p);
+	rc_thread_leave();
+	if (!rc_alias_has(p))
+		free(p);
+}
+
+static uint64_t key_of(const struct refcnt_tracker *cookie)
+{
+	return cookie->id ? cookie->id : RC_EMPTY_COOKIE;
+}
+
+/* Of an object that has handles: of this one, if there can be one more. -> the pointer of the new reference */
+static char *take_alias(struct rc_call *c, const struct rc_place *at)
+{
+	char *p = rc_alias_take(c->cls, at->object, c->stack);
+
+	if (p != at->object)
+		c->key = (uintptr_t)p;
+	return p;
 }
 
 void *refcnt_lib_get(struct refcnt_class *cls, struct refcnt *r, void *p, struct refcnt_dir *dir,
 		     struct refcnt_tracker *cookie)
 {
-	struct rc_call c = { .cls = cls, .r = r, .object = p, .dir = dir };
-	struct rc_alias *a;
+	enum way way = enter(cls);
+	struct rc_call c = { .cls = cls, .dir = dir };
+	struct rc_place at;
 
-	if (!is_tracked(cls)) {
+	if (way == WAY_INTERRUPTED)
+		return rc_interrupt_get(r, p, false);
+	if (way == WAY_PLAIN) {
 		(void)refcnt_count_more(r);
 		return p;
 	}
 	c.stack = RC_CAPTURE();
-	a = rc_alias_of(p);
-	if (a && a->state != RC_ALIAS_LIVE) {
-		rc_report_alias(a, p, "USE AFTER PUT", "a get through what was given back", c.stack);
-		return p;
-	}
-	if (a || rc_alias_is_home(p)) {
-		char *home = a ? a->home : p;
-
-		c.object = home;
-		c.r = counter_of(home, r, p);
-		p = rc_alias_take(cls, home, c.stack);
-		c.key = p == home ? 0 : (uintptr_t)p;
-	} else if (cookie) {
-		c.key = cookie->id = next_cookie();
+	at = rc_alias_place(r, p);
+	c.r = at.counter;
+	c.object = at.object;
+	if (at.alias && !rc_alias_is_live(at.alias)) {
+		rc_report_alias(at.alias, p, "USE AFTER PUT", "a get through what was given back", c.stack);
 	} else {
-		c.wants_cookie = cls->mode == REFCNT_TRACKER;
+		p = at.whole ? take_alias(&c, &at) : at.object;
+		if (!c.key && cookie)
+			c.key = cookie->id = next_cookie();
+		c.wants_cookie = cls->mode == REFCNT_TRACKER && !cookie;
+		(void)rc_ledger_get(&c, false);
 	}
-	(void)rc_ledger_get(&c, false);
+	rc_thread_leave();
 	return p;
 }
 
 void *refcnt_lib_get_not_zero(struct refcnt_class *cls, struct refcnt *r, void *p)
 {
-	struct rc_call c = { .cls = cls, .r = r, .object = p, .wants_cookie = cls->mode == REFCNT_TRACKER };
+	enum way way = enter(cls);
+	struct rc_call c = { .cls = cls, .wants_cookie = cls->mode == REFCNT_TRACKER };
+	struct rc_place at;
 	struct rc_alias *a;
+	char *mine = NULL;
 
-	if (!is_tracked(cls))
+	if (way == WAY_INTERRUPTED)
+		return rc_interrupt_get(r, p, true);
+	if (way == WAY_PLAIN)
 		return refcnt_count_more_not_zero(r) ? p : NULL;
 	c.stack = RC_CAPTURE();
-	a = rc_alias_of(p);
-	if (a && a->state != RC_ALIAS_LIVE)
-		return NULL;
-	if (a || rc_alias_is_home(p)) {
-		char *home = a ? a->home : p;
-		void *alias = rc_alias_take(cls, home, c.stack);
-
-		c.object = home;
-		c.r = counter_of(home, r, p);
-		c.key = alias == home ? 0 : (uintptr_t)alias;
-		if (rc_ledger_get(&c, true) == RC_DONE)
-			return alias;
-		a = rc_alias_of(alias);
-		if (a && rc_alias_give(a, c.stack))
-			rc_alias_unmap(a);
-		return NULL;
+	at = rc_alias_place(r, p);
+	c.r = at.counter;
+	c.object = at.object;
+	if (!at.alias || rc_alias_is_live(at.alias)) {
+		mine = at.whole ? take_alias(&c, &at) : at.object;
+		if (rc_ledger_get(&c, true) != RC_DONE) {
+			a = c.key ? rc_alias_of(mine) : NULL;
+			if (a && rc_alias_give(a, c.stack))
+				rc_alias_unmap(a);
+			mine = NULL;
+		}
 	}
-	return rc_ledger_get(&c, true) == RC_DONE ? p : NULL;
+	rc_thread_leave();
+	return mine;
 }
 
-static void *put_alias(struct rc_alias *a, struct rc_call *c, const struct refcnt *r, const void *p)
+static void *put_alias(struct rc_call *c, const struct rc_place *at, const void *p)
 {
 	enum rc_outcome outcome;
-	char *home = a->home;
 
-	if (!rc_alias_give(a, c->stack)) {
-		rc_report_alias(a, p, "EXTRA PUT", "a put of what was given back", c->stack);
+	if (!rc_alias_give(at->alias, c->stack)) {
+		rc_report_alias(at->alias, p, "EXTRA PUT", "a put of what was given back", c->stack);
 		return NULL;
 	}
-	c->object = home;
-	c->r = counter_of(home, r, p);
 	c->key = (uintptr_t)p;
 	outcome = rc_ledger_put(c);
-	rc_alias_unmap(a);
-	return outcome == RC_LAST ? home : NULL;
+	rc_alias_unmap(at->alias);
+	return outcome == RC_LAST ? at->object : NULL;
 }
 
 void *refcnt_lib_put(struct refcnt_class *cls, struct refcnt *r, void *p, struct refcnt_tracker *cookie)
 {
-	struct rc_call c = { .cls = cls, .r = r, .object = p };
-	struct rc_alias *a;
-	void *last;
+	enum way way = enter(cls);
+	struct rc_call c = { .cls = cls };
+	struct rc_place at;
+	void *last = NULL;
 
-	if (!is_tracked(cls))
+	if (way == WAY_INTERRUPTED)
+		return rc_interrupt_put(r, p);
+	if (way == WAY_PLAIN)
 		return put_untracked(r) ? p : NULL;
 	c.stack = RC_CAPTURE();
-	a = rc_alias_of(p);
-	if (a && a->state != RC_ALIAS_NONE) {
-		last = put_alias(a, &c, r, p);
+	at = rc_alias_place(r, p);
+	c.r = at.counter;
+	c.object = at.object;
+	if (at.alias && at.whole) {
+		last = put_alias(&c, &at, p);
+	} else if (at.alias && !rc_alias_is_live(at.alias)) {
+		rc_report_alias(at.alias, p, "USE AFTER PUT", "a put inside of what was given back", c.stack);
 	} else {
-		if (cookie)
-			c.key = cookie->id ? cookie->id : EMPTY_COOKIE;
-		else
-			c.wants_cookie = cls->mode == REFCNT_TRACKER;
-		last = rc_ledger_put(&c) == RC_LAST ? p : NULL;
+		if (cookie && (cookie->id || !at.whole))
+			c.key = key_of(cookie);
+		c.wants_cookie = cls->mode == REFCNT_TRACKER && !cookie;
+		c.at_home = at.whole;
+		last = rc_ledger_put(&c) == RC_LAST ? at.object : NULL;
 	}
+	rc_thread_leave();
 	return last;
 }
 
 void refcnt_lib_handle_get(struct refcnt_class *cls, struct refcnt *r, void *object, void *handle, bool first)
 {
 	struct rc_call c = { .cls = cls, .r = r, .object = object, .key = (uintptr_t)handle };
+	enum way way = enter(cls);
 
-	if (is_tracked(cls)) {
+	if (way == WAY_TRACKED) {
 		c.stack = RC_CAPTURE();
 		if (first)
 			rc_ledger_new(&c);
 		else
 			(void)rc_ledger_get(&c, false);
+		rc_thread_leave();
+	} else if (first && way == WAY_INTERRUPTED) {
+		rc_interrupt_init(r);
 	} else if (first) {
 		refcnt_count_init(r);
+	} else if (way == WAY_INTERRUPTED) {
+		(void)rc_interrupt_get(r, object, false);
 	} else {
 		(void)refcnt_count_more(r);
 	}
@@ -271,32 +333,48 @@ void refcnt_lib_handle_get(struct refcnt_class *cls, struct refcnt *r, void *obj
 bool refcnt_lib_handle_get_not_zero(struct refcnt_class *cls, struct refcnt *r, void *object, void *handle)
 {
 	struct rc_call c = { .cls = cls, .r = r, .object = object, .key = (uintptr_t)handle };
+	enum way way = enter(cls);
 	bool taken;
 
-	if (!is_tracked(cls))
+	if (way == WAY_INTERRUPTED)
+		return rc_interrupt_get(r, object, true);
+	if (way == WAY_PLAIN)
 		return refcnt_count_more_not_zero(r);
 	c.stack = RC_CAPTURE();
 	taken = rc_ledger_get(&c, true) == RC_DONE;
+	rc_thread_leave();
 	return taken;
 }
 
 bool refcnt_lib_handle_put(struct refcnt_class *cls, struct refcnt *r, void *object, void *handle)
 {
 	struct rc_call c = { .cls = cls, .r = r, .object = object, .key = (uintptr_t)handle };
+	enum way way = enter(cls);
 	bool last;
 
-	if (!is_tracked(cls))
+	if (way == WAY_INTERRUPTED)
+		return rc_interrupt_put(r, object);
+	if (way == WAY_PLAIN)
 		return put_untracked(r);
 	c.stack = RC_CAPTURE();
 	last = rc_ledger_put(&c) == RC_LAST;
+	rc_thread_leave();
 	return last;
 }
 
 const void *refcnt_lib_home(const void *p)
 {
-	const struct rc_alias *a = rc_alias_of(p);
+	struct rc_place at = rc_alias_place(p, p);
 
-	return a ? a->home : p;
+	if (at.alias && !rc_alias_is_live(at.alias) && !rc_thread_is_interrupted()) {
+		rc_thread_enter();
+		if (!rc_thread.tid)
+			rc_thread_learn();
+		rc_report_alias(at.alias, p, "USE AFTER PUT", "which was given back, and is asked for its home",
+				RC_CAPTURE());
+		rc_thread_leave();
+	}
+	return at.object;
 }
 
 long refcnt_report(void)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "option.h"
 
@@ -40,9 +41,22 @@ static void read_path(const char *name, char *ret, size_t size)
 	if (!text)
 		return;
 	if (strlen(text) >= size)
-		refuse(name, text, "at most 255 characters");
+		refuse(name, text, "fewer characters");
 	else
 		strcpy(ret, text);
+}
+
+/* Programs change their directory. */
+static void make_absolute(char *path, size_t size)
+{
+	char folder[512], whole[sizeof(folder) + 256];
+
+	if (!*path || *path == '/' || !getcwd(folder, sizeof(folder)))
+		return;
+	if ((size_t)snprintf(whole, sizeof(whole), "%s/%s", folder, path) >= size)
+		refuse("REFCNT_OUTPUT", path, "a path of at most 511 characters, with the directory");
+	else
+		strcpy(path, whole);
 }
 
 static long read_number(const char *name, long least, long most, long otherwise)
@@ -79,6 +93,7 @@ void rc_option_read(void)
 {
 	read_path("REFCNT_CLASS", option.classes, sizeof(option.classes));
 	read_path("REFCNT_OUTPUT", option.output, sizeof(option.output));
+	make_absolute(option.output, sizeof(option.output));
 	option.memory_bytes = (size_t)read_number("REFCNT_MEMORY", 1, 1 << 20, DEFAULT_MIB) * MIB;
 	option.alias_pages = (unsigned)read_number("REFCNT_ALIAS_PAGES", 16, 1 << 28, DEFAULT_ALIAS_PAGES);
 	option.report_signal = (int)read_number("REFCNT_SIGNAL", 1, SIGRTMAX, 0);

@@ -10,7 +10,7 @@ enum rc_stacks { RC_STACKS_AUTO, RC_STACKS_FRAME_POINTERS, RC_STACKS_UNWIND, RC_
 
 struct rc_option {
 	char classes[256]; /* glob; "" is all */
-	char output[256];  /* path; "" is stderr */
+	char output[512];  /* absolute path; "" is stderr */
 	size_t memory_bytes;
 	unsigned alias_pages; /* addresses that aliases are given, in pages */
 	int report_signal;    /* 0: none */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,9 @@ void rc_report_alias(const struct rc_alias *a, const void *p, const char *what, 
 {
 	struct rc_text t;
 
+	/* a race of two puts: the first is about to say where it was */
+	for (int i = 0; i < 1000 && __atomic_load_n(&a->state, __ATOMIC_ACQUIRE) == RC_ALIAS_LEAVING; i++)
+		sched_yield();
 	rc_text_begin(&t);
 	rc_text_add(&t, "refcnt: %s: %s through handle %p, %s\n", what, a->cls, p, how);
 	add_now(&t, stack);
@@ -290,15 +294,16 @@ static void print_gaps(struct rc_text *t, const struct left *l, bool whole)
 static long print_left(const char *what, const char *title, const struct refcnt_dir *only, bool at_exit)
 {
 	struct left l = { .room = GROUPS, .only = only };
+	bool busy = rc_thread.busy, waits = !rc_thread_is_interrupted(), whole;
 	struct rc_text t;
-	bool whole, was_busy = rc_thread.busy;
 
+	rc_thread.busy = true;
 	l.groups = rc_memory_map(GROUPS * sizeof(*l.groups));
 	if (!l.groups)
 		l.room = 0;
-	whole = rc_ledger_each(add_left, &l);
-	rc_thread.busy = true;
-	rc_text_begin(&t);
+	rc_ledger_learn(waits);
+	whole = rc_ledger_each(waits, add_left, &l);
+	whole &= !rc_text_begin(&t);
 	sort(l.groups, l.n);
 	if (!at_exit || l.references || !whole)
 		rc_text_add(&t, title, l.objects, l.objects == 1 ? "" : "s", l.references,
@@ -310,7 +315,7 @@ static long print_left(const char *what, const char *title, const struct refcnt_
 	rc_text_write(&t);
 	if (l.groups)
 		rc_memory_unmap(l.groups, GROUPS * sizeof(*l.groups));
-	rc_thread.busy = was_busy;
+	rc_thread.busy = busy;
 	return (long)(only ? l.references : l.objects);
 }
 

@@ -51,7 +51,9 @@ bool rc_stack_init(void)
 	limit = limit < SLOTS / 2 ? limit : SLOTS / 2;
 	slots = rc_memory_reserve(SLOTS * sizeof(*slots));
 	stacks = rc_memory_reserve((limit + 1) * sizeof(*stacks));
-	return slots && stacks;
+	if (!stacks)
+		slots = NULL;
+	return slots;
 }
 
 /* A sum whose terms do not wait for each other: a walk is as long as the chain of what waits. */
@@ -183,21 +185,23 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) uint32_t rc_stack
 {
 	void *frames[UNWOUND_FRAMES];
 	uintptr_t fp = *(uintptr_t *)frame, before = (uintptr_t)frame, top = rc_thread.stack_top;
+	/* of another stack (a coroutine's, a signal handler's) nobody knows the bounds: no pointer is followed there */
+	bool known = before >= rc_thread.stack_low && before < top;
+	enum rc_stacks how = rc_option()->stacks;
 	uint64_t hash = term(0, ra);
 	uint32_t number;
 	unsigned n = 1;
 
+	if (!slots)
+		return 0;
 	frames[0] = ra;
-	switch (rc_option()->stacks) {
-	case RC_STACKS_NONE:
+	if (how == RC_STACKS_NONE)
 		return keep_unwound(frames, 1);
-	case RC_STACKS_UNWIND:
+	if (how == RC_STACKS_UNWIND || (how == RC_STACKS_AUTO && !known)) {
 		n = unwind(ra, frames);
 		return n ? keep_unwound(frames, n) : 0;
-	default:
-		break;
 	}
-	while (n < RC_FRAMES && fp > before && fp + 2 * sizeof(fp) <= top && !(fp % sizeof(fp))) {
+	while (known && n < RC_FRAMES && fp > before && fp + 2 * sizeof(fp) <= top && !(fp % sizeof(fp))) {
 		void *const *link = (void *const *)fp;
 
 		if (!link[1])
@@ -211,7 +215,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) uint32_t rc_stack
 	number = find(hash, frames, n, true);
 	if (number && stacks[number].kind == RC_STACK_WALKED)
 		return number;
-	if (rc_option()->stacks == RC_STACKS_FRAME_POINTERS) {
+	if (how == RC_STACKS_FRAME_POINTERS) {
 		struct rc_stack s = { .hash = hash, .n_key = (uint8_t)n, .kind = RC_STACK_WALKED };
 
 		set_frames(&s, frames, n);
@@ -229,6 +233,8 @@ uint32_t rc_stack_capture_at(void *pc)
 	void *frames[UNWOUND_FRAMES];
 	unsigned n = unwind(pc, frames);
 
+	if (!slots)
+		return 0;
 	frames[0] = pc;
 	return keep(frames, n ? n : 1, RC_STACK_AT_FAULT);
 }

@@ -8,6 +8,7 @@
 
 #include "option.h"
 #include "text.h"
+#include "thread.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char buffer[RC_TEXT_SIZE];
@@ -22,11 +23,31 @@ void rc_text_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void rc_text_begin(struct rc_text *t)
+static bool take_lock(void)
 {
-	rc_text_lock();
-	t->data = buffer;
+	bool have = false;
+
+	if (rc_thread.writing)
+		return false;
+	rc_thread.writing = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!rc_cut_off)
+		have = !pthread_mutex_lock(&lock);
+	else
+		have = !pthread_mutex_trylock(&lock);
+	if (!have)
+		rc_thread.writing = false;
+	return have;
+}
+
+bool rc_text_begin(struct rc_text *t)
+{
+	t->error = errno;
+	t->alone = !take_lock();
+	t->data = t->alone ? t->own : buffer;
+	t->size = t->alone ? sizeof(t->own) : sizeof(buffer);
 	t->len = 0;
+	return t->alone;
 }
 
 static int open_output(void)
@@ -55,7 +76,7 @@ static void flush(struct rc_text *t)
 
 void rc_text_add(struct rc_text *t, const char *format, ...)
 {
-	char line[1024];
+	char line[RC_TEXT_OWN];
 	va_list args;
 	int n;
 
@@ -66,7 +87,7 @@ void rc_text_add(struct rc_text *t, const char *format, ...)
 		return;
 	if ((size_t)n >= sizeof(line))
 		n = sizeof(line) - 1;
-	if (t->len + (size_t)n > RC_TEXT_SIZE)
+	if (t->len + (size_t)n > t->size)
 		flush(t);
 	for (int i = 0; i < n; i++)
 		t->data[t->len++] = line[i];
@@ -74,9 +95,11 @@ void rc_text_add(struct rc_text *t, const char *format, ...)
 
 void rc_text_write(struct rc_text *t)
 {
-	int error = errno;
-
 	flush(t);
-	errno = error;
-	rc_text_unlock();
+	if (!t->alone) {
+		rc_text_unlock();
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		rc_thread.writing = false;
+	}
+	errno = t->error;
 }

@@ -11,6 +11,7 @@
  */
 
 __thread struct rc_thread rc_thread;
+bool rc_cut_off;
 
 void rc_thread_learn(void)
 {
@@ -23,6 +24,7 @@ void rc_thread_learn(void)
 		pthread_attr_getstack(&attr, &low, &size);
 		pthread_attr_destroy(&attr);
 	}
+	rc_thread.stack_low = (uintptr_t)low;
 	rc_thread.stack_top = (uintptr_t)low + size;
 	rc_thread.tid = (uint32_t)gettid();
 	errno = error;

@@ -37,7 +37,7 @@ enum rt_wire_kind {
 	RT_WIRE_MARK = 13,   /* struct rt_wire_task: value = enum rt_mark */
 	RT_WIRE_HELD = 14,   /* struct rt_wire_held: census: a pointer to a live object */
 	RT_WIRE_COUNT = 15,  /* struct rt_wire_held: counter read from memory at a census */
-	RT_WIRE_HITS = 16,   /* struct rt_wire_loss: a point's own hit counter (value) */
+	RT_WIRE_HITS = 16,   /* struct rt_wire_loss: a point's own hit counter (value); several are added */
 	RT_WIRE_ATTR = 17,   /* struct rt_wire_attr: a perf event; before the first PERF that names it */
 	RT_WIRE_PERF = 18,   /* struct rt_wire_perf: one record of perf_event_open(2), as the kernel wrote it */
 	RT_WIRE_BLOB = 19,   /* struct rt_wire_blob: a part of something large that the recording keeps */
@@ -225,6 +225,8 @@ enum rt_mark {
 	RT_MARK_CENSUS_SKIPPED = 4,
 	RT_MARK_EXECED = 5, /* behind EXEC: all that lives on was told (RT_HOLDER_EXEC); what else the kernel had handed
 			       out before has ended */
+	RT_MARK_INSIDE = 6, /* before the COUNTs of a census: thread head.tid stands in the get or put that was its last
+			       event, and may have counted yet or not */
 };
 
 /*

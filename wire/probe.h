@@ -187,15 +187,24 @@ static inline __attribute__((always_inline)) int rt_sample_find(const struct rt_
 	return -1;
 }
 
-/* Something ends at an address at which nothing has ended yet. Where the set is full, no more is known of it later. */
+/* Takes a free place. 0: it was none. */
+static inline __attribute__((always_inline)) int rt_sample_take(uint64_t *word, uint64_t value)
+{
+	return !*(volatile uint64_t *)word && !__sync_val_compare_and_swap(word, 0, value);
+}
+
+/*
+ * Something ends at an address at which nothing has ended yet. Where the set is full, no more is known of it later.
+ * No loop: clang lets one fall into its own head, which the verifiers up to Linux 6.1 refuse.
+ */
 static inline __attribute__((always_inline)) void rt_sample_enter(struct rt_sample_set *set, uint64_t key)
 {
-	for (int i = 0; i < RT_SAMPLE_WAYS; i++) {
-		if (!*(volatile uint64_t *)&set->word[i] &&
-		    !__sync_val_compare_and_swap(&set->word[i], 0,
-						 (key & ~RT_LIFE_STATE) | RT_LIFE_USED | RT_LIFE_DEAD))
-			return;
-	}
+	uint64_t value = (key & ~RT_LIFE_STATE) | RT_LIFE_USED | RT_LIFE_DEAD, *w = set->word;
+
+	_Static_assert(RT_SAMPLE_WAYS == 8, "each of them below");
+	(void)(rt_sample_take(w, value) || rt_sample_take(w + 1, value) || rt_sample_take(w + 2, value) ||
+	       rt_sample_take(w + 3, value) || rt_sample_take(w + 4, value) || rt_sample_take(w + 5, value) ||
+	       rt_sample_take(w + 6, value) || rt_sample_take(w + 7, value));
 }
 
 /* What a hit is to the sample. */

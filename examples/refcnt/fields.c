@@ -46,7 +46,15 @@ static int measure(struct word *w)
 
 int main(void)
 {
-	cached = word_new("short");
+	static const char *const texts[] = { "a", "longer", "word", "longest" };
+
+	cached = word_new("kept");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct word *w = word_new(texts[i]);
+
+		printf("%d\n", measure(w));
+		word_put(w);
+	}
 	printf("%d\n", measure(cached));
 	return 0;
 }

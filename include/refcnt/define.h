@@ -27,7 +27,7 @@
 	{ \
 		type *p = *from; \
 \
-		*from = (type *)0; \
+		*from = REFCNT_NONE_; \
 		return p; \
 	} \
 	REFCNT_INLINE void name##_swap(type **a, type **b) \
@@ -48,7 +48,8 @@
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_alloc_more(size_t extra) \
 	{ \
-		type *p = (type *)calloc(1, sizeof(type) + extra); \
+		type *p = extra <= SIZE_MAX - sizeof(type) ? REFCNT_CAST_(type *, calloc(1, sizeof(type) + extra)) \
+							   : REFCNT_NONE_; \
 \
 		return p ? name##_init(p) : p; \
 	} \
@@ -66,7 +67,7 @@
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_get_not_zero(type *p) \
 	{ \
 		if (!refcnt_count_more_not_zero(&p->member)) \
-			return (type *)0; \
+			return REFCNT_NONE_; \
 		REFCNT_MARK_GET(name, p); \
 		return p; \
 	} \
@@ -118,11 +119,12 @@
 	REFCNT_CLASS_(name, type); \
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_init(type *p) \
 	{ \
-		return (type *)refcnt_lib_init(&name##_refcnt_class, &p->member, p); \
+		return REFCNT_CAST_(type *, refcnt_lib_init(&name##_refcnt_class, &p->member, p)); \
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_alloc_more(size_t extra) \
 	{ \
-		return (type *)refcnt_lib_alloc(&name##_refcnt_class, __builtin_offsetof(type, member), extra); \
+		return REFCNT_CAST_(type *, \
+				    refcnt_lib_alloc(&name##_refcnt_class, REFCNT_OFFSET_(type, member), extra)); \
 	} \
 	REFCNT_INLINE void name##_dealloc(type *p) \
 	{ \
@@ -130,29 +132,29 @@
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_get(type *p) \
 	{ \
-		return (type *)refcnt_lib_get(&name##_refcnt_class, &p->member, p, (struct refcnt_dir *)0, \
-					      (struct refcnt_tracker *)0); \
+		return REFCNT_CAST_(type *, \
+				    refcnt_lib_get(&name##_refcnt_class, &p->member, p, REFCNT_NONE_, REFCNT_NONE_)); \
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_get_not_zero(type *p) \
 	{ \
-		return (type *)refcnt_lib_get_not_zero(&name##_refcnt_class, &p->member, p); \
+		return REFCNT_CAST_(type *, refcnt_lib_get_not_zero(&name##_refcnt_class, &p->member, p)); \
 	} \
 	REFCNT_INLINE bool name##_put_tracked(type *p, struct refcnt_tracker *cookie) \
 	{ \
 		void *last = refcnt_lib_put(&name##_refcnt_class, &p->member, p, cookie); \
 \
 		if (last) \
-			release((type *)last); \
-		return last; \
+			release(REFCNT_CAST_(type *, last)); \
+		return last != REFCNT_NONE_; \
 	} \
 	REFCNT_INLINE bool name##_put(type *p) \
 	{ \
-		return name##_put_tracked(p, (struct refcnt_tracker *)0); \
+		return name##_put_tracked(p, REFCNT_NONE_); \
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_get_tracked(type *p, struct refcnt_dir *dir, \
 							       struct refcnt_tracker *cookie) \
 	{ \
-		return (type *)refcnt_lib_get(&name##_refcnt_class, &p->member, p, dir, cookie); \
+		return REFCNT_CAST_(type *, refcnt_lib_get(&name##_refcnt_class, &p->member, p, dir, cookie)); \
 	} \
 	REFCNT_INLINE uint32_t name##_count(const type *p) \
 	{ \
@@ -168,7 +170,7 @@
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE type *name##_home(type *p) \
 	{ \
-		return (type *)(uintptr_t)refcnt_lib_home(p); \
+		return REFCNT_CAST_(type *, REFCNT_NOT_CONST_(refcnt_lib_home(p))); \
 	}
 
 #if REFCNT_MODE == REFCNT_PLAIN

@@ -85,7 +85,7 @@
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE struct name *name##_handle_(struct name##_object *object) \
 	{ \
-		struct name *handle = (struct name *)malloc(sizeof(*handle)); \
+		struct name *handle = REFCNT_CAST_(struct name *, malloc(sizeof(*handle))); \
 \
 		if (!handle) \
 			__builtin_trap(); \
@@ -94,11 +94,13 @@
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE struct name *name##_alloc_more(size_t extra) \
 	{ \
-		struct name##_object *object = (struct name##_object *)calloc(1, sizeof(*object) + extra); \
+		struct name##_object *object = REFCNT_NONE_; \
 		struct name *handle; \
 \
+		if (extra <= SIZE_MAX - sizeof(*object)) \
+			object = REFCNT_CAST_(struct name##_object *, calloc(1, sizeof(*object) + extra)); \
 		if (!object) \
-			return (struct name *)0; \
+			return REFCNT_NONE_; \
 		handle = name##_handle_(object); \
 		object->refcnt_home.refcnt_object = object; \
 		refcnt_lib_handle_get(&name##_refcnt_class, &object->refcnt_refs, object, handle, true); \
@@ -120,7 +122,7 @@
 		if (refcnt_lib_handle_get_not_zero(&name##_refcnt_class, &object->refcnt_refs, object, handle)) \
 			return handle; \
 		free(handle); \
-		return (struct name *)0; \
+		return REFCNT_NONE_; \
 	} \
 	REFCNT_INLINE bool name##_put(struct name *p) \
 	{ \
@@ -150,7 +152,7 @@
 	} \
 	REFCNT_INLINE bool name##_same(const struct name *a, const struct name *b) \
 	{ \
-		return (a ? a->refcnt_object : 0) == (b ? b->refcnt_object : 0); \
+		return (a ? a->refcnt_object : REFCNT_NONE_) == (b ? b->refcnt_object : REFCNT_NONE_); \
 	} \
 	REFCNT_MUST_USE REFCNT_INLINE void *name##_more(struct name *p) \
 	{ \

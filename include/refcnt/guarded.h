@@ -46,8 +46,8 @@ extern volatile unsigned short refcnt_count_semaphore __attribute__((__visibilit
 					"	.asciz \"" op "\"\n" \
 					"	.asciz \"8@%0 4@%1\"\n" \
 					"994:	.balign 4\n" \
-					"	.popsection\n" REFCNT_MARK_BASE ::"r"((const volatile void *)(p)), \
-					"r"((uint32_t)(count))); \
+					"	.popsection\n" REFCNT_MARK_BASE ::"r"(REFCNT_MARK_OBJECT(p)), \
+					"r"(count)); \
 	} while (0)
 #define REFCNT_SHOW_COUNT_(name, op, p, r) REFCNT_COUNT_MARK_(#op, p, refcnt_count_read(r))
 #else

@@ -54,6 +54,12 @@
 #define REFCNT_MARK_ASM __asm__ __volatile__
 #endif
 
+#ifdef __cplusplus
+#define REFCNT_MARK_OBJECT(obj) reinterpret_cast<const volatile void *>(obj)
+#else
+#define REFCNT_MARK_OBJECT(obj) ((const volatile void *)(obj))
+#endif
+
 #if defined(__ELF__) && defined(REFCNT_MARK_WORD) && !defined(REFCNT_NO_MARKS)
 
 /* A constant, memory or a register: wherever it is. clang would store a register to have it in memory. */
@@ -87,7 +93,7 @@
 			"	" REFCNT_MARK_WORD " _.stapsdt.base\n" \
 			"	.asciz \"" type "\"\n" \
 			"994:	.balign 4\n" \
-			"	.popsection\n" REFCNT_MARK_BASE ::REFCNT_MARK_PLACE((const volatile void *)(obj)))
+			"	.popsection\n" REFCNT_MARK_BASE ::REFCNT_MARK_PLACE(REFCNT_MARK_OBJECT(obj)))
 
 #define REFCNT_MARK_NEW(type, obj) REFCNT_MARK_("new", #type, obj)
 #define REFCNT_MARK_GET(type, obj) REFCNT_MARK_("get", #type, obj)

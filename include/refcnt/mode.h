@@ -59,6 +59,22 @@ REFCNT_MODE_IS_("alias");
 #error "REFCNT_MODE is one of REFCNT_PLAIN, _SHARED, _TRACKING, _TRACKER, _CHECKED, _ALIAS"
 #endif
 
+/* In C++ without casts of the old style; offsets of classes that have constructors, too. */
+#ifdef __cplusplus
+#define REFCNT_CAST_(type, p) static_cast<type>(p)
+#define REFCNT_NOT_CONST_(p) const_cast<void *>(p)
+#define REFCNT_NONE_ nullptr
+#define REFCNT_SOMEWHERE_ 65536
+#define REFCNT_OFFSET_(type, member) \
+	static_cast<size_t>(reinterpret_cast<char *>(&reinterpret_cast<type *>(REFCNT_SOMEWHERE_)->member) - \
+			    reinterpret_cast<char *>(REFCNT_SOMEWHERE_))
+#else
+#define REFCNT_CAST_(type, p) ((type)(p))
+#define REFCNT_NOT_CONST_(p) ((void *)(uintptr_t)(p))
+#define REFCNT_NONE_ ((void *)0)
+#define REFCNT_OFFSET_(type, member) __builtin_offsetof(type, member)
+#endif
+
 #define REFCNT_MUST_USE __attribute__((__warn_unused_result__))
 /* Inlined without optimisation as well: the caller is the first frame of a reference's stack in every build. */
 #define REFCNT_INLINE static inline __attribute__((__always_inline__, __unused__))

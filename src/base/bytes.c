@@ -7,7 +7,8 @@ bool rt_bytes_sub(struct rt_bytes b, uint64_t offset, uint64_t size, struct rt_b
 {
 	if (offset > b.size || size > b.size - offset)
 		return false;
-	*ret = rt_bytes_make(b.data + offset, size);
+	/* of nothing, nothing: C adds no 0 to NULL */
+	*ret = rt_bytes_make(b.data ? b.data + offset : NULL, size);
 	return true;
 }
 

@@ -7,7 +7,7 @@
  *     R/[kernel.kallsyms]/<hex>/kallsyms
  *     R/[vdso]/<hex>/vdso
  *     R/<path>/<hex>/paths                  ours: further paths of the same id, one a line
- *     R/[kernel.kcore]/<hex>/<time>/kcore, kallsyms, modules     perf's alone: listed and taken away, not written
+ *     R/[kernel.kcore]/<hex>/<time>/kcore, kallsyms, modules     no link leads there
  *
  * <hex> is the build-id, lower case, of 2 to 64 bytes (<hh> is its first byte, and <rest> has a name; perf lists only
  * 16 to 20). A file is copied (or cloned), never hard-linked: what lies under
@@ -75,6 +75,14 @@ RT_CHECK struct rt_error *rt_cache_put(struct rt_cache *cache, const uint8_t *id
 RT_CHECK struct rt_error *rt_cache_put_fd(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
 					  enum rt_cache_part part, int fd, bool *ret_new);
 
+/*
+ * Keeps a copy of the kernel's code: of the kcore at path ("/proc/kcore"; its name must be kcore), with the kallsyms
+ * and modules beside it, under the build-id in ../sys/kernel/notes. Seen at "[kernel.kcore]". What is there already of
+ * the same kernel at the same place with the same modules stays: success, *ret_new false. Only who may read all of that
+ * can.
+ */
+RT_CHECK struct rt_error *rt_cache_put_kcore(struct rt_cache *cache, const char *path, bool *ret_new);
+
 /* true: the cache has the ELF file of this id, and it holds the id. */
 bool rt_cache_holds(const struct rt_cache *cache, const uint8_t *id, size_t id_size);
 
@@ -137,3 +145,5 @@ RT_CHECK struct rt_error *rt_cache_remove_path(struct rt_cache *cache, const uin
 
 /* Takes an id with all its files away, and folders that are empty then. RT_E_NOT_FOUND when it is not there. */
 RT_CHECK struct rt_error *rt_cache_remove(struct rt_cache *cache, const uint8_t *id, size_t id_size);
+/* Takes away what rt_cache_put_kcore() has kept of an id, and nothing else. RT_E_NOT_FOUND. */
+RT_CHECK struct rt_error *rt_cache_remove_kcore(struct rt_cache *cache, const uint8_t *id, size_t id_size);

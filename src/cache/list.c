@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/vec.h"
 #include "cache/parts.h"
 #include "elf/image.h"
@@ -16,6 +18,7 @@ enum { DEPTH_MAX = 4 }; /* of folders below an entry: perf's kcore has one */
 struct list {
 	const struct rt_cache *cache;
 	RT_VEC(struct rt_cache_item) items;
+	size_t kernel; /* index of the item whose copies of memory are looked at */
 };
 
 static int hex_digit(char c)
@@ -89,24 +92,6 @@ static void look_into(int folder, struct rt_cache_item *item)
 		item->has[part] = count_file(folder, rt_cache_part_name((enum rt_cache_part)part), item);
 }
 
-/* perf's kcore: its files are in a folder of its own time. */
-static struct rt_error *look_into_kcore(struct list *l, const char *above, const char *name)
-{
-	struct rt_cache_item *item = &l->items.data[l->items.len - 1];
-	_cleanup_free_ char *path = NULL;
-	_cleanup_close_ int folder = -1;
-
-	if (asprintf(&path, "%s/%s", above, name) < 0)
-		return rt_error_nomem();
-	folder = rt_cache_openat(l->cache->fd, path, O_PATH | O_DIRECTORY);
-	if (folder < 0 || !count_file(folder, "kcore", item))
-		return NULL;
-	item->has[RT_CACHE_KCORE] = true;
-	(void)count_file(folder, "kallsyms", item);
-	(void)count_file(folder, "modules", item);
-	return NULL;
-}
-
 static void item_deinit(struct rt_cache_item *item)
 {
 	free(item->path);
@@ -151,7 +136,7 @@ static struct rt_error *add_item(struct list *l, const char *high, const char *l
 		item_deinit(&item);
 		return rt_error_nomem();
 	}
-	return item.path && !strcmp(item.path, "[kernel.kcore]") ? each_name(l, link, link, look_into_kcore) : NULL;
+	return NULL;
 }
 
 static struct rt_error *list_high(struct list *l, const char *above, const char *name)
@@ -163,11 +148,73 @@ static struct rt_error *list_high(struct list *l, const char *above, const char 
 	return each_name(l, path, name, add_item);
 }
 
+/* One copy, of the kernel of the last item. */
+static struct rt_error *look_into_kcore(struct list *l, const char *above, const char *name)
+{
+	struct rt_cache_item *item = &l->items.data[l->kernel];
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int folder = -1;
+
+	if (asprintf(&path, "%s/%s", above, name) < 0)
+		return rt_error_nomem();
+	folder = rt_cache_openat(l->cache->fd, path, O_PATH | O_DIRECTORY);
+	if (folder < 0 || !count_file(folder, "kcore", item))
+		return NULL;
+	item->has[RT_CACHE_KCORE] = true;
+	(void)count_file(folder, "kallsyms", item);
+	(void)count_file(folder, "modules", item);
+	return NULL;
+}
+
+/* That the id of item was seen as a kcore, too. */
+static struct rt_error *note_kcore(struct rt_cache_item *item)
+{
+	char *path;
+
+	if (rt_cache_item_is_at(item, RT_CACHE_KCORES))
+		return NULL;
+	path = strdup(RT_CACHE_KCORES);
+	if (path && !item->path)
+		item->path = path;
+	else if (!path || !rt_vec_push(&item->others, path)) {
+		free(path);
+		return rt_error_nomem();
+	}
+	return NULL;
+}
+
+/* Copies of the memory of one kernel, which may have its names in the cache, too. */
+static struct rt_error *add_kernel(struct list *l, const char *above, const char *name)
+{
+	char high[3] = { name[0], name[0] ? name[1] : 0, 0 };
+	struct rt_cache_item item = { 0 };
+	_cleanup_free_ char *path = NULL;
+	struct rt_error *err;
+	bool fresh;
+
+	if (strlen(name) < 2 || !read_id(high, name + 2, &item))
+		return NULL;
+	for (l->kernel = 0; l->kernel < l->items.len; l->kernel++)
+		if (l->items.data[l->kernel].id_size == item.id_size &&
+		    !memcmp(l->items.data[l->kernel].id, item.id, item.id_size))
+			break;
+	fresh = l->kernel == l->items.len;
+	if (asprintf(&path, "%s/%s", above, name) < 0 || (fresh && !rt_vec_push(&l->items, item)))
+		return rt_error_nomem();
+	err = each_name(l, path, path, look_into_kcore);
+	if (!err && l->items.data[l->kernel].has[RT_CACHE_KCORE])
+		return note_kcore(&l->items.data[l->kernel]);
+	l->items.len -= fresh;
+	return err;
+}
+
 struct rt_error *rt_cache_list(const struct rt_cache *cache, struct rt_cache_item **ret, size_t *ret_count)
 {
 	struct list l = { .cache = cache };
 	struct rt_error *err = cache->fd < 0 ? NULL : each_name(&l, ".build-id", ".build-id", list_high);
 
+	if (!err && cache->fd >= 0)
+		err = each_name(&l, RT_CACHE_KCORES, RT_CACHE_KCORES, add_kernel);
 	if (err) {
 		rt_cache_items_free(l.items.data, l.items.len);
 		return err;
@@ -237,15 +284,55 @@ static bool empty_folder(int dirfd, unsigned depth)
 	return fine;
 }
 
+bool rt_cache_drop_tree(int dirfd, const char *name)
+{
+	_cleanup_close_ int fd = openat(dirfd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd >= 0 && empty_folder(fd, DEPTH_MAX) && !unlinkat(dirfd, name, AT_REMOVEDIR);
+}
+
+/* The copies of a kernel's memory. The cache is locked. */
+static struct rt_error *remove_kcore(struct rt_cache *cache, const uint8_t *id, size_t id_size, bool *ret_was)
+{
+	_cleanup_free_ char *below = rt_cache_kcore_folder(id, id_size);
+	_cleanup_close_ int folder = below ? rt_fs_openat2(cache->fd, below, O_PATH | O_DIRECTORY | O_CLOEXEC,
+							   RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
+					   : -1;
+
+	*ret_was = folder >= 0;
+	if (folder < 0)
+		return NULL;
+	if (!empty_folder(folder, DEPTH_MAX))
+		return rt_cache_unwritable(cache, below);
+	rt_cache_drop_folder(cache, below);
+	return NULL;
+}
+
+struct rt_error *rt_cache_remove_kcore(struct rt_cache *cache, const uint8_t *id, size_t id_size)
+{
+	_cleanup_close_ int lock = -1;
+	bool was = false;
+
+	if (cache->fd >= 0) {
+		RT_TRY(rt_cache_lock(cache, &lock));
+		RT_TRY(remove_kcore(cache, id, id_size, &was));
+	}
+	return was ? NULL : rt_error_new(RT_E_NOT_FOUND, "%s has no memory of this kernel", cache->root);
+}
+
 struct rt_error *rt_cache_remove(struct rt_cache *cache, const uint8_t *id, size_t id_size)
 {
 	_cleanup_free_ char *link = rt_cache_link(id, id_size), *path = NULL, *below = NULL;
 	_cleanup_close_ int lock = -1, folder = -1, above = -1;
+	bool kcore = false;
 	struct stat st;
 
-	if (!link || cache->fd < 0 || fstatat(cache->fd, link, &st, AT_SYMLINK_NOFOLLOW))
+	if (!link || cache->fd < 0)
 		return rt_error_new(RT_E_NOT_FOUND, "%s has no such build-id", cache->root);
 	RT_TRY(rt_cache_lock(cache, &lock));
+	RT_TRY(remove_kcore(cache, id, id_size, &kcore));
+	if (fstatat(cache->fd, link, &st, AT_SYMLINK_NOFOLLOW))
+		return kcore ? NULL : rt_error_new(RT_E_NOT_FOUND, "%s has no such build-id", cache->root);
 	folder = rt_cache_openat(cache->fd, link, O_PATH | O_DIRECTORY);
 	if (folder >= 0) {
 		RT_TRY(rt_cache_origin(cache, id, id_size, &path));

@@ -21,6 +21,12 @@ char *rt_cache_link(const uint8_t *id, size_t size);
 /* "<path>/abcdef...", the folder of the id whose link this is; caller frees. NULL: out of memory. */
 char *rt_cache_below(const char *path, const char *link);
 
+#define RT_CACHE_KCORES "[kernel.kcore]" /* the folder of perf's and our copies of kernels' memory */
+/* The folder of such copies of one kernel, below the root; caller frees. NULL: out of memory, or no such id. */
+char *rt_cache_kcore_folder(const uint8_t *id, size_t size);
+/* Removes a folder and all in it, links as links. false: errno */
+bool rt_cache_drop_tree(int dirfd, const char *name);
+
 /* rt_cache_origin() of a link. */
 RT_CHECK struct rt_error *rt_cache_origin_of(const struct rt_cache *cache, const char *link, char **ret);
 

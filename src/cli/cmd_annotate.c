@@ -96,8 +96,9 @@ static bool is_named(const struct rt_profile_symbol *s, const char *name)
 	       s->function[sizeof(prefix) + 15] == '_' && !strcmp(s->function + sizeof(prefix) + 16, name);
 }
 
-/* The hottest function, or the hottest of this name, over all events. */
-static const struct rt_profile_symbol *choose(const struct rt_profile_part *parts, size_t count, const char *name)
+/* The hottest function, or the hottest of this name, over all events. *ret_unnamed: samples in no function. */
+static const struct rt_profile_row *choose(const struct rt_profile_part *parts, size_t count, const char *name,
+					   uint64_t *ret_unnamed)
 {
 	const struct rt_profile_row *best = NULL;
 
@@ -105,12 +106,13 @@ static const struct rt_profile_symbol *choose(const struct rt_profile_part *part
 		for (size_t k = 0; k < parts[i].table->row_count; k++) {
 			const struct rt_profile_row *row = &parts[i].table->rows[k];
 
+			*ret_unnamed += row->symbol.function ? 0 : row->samples;
 			if (row->samples && (name ? is_named(&row->symbol, name) : row->symbol.function != NULL) &&
 			    (!best || row->samples > best->samples))
 				best = row;
 		}
 	}
-	return best ? &best->symbol : NULL;
+	return best;
 }
 
 struct hits {
@@ -225,20 +227,54 @@ static struct rt_error *show(const struct rt_options *options, const struct rt_a
 	return err;
 }
 
-static struct rt_error *pick(const struct rt_options *options, const struct rt_input *input, struct rt_samples *samples,
+/* Why samples have no function; NULL: that is not known. */
+static const char *why_unnamed(const struct rt_pipeline *pipeline)
+{
+	const char *const *notes;
+
+	return rt_chain_notes(pipeline->chain, &notes) ? notes[0] : NULL;
+}
+
+/* What is hottest may well be among them. */
+static void say_unnamed(const struct rt_pipeline *pipeline, uint64_t samples)
+{
+	const char *why = why_unnamed(pipeline);
+	struct rt_arena arena = { 0 };
+
+	fprintf(stderr, "reftrace: %llu samples, more than in any function, are where no function is known%s%s\n",
+		(unsigned long long)samples, why ? ": " : "", why ? rt_clean(&arena, why) : "");
+	if (why)
+		fprintf(stderr, "  fix: " RT_NAMES_FIX "\n");
+	rt_arena_deinit(&arena);
+}
+
+static struct rt_error *pick(const struct rt_options *options, const struct rt_input *input,
+			     const struct rt_pipeline *pipeline, struct rt_samples *samples,
 			     const struct rt_profile_symbol **ret)
 {
-	const char *name = options->operands.len ? options->operands.data[0] : NULL;
+	const char *name = options->operands.len ? options->operands.data[0] : NULL, *why;
 	_cleanup_free_ struct rt_profile_part *parts = NULL;
+	const struct rt_profile_row *row;
+	uint64_t unnamed = 0;
 	size_t count;
 
 	RT_TRY(rt_samples_parts(samples, &parts, &count));
-	*ret = choose(parts, count, name);
-	if (*ret)
+	row = choose(parts, count, name, &unnamed);
+	if (row && !name && row->samples < unnamed)
+		say_unnamed(pipeline, unnamed);
+	*ret = row ? &row->symbol : NULL;
+	if (row)
 		return NULL;
+	why = unnamed ? why_unnamed(pipeline) : NULL;
 	if (!samples->samples)
 		return rt_error_fix(rt_error_new(RT_E_NO_EVENT, "%s holds no sample", input->path),
 				    "record some: reftrace record -F 999 -- PROG ARGS");
+	if (why)
+		return rt_error_fix(rt_error_new(RT_E_NO_FUNCTION,
+						 "no sample of %s is in a function called %s, but for %llu where no "
+						 "function is known: %s",
+						 input->path, name ?: "anything", (unsigned long long)unnamed, why),
+				    RT_NAMES_FIX);
 	return rt_error_fix(rt_error_new(RT_E_NO_FUNCTION, "no sample of %s is in a function called %s", input->path,
 					 name ?: "anything"),
 			    "which functions have samples: reftrace report --samples -v -i %s", input->path);
@@ -257,7 +293,7 @@ static struct rt_error *annotate(const struct rt_options *options, struct rt_inp
 	t->big_endian = rt_recording_info(input->recording).header->big_endian;
 	RT_TRY(rt_samples_init(t->pipeline->namer, &t->samples));
 	RT_TRY(rt_recording_drain(input->recording, &t->sink));
-	RT_TRY(pick(options, input, &t->samples, &symbol));
+	RT_TRY(pick(options, input, t->pipeline, &t->samples, &symbol));
 	err = collect(&t->samples, symbol, &hits);
 	if (!err)
 		err = symbol->kernel ? annotate_kernel(input->recording, t->pipeline->namer, symbol, options, &hits,

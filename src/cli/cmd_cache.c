@@ -18,6 +18,8 @@
 
 enum { OPT_OLDER = 0x1000, OPT_MAX_SIZE, OPT_DIR, PREFIX_MIN = 4 };
 
+#define KCORES "[kernel.kcore]" /* where copies of kernels' memory were seen, as perf calls it */
+
 struct cache_options {
 	struct rt_options common; /* first: argp hands it on */
 	const char *root;
@@ -30,10 +32,18 @@ static const struct argp_option own[] = {
 	{ "max-size", OPT_MAX_SIZE, "SIZE", 0, "gc: the least recently used go until the rest has SIZE: 5G, 500M", 1 },
 	{ NULL, 'l', NULL, 0, "list, by the letter that perf has for it", 2 },
 	{ NULL, 'a', "FILE[,FILE]", 0, "add, by perf's letter", 2 },
+	{ NULL, 'k', "KCORE", 0, "add a copy of the kernel's code, by perf's letter", 2 },
 	{ NULL, 'r', "FILE[,FILE]", 0, "rm, by perf's letter", 2 },
 	{ NULL, 'p', "PATH[,PATH]", 0, "rm, by perf's letter: no file needs to be there", 2 },
 	{ 0 },
 };
+
+static bool is_kcore(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash && !strcmp(slash, "/kcore");
+}
 
 /* A letter of perf buildid-cache stands for a verb and its names. */
 static error_t letter(struct rt_options *options, const char *verb, char *names)
@@ -66,6 +76,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'l':
 		return letter(&options->common, "list", NULL);
 	case 'a':
+		return letter(&options->common, "add", arg);
+	case 'k':
+		if (!is_kcore(arg))
+			return rt_option_fault(&options->common,
+					       rt_error_fix(rt_error_new(RT_E_USAGE, "%s is not called kcore", arg),
+							    "reftrace cache -k /proc/kcore"));
 		return letter(&options->common, "add", arg);
 	case 'r':
 	case 'p':
@@ -143,6 +159,12 @@ static struct rt_error *find_path(struct job *j, const char *path, const struct 
 	return NULL;
 }
 
+/* A file by its name; what holds hexadecimal digits alone is a build-id, or its beginning. */
+static bool is_file(const char *name)
+{
+	return name[strspn(name, "0123456789abcdef")] != 0;
+}
+
 /* The item of a build-id, of its beginning, of a file's own, or of a path that is no more. */
 static struct rt_error *find(struct job *j, const char *name, const struct rt_cache_item **ret)
 {
@@ -150,7 +172,7 @@ static struct rt_error *find(struct job *j, const char *name, const struct rt_ca
 	const struct rt_cache_item *found = NULL;
 	char id[2 * RT_BUILD_ID_MAX + 1];
 
-	if (strchr(name, '/') || *name == '[') {
+	if (is_file(name)) {
 		RT_TRY(find_path(j, name, ret));
 		if (*ret)
 			return NULL;
@@ -244,15 +266,18 @@ static bool is_kernels(const char *name)
 	return !strcmp(name, "[kernel.kallsyms]") || !strcmp(name, "[vdso]");
 }
 
-/* perf's copies of the kernel's memory: why not, and who makes them. */
-static struct rt_error *refuse_kcore(const char *name)
+/* A copy of the kernel's code. */
+static struct rt_error *add_kcore(struct job *j, const char *name)
 {
+	bool made = false;
+
 	if (access(name, F_OK))
 		return rt_error_fix(
 			rt_error_new(RT_E_UNSUPPORTED, "%s is not there: this kernel shows no memory of its own", name),
 			"its names: reftrace cache add '[kernel.kallsyms]'");
-	return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "copies of the kernel's memory are made by perf alone"),
-			    "perf buildid-cache -k %s", name);
+	RT_TRY(rt_cache_put_kcore(j->cache, name, &made));
+	say_added(j, name, made, "");
+	return NULL;
 }
 
 static struct rt_error *add(struct job *j, const char *name)
@@ -267,8 +292,8 @@ static struct rt_error *add(struct job *j, const char *name)
 		say_added(j, name, made, "");
 		return NULL;
 	}
-	if (strlen(name) >= 6 && !strcmp(name + strlen(name) - 6, "/kcore"))
-		return refuse_kcore(name);
+	if (is_kcore(name) || !strcmp(name, KCORES))
+		return add_kcore(j, is_kcore(name) ? name : "/proc/kcore");
 	RT_TRY(rt_fs_open_file(AT_FDCWD, name, false, &fd));
 	RT_TRY(rt_image_open_fd(fd, name, &image));
 	if (!path)
@@ -360,7 +385,12 @@ static struct rt_error *take_out_named(struct job *j, const char *name)
 	const struct rt_cache_item *item;
 
 	RT_TRY(find(j, name, &item));
-	path = strchr(name, '/') ? realpath(name, NULL) : NULL;
+	if (item->others.len && !strcmp(name, KCORES)) {
+		RT_TRY(rt_cache_remove_kcore(j->cache, item->id, item->id_size));
+		printf("removed %s  %s\n", hex(j, item), KCORES);
+		return NULL;
+	}
+	path = is_file(name) ? realpath(name, NULL) : NULL;
 	if (!item->others.len || !rt_cache_item_is_at(item, path ?: name))
 		return take_out(j, item);
 	RT_TRY(rt_cache_remove_path(j->cache, item->id, item->id_size, path ?: name));

@@ -59,18 +59,16 @@ struct rt_error *rt_convert_in_place(const char *path, struct rt_to_perf_result 
 	struct rt_error *err;
 	struct stat st;
 
-	if (asprintf(&beside, "%s.%d.tmp", path, getpid()) < 0)
-		return rt_error_nomem();
-	unlink(beside);
-	RT_TRY(rt_file_create(beside, &fd));
-	err = rt_convert_to(path, fd, beside, false, result, ret_bytes);
+	RT_TRY(rt_file_create_unnamed(path, &fd, &beside));
+	err = rt_convert_to(path, fd, path, false, result, ret_bytes);
 	/* the new file has the rights of the one whose place it takes */
 	if (!err && !stat(path, &st))
 		(void)!fchmod(fd, st.st_mode & 0777);
-	if (!err && rename(beside, path))
-		err = rt_error_errno(RT_E_UNWRITABLE, errno, "cannot put %s in the place of %s", beside, path);
+	if (!err)
+		err = rt_file_replace(fd, beside, path);
 	if (err) {
-		unlink(beside);
+		if (beside)
+			unlink(beside);
 		return rt_error_fix(rt_error_wrap(err, "perf.data could not be made"),
 				    "the recording is there, as a spool: reftrace report -i %s", path);
 	}

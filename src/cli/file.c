@@ -49,6 +49,17 @@ struct rt_error *rt_user_cache_root(char **ret)
 	return NULL;
 }
 
+/* What we made as root is the user's behind sudo. */
+static struct rt_error *give(const char *path, int fd)
+{
+	uid_t uid;
+	gid_t gid;
+
+	if (rt_invoking_user(&uid, &gid) && fchown(fd, uid, gid))
+		return rt_error_errno(RT_E_UNWRITABLE, errno, "cannot give %s to its user", path);
+	return NULL;
+}
+
 /* Is fd still the file at path? Who wrote it may have put another in its place. */
 static bool is_at(const char *path, const struct stat *mine)
 {
@@ -85,16 +96,14 @@ static struct rt_error *create(const char *path, int *ret, bool *ret_gone)
 	/* a link that another user left in a shared folder must not lead root elsewhere */
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 	bool ours = fd >= 0;
-	uid_t uid;
-	gid_t gid;
 
 	if (!ours && errno == EEXIST)
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return rt_error_fix(rt_error_errno(RT_E_UNWRITABLE, errno, "cannot write %s", path),
 				    "name another file with -o, -w or --json=FILE");
-	if (ours && rt_invoking_user(&uid, &gid) && fchown(fd, uid, gid))
-		return rt_error_errno(RT_E_UNWRITABLE, errno, "cannot give %s to its user", path);
+	if (ours)
+		RT_TRY(give(path, fd));
 	RT_TRY(take_over(path, fd, ret_gone));
 	*ret = rt_take_fd(&fd);
 	return NULL;
@@ -114,4 +123,55 @@ struct rt_error *rt_file_create(const char *path, int *ret)
 		close(fd);
 	}
 	return rt_error_new(RT_E_UNWRITABLE, "cannot write %s: others keep putting new files in its place", path);
+}
+
+/* A name beside path that is nobody else's, for one moment or for as long as it takes. */
+static struct rt_error *name_beside(const char *path, char **ret)
+{
+	if (asprintf(ret, "%s.%d-%d.tmp", path, getpid(), gettid()) >= 0)
+		return NULL;
+	*ret = NULL;
+	return rt_error_nomem();
+}
+
+struct rt_error *rt_file_create_unnamed(const char *path, int *ret, char **ret_name)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	_cleanup_free_ char *name = NULL;
+	_cleanup_close_ int fd = -1;
+
+	if (!folder)
+		return rt_error_nomem();
+	fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		RT_TRY(name_beside(path, &name));
+		unlink(name);
+		RT_TRY(rt_file_create(name, &fd));
+	} else {
+		RT_TRY(give(path, fd));
+	}
+	*ret = rt_take_fd(&fd);
+	*ret_name = rt_take(name);
+	return NULL;
+}
+
+struct rt_error *rt_file_replace(int fd, const char *name, const char *path)
+{
+	_cleanup_free_ char *made = NULL;
+	char self[32];
+	struct rt_error *err = NULL;
+
+	if (!name) {
+		RT_TRY(name_beside(path, &made));
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+		unlink(made);
+		if (linkat(AT_FDCWD, self, AT_FDCWD, made, AT_SYMLINK_FOLLOW))
+			return rt_error_errno(RT_E_UNWRITABLE, errno, "cannot write %s", made);
+	}
+	if (rename(name ?: made, path))
+		err = rt_error_errno(RT_E_UNWRITABLE, errno, "cannot put %s in the place of %s", name ?: made, path);
+	if (err && made)
+		unlink(made);
+	return err;
 }

@@ -11,6 +11,14 @@
  */
 RT_CHECK struct rt_error *rt_file_create(const char *path, int *ret);
 
+/*
+ * A new file that is to take the place of path when it is complete, by rt_file_replace(): without a name where the file
+ * system has such files, so that nothing is left of it when we are killed; else *ret_name is it (caller frees).
+ */
+RT_CHECK struct rt_error *rt_file_create_unnamed(const char *path, int *ret, char **ret_name);
+/* Puts it there in one step. It keeps its name, or has none, when that fails. */
+RT_CHECK struct rt_error *rt_file_replace(int fd, const char *name, const char *path);
+
 /* true, and the ids of the user behind sudo, when we run as root for one. */
 bool rt_invoking_user(uid_t *ret_uid, gid_t *ret_gid);
 

@@ -135,29 +135,35 @@ static struct rt_error *choose_engine(struct rt_launch *launch, const struct rt_
 {
 	struct rt_engine_options engine = { .attach = options->attach, .root_fd = AT_FDCWD };
 	struct rt_error *err, *other;
+	bool inside; /* the program has the agent */
 
 	launch->engine = options->engine ?: options->inject ? &rt_engine_agent : &rt_engine_uprobe;
+	inside = launch->engine != &rt_engine_uprobe;
 	if (wants_calls(&launch->spec) && launch->engine == &rt_engine_agent)
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
 						 "descriptors and mappings are seen in the kernel, which engine agent "
 						 "does not look into"),
-				    "as root: --engine uprobe");
-	if (options->counts && launch->engine == &rt_engine_agent)
+				    "as root: --engine uprobe, or --engine agent+uprobe");
+	if (options->overhead > 0 && launch->engine == &rt_engine_mixed)
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
+						 "what a hit costs is one number, and engine agent+uprobe has two"),
+				    "--engine agent or --engine uprobe; or a rate of your own: --sample");
+	if (options->counts && inside)
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "engine agent does not count by itself"),
 				    "as root: --engine uprobe");
 	if (options->counts && wants_calls(&launch->spec))
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
 						 "descriptors and mappings are ranges, which counts do not tell apart"),
 				    "trace them without --counts");
-	if (options->pids.len && launch->engine == &rt_engine_agent && !options->inject)
+	if (options->pids.len && inside && !options->inject)
 		return rt_error_fix(
 			rt_error_new(RT_E_UNSUPPORTED, "engine agent changes running programs only when that is told"),
 			"--inject, if its risks may be taken (man reftrace-run); or as root: --engine uprobe");
-	if (options->at.main_return && launch->engine == &rt_engine_agent)
+	if (options->at.main_return && inside)
 		return rt_error_fix(
 			rt_error_new(RT_E_UNSUPPORTED, "engine agent does not stop a program at main's return"),
 			"as root: --engine uprobe; or another moment: --at=USR1, --at=10s");
-	if (options->semaphore == RT_SEMAPHORE_KERNEL && launch->engine == &rt_engine_agent)
+	if (options->semaphore == RT_SEMAPHORE_KERNEL && inside)
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "engine agent raises semaphores by itself"),
 				    "leave --semaphore=kernel out, or as root: --engine uprobe");
 	if (options->engine || options->counts || options->pids.len || options->at.main_return ||

@@ -15,13 +15,14 @@
 #include "cli/probe_cached.h"
 #include "cli/probe_command.h"
 #include "cli/probe_kernel.h"
+#include "cli/root.h"
 #include "engine/marker_counter.h"
 #include "probe/definition.h"
 #include "probe/near.h"
 #include "probe/remote.h"
 #include "report/words.h"
 
-enum { OPT_LINES = 0x1000, OPT_AT, OPT_UNVERIFIED, OPT_MISMATCH };
+enum { OPT_LINES = 0x1000, OPT_AT, OPT_UNVERIFIED, OPT_MISMATCH, OPT_PARTIAL, OPT_ALL_PLACES };
 
 struct export_options {
 	struct rt_probe_options probe; /* first: argp hands it on */
@@ -46,6 +47,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->lines = true;
 	else if (key == 'q')
 		options->probe.common.quiet = true;
+	else if (key == 'x')
+		options->probe.file = arg;
+	else if (key == 'f')
+		options->probe.force = true;
+	else if (key == OPT_PARTIAL)
+		options->probe.partial = true;
+	else if (key == OPT_ALL_PLACES)
+		options->probe.all_places = true;
 	else if (key == OPT_UNVERIFIED)
 		options->probe.allow.unverified = true;
 	else if (key == OPT_MISMATCH)
@@ -56,23 +65,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 const struct argp rt_probe_export_options = { own, parse };
-/* The help of all commands has the same two from show and add. */
+/* The help of all commands has the same from show and add. */
 static const struct argp_option guru[] = {
+	{ "exec", 'x', "FILE", 0, "the program or library that the definitions are of", 1 },
+	{ "force", 'f', NULL, 0, "hook returns that exceptions may pass", 1 },
+	{ "partial", OPT_PARTIAL, NULL, 0, "leave out places where an argument is unknown", 1 },
+	{ "all-places", OPT_ALL_PLACES, NULL, 0, "of a line: each place where code of it begins", 1 },
 	{ "allow-unverified", OPT_UNVERIFIED, NULL, 0, "use cached definitions on a file without build-id", 1 },
 	{ "allow-mismatch", OPT_MISMATCH, NULL, 0, "use cached definitions on a file with another build-id", 1 },
 	{ 0 },
 };
 static const struct argp guru_argp = { guru, parse };
-static const struct argp_child children[] = {
-	{ &rt_probe_export_options }, { &guru_argp }, { &rt_probe_kernel_argp }, { &rt_common_argp }, { 0 }
-};
+static const struct argp_child children[] = { { &rt_probe_export_options }, { &guru_argp },
+					      { &rt_probe_kernel_argp },    { &rt_root_argp },
+					      { &rt_common_argp },          { 0 } };
 static const struct argp export_argp = {
 	NULL, rt_parse_operands,
-	"export FILE|BUILD-ID [GROUP:EVENT...]\nexport %[GROUP:]EVENT...\n"
+	"export FILE|BUILD-ID [GROUP:EVENT...]\nexport -x FILE DEFINITION...\nexport %[GROUP:]EVENT...\n"
 	"export -k VMLINUX [--kallsyms=FILE] DEFINITION...\nexport --kernel DEFINITION...",
 	"Prints a shell script that probes a file, or the kernel, on a host without "
 	"reftrace, for | ssh HOST sh: the file's SDT markers and what the build-id "
-	"cache knows of it, or definitions resolved in the kernel.",
+	"cache knows of it, or definitions resolved in the file or the kernel.",
 	children
 };
 
@@ -333,7 +346,7 @@ static struct rt_error *nothing(const struct job *j)
 	if (!j->offered)
 		return rt_error_fix(
 			rt_error_new(RT_E_NOT_FOUND, "%s has no markers, and the build-id cache no probes of it", file),
-			"see what it has: reftrace probe markers %s", file);
+			"functions of it: reftrace probe export -x %s DEFINITION...", file);
 	err = rt_error_new(RT_E_NOT_FOUND, "%s has no such probe (%zu others)", file, j->offered);
 	if (j->near.count)
 		return rt_error_fix(err, "did you mean %s?", j->near.names[0]);
@@ -364,22 +377,26 @@ static struct rt_error *write_out(const struct export_options *options, const st
 	return err;
 }
 
-static struct rt_error *export_kernel(struct job *j)
+/* Definitions, resolved here: of a kernel, or of the file of -x. */
+static struct rt_error *export_resolved(struct job *j, bool kernel)
 {
 	struct rt_probe_plan plan;
 	struct rt_error *err;
 
-	if (j->options->at)
+	if (kernel && j->options->at)
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: a kernel lies nowhere on its host"),
 				    "leave --at out");
-	j->remote.kernel = true;
+	j->remote.kernel = kernel;
 	err = rt_probe_plan_make(&j->options->probe, NULL, &plan);
 	if (!err)
 		rt_probe_plan_notes(&plan, &j->options->probe.common);
 	for (size_t i = 0; !err && i < plan.lines.len; i++)
-		err = rt_remote_add(&j->remote, plan.lines.data[i].text, plan.lines.data[i].point->function);
+		err = rt_remote_add(&j->remote, plan.lines.data[i].text,
+				    kernel ? plan.lines.data[i].point->function : NULL);
 	if (!err)
-		err = write_out(j->options, &j->remote, plan.image, NULL);
+		err = rt_image_whole(plan.image);
+	if (!err)
+		err = write_out(j->options, &j->remote, plan.image, kernel ? NULL : j->options->at ?: plan.path);
 	rt_probe_plan_deinit(&plan);
 	return err;
 }
@@ -390,10 +407,12 @@ static struct rt_error *act(struct job *j)
 	struct rt_error *err;
 
 	if (rt_probe_of_kernel(&j->options->probe))
-		return export_kernel(j);
+		return export_resolved(j, true);
 	if (j->options->probe.kallsyms || j->options->probe.notes)
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "--kallsyms and --notes are of a kernel"),
 				    "-k VMLINUX; or --kernel, the one that runs here");
+	if (j->options->probe.file)
+		return export_resolved(j, false);
 	if (!j->options->probe.common.operands.len)
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "probe: export FILE is needed"), "reftrace help probe");
 	RT_TRY(rt_user_cache_root(&root));

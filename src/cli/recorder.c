@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "cli/convert.h"
+#include "cli/converter.h"
 #include "cli/failure.h"
 #include "cli/file.h"
 #include "cli/input.h"
@@ -94,7 +95,7 @@ struct rt_error *rt_recorder_hand_over(struct rt_recorder *r)
 	if (!name || !rt_vec_push(&r->finished, name))
 		return rt_error_nomem();
 	r->last = rt_take(name);
-	return NULL;
+	return r->aside ? NULL : rt_converter_add(r->converter, r->last);
 }
 
 static struct rt_error *send(struct rt_recorder *r)
@@ -108,21 +109,34 @@ static struct rt_error *send(struct rt_recorder *r)
 	return err;
 }
 
+/* The files that are perf.data by now, but for one. */
+static void say_made(struct rt_recorder *r, const char *but)
+{
+	for (;;) {
+		_cleanup_free_ char *path = rt_converter_take(r->converter);
+
+		if (!path)
+			return;
+		if (r->options->quiet || (but && !strcmp(path, but)))
+			continue;
+		rt_progress_clear(&r->progress);
+		fprintf(stderr, "reftrace: wrote %s\n", path);
+	}
+}
+
 struct rt_error *rt_recorder_convert(struct rt_recorder *r)
 {
+	struct rt_converted all = { 0 };
+	struct rt_error *err;
+
 	if (r->aside)
 		return send(r);
-	for (size_t i = 0; i < r->finished.len; i++) {
-		struct rt_to_perf_result result = { 0 };
-		uint64_t bytes = 0;
-		struct rt_error *err = rt_convert_in_place(r->finished.data[i], &result, &bytes);
-
-		free(result.damage);
-		RT_TRY(err);
-		r->perf_bytes += bytes;
-		r->bpf_lost += result.bpf_lost;
-	}
-	return NULL;
+	err = rt_converter_end(r->converter, &all);
+	/* the last one has a line of its own */
+	say_made(r, r->last);
+	r->perf_bytes = all.bytes;
+	r->bpf_lost = all.bpf_lost;
+	return err;
 }
 
 /* Ends the current file and goes on in a new one, which says everything again that its reader needs. */
@@ -131,9 +145,6 @@ static struct rt_error *switch_file(struct rt_recorder *r)
 	r->all_bytes += r->pipeline->file.written;
 	RT_TRY(rt_pipeline_close_recording(r->pipeline));
 	RT_TRY(rt_recorder_hand_over(r));
-	rt_progress_clear(&r->progress);
-	if (!r->options->quiet)
-		fprintf(stderr, "reftrace: wrote %s\n", r->last);
 	r->switched++;
 	RT_TRY(rt_pipeline_open_recording(r->pipeline, (const char *const *)r->finished.data, r->finished.len));
 	r->file_began_ns = rt_now_ns();
@@ -171,6 +182,7 @@ static struct rt_error *keeper_drain(struct rt_side_source *self, struct rt_even
 	struct rt_recorder *r = OWNER(self, keeper);
 	bool asked = rt_interrupt_take_switch();
 
+	say_made(r, NULL);
 	if (r->options->max_bytes && r->all_bytes + r->pipeline->file.written >= r->options->max_bytes) {
 		r->ended = "the recording has reached --max-size";
 		rt_session_end(r->session);
@@ -378,6 +390,7 @@ struct rt_error *rt_recorder_init(struct rt_recorder *r, const struct rt_options
 	r->delay.fd = -1;
 	r->observe_only = !rt_options_lifetimes(options);
 	rt_progress_init(&r->progress, options->quiet);
+	RT_TRY(rt_converter_create(&r->converter));
 	if (rt_options_sample(options))
 		RT_TRY(open_sampler(r));
 	if (!options->no_cache)
@@ -436,6 +449,7 @@ void rt_recorder_tick(void *arg)
 void rt_recorder_deinit(struct rt_recorder *r)
 {
 	rt_progress_clear(&r->progress);
+	rt_converter_destroyp(&r->converter);
 	rt_control_closep(&r->control);
 	rt_sampler_closep(&r->sampler);
 	rt_bpf_source_destroyp(&r->bpf);

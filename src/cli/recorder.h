@@ -35,12 +35,13 @@ struct rt_recorder {
 	uint64_t file_began_ns;
 	size_t switched;         /* files that were ended before the last one */
 	uint64_t all_bytes;      /* in them */
-	RT_VEC(char *) finished; /* spools that were handed over, to be made perf.data at the end; owned */
-	const char *last;        /* the last of them */
-	int pipe_fd;             /* -o -: standard output as it was; -1 = a file is written */
-	char *aside;             /* -o -: where the spool lies until it goes there; owned */
-	uint64_t perf_bytes;     /* of all of them as perf.data */
-	uint64_t bpf_lost;       /* BPF programs of which something is missing in them */
+	RT_VEC(char *) finished; /* files that were handed over, in their order; owned */
+	struct rt_converter *converter;
+	const char *last;    /* the last of them */
+	int pipe_fd;         /* -o -: standard output as it was; -1 = a file is written */
+	char *aside;         /* -o -: where the spool lies until it goes there; owned */
+	uint64_t perf_bytes; /* of all of them as perf.data */
+	uint64_t bpf_lost;   /* BPF programs of which something is missing in them */
 };
 
 /* Opens what options ask for; nothing runs yet. *ret is to be deinited in any case. argv: for the recording's header.
@@ -63,14 +64,13 @@ void rt_recorder_tick(void *arg);
 
 /*
  * The one place where a finished spool is handed over: the file at recorder->pipeline->recording is complete and
- * closed for writing. With --switch-output it gets its name with the time here.
+ * closed for writing. With --switch-output it gets its name with the time here. It becomes perf.data beside what is
+ * still recorded.
  */
 RT_CHECK struct rt_error *rt_recorder_hand_over(struct rt_recorder *recorder);
 
 /* Puts the binaries that were hit into the build-id cache; says on stderr what cannot be kept. */
 RT_CHECK struct rt_error *rt_recorder_keep(struct rt_recorder *recorder);
 
-/*
- * Makes perf.data of everything that was handed over. Not while recording: it takes a while, and rings would overflow.
- */
+/* Waits until everything that was handed over is perf.data. Not while recording: rings would overflow. */
 RT_CHECK struct rt_error *rt_recorder_convert(struct rt_recorder *recorder);

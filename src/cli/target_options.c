@@ -64,7 +64,7 @@ static const struct argp_option trace_options[] = {
 	{ "no-presets", RT_OPT_NO_PRESETS, NULL, 0, "with -t, do not look into the presets" },
 	{ "no-census", RT_OPT_NO_CENSUS, NULL, 0, "do not look at the end who points to objects" },
 	{ NULL, 0, NULL, 0, "Engine:", 3 },
-	{ "engine", RT_OPT_ENGINE, "NAME", 0, "auto, uprobe or agent (no privilege)" },
+	{ "engine", RT_OPT_ENGINE, "NAME", 0, "auto, uprobe, agent (no privilege) or agent+uprobe" },
 	{ "inject", RT_OPT_INJECT, NULL, 0, "with -p: engine agent, put into running programs" },
 	{ "attach", RT_OPT_ATTACH, "HOW", 0, "auto, multi (uprobe_multi, Linux 6.6), tracefs" },
 	{ "semaphore", RT_OPT_SEMAPHORE, "HOW", 0, "who raises semaphores: auto, kernel, write, none" },
@@ -121,8 +121,10 @@ static error_t parse_trace(int key, char *arg, struct argp_state *state)
 			options->engine = &rt_engine_uprobe;
 		else if (!strcmp(arg, rt_engine_agent.name))
 			options->engine = &rt_engine_agent;
+		else if (!strcmp(arg, rt_engine_mixed.name))
+			options->engine = &rt_engine_mixed;
 		else
-			return rt_option_fault(options, bad_choice("engine", arg, "auto, uprobe, agent"));
+			return rt_option_fault(options, bad_choice("engine", arg, "auto, uprobe, agent, agent+uprobe"));
 		return 0;
 	case RT_OPT_ATTACH:
 		if (!strcmp(arg, "auto"))

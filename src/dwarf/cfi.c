@@ -3,14 +3,11 @@
  * Call frame information: where the frame is at an address, from the rows of the whole image (libdw takes memory by the
  * largest register number that a damaged file names), and an index of the FDEs with their landing pads.
  */
-#include "dwarf/pointer.h"
-#include "dwarf/rows.h"
-#include "dwarf/unit.h"
+#include "dwarf/cfi.h"
 
-#include <elf.h>
-#include <gelf.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "dwarf/rows.h"
 
 #define RT_FDES_MAX (4u << 20)
 
@@ -39,7 +36,13 @@ static const struct rt_unwind_rows *rows_of(struct rt_dwarf *dwarf)
 bool rt_dwarf_cfi(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_cfi_row *ret)
 {
 	const struct rt_unwind_rows *rows = rows_of(dwarf);
-	uint32_t rule = rows ? rt_unwind_rule(rows, addr) : RT_UNWIND_NONE;
+
+	return rows && rt_rows_cfi(rows, addr, ret);
+}
+
+bool rt_rows_cfi(const struct rt_unwind_rows *rows, struct rt_elfaddr addr, struct rt_cfi_row *ret)
+{
+	uint32_t rule = rt_unwind_rule(rows, addr);
 	struct rt_cfi_row row = { 0 };
 
 	switch (rt_unwind_kind(rule)) {
@@ -68,154 +71,108 @@ bool rt_dwarf_cfi(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_cfi_
 	return true;
 }
 
-/* How the FDEs of one CIE write their pointers. */
-struct cie {
-	uint8_t fde_encoding, lsda_encoding;
-	bool augmented; /* 'z': the FDE has an augmentation block */
-};
-
-static bool read_cie(const Dwarf_CIE *in, bool big, struct cie *ret)
+static bool read_section(struct rt_dwarf *dwarf, struct rt_fdes *fdes)
 {
-	struct cie cie = { .fde_encoding = 0, .lsda_encoding = RT_PE_OMIT };
-	const char *a = in->augmentation;
-	struct rt_cursor c;
-	uint8_t byte;
+	uint64_t cie_at = UINT64_MAX;
+	struct rt_frame_cie cie = { 0 };
+	struct rt_frame_entry e;
+	bool known = false;
 
-	if (!a || a[0] == '\0') {
-		*ret = cie;
-		return true;
-	}
-	if (a[0] != 'z' || !in->augmentation_data)
-		return false;
-	cie.augmented = true;
-	c = rt_cursor_make(rt_bytes_make(in->augmentation_data, in->augmentation_data_size), big);
-	for (a++; *a; a++) {
-		switch (*a) {
-		case 'R':
-			if (!rt_cursor_u8(&c, &cie.fde_encoding))
-				return false;
-			break;
-		case 'L':
-			if (!rt_cursor_u8(&c, &cie.lsda_encoding))
-				return false;
-			break;
-		case 'P':
-			if (!rt_cursor_u8(&c, &byte) || !rt_pointer_skip(&c, byte))
-				return false;
-			break;
-		case 'S':
-		case 'B':
-			break;
-		default:
-			return false;
-		}
-	}
-	*ret = cie;
-	return true;
-}
-
-static bool read_fde(const Dwarf_FDE *in, const struct cie *cie, const Elf_Data *data, uint64_t base, bool big,
-		     struct rt_fde *ret)
-{
-	struct rt_cursor c = rt_cursor_make(rt_bytes_make(in->start, in->end - in->start), big);
-	uint64_t at = base + (in->start - (const uint8_t *)data->d_buf), length, size, lsda;
-
-	if (!rt_pointer_read(&c, cie->fde_encoding, at, false, &ret->start) ||
-	    !rt_pointer_read(&c, cie->fde_encoding, 0, true, &length))
-		return false;
-	ret->end = ret->start + length;
-	ret->lsda = false;
-	if (ret->end <= ret->start)
-		return false;
-	if (cie->augmented && cie->lsda_encoding != RT_PE_OMIT && rt_cursor_uleb(&c, &size) && size)
-		/* written as 0 for functions without landing pads */
-		ret->lsda = rt_pointer_read(&c, cie->lsda_encoding, 0, true, &lsda) && lsda != 0;
-	return true;
-}
-
-static void read_section(struct rt_dwarf *dwarf, struct rt_bytes bytes, uint64_t address, bool eh)
-{
-	const unsigned char *ident = (const unsigned char *)elf_getident(dwarf->image->elf, NULL);
-	Elf_Data data = { .d_buf = (void *)(uintptr_t)bytes.data, .d_size = bytes.size, .d_version = EV_CURRENT };
-	bool big = dwarf->image->big_endian, have_cie = false;
-	Dwarf_Off off = 0, next, cie_off = 0;
-	struct cie cie = { 0 };
-	int rc;
-
-	if (!ident)
-		return;
-	for (; off < data.d_size; off = next) {
-		Dwarf_CFI_Entry entry;
+	for (size_t at = 0; rt_frame_entry_read(&fdes->section, at, &e); at = e.next) {
+		struct rt_frame_fde f;
 		struct rt_fde fde;
 
-		next = off;
-		rc = dwarf_next_cfi(ident, &data, eh, off, &next, &entry);
-		if (rc == 1 || next <= off)
-			return;
-		if (rc != 0 || dwarf_cfi_cie_p(&entry))
+		if (!e.body.data || e.is_cie)
 			continue;
 		/* neighbours mostly share their CIE */
-		if (!have_cie || cie_off != entry.fde.CIE_pointer) {
-			Dwarf_CFI_Entry parent;
-			Dwarf_Off behind;
-
-			have_cie = entry.fde.CIE_pointer < data.d_size &&
-				   dwarf_next_cfi(ident, &data, eh, entry.fde.CIE_pointer, &behind, &parent) == 0 &&
-				   dwarf_cfi_cie_p(&parent) && read_cie(&parent.cie, big, &cie);
-			cie_off = entry.fde.CIE_pointer;
-		}
-		if (!have_cie || !read_fde(&entry.fde, &cie, &data, address, big, &fde))
+		if (e.cie != cie_at)
+			known = rt_frame_cie_read(&fdes->section, e.cie, &cie);
+		cie_at = e.cie;
+		if (!known || !rt_frame_fde_read(&fdes->section, &e, &cie, &f) || !rt_dwarf_in_code(dwarf, f.start))
 			continue;
-		if (!rt_dwarf_in_code(dwarf, fde.start))
-			continue;
-		if (dwarf->fdes.len >= RT_FDES_MAX || !rt_vec_push(&dwarf->fdes, fde))
-			return;
+		fde = (struct rt_fde){ .start = f.start, .end = f.end, .at = at, .lsda = f.lsda };
+		if (fdes->list.len >= RT_FDES_MAX)
+			break;
+		if (!rt_vec_push(&fdes->list, fde))
+			return false;
 	}
+	return true;
 }
 
 static int compare_fdes(const void *a, const void *b)
 {
 	const struct rt_fde *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
 }
 
 static void read_fdes(struct rt_dwarf *dwarf)
 {
+	struct rt_fdes *eh = &dwarf->fdes[0], *frame = &dwarf->fdes[1];
 	struct rt_elfaddr at;
-	struct rt_bytes eh;
 
 	dwarf->fdes_read = true;
-	if (!dwarf->image->elf || !dwarf->image->is_64)
+	if (!dwarf->image->is_64)
 		return;
-	if (rt_image_section(dwarf->image, ".eh_frame", &eh, &at))
-		read_section(dwarf, eh, at.v, true);
-	read_section(dwarf, debug_frame(dwarf), 0, false);
-	if (dwarf->fdes.len)
-		qsort(dwarf->fdes.data, dwarf->fdes.len, sizeof(*dwarf->fdes.data), compare_fdes);
+	eh->section.eh = true;
+	if (rt_image_section(dwarf->image, ".eh_frame", &eh->section.bytes, &at))
+		eh->section.address = at.v;
+	else
+		eh->section.bytes = rt_bytes_make(NULL, 0);
+	frame->section.bytes = debug_frame(dwarf);
+	for (size_t i = 0; i < 2; i++) {
+		struct rt_fdes *fdes = &dwarf->fdes[i];
+
+		fdes->section.big_endian = dwarf->image->big_endian;
+		if (!read_section(dwarf, fdes))
+			rt_vec_deinit(&fdes->list);
+		else if (fdes->list.len)
+			qsort(fdes->list.data, fdes->list.len, sizeof(*fdes->list.data), compare_fdes);
+	}
+}
+
+/* The one that starts last before addr. */
+static const struct rt_fde *find(const struct rt_fdes *fdes, uint64_t addr)
+{
+	size_t lo = 0, hi = fdes->list.len;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (fdes->list.data[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && addr < fdes->list.data[lo - 1].end ? &fdes->list.data[lo - 1] : NULL;
+}
+
+const struct rt_fde *rt_fde_find(struct rt_dwarf *dwarf, struct rt_elfaddr addr,
+				 const struct rt_frame_section **ret_section)
+{
+	if (!dwarf->fdes_read)
+		read_fdes(dwarf);
+	/* .eh_frame first: what the program itself unwinds by, and what tells of landing pads */
+	for (size_t i = 0; i < 2; i++) {
+		const struct rt_fde *fde = find(&dwarf->fdes[i], addr.v);
+
+		if (fde) {
+			*ret_section = &dwarf->fdes[i].section;
+			return fde;
+		}
+	}
+	return NULL;
 }
 
 bool rt_dwarf_fde(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_elfaddr *ret_start,
 		  struct rt_elfaddr *ret_end, bool *ret_lsda)
 {
-	size_t lo = 0, hi;
-	struct rt_fde *fde;
+	const struct rt_frame_section *section;
+	const struct rt_fde *fde = rt_fde_find(dwarf, addr, &section);
 
-	if (!dwarf->fdes_read)
-		read_fdes(dwarf);
-	hi = dwarf->fdes.len;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (dwarf->fdes.data[mid].start <= addr.v)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
-		return false;
-	fde = &dwarf->fdes.data[lo - 1];
-	if (addr.v >= fde->end)
+	if (!fde)
 		return false;
 	ret_start->v = fde->start;
 	ret_end->v = fde->end;

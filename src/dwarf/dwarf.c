@@ -242,19 +242,12 @@ struct rt_error *rt_dwarf_create(const struct rt_image *image, struct rt_dwarf *
 	dwarf->image = image;
 	RT_TRY(read_code(dwarf));
 	RT_TRY(rt_source_begin(image, &dwarf->own));
-	/* .debug_frame may be there without any other debug info */
-	if (dwarf->own.dw)
-		dwarf->frame = dwarf_getcfi(dwarf->own.dw);
-	if (image->elf)
-		dwarf->eh = dwarf_getcfi_elf(image->elf);
 	if (has_units(&dwarf->own)) {
 		dwarf->dw = dwarf->own.dw;
 	} else if (image->debug) {
 		RT_TRY(rt_source_begin(image->debug, &dwarf->companion));
 		if (has_units(&dwarf->companion))
 			dwarf->dw = dwarf->companion.dw;
-		if (!dwarf->frame && dwarf->companion.dw)
-			dwarf->frame = dwarf_getcfi(dwarf->companion.dw);
 	}
 	if (dwarf->dw) {
 		find_bytes(dwarf);
@@ -269,8 +262,6 @@ void rt_dwarf_destroy(struct rt_dwarf *dwarf)
 	if (!dwarf)
 		return;
 	rt_unwind_rows_destroy(dwarf->rows);
-	if (dwarf->eh)
-		dwarf_cfi_end(dwarf->eh);
 	rt_source_end(&dwarf->own);
 	rt_source_end(&dwarf->companion);
 	for (size_t i = 0; i < dwarf->units.len; i++) {
@@ -284,7 +275,8 @@ void rt_dwarf_destroy(struct rt_dwarf *dwarf)
 	rt_skim_deinit(&dwarf->skim);
 	rt_vec_deinit(&dwarf->fns);
 	rt_vec_deinit(&dwarf->type_dies);
-	rt_vec_deinit(&dwarf->fdes);
+	rt_vec_deinit(&dwarf->fdes[0].list);
+	rt_vec_deinit(&dwarf->fdes[1].list);
 	rt_vec_deinit(&dwarf->parts);
 	rt_vec_deinit(&dwarf->missing);
 	rt_source_end(&dwarf->package_source);

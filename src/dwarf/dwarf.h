@@ -140,6 +140,7 @@ uint64_t rt_dwarf_struct_size(struct rt_dwarf *dwarf, const char *structure);
  * .debug_frame. rbp_saved: the caller's rbp is at CFA + rbp_offset; rbp_same:
  * rbp still holds it. return address is at CFA - 8. false: no row, or one that says something else.
  */
+struct rt_unwind_rows;
 struct rt_cfi_row {
 	uint8_t cfa_reg; /* enum rt_reg: RSP or RBP */
 	int64_t cfa_offset;
@@ -148,6 +149,8 @@ struct rt_cfi_row {
 	bool ra_undefined; /* outermost frame: nothing else is told of it */
 };
 bool rt_dwarf_cfi(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_cfi_row *ret);
+/* The same from rows alone (dwarf/rows.h): for who needs nothing else of the debug information. */
+bool rt_rows_cfi(const struct rt_unwind_rows *rows, struct rt_elfaddr addr, struct rt_cfi_row *ret);
 enum {
 	RT_DWARF_REGS = 17 /* of x86-64 by their DWARF numbers; 16: the return address */,
 	RT_DWARF_RBP = 6,

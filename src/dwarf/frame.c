@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Call frame programs (DWARF 5, 6.4.2; .eh_frame: LSB). Only three registers matter to us: all others are skipped. */
+/* Call frame programs (DWARF 5, 6.4.2; .eh_frame: LSB). */
 #include "dwarf/frame.h"
 
 #include <dwarf.h>
@@ -7,7 +7,7 @@
 
 #include "dwarf/pointer.h"
 
-enum { BP = 6, SP = 7, RA = 16 }; /* DWARF's numbers, x86-64 */
+enum { BP = RT_FRAME_BP, SP = RT_FRAME_SP, RA = RT_FRAME_RA };
 
 #define SKIPPED 0x2f /* DW_CFA_GNU_negative_offset_extended: of compilers that never made x86-64 code */
 
@@ -17,9 +17,28 @@ struct machine {
 	struct rt_cursor c;
 	uint64_t pc;
 	bool done; /* behind the end of the code, or the taker has enough */
-	struct rt_frame_state kept[RT_FRAME_REMEMBERED_MAX];
 	unsigned depth;
+	struct rt_frame_state kept[RT_FRAME_REMEMBERED_MAX]; /* [depth] */
 };
+
+static bool sleb_is(struct rt_cursor *c, uint8_t op, int64_t *ret)
+{
+	uint8_t byte;
+
+	return rt_cursor_u8(c, &byte) && byte == op && rt_cursor_sleb(c, ret);
+}
+
+/* The expression "reg + offset" and nothing else; op: DW_OP_breg of the register. */
+static bool is_based(const struct rt_frame_value *v, uint8_t op, int64_t offset)
+{
+	struct rt_cursor c;
+	int64_t number;
+
+	if (v->place != RT_FRAME_EXPRESSION)
+		return false;
+	c = rt_cursor_make(rt_bytes_make(v->code, v->size), false);
+	return sleb_is(&c, op, &number) && number == offset && !rt_cursor_left(&c);
+}
 
 static uint32_t bp_rule(const struct rt_frame_value *bp)
 {
@@ -27,8 +46,10 @@ static uint32_t bp_rule(const struct rt_frame_value *bp)
 	case RT_FRAME_UNSAID: /* the callee keeps it (psABI) */
 	case RT_FRAME_SAME:
 		return RT_UNWIND_RULE(0, RT_UNWIND_BP_SAME, 0, 0);
-	case RT_FRAME_AT_BP:
-		return RT_UNWIND_RULE(0, RT_UNWIND_BP_AT_BP, 0, 0);
+	case RT_FRAME_EXPRESSION:
+		if (is_based(bp, DW_OP_breg6, 0))
+			return RT_UNWIND_RULE(0, RT_UNWIND_BP_AT_BP, 0, 0);
+		break;
 	case RT_FRAME_AT_CFA:
 		if (bp->offset < 0 && bp->offset % 8 == 0 && bp->offset >= -8 * RT_UNWIND_SLOT_MAX)
 			return RT_UNWIND_RULE(0, RT_UNWIND_BP_SAVED, -bp->offset / 8, 0);
@@ -39,71 +60,86 @@ static uint32_t bp_rule(const struct rt_frame_value *bp)
 	return RT_UNWIND_RULE(0, RT_UNWIND_BP_LOST, 0, 0);
 }
 
+/* As linkers write it: rsp + 8 + ((rip & 15) >= n) << 3. */
+static bool is_plt(struct rt_bytes e, int64_t *ret)
+{
+	static const uint8_t before[] = { DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and };
+	static const uint8_t behind[] = { DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus };
+
+	if (e.size != sizeof(before) + 1 + sizeof(behind) || memcmp(e.data, before, sizeof(before)) ||
+	    memcmp(e.data + sizeof(before) + 1, behind, sizeof(behind)) || e.data[sizeof(before)] < DW_OP_lit0 ||
+	    e.data[sizeof(before)] > DW_OP_lit15)
+		return false;
+	*ret = e.data[sizeof(before)] - DW_OP_lit0;
+	return true;
+}
+
+/* What lies at rbp + offset (op: DW_OP_breg6) or rsp + offset (DW_OP_breg7). */
+static bool is_load(struct rt_bytes e, uint8_t op, int64_t *ret)
+{
+	struct rt_cursor c = rt_cursor_make(e, false);
+	uint8_t byte;
+
+	return sleb_is(&c, op, ret) && rt_cursor_u8(&c, &byte) && byte == DW_OP_deref && !rt_cursor_left(&c);
+}
+
 static uint32_t cfa_rule(const struct rt_frame_state *s)
 {
-	int64_t offset = s->offset / 8;
+	int64_t bytes = s->offset, offset;
 
-	if (s->cfa == RT_CFA_PLT)
-		return RT_UNWIND_RULE(RT_UNWIND_PLT, 0, 0, s->offset);
-	if (s->offset % 8)
+	if (s->cfa == RT_CFA_EXPRESSION) {
+		if (is_plt(s->expression, &bytes))
+			return RT_UNWIND_RULE(RT_UNWIND_PLT, 0, 0, bytes);
+		if (!is_load(s->expression, DW_OP_breg6, &bytes))
+			return RT_UNWIND_OTHER;
+	} else if (s->cfa != RT_CFA_REGISTER) {
+		return RT_UNWIND_OTHER;
+	}
+	offset = bytes / 8;
+	if (bytes % 8)
 		return RT_UNWIND_OTHER;
 	if (s->cfa == RT_CFA_REGISTER && s->reg == SP && offset > 0 && offset <= RT_UNWIND_SP_MAX)
 		return RT_UNWIND_RULE(RT_UNWIND_SP, 0, 0, offset);
 	if (offset < -RT_UNWIND_BP_MAX || offset > RT_UNWIND_BP_MAX)
 		return RT_UNWIND_OTHER;
-	if (s->cfa == RT_CFA_REGISTER && s->reg == BP)
-		return RT_UNWIND_RULE(RT_UNWIND_BP, 0, 0, offset);
-	if (s->cfa == RT_CFA_BP_LOAD)
+	if (s->cfa == RT_CFA_EXPRESSION)
 		return RT_UNWIND_RULE(RT_UNWIND_BP_LOAD, 0, 0, offset);
-	return RT_UNWIND_OTHER;
-}
-
-static bool in_context(const struct rt_frame_value *v, int64_t offset)
-{
-	return v->place == RT_FRAME_CONTEXT && v->offset == offset;
+	return s->reg == BP ? RT_UNWIND_RULE(RT_UNWIND_BP, 0, 0, offset) : RT_UNWIND_OTHER;
 }
 
 uint32_t rt_frame_rule(const struct rt_frame_state *s, bool signal)
 {
+	const struct rt_frame_value *bp = &s->value[BP], *sp = &s->value[SP], *ra = &s->value[RA];
+	int64_t offset;
 	uint32_t rule;
 
-	if (s->ra.place == RT_FRAME_UNDEFINED)
+	if (ra->place == RT_FRAME_UNDEFINED)
 		return RT_UNWIND_ROOT;
 	if (signal) {
-		if (s->cfa == RT_CFA_SP_LOAD && s->offset == RT_UNWIND_UC_SP && in_context(&s->bp, RT_UNWIND_UC_BP) &&
-		    in_context(&s->sp, RT_UNWIND_UC_SP) && in_context(&s->ra, RT_UNWIND_UC_IP))
+		if (s->cfa == RT_CFA_EXPRESSION && is_load(s->expression, DW_OP_breg7, &offset) &&
+		    offset == RT_UNWIND_UC_SP && is_based(bp, DW_OP_breg7, RT_UNWIND_UC_BP) &&
+		    is_based(sp, DW_OP_breg7, RT_UNWIND_UC_SP) && is_based(ra, DW_OP_breg7, RT_UNWIND_UC_IP))
 			return RT_UNWIND_SIGNAL;
 		return RT_UNWIND_OTHER;
 	}
-	if (s->ra.place != RT_FRAME_AT_CFA || s->ra.offset != -8)
+	if (ra->place != RT_FRAME_AT_CFA || ra->offset != -8)
 		return RT_UNWIND_OTHER;
-	if (s->sp.place != RT_FRAME_UNSAID && (s->sp.place != RT_FRAME_VAL_CFA || s->sp.offset))
+	if (sp->place != RT_FRAME_UNSAID && (sp->place != RT_FRAME_VAL_CFA || sp->offset))
 		return RT_UNWIND_OTHER;
 	rule = cfa_rule(s);
-	return rule == RT_UNWIND_OTHER ? rule : rule | bp_rule(&s->bp);
-}
-
-/* The value that the program tells about; NULL: about none that we need. */
-static struct rt_frame_value *value_of(struct rt_frame_state *s, uint64_t reg)
-{
-	return reg == BP ? &s->bp : reg == SP ? &s->sp : reg == RA ? &s->ra : NULL;
+	return rule == RT_UNWIND_OTHER ? rule : rule | bp_rule(bp);
 }
 
 static void set(struct machine *m, uint64_t reg, enum rt_frame_place place, int64_t offset)
 {
-	struct rt_frame_value *v = value_of(m->state, reg);
-
-	if (v)
-		*v = (struct rt_frame_value){ place, offset };
+	if (reg < RT_FRAME_REGS)
+		m->state->value[reg] = (struct rt_frame_value){ .place = place, .offset = offset };
 }
 
 static void restore(struct machine *m, uint64_t reg)
 {
-	struct rt_frame_state initial = m->run->cie->initial;
-	struct rt_frame_value *v = value_of(m->state, reg);
-
-	if (v)
-		*v = *value_of(&initial, reg);
+	if (reg < RT_FRAME_REGS)
+		m->state->value[reg] = m->run->initial->value[reg];
 }
 
 /* To another place of the code: what held up to it is complete. */
@@ -133,62 +169,6 @@ static bool advance_by(struct machine *m, uint64_t delta)
 static bool factored(const struct machine *m, int64_t number, int64_t *ret)
 {
 	return !__builtin_mul_overflow(number, m->run->cie->data_align, ret);
-}
-
-static bool sleb_is(struct rt_cursor *c, uint8_t op, int64_t *ret)
-{
-	uint8_t byte;
-
-	return rt_cursor_u8(c, &byte) && byte == op && rt_cursor_sleb(c, ret);
-}
-
-/* As linkers write it: rsp + 8 + ((rip & 15) >= n) << 3. */
-static bool is_plt(struct rt_bytes e, int64_t *ret)
-{
-	static const uint8_t before[] = { DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and };
-	static const uint8_t behind[] = { DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus };
-
-	if (e.size != sizeof(before) + 1 + sizeof(behind) || memcmp(e.data, before, sizeof(before)) ||
-	    memcmp(e.data + sizeof(before) + 1, behind, sizeof(behind)) || e.data[sizeof(before)] < DW_OP_lit0 ||
-	    e.data[sizeof(before)] > DW_OP_lit15)
-		return false;
-	*ret = e.data[sizeof(before)] - DW_OP_lit0;
-	return true;
-}
-
-static void cfa_expression(struct machine *m, struct rt_bytes e)
-{
-	struct rt_frame_state *s = m->state;
-	struct rt_cursor c = rt_cursor_make(e, false);
-	bool bp = e.size && e.data[0] == DW_OP_breg6;
-	uint8_t op;
-	int64_t offset;
-
-	s->cfa = RT_CFA_OTHER;
-	s->offset = 0;
-	if (is_plt(e, &s->offset)) {
-		s->cfa = RT_CFA_PLT;
-	} else if (sleb_is(&c, bp ? DW_OP_breg6 : DW_OP_breg7, &offset) && rt_cursor_u8(&c, &op) && op == DW_OP_deref &&
-		   !rt_cursor_left(&c)) {
-		s->cfa = bp ? RT_CFA_BP_LOAD : RT_CFA_SP_LOAD;
-		s->offset = offset;
-	}
-}
-
-static void expression(struct machine *m, uint64_t reg, struct rt_bytes e)
-{
-	struct rt_cursor c = rt_cursor_make(e, false);
-	int64_t offset;
-
-	if (sleb_is(&c, DW_OP_breg7, &offset) && !rt_cursor_left(&c)) {
-		set(m, reg, RT_FRAME_CONTEXT, offset);
-		return;
-	}
-	c.pos = 0;
-	if (sleb_is(&c, DW_OP_breg6, &offset) && !offset && !rt_cursor_left(&c))
-		set(m, reg, RT_FRAME_AT_BP, 0);
-	else
-		set(m, reg, RT_FRAME_OTHER, 0);
 }
 
 static bool set_cfa(struct machine *m, bool with_reg, bool with_offset, bool factor)
@@ -233,13 +213,24 @@ static bool block(struct machine *m, struct rt_bytes *ret)
 {
 	uint64_t size;
 
-	return rt_cursor_uleb(&m->c, &size) && rt_cursor_bytes(&m->c, size, ret);
+	return rt_cursor_uleb(&m->c, &size) && size <= UINT32_MAX && rt_cursor_bytes(&m->c, size, ret);
+}
+
+static bool set_expression(struct machine *m, uint64_t reg, enum rt_frame_place place)
+{
+	struct rt_bytes e;
+
+	if (!block(m, &e))
+		return false;
+	if (reg < RT_FRAME_REGS)
+		m->state->value[reg] =
+			(struct rt_frame_value){ .place = place, .size = (uint32_t)e.size, .code = e.data };
+	return true;
 }
 
 /* Those that tell about one register, whose number comes first. */
 static bool about_register(struct machine *m, uint8_t op)
 {
-	struct rt_bytes e;
 	uint64_t reg, other;
 
 	if (!rt_cursor_uleb(&m->c, &reg))
@@ -263,16 +254,14 @@ static bool about_register(struct machine *m, uint8_t op)
 		set(m, reg, RT_FRAME_SAME, 0);
 		return true;
 	case DW_CFA_register:
-		set(m, reg, RT_FRAME_OTHER, 0);
-		return rt_cursor_uleb(&m->c, &other);
-	case DW_CFA_val_expression:
-		set(m, reg, RT_FRAME_OTHER, 0);
-		return block(m, &e);
-	case DW_CFA_expression:
-		if (!block(m, &e))
+		if (!rt_cursor_uleb(&m->c, &other) || other > INT64_MAX)
 			return false;
-		expression(m, reg, e);
+		set(m, reg, RT_FRAME_REGISTER, (int64_t)other);
 		return true;
+	case DW_CFA_val_expression:
+		return set_expression(m, reg, RT_FRAME_VALUE);
+	case DW_CFA_expression:
+		return set_expression(m, reg, RT_FRAME_EXPRESSION);
 	default:
 		return false;
 	}
@@ -299,7 +288,6 @@ static bool advance_told(struct machine *m, uint8_t op)
 
 static bool step(struct machine *m, uint8_t op)
 {
-	struct rt_bytes e;
 	uint64_t size;
 
 	switch (op) {
@@ -331,10 +319,8 @@ static bool step(struct machine *m, uint8_t op)
 	case DW_CFA_def_cfa_offset_sf:
 		return set_cfa(m, false, true, true);
 	case DW_CFA_def_cfa_expression:
-		if (!block(m, &e))
-			return false;
-		cfa_expression(m, e);
-		return true;
+		m->state->cfa = RT_CFA_EXPRESSION;
+		return block(m, &m->state->expression);
 	case DW_CFA_GNU_args_size: /* how much a callee takes off the stack when it is left by an exception */
 		return rt_cursor_uleb(&m->c, &size);
 	default:
@@ -344,10 +330,15 @@ static bool step(struct machine *m, uint8_t op)
 
 bool rt_frame_program(const struct rt_frame_run *run, struct rt_bytes program, struct rt_frame_state *state)
 {
-	struct machine m = { .run = run, .state = state, .pc = run->start };
+	struct machine m; /* of what is kept, nothing yet */
 	uint8_t op;
 
+	m.run = run;
+	m.state = state;
 	m.c = rt_cursor_make(program, false);
+	m.pc = run->start;
+	m.done = false;
+	m.depth = 0;
 	while (!m.done && rt_cursor_u8(&m.c, &op)) {
 		uint8_t low = op & 0x3f;
 		bool ok = true;
@@ -369,4 +360,12 @@ bool rt_frame_program(const struct rt_frame_run *run, struct rt_bytes program, s
 			return false;
 	}
 	return !run->emit || m.done || advance(&m, run->end);
+}
+
+bool rt_frame_initial(const struct rt_frame_cie *cie, struct rt_frame_state *ret)
+{
+	static const struct rt_frame_state nothing;
+
+	*ret = nothing;
+	return rt_frame_program(&(struct rt_frame_run){ .cie = cie, .initial = &nothing }, cie->program, ret);
 }

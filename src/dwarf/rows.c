@@ -8,17 +8,20 @@
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "dwarf/frame.h"
-#include "dwarf/pointer.h"
+#include "dwarf/entry.h"
 
 #define FUNCTIONS_MAX (2u << 20)
 #define CIES_MAX (1u << 20)
 
 struct section {
-	struct rt_bytes bytes;
-	uint64_t address;
-	bool eh;
+	struct rt_frame_section frame;
 	struct rt_map cies; /* (offset, 0) -> index of cies + 1; 0: damaged, or of a kind that is not known */
+};
+
+/* A CIE whose program was run. */
+struct cie {
+	struct rt_frame_cie head;
+	struct rt_frame_state initial;
 };
 
 struct function {
@@ -31,7 +34,7 @@ struct function {
 
 struct compiler {
 	struct section section[2];
-	RT_VEC(struct rt_frame_cie) cies;
+	RT_VEC(struct cie) cies;
 	RT_VEC(struct function) functions;
 	RT_VEC(struct rt_unwind_row) rows;
 	uint64_t base, limit; /* code lies in [base, limit) */
@@ -39,138 +42,13 @@ struct compiler {
 	bool full, nomem;
 };
 
-/* Head of an entry: its body, what it points back to, and where the next one starts. false: the end. */
-struct entry {
-	struct rt_bytes body; /* behind the CIE pointer */
-	size_t at;            /* offset of body */
-	bool is_cie;
-	uint64_t cie; /* offset of the CIE of an FDE */
-	size_t next;
-};
-
-static bool read_entry(const struct section *s, size_t at, struct entry *ret)
-{
-	struct rt_cursor c = rt_cursor_make(s->bytes, false);
-	uint64_t length, id, none = s->eh ? 0 : UINT64_MAX;
-	struct entry e = { .at = 0 };
-	uint32_t u32;
-	size_t id_at;
-	bool wide;
-
-	if (!rt_cursor_skip(&c, at) || !rt_cursor_u32(&c, &u32))
-		return false;
-	wide = u32 == UINT32_MAX;
-	length = u32;
-	if (wide && !rt_cursor_u64(&c, &length))
-		return false;
-	if (length > rt_cursor_left(&c))
-		return false;
-	e.next = c.pos + length;
-	id_at = c.pos;
-	ret->next = e.next;
-	ret->body = (struct rt_bytes){ NULL, 0 };
-	if (!length) /* a terminator; linkers leave some in the middle */
-		return true;
-	if (wide && !s->eh) {
-		if (!rt_cursor_u64(&c, &id))
-			return false;
-	} else {
-		if (!rt_cursor_u32(&c, &u32))
-			return false;
-		id = !s->eh && u32 == UINT32_MAX ? UINT64_MAX : u32;
-	}
-	if (c.pos > e.next)
-		return false;
-	e.is_cie = id == none;
-	e.cie = s->eh ? id_at - id : id;
-	e.at = c.pos;
-	e.body = rt_bytes_make(s->bytes.data + c.pos, e.next - c.pos);
-	*ret = e;
-	return true;
-}
-
-/* What the letters of a CIE announce. false: what follows cannot be told. */
-static bool read_augmentation(struct rt_cursor *c, const char *letters, struct rt_frame_cie *cie)
-{
-	struct rt_bytes data;
-	struct rt_cursor a;
-	uint64_t size;
-	uint8_t byte;
-
-	if (!letters[0])
-		return true;
-	if (letters[0] != 'z' || !rt_cursor_uleb(c, &size) || !rt_cursor_bytes(c, size, &data))
-		return false;
-	cie->augmented = true;
-	a = rt_cursor_make(data, false);
-	for (letters++; *letters; letters++) {
-		switch (*letters) {
-		case 'R':
-			if (!rt_cursor_u8(&a, &cie->encoding))
-				return false;
-			break;
-		case 'L':
-			if (!rt_cursor_u8(&a, &byte))
-				return false;
-			break;
-		case 'P':
-			if (!rt_cursor_u8(&a, &byte) || !rt_pointer_skip(&a, byte))
-				return false;
-			break;
-		case 'S':
-			cie->signal = true;
-			break;
-		case 'B':
-			break;
-		default:
-			return false;
-		}
-	}
-	return true;
-}
-
-static bool read_cie(const struct section *s, size_t at, struct rt_frame_cie *ret)
-{
-	struct rt_frame_cie cie = { .encoding = 0 }, blank;
-	uint8_t version, byte;
-	const char *letters;
-	struct rt_cursor c;
-	struct entry e;
-	uint64_t ra;
-
-	if (!read_entry(s, at, &e) || !e.body.data || !e.is_cie)
-		return false;
-	c = rt_cursor_make(e.body, false);
-	if (!rt_cursor_u8(&c, &version) || (version != 1 && version != 3 && version != 4) ||
-	    !rt_cursor_string(&c, &letters))
-		return false;
-	/* 4: size of addresses and of segment selectors */
-	if (version == 4 && (!rt_cursor_u8(&c, &byte) || byte != 8 || !rt_cursor_u8(&c, &byte) || byte))
-		return false;
-	if (!rt_cursor_uleb(&c, &cie.code_align) || !cie.code_align || !rt_cursor_sleb(&c, &cie.data_align))
-		return false;
-	if (version == 1) {
-		if (!rt_cursor_u8(&c, &byte))
-			return false;
-		ra = byte;
-	} else if (!rt_cursor_uleb(&c, &ra)) {
-		return false;
-	}
-	if (ra != 16 || !read_augmentation(&c, letters, &cie))
-		return false;
-	blank = cie;
-	*ret = cie;
-	return rt_frame_program(&(struct rt_frame_run){ .cie = &blank },
-				rt_bytes_make(e.body.data + c.pos, rt_cursor_left(&c)), &ret->initial);
-}
-
 /* Index of the CIE at this offset; false: none that can be used. */
 static bool get_cie(struct compiler *k, struct section *s, uint64_t at, uint32_t *ret)
 {
 	bool fresh = false;
 	uint64_t *known;
 
-	if (at >= s->bytes.size)
+	if (at >= s->frame.bytes.size)
 		return false;
 	known = rt_map_put(&s->cies, rt_key_make(at, 0), &fresh);
 	if (!known) {
@@ -178,10 +56,11 @@ static bool get_cie(struct compiler *k, struct section *s, uint64_t at, uint32_t
 		return false;
 	}
 	if (fresh) {
-		struct rt_frame_cie cie;
+		struct cie cie;
 
 		*known = 0;
-		if (k->cies.len < CIES_MAX && read_cie(s, at, &cie)) {
+		if (k->cies.len < CIES_MAX && rt_frame_cie_read(&s->frame, at, &cie.head) &&
+		    cie.head.ra == RT_FRAME_RA && rt_frame_initial(&cie.head, &cie.initial)) {
 			k->nomem |= !rt_vec_push(&k->cies, cie);
 			*known = k->nomem ? 0 : k->cies.len;
 		}
@@ -190,26 +69,18 @@ static bool get_cie(struct compiler *k, struct section *s, uint64_t at, uint32_t
 	return *known;
 }
 
-static void read_function(struct compiler *k, struct section *s, const struct entry *e)
+static void read_function(struct compiler *k, struct section *s, const struct rt_frame_entry *e)
 {
-	struct rt_cursor c = rt_cursor_make(e->body, false);
-	struct function f = { .section = !s->eh };
-	const struct rt_frame_cie *cie;
-	uint64_t length, size;
+	struct function f = { .section = !s->frame.eh };
+	struct rt_frame_fde fde;
 
-	if (!get_cie(k, s, e->cie, &f.cie))
+	if (!get_cie(k, s, e->cie, &f.cie) || !rt_frame_fde_read(&s->frame, e, &k->cies.data[f.cie].head, &fde) ||
+	    fde.start < k->base || fde.end > k->limit)
 		return;
-	cie = &k->cies.data[f.cie];
-	if (!rt_pointer_read(&c, cie->encoding, s->address + e->at, false, &f.start) ||
-	    !rt_pointer_read(&c, cie->encoding, 0, true, &length))
-		return;
-	if (cie->augmented && (!rt_cursor_uleb(&c, &size) || !rt_cursor_skip(&c, size)))
-		return;
-	if (__builtin_add_overflow(f.start, length, &f.end) || f.start >= f.end || f.start < k->base ||
-	    f.end > k->limit)
-		return;
-	f.program = e->at + c.pos;
-	f.size = rt_cursor_left(&c);
+	f.start = fde.start;
+	f.end = fde.end;
+	f.program = fde.program_at;
+	f.size = fde.program.size;
 	if (k->functions.len >= FUNCTIONS_MAX)
 		k->full = true;
 	else if (!rt_vec_push(&k->functions, f))
@@ -218,10 +89,10 @@ static void read_function(struct compiler *k, struct section *s, const struct en
 
 static void read_section(struct compiler *k, struct section *s)
 {
-	struct entry e;
+	struct rt_frame_entry e;
 
-	for (size_t at = 0; at < s->bytes.size && !k->full && !k->nomem; at = e.next) {
-		if (!read_entry(s, at, &e))
+	for (size_t at = 0; at < s->frame.bytes.size && !k->full && !k->nomem; at = e.next) {
+		if (!rt_frame_entry_read(&s->frame, at, &e))
 			break;
 		if (e.body.data && !e.is_cie)
 			read_function(k, s, &e);
@@ -294,16 +165,18 @@ static void compile(struct compiler *k)
 
 	for (size_t i = 0; i < k->functions.len && !k->full && !k->nomem; i++) {
 		const struct function *f = &k->functions.data[i];
-		const struct rt_frame_cie *cie = &k->cies.data[f->cie];
+		const struct cie *cie = &k->cies.data[f->cie];
+		const struct rt_frame_section *section = &k->section[f->section].frame;
 		struct rt_frame_state state = cie->initial;
-		struct taker taker = { k, f->start > end ? f->start : end, cie->signal };
-		struct rt_frame_run run = { .cie = cie,
-					    .here = k->section[f->section].address + f->program,
+		struct taker taker = { k, f->start > end ? f->start : end, cie->head.signal };
+		struct rt_frame_run run = { .cie = &cie->head,
+					    .initial = &cie->initial,
+					    .here = section->address + f->program,
 					    .start = f->start,
 					    .end = f->end,
 					    .emit = take,
 					    .arg = &taker };
-		struct rt_bytes program = rt_bytes_make(k->section[f->section].bytes.data + f->program, f->size);
+		struct rt_bytes program = rt_bytes_make(section->bytes.data + f->program, f->size);
 		size_t rows = k->rows.len;
 
 		if (f->end <= end)
@@ -340,8 +213,10 @@ struct rt_error *rt_unwind_rows_compile(const struct rt_unwind_sections *section
 {
 	_cleanup_(rt_unwind_rows_destroyp) struct rt_unwind_rows *rows = calloc(1, sizeof(*rows));
 	struct compiler k = {
-		.section = { { .bytes = sections->eh_frame, .address = sections->eh_frame_at.v, .eh = true },
-			     { .bytes = sections->debug_frame } },
+		.section = { { .frame = { .bytes = sections->eh_frame,
+					  .address = sections->eh_frame_at.v,
+					  .eh = true } },
+			     { .frame = { .bytes = sections->debug_frame } } },
 		.base = sections->start.v,
 		.limit = sections->end.v,
 		.entry = sections->entry.v >= sections->start.v && sections->entry.v < sections->end.v

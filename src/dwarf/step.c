@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From a frame to its caller by call frame information: rows as libdw gives them, evaluated over registers and memory
- * that were kept. All of it is foreign: expressions are bounded, nothing is read but through the caller's memory.
+ * From a frame to its caller by call frame information, evaluated over registers and memory that were kept. All of it
+ * is foreign: expressions are bounded, nothing is read but through the caller's memory. libdw is not asked: it believes
+ * what a damaged file says about itself.
  */
-#include "dwarf/unit.h"
+#include "dwarf/cfi.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { STACK = 32, OPS_MAX = 256, RAX = 0, RBX = 3 };
+enum { STACK = 32, OPS_MAX = 256, RBX = 3, R12 = 12, R15 = 15 };
 
 struct machine {
 	const struct rt_dwarf_regs *regs;
 	const struct rt_dwarf_memory *memory;
 	uint64_t cfa;
-	bool has_cfa;
 	bool no_memory; /* why it failed */
-	bool is_value;  /* the top is the value itself, not the place of it */
 	uint64_t stack[STACK];
 	unsigned depth;
 };
@@ -100,93 +98,114 @@ static bool binary(struct machine *m, uint8_t atom)
 	}
 }
 
-static bool constant(struct machine *m, const Dwarf_Op *op, bool *ret_done)
+/* A number that stands in the expression. false: it is cut off; *ret_done: the operation is one of these. */
+static bool constant(struct rt_cursor *c, uint8_t op, uint64_t *ret, bool *ret_done)
 {
+	uint8_t u8;
+	uint16_t u16;
+	uint32_t u32;
+	int64_t s64;
+
 	*ret_done = true;
-	if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31)
-		return push(m, op->atom - DW_OP_lit0);
-	switch (op->atom) {
-	case DW_OP_addr:
+	if (op >= DW_OP_lit0 && op <= DW_OP_lit31) {
+		*ret = op - DW_OP_lit0;
+		return true;
+	}
+	switch (op) {
 	case DW_OP_const1u:
 	case DW_OP_const1s:
+		if (!rt_cursor_u8(c, &u8))
+			return false;
+		*ret = op == DW_OP_const1u ? u8 : (uint64_t)(int8_t)u8;
+		return true;
 	case DW_OP_const2u:
 	case DW_OP_const2s:
+		if (!rt_cursor_u16(c, &u16))
+			return false;
+		*ret = op == DW_OP_const2u ? u16 : (uint64_t)(int16_t)u16;
+		return true;
 	case DW_OP_const4u:
 	case DW_OP_const4s:
+		if (!rt_cursor_u32(c, &u32))
+			return false;
+		*ret = op == DW_OP_const4u ? u32 : (uint64_t)(int32_t)u32;
+		return true;
+	case DW_OP_addr:
 	case DW_OP_const8u:
 	case DW_OP_const8s:
+		return rt_cursor_u64(c, ret);
 	case DW_OP_constu:
+		return rt_cursor_uleb(c, ret);
 	case DW_OP_consts:
-		return push(m, op->number);
+		if (!rt_cursor_sleb(c, &s64))
+			return false;
+		*ret = (uint64_t)s64;
+		return true;
 	default:
 		*ret_done = false;
 		return true;
 	}
 }
 
-static bool from_register(struct machine *m, const Dwarf_Op *op, bool *ret_done)
+static bool from_register(struct machine *m, struct rt_cursor *c, uint8_t op, bool *ret_done)
 {
-	bool based = op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31;
-	uint64_t value;
+	uint64_t number, value;
+	int64_t offset;
 
 	*ret_done = true;
-	if (based)
-		return reg(m, op->atom - DW_OP_breg0, &value) && push(m, value + op->number);
-	if (op->atom == DW_OP_bregx)
-		return reg(m, op->number, &value) && push(m, value + op->number2);
-	if (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31) {
-		m->is_value = true;
-		return reg(m, op->atom - DW_OP_reg0, &value) && push(m, value);
-	}
-	if (op->atom == DW_OP_regx) {
-		m->is_value = true;
-		return reg(m, op->number, &value) && push(m, value);
-	}
+	if (op >= DW_OP_breg0 && op <= DW_OP_breg31)
+		return rt_cursor_sleb(c, &offset) && reg(m, op - DW_OP_breg0, &value) &&
+		       push(m, value + (uint64_t)offset);
+	if (op == DW_OP_bregx)
+		return rt_cursor_uleb(c, &number) && rt_cursor_sleb(c, &offset) && reg(m, number, &value) &&
+		       push(m, value + (uint64_t)offset);
 	*ret_done = false;
 	return true;
 }
 
-static bool operation(struct machine *m, const Dwarf_Op *op)
+static bool operation(struct machine *m, struct rt_cursor *c, uint8_t op)
 {
+	uint64_t number;
 	bool done;
 
-	if (!constant(m, op, &done) || (!done && !from_register(m, op, &done)))
+	if (!constant(c, op, &number, &done))
+		return false;
+	if (done)
+		return push(m, number);
+	if (!from_register(m, c, op, &done))
 		return false;
 	if (done)
 		return true;
-	switch (op->atom) {
+	switch (op) {
 	case DW_OP_nop:
 		return true;
-	case DW_OP_call_frame_cfa:
-		return m->has_cfa && push(m, m->cfa);
 	case DW_OP_dup:
 		return m->depth && push(m, m->stack[m->depth - 1]);
 	case DW_OP_drop:
 		return m->depth && m->depth--;
 	case DW_OP_plus_uconst:
-		if (!m->depth)
+		if (!m->depth || !rt_cursor_uleb(c, &number))
 			return false;
-		m->stack[m->depth - 1] += op->number;
+		m->stack[m->depth - 1] += number;
 		return true;
 	case DW_OP_deref:
 		return m->depth && load(m, m->stack[m->depth - 1], &m->stack[m->depth - 1]);
-	case DW_OP_stack_value:
-		m->is_value = true;
-		return true;
 	default:
-		return binary(m, op->atom);
+		return binary(m, op);
 	}
 }
 
 /* Branches are not taken by any row that was seen: they are refused. */
-static bool evaluate(struct machine *m, const Dwarf_Op *ops, size_t count, uint64_t *ret)
+static bool evaluate(struct machine *m, struct rt_bytes expression, bool with_cfa, uint64_t *ret)
 {
+	struct rt_cursor c = rt_cursor_make(expression, false);
+	uint8_t op;
+
 	m->depth = 0;
-	m->is_value = false;
-	if (count > OPS_MAX)
-		return false;
-	for (size_t i = 0; i < count; i++) {
-		if (!operation(m, &ops[i]))
+	if (with_cfa)
+		m->stack[m->depth++] = m->cfa; /* DWARF 5, 6.4.2.3: what a register's expression begins with */
+	for (unsigned count = 0; rt_cursor_left(&c); count++) {
+		if (count >= OPS_MAX || !rt_cursor_u8(&c, &op) || !operation(m, &c, op))
 			return false;
 	}
 	if (!m->depth)
@@ -195,41 +214,62 @@ static bool evaluate(struct machine *m, const Dwarf_Op *ops, size_t count, uint6
 	return true;
 }
 
-/* false: it cannot be told, which is none of the caller's registers. */
-static bool restore(struct machine *m, Dwarf_Frame *frame, int number, uint64_t *ret, bool *ret_undefined)
+/* What a callee keeps where a row says nothing of it (psABI). */
+static bool is_kept(unsigned number)
 {
-	Dwarf_Op memory[3], *ops;
-	size_t count;
-
-	*ret_undefined = false;
-	if (dwarf_frame_register(frame, number, memory, &ops, &count) != 0)
-		return false;
-	if (!count) {
-		/* libdw: no ops but a pointer to the buffer is "undefined", NULL is "the same" */
-		*ret_undefined = ops != NULL && number != RBX;
-		/* its table of what a callee keeps where a row says nothing names rax (0) for rbx */
-		return !*ret_undefined && number != RAX && reg(m, (uint64_t)number, ret);
-	}
-	if (!evaluate(m, ops, count, ret))
-		return false;
-	return m->is_value || load(m, *ret, ret);
+	return number == RBX || number == RT_DWARF_RBP || (number >= R12 && number <= R15);
 }
 
-static enum rt_dwarf_step step(struct machine *m, Dwarf_Frame *frame, struct rt_dwarf_regs *ret)
+/* false: it cannot be told, or is none of the caller's any more. */
+static bool restore(struct machine *m, const struct rt_frame_value *v, unsigned number, uint64_t *ret)
+{
+	uint64_t address;
+
+	switch ((enum rt_frame_place)v->place) {
+	case RT_FRAME_UNSAID:
+		return is_kept(number) && reg(m, number, ret);
+	case RT_FRAME_SAME:
+		return reg(m, number, ret);
+	case RT_FRAME_AT_CFA:
+		return load(m, m->cfa + (uint64_t)v->offset, ret);
+	case RT_FRAME_VAL_CFA:
+		*ret = m->cfa + (uint64_t)v->offset;
+		return true;
+	case RT_FRAME_REGISTER:
+		return reg(m, (uint64_t)v->offset, ret);
+	case RT_FRAME_EXPRESSION:
+		return evaluate(m, rt_bytes_make(v->code, v->size), true, &address) && load(m, address, ret);
+	case RT_FRAME_VALUE:
+		return evaluate(m, rt_bytes_make(v->code, v->size), true, ret);
+	case RT_FRAME_UNDEFINED:
+	default:
+		return false;
+	}
+}
+
+static bool find_cfa(struct machine *m, const struct rt_frame_state *state)
+{
+	if (state->cfa == RT_CFA_EXPRESSION)
+		return evaluate(m, state->expression, false, &m->cfa);
+	if (state->cfa != RT_CFA_REGISTER || !reg(m, state->reg, &m->cfa))
+		return false;
+	m->cfa += (uint64_t)state->offset;
+	return true;
+}
+
+static enum rt_dwarf_step step(struct machine *m, const struct rt_frame_state *state, struct rt_dwarf_regs *ret)
 {
 	struct rt_dwarf_regs caller = { .known = 0 };
-	Dwarf_Op *ops;
-	size_t count;
-	bool undefined;
 
-	if (dwarf_frame_cfa(frame, &ops, &count) != 0 || !evaluate(m, ops, count, &m->cfa))
+	if (!find_cfa(m, state))
 		return m->no_memory ? RT_DWARF_NO_MEMORY : RT_DWARF_NO_ROW;
-	m->has_cfa = true;
-	if (!restore(m, frame, RT_DWARF_RA, &caller.value[RT_DWARF_RA], &undefined))
-		return undefined ? RT_DWARF_OUTERMOST : m->no_memory ? RT_DWARF_NO_MEMORY : RT_DWARF_NO_ROW;
+	if (state->value[RT_DWARF_RA].place == RT_FRAME_UNDEFINED)
+		return RT_DWARF_OUTERMOST;
+	if (!restore(m, &state->value[RT_DWARF_RA], RT_DWARF_RA, &caller.value[RT_DWARF_RA]))
+		return m->no_memory ? RT_DWARF_NO_MEMORY : RT_DWARF_NO_ROW;
 	caller.known = 1u << RT_DWARF_RA;
-	for (int i = 0; i < RT_DWARF_RA; i++) {
-		if (restore(m, frame, i, &caller.value[i], &undefined))
+	for (unsigned i = 0; i < RT_DWARF_RA; i++) {
+		if (restore(m, &state->value[i], i, &caller.value[i]))
 			caller.known |= 1u << i;
 	}
 	/* a row that says nothing of the stack pointer means the CFA */
@@ -241,22 +281,58 @@ static enum rt_dwarf_step step(struct machine *m, Dwarf_Frame *frame, struct rt_
 	return RT_DWARF_STEPPED;
 }
 
+/* The state that holds at an address. */
+struct place {
+	uint64_t address;
+	struct rt_frame_state state;
+	bool found;
+};
+
+static bool take(void *arg, uint64_t start, uint64_t end, const struct rt_frame_state *state)
+{
+	struct place *p = arg;
+
+	if (p->address < start || p->address >= end)
+		return true;
+	p->state = *state;
+	p->found = true;
+	return false;
+}
+
+static bool find_state(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_frame_state *ret, bool *ret_signal)
+{
+	const struct rt_frame_section *section;
+	const struct rt_fde *fde = rt_fde_find(dwarf, addr, &section);
+	struct rt_frame_state initial, state;
+	struct rt_frame_entry entry;
+	struct rt_frame_cie cie;
+	struct rt_frame_fde f;
+	struct place place = { .address = addr.v };
+	struct rt_frame_run run = { .cie = &cie, .initial = &initial, .emit = take, .arg = &place };
+
+	if (!fde || !rt_frame_entry_read(section, fde->at, &entry) || !rt_frame_cie_read(section, entry.cie, &cie) ||
+	    cie.ra != RT_FRAME_RA || !rt_frame_fde_read(section, &entry, &cie, &f) || !rt_frame_initial(&cie, &initial))
+		return false;
+	run.here = section->address + f.program_at;
+	run.start = f.start;
+	run.end = f.end;
+	state = initial;
+	/* what stands behind the place may be damaged, as libdw has it, too */
+	(void)rt_frame_program(&run, f.program, &state);
+	*ret = place.state;
+	*ret_signal = cie.signal;
+	return place.found;
+}
+
 enum rt_dwarf_step rt_dwarf_step(struct rt_dwarf *dwarf, struct rt_elfaddr addr, const struct rt_dwarf_memory *memory,
 				 struct rt_dwarf_regs *regs, bool *ret_signal)
 {
 	struct rt_dwarf_regs callee = *regs;
 	struct machine m = { .regs = &callee, .memory = memory };
-	enum rt_dwarf_step result;
-	Dwarf_Frame *frame = NULL;
-	Dwarf_Addr start, end;
+	struct rt_frame_state state;
 
-	if (dwarf->image->machine != RT_MACHINE_X86_64 ||
-	    (!(dwarf->eh && dwarf_cfi_addrframe(dwarf->eh, addr.v, &frame) == 0) &&
-	     !(dwarf->frame && dwarf_cfi_addrframe(dwarf->frame, addr.v, &frame) == 0)))
+	if (dwarf->image->machine != RT_MACHINE_X86_64 || dwarf->image->big_endian ||
+	    !find_state(dwarf, addr, &state, ret_signal))
 		return RT_DWARF_NO_ROW;
-	*ret_signal = false;
-	dwarf_frame_info(frame, &start, &end, ret_signal);
-	result = step(&m, frame, regs);
-	free(frame);
-	return result;
+	return step(&m, &state, regs);
 }

@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "dwarf/dwarf.h"
+#include "dwarf/entry.h"
 #include "dwarf/skim.h"
 
 #define RT_DWARF_DEPTH_MAX 128        /* nesting of DIEs that is followed */
@@ -71,7 +72,14 @@ struct rt_node {
 
 struct rt_fde {
 	uint64_t start, end;
+	size_t at; /* of its entry in the section */
 	bool lsda;
+};
+
+/* The FDEs of one section. */
+struct rt_fdes {
+	struct rt_frame_section section;
+	RT_VEC(struct rt_fde) list; /* sorted by start */
 };
 
 /* The debug sections of one ELF file. */
@@ -101,8 +109,6 @@ struct rt_dwarf {
 	bool mapped; /* info is in the file: its pages can be had again. Of memory they would be lost */
 	struct rt_skim skim;
 	struct rt_unwind_rows *rows; /* owned; NULL: nobody has asked */
-	Dwarf_CFI *eh;               /* from .eh_frame; owned */
-	Dwarf_CFI *frame;            /* from .debug_frame; belongs to its source */
 	RT_VEC(struct rt_span) code; /* executable segments */
 	struct rt_intern strings;
 	RT_VEC(struct rt_unit) units;
@@ -113,9 +119,9 @@ struct rt_dwarf {
 	bool all_walked, types_read, fdes_read, parts_read, rows_tried;
 	struct rt_map types; /* (name id, 0 tag or 1 typedef) -> index of type_dies + 1 */
 	RT_VEC(Dwarf_Die) type_dies;
-	RT_VEC(struct rt_fde) fdes; /* sorted by start */
-	RT_VEC(uint64_t) parts;     /* addresses of split-off parts of functions, sorted */
-	struct rt_image *package;   /* .dwp; owned, NULL: none */
+	struct rt_fdes fdes[2];   /* of .eh_frame, of .debug_frame */
+	RT_VEC(uint64_t) parts;   /* addresses of split-off parts of functions, sorted */
+	struct rt_image *package; /* .dwp; owned, NULL: none */
 	struct rt_dwarf_source package_source;
 	bool package_tried;
 	struct rt_map skeleton_by_cu; /* unit of split debug info -> index of units + 1 */

@@ -261,6 +261,18 @@ static bool agent_fault(struct rt_engine *engine, uint32_t pid, uint32_t tid)
 	return false;
 }
 
+static bool agent_is_in(struct rt_engine *engine, uint32_t pid, uint64_t pc)
+{
+	const struct rt_agent_task *task = rt_agent_task(agent_of(engine), pid);
+
+	if (!task || !task->pool)
+		return false;
+	for (size_t i = 0; i < task->areas.len; i++)
+		if (pc - task->areas.data[i].start < RT_AGENT_AREA)
+			return true;
+	return pc - task->pool->code < rt_agent_blob_bytes;
+}
+
 static bool agent_asks(struct rt_engine *engine, uint32_t pid, uint32_t *ret_tid)
 {
 	const struct rt_agent_task *task = rt_agent_task(agent_of(engine), pid);
@@ -526,6 +538,7 @@ const struct rt_engine_ops rt_engine_agent = {
 	.leave = agent_leave,
 	.thread = agent_thread,
 	.fault = agent_fault,
+	.is_in = agent_is_in,
 	.asks = agent_asks,
 	.answer = agent_answer,
 	.sample = agent_sample,

@@ -2,7 +2,8 @@
 /*
  * From the threads' rings to one stream by time. Who is in a hook has said so before it read the time: what is
  * handed on is older than anybody's beginning, so nothing older follows. Stacks are read after the rings were
- * looked at: an event's stack is there before it.
+ * looked at: an event's stack is there before it. Of a process that has ended all is handed on, whoever is in a hook:
+ * what comes later would come behind its end.
  */
 #include <errno.h>
 
@@ -23,12 +24,14 @@ struct line {
 	struct rt_agent_member *member;
 	struct rt_agent_thread *thread;
 	uint64_t pos, end;
+	uint64_t cut;  /* its events from here on wait */
+	bool ended;    /* its process has */
 	uint64_t time; /* of the event at pos; UINT64_MAX: nothing there for now */
 };
 
 struct lines {
+	uint64_t cut;
 	RT_VEC(struct line) list;
-	uint64_t cut; /* events from here on wait */
 	struct rt_wire_event block[BLOCK];
 	size_t blocked; /* events in it */
 };
@@ -62,7 +65,7 @@ static bool was_left(const struct rt_agent *a, const struct line *l, const struc
 }
 
 /* The next event of a ring that is whole. What was begun and left is passed over once later ones are there. */
-static void look(const struct rt_agent *a, struct line *l, uint64_t cut)
+static void look(const struct rt_agent *a, struct line *l)
 {
 	for (l->time = UINT64_MAX; l->pos < l->end; l->pos++) {
 		const struct rt_wire_event *e = slot(l, l->pos);
@@ -72,13 +75,21 @@ static void look(const struct rt_agent *a, struct line *l, uint64_t cut)
 			__builtin_prefetch(slot(l, l->pos + AHEAD));
 		if (!is_whole(e) && was_left(a, l, e))
 			continue;
-		if (is_whole(e) && e->head.time_ns < cut)
+		if (is_whole(e) && e->head.time_ns < l->cut)
 			l->time = e->head.time_ns;
 		return;
 	}
 }
 
-static struct rt_error *add_line(struct lines *lines, struct rt_agent_task *task, struct rt_agent_member *m)
+bool rt_agent_goes_on(const struct rt_agent_task *task)
+{
+	for (size_t i = 0; i < task->members.len; i++)
+		if (!task->members.data[i].gone)
+			return true;
+	return false;
+}
+
+static struct rt_error *add_line(struct lines *lines, struct rt_agent_task *task, struct rt_agent_member *m, bool ended)
 {
 	struct line *l = rt_vec_add(&lines->list);
 
@@ -88,29 +99,40 @@ static struct rt_error *add_line(struct lines *lines, struct rt_agent_task *task
 	l->member = m;
 	l->thread = rt_agent_thread(task, m->offset);
 	l->pos = l->thread->read;
+	l->ended = ended;
 	return NULL;
 }
 
-/* What there is, and up to when it is all. */
-static struct rt_error *survey(struct rt_agent *a, struct lines *lines)
+/* Who is in a hook holds back what is later, of all who go on. */
+static void set_cuts(const struct rt_agent *a, struct lines *lines)
 {
 	lines->cut = rt_agent_tsc();
-	for (size_t i = 0; i < a->tasks.len; i++) {
-		struct rt_agent_task *task = a->tasks.data[i];
-
-		if (!task->pool)
-			continue;
-		RT_TRY(rt_agent_threads_look(a, task));
-		for (size_t k = 0; k < task->members.len; k++)
-			RT_TRY(add_line(lines, task, &task->members.data[k]));
-	}
 	for (size_t i = 0; i < lines->list.len; i++) {
-		struct line *l = &lines->list.data[i];
+		const struct line *l = &lines->list.data[i];
 		uint64_t entered = __atomic_load_n(&l->thread->entered, __ATOMIC_ACQUIRE);
 
 		if (entered && entered < lines->cut && !l->member->gone && !stale(a, entered))
 			lines->cut = entered;
 	}
+	for (size_t i = 0; i < lines->list.len; i++)
+		lines->list.data[i].cut = lines->list.data[i].ended ? UINT64_MAX : lines->cut;
+}
+
+/* What there is, and up to when it is all. */
+static struct rt_error *survey(struct rt_agent *a, struct lines *lines)
+{
+	for (size_t i = 0; i < a->tasks.len; i++) {
+		struct rt_agent_task *task = a->tasks.data[i];
+		bool ended;
+
+		if (!task->pool)
+			continue;
+		RT_TRY(rt_agent_threads_look(a, task));
+		ended = !rt_agent_goes_on(task);
+		for (size_t k = 0; k < task->members.len; k++)
+			RT_TRY(add_line(lines, task, &task->members.data[k], ended));
+	}
+	set_cuts(a, lines);
 	for (size_t i = 0; i < lines->list.len; i++) {
 		struct line *l = &lines->list.data[i];
 
@@ -118,7 +140,7 @@ static struct rt_error *survey(struct rt_agent *a, struct lines *lines)
 		if (l->end - l->pos > RT_AGENT_RING)
 			return rt_error_new(RT_E_INTERNAL, "engine agent: process %u has damaged its rings",
 					    l->task->pid);
-		look(a, l, lines->cut);
+		look(a, l);
 	}
 	return NULL;
 }
@@ -219,7 +241,7 @@ static struct rt_error *merge(struct rt_agent *a, struct lines *lines, struct rt
 			return hand_on(lines, sink);
 		while (first->time <= until && first->time != UINT64_MAX) {
 			RT_TRY(deliver(a, lines, first, sink));
-			look(a, first, lines->cut);
+			look(a, first);
 		}
 	}
 }
@@ -235,11 +257,15 @@ static struct rt_error *drain(struct rt_agent *a, struct lines *lines, struct rt
 		if (a->tasks.data[i]->pool)
 			RT_TRY(drain_stacks(a, a->tasks.data[i], sink, &these));
 		/* of a process that has ended in the middle of one, nothing more will come */
-		all = all && (these || !a->tasks.data[i]->members.len || a->tasks.data[i]->members.data[0].gone);
+		all = all && (these || !rt_agent_goes_on(a->tasks.data[i]));
 	}
-	if (!all)
-		return NULL;
+	/* a stack is being written: what leads to it waits */
+	for (size_t i = 0; !all && i < lines->list.len; i++)
+		if (!lines->list.data[i].ended)
+			lines->list.data[i].time = UINT64_MAX;
 	rt_agent_clock_set(&a->clock);
+	if (all)
+		a->told_until = rt_agent_clock_at(&a->clock, lines->cut);
 	RT_TRY(merge(a, lines, sink));
 	/* what was passed over */
 	for (size_t i = 0; i < lines->list.len; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Engine U on machines that its agent was not written for. */
+/* Engine U, and what needs it, on machines that its agent was not written for. */
 #include "engine/engine.h"
 
 static struct rt_error *unsupported(void)
@@ -18,3 +18,4 @@ static struct rt_error *none_open(const struct rt_engine_options *options, struc
 }
 
 const struct rt_engine_ops rt_engine_agent = { .name = "agent", .probe = none_probe, .open = none_open };
+const struct rt_engine_ops rt_engine_mixed = { .name = "agent+uprobe", .probe = none_probe, .open = none_open };

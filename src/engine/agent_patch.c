@@ -230,12 +230,12 @@ static void forget_unmapped(struct patching *p)
 			p->task->jumps.data[i] = p->task->jumps.data[--p->task->jumps.len];
 }
 
-static bool is_jumped(const struct rt_agent_task *task, uint64_t address)
+bool rt_agent_is_jumped(const struct rt_agent_task *task, uint64_t address, size_t bytes)
 {
 	for (size_t i = 0; i < task->jumps.len; i++) {
 		uint64_t at = task->jumps.data[i].address;
 
-		if (address < at + RT_MOVE_JUMP && at < address + RT_MOVE_JUMP)
+		if (address < at + RT_MOVE_JUMP && at < address + bytes)
 			return true;
 	}
 	return false;
@@ -273,10 +273,10 @@ static struct rt_error *jump_to_stub(struct patching *p, const struct sight *sig
 	uint8_t code[CODE], stub[STUB_MAX], jump[RT_MOVE_JUMP] = { 0xe9 };
 	struct rt_agent_area *area;
 	struct rt_agent_jump *j;
-	size_t size, index = 0;
+	size_t size = 0, index = 0;
 	int32_t distance;
 
-	*ret_why = is_jumped(p->task, address) ? "another probe's jump reaches into it"
+	*ret_why = rt_agent_is_jumped(p->task, address, RT_MOVE_JUMP) ? "another probe's jump reaches into it"
 		   : is_stood_in(p, address) ? "a thread stands in the instructions that the jump would be written over"
 					     : NULL;
 	if (!*ret_why)
@@ -346,7 +346,7 @@ static struct rt_error *add_point(struct patching *p, const struct rt_point *poi
 
 	if (!known)
 		return rt_error_nomem();
-	if (*known == address && is_jumped(p->task, address - point->before))
+	if (*known == address && rt_agent_is_jumped(p->task, address - point->before, RT_MOVE_JUMP))
 		return NULL;
 	*known = address;
 	why = prepare(p, point);

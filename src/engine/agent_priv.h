@@ -34,6 +34,8 @@ enum {
 	RT_AGENT_CHUNKS = RT_AGENT_POOL / RT_AGENT_CHUNK,
 	RT_AGENT_AREA = 64 << 10, /* bytes of stubs in one piece */
 	RT_AGENT_OWNER = 4096,
+	RT_AGENT_MOMENTS = 64,
+	RT_AGENT_NUMBERS = 1 << (32 - RT_SEQ_BITS),
 };
 
 /* A program (one exec) and its forked children: one pool, at one address in all of them. */
@@ -95,6 +97,13 @@ struct rt_agent_task {
 	bool stop_armed;
 };
 
+/* Who writes events has a number, and each event one that follows its last; the next who gets it goes on there. */
+struct rt_agent_numbers {
+	uint32_t seq[RT_AGENT_NUMBERS];
+	uint8_t used[RT_AGENT_NUMBERS];
+	uint32_t last;
+};
+
 /* Unwind rows of a module, kept for the programs to come. */
 struct rt_agent_rows {
 	uint64_t base;
@@ -102,11 +111,18 @@ struct rt_agent_rows {
 	uint32_t row_nr;
 };
 
-/* ns = at_ns + (tsc - at) * slope. Goes on without a leap when it is set right. */
+/* What both clocks showed at the same moment. */
+struct rt_agent_moment {
+	uint64_t tsc, ns;
+};
+
+/* The last moments, by time; and the two between which it was asked last. */
 struct rt_agent_clock {
-	uint64_t at, at_ns, last_ns;
-	uint64_t first, first_ns;
-	double slope;
+	struct rt_agent_moment moment[RT_AGENT_MOMENTS]; /* [n % RT_AGENT_MOMENTS] */
+	uint64_t nr;
+	struct rt_agent_moment first, from, to;
+	double slope, between; /* ns per tick: from the first moment on; between those two */
+	uint64_t last_ns;
 };
 
 struct rt_agent {
@@ -125,7 +141,8 @@ struct rt_agent {
 	uint64_t strangers;
 	uint64_t timed[2]; /* as in struct rt_agent_thread, of those that have ended */
 	double cycles[2];
-	uint32_t threads; /* numbered so far */
+	struct rt_agent_numbers numbers;
+	uint64_t told_until; /* CLOCK_MONOTONIC; what is older was handed on */
 	bool disarmed, stopped;
 };
 
@@ -169,6 +186,8 @@ RT_CHECK struct rt_error *rt_agent_inject(struct rt_agent *a, struct rt_agent_ta
 
 /* ---- agent_patch.c ---- */
 
+/* Whether a jump is written over any of the bytes from address on. */
+bool rt_agent_is_jumped(const struct rt_agent_task *task, uint64_t address, size_t bytes);
 /* Arms points of arm in a process that has the agent. */
 RT_CHECK struct rt_error *rt_agent_patch(struct rt_agent *a, struct rt_agent_task *task, const struct rt_arm *arm,
 					 void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg);
@@ -205,10 +224,12 @@ void rt_agent_threads_leave(struct rt_agent *a, struct rt_agent_task *task);
 /* ---- agent_drain.c, agent_clock.c ---- */
 
 RT_CHECK struct rt_error *rt_agent_drain(struct rt_agent *a, struct rt_event_sink *sink);
+/* Whether anybody may still write in its rings. */
+bool rt_agent_goes_on(const struct rt_agent_task *task);
 uint64_t rt_agent_tsc(void);
 void rt_agent_clock_init(struct rt_agent_clock *clock);
-/* Sets it right by the clock of the system. */
+/* Notes a moment: what happened before it is told exactly. */
 void rt_agent_clock_set(struct rt_agent_clock *clock);
 /* The time of the next event: never before that of the last one. */
 uint64_t rt_agent_clock_ns(struct rt_agent_clock *clock, uint64_t tsc);
-uint64_t rt_agent_clock_at(const struct rt_agent_clock *clock, uint64_t tsc);
+uint64_t rt_agent_clock_at(struct rt_agent_clock *clock, uint64_t tsc);

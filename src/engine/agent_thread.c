@@ -12,6 +12,27 @@
 #define MIX 0x9e3779b97f4a7c15ull
 enum { FREED = 2, TAKEN = 4 };
 
+/* One that nobody has; where all are in use, one of them. */
+static uint32_t take_number(struct rt_agent_numbers *n)
+{
+	for (uint32_t i = 0; i < RT_AGENT_NUMBERS; i++) {
+		n->last = n->last % (RT_AGENT_NUMBERS - 1) + 1;
+		if (!n->used[n->last])
+			break;
+	}
+	n->used[n->last] = 1;
+	return n->last;
+}
+
+static void give_number(struct rt_agent_numbers *n, const struct rt_agent_thread *t)
+{
+	/* what the program may have written there is no number by that */
+	uint32_t number = t->number % RT_AGENT_NUMBERS;
+
+	n->seq[number] = t->seq;
+	n->used[number] = 0;
+}
+
 uint64_t rt_agent_thread_make(struct rt_agent *a, struct rt_agent_pool *pool, uint32_t tid)
 {
 	uint64_t offset = rt_agent_pool_take(pool);
@@ -20,7 +41,8 @@ uint64_t rt_agent_thread_make(struct rt_agent *a, struct rt_agent_pool *pool, ui
 	if (!offset)
 		return 0;
 	t->tid = tid;
-	t->number = ++a->threads;
+	t->number = take_number(&a->numbers);
+	t->seq = a->numbers.seq[t->number];
 	return offset;
 }
 
@@ -138,6 +160,7 @@ void rt_agent_thread_ends(struct rt_agent_task *task, uint32_t tid)
 /* Counters of a thread that writes no more, kept. */
 static void sum_up(struct rt_agent *a, const struct rt_agent_thread *t)
 {
+	give_number(&a->numbers, t);
 	for (uint32_t i = 1; i <= a->last_point; i++)
 		rt_point_count_add(&a->gone[i], &t->count[i]);
 	for (unsigned told = 0; told < 2; told++) {
@@ -169,6 +192,12 @@ void rt_agent_threads_leave(struct rt_agent *a, struct rt_agent_task *task)
 		rt_agent_pool_give(task->pool, task->members.data[i].offset);
 	}
 	task->members.len = 0;
-	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++)
-		rt_agent_pool_give(task->pool, rt_agent_process(task)->spare[i]);
+	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++) {
+		uint64_t offset = rt_agent_process(task)->spare[i];
+
+		if (!rt_agent_pool_has(task->pool, offset))
+			continue;
+		give_number(&a->numbers, rt_agent_thread(task, offset));
+		rt_agent_pool_give(task->pool, offset);
+	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What yields events. uprobe (K): BPF programs behind uprobes. agent (U): code of ours inside the program. replay and
- * text are plain sources (event/stream.h).
+ * What yields events. uprobe (K): BPF programs behind uprobes. agent (U): code of ours inside the program; both
+ * together (mixed). replay and text are plain sources (event/stream.h).
  *
  * The session drives an engine: it stops a process where new code became
  * known, arms points in it, lets it run, and drains records.
@@ -86,7 +86,8 @@ struct rt_engine_stats {
 
 struct rt_engine_ops {
 	const char *name;
-	uint8_t room; /* bytes that it writes over at a point (struct rt_plan_options); 0: a breakpoint */
+	uint8_t room;     /* bytes that it writes over at a point (struct rt_plan_options); 0: a breakpoint */
+	bool breakpoints; /* with room: it can do without where there is none */
 	/* Tries whether this engine works here and now; an error says why not and what would fix it. */
 	struct rt_error *(*probe)(const struct rt_engine_options *options);
 	struct rt_error *(*open)(const struct rt_engine_options *options, struct rt_engine **ret);
@@ -111,6 +112,8 @@ struct rt_engine_ops {
 	struct rt_error *(*leave)(struct rt_engine *engine, uint32_t parent, uint32_t pid);
 	struct rt_error *(*thread)(struct rt_engine *engine, uint32_t pid, uint32_t tid, bool ends);
 	bool (*fault)(struct rt_engine *engine, uint32_t pid, uint32_t tid);
+	/* Whether a thread at pc is on the engine's way to or from a point. */
+	bool (*is_in)(struct rt_engine *engine, uint32_t pid, uint64_t pc);
 	/*
 	 * For an engine that stops nothing itself. asks: whether thread *ret_tid of pid waits at a stop_at; answer: it
 	 * was looked at while it stood, and may go on.
@@ -141,6 +144,7 @@ struct rt_engine_ops {
 /* Common head of every engine's own struct. */
 struct rt_engine {
 	const struct rt_engine_ops *ops;
+	uint32_t code_epoch; /* when it changes, code() is to be called again for all, with all rows */
 };
 
 /* Engine K. In builds without BPF its probe() and open() return RT_E_UNSUPPORTED. */
@@ -148,6 +152,9 @@ extern const struct rt_engine_ops rt_engine_uprobe;
 
 /* Engine U: no privilege beyond ptrace(2). x86-64. */
 extern const struct rt_engine_ops rt_engine_agent;
+
+/* Engine U, and engine K for what U cannot take. Needs what both need. */
+extern const struct rt_engine_ops rt_engine_mixed;
 
 /* true when si_code of a SIGSTOP at a ptrace signal stop shows that the engine sent it (stop_at). */
 static inline bool rt_engine_is_stop(int si_code)

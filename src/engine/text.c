@@ -473,13 +473,13 @@ static struct rt_error *line_held(struct rt_text *t, bool final)
 
 static struct rt_error *line_mark(struct rt_text *t)
 {
-	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped", "execed" };
+	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped", "execed", "inside" };
 
 	for (int32_t i = 1; t->nr == 2 && i < (int32_t)(sizeof(marks) / sizeof(marks[0])); i++) {
 		if (is(t->words[1], marks[i]))
 			return task(t, RT_WIRE_MARK, 0, i);
 	}
-	return bad(t, t->words[0].s, "expected: mark attach|census|detach|census-skipped|execed");
+	return bad(t, t->words[0].s, "expected: mark attach|census|detach|census-skipped|execed|inside");
 }
 
 /* sample RATE [governed|total LIMIT COST EVENT PASSED] */

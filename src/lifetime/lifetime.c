@@ -77,6 +77,7 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_vec_deinit(&lt->modules);
 	rt_vec_deinit(&lt->losses);
 	rt_vec_deinit(&lt->holders);
+	rt_vec_deinit(&lt->inside);
 	rt_map_deinit(&lt->type_by_id);
 	rt_map_deinit(&lt->point_by_id);
 	rt_map_deinit(&lt->process_by_pid);
@@ -133,8 +134,9 @@ static bool take_loss(struct rt_lifetime *lt, const struct rt_wire_loss *r)
 	struct rt_wire_loss *copy;
 
 	if (r->head.kind == RT_WIRE_HITS) {
+		/* each engine tells its own */
 		if (point)
-			point->hits = r->value;
+			point->hits = r->value + (point->hits == UINT64_MAX ? 0 : point->hits);
 		return true;
 	}
 	if (r->cause == RT_LOSS_STACKMAP)
@@ -264,6 +266,42 @@ struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire
 	return take_other(lt, r) && !lt->nomem ? NULL : rt_error_nomem();
 }
 
+/* The thread stands in what it told of last. */
+static void take_inside(struct rt_lifetime *lt, const struct rt_wire_task *r)
+{
+	struct lt_thread *t = lt_thread(lt, r->head.pid, r->head.tid);
+
+	lt->nomem |= !t || !rt_vec_push(&lt->inside, t);
+}
+
+static void forget_inside(struct rt_lifetime *lt, uint32_t pid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < lt->inside.len; i++) {
+		if (lt->inside.data[i]->pid != pid)
+			lt->inside.data[n++] = lt->inside.data[i];
+	}
+	lt->inside.len = n;
+}
+
+/* Do operations that threads stand in tell why the counter is off by that much? */
+static bool under_way(const struct rt_lifetime *lt, const struct lt_inc *inc, int64_t off)
+{
+	int64_t least = 0, most = 0;
+
+	for (size_t i = 0; i < lt->inside.len; i++) {
+		const struct lt_thread *t = lt->inside.data[i];
+
+		if (t->pid != inc->pid || t->last_object != inc->object || t->last_type != inc->type ||
+		    t->last_ns < inc->birth_ns)
+			continue;
+		least -= t->last_delta > 0 ? t->last_delta : 0;
+		most -= t->last_delta < 0 ? t->last_delta : 0;
+	}
+	return off >= least && off <= most;
+}
+
 static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
 {
 	struct lt_process *p = lt_process(lt, r->head.pid);
@@ -304,6 +342,10 @@ static void take_task(struct rt_lifetime *lt, const struct rt_wire_task *r)
 		p->census |= r->value == RT_MARK_CENSUS;
 		if (r->value == RT_MARK_EXECED)
 			lt_range_execed(lt, r->head.pid);
+		if (r->value == RT_MARK_INSIDE)
+			take_inside(lt, r);
+		else if (r->value == RT_MARK_CENSUS || r->value == RT_MARK_CENSUS_SKIPPED)
+			forget_inside(lt, r->head.pid);
 		p->epoch += r->value == RT_MARK_CENSUS || r->value == RT_MARK_CENSUS_SKIPPED;
 		break;
 	default:
@@ -338,7 +380,8 @@ static void take_held(struct rt_lifetime *lt, const struct rt_wire_held *r)
 		if (r->head.kind == RT_WIRE_COUNT) {
 			inc->final_known = true;
 			inc->final = r->where == 4 ? (int32_t)r->value : (int64_t)r->value;
-			if (inc->known && !inc->assumed && inc->final != inc->balance) {
+			if (inc->known && !inc->assumed && inc->final != inc->balance &&
+			    !under_way(lt, inc, inc->final - inc->balance)) {
 				inc->gap += inc->final - inc->balance;
 				lt_life_incomplete(lt, inc);
 			}

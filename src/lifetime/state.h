@@ -464,6 +464,7 @@ struct rt_lifetime {
 	RT_VEC(struct lt_module) modules;
 	RT_VEC(struct rt_wire_loss *) losses;
 	RT_VEC(struct lt_holder) holders;
+	RT_VEC(struct lt_thread *) inside; /* of a get or put, in the census that comes */
 	struct rt_map type_by_id, point_by_id, process_by_pid, thread_by_id;
 	struct lt_turn newest_turn; /* the head of the ring */
 	uint32_t next_act;

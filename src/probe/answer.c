@@ -182,21 +182,85 @@ static struct rt_error *add_symbols(struct rt_answer_build *b, const struct rt_i
 	return NULL;
 }
 
+/* Names of the source may begin at any part: all of them that are near are offered. */
+struct offered {
+	struct rt_near near;
+	struct rt_arena names;
+};
+
+static bool offer_part(const char *name, const void *arg)
+{
+	const struct offered *const *offered = arg;
+	struct offered *o = (struct offered *)(uintptr_t)*offered;
+	unsigned limit = rt_slip_limit(o->near.wanted);
+	const char *copy;
+
+	if (rt_edit_distance(o->near.wanted, name, limit) > limit)
+		return false;
+	copy = rt_arena_strndup(&o->names, name, strlen(name));
+	if (copy)
+		rt_near_offer(&o->near, copy);
+	return false;
+}
+
+static void offer_source(struct offered *o, const char *name)
+{
+	if (name && rt_source_is(o->near.wanted))
+		(void)rt_source_end_fits(name, offer_part, &(const struct offered *){ o });
+}
+
 static bool offer_function(struct rt_dwarf *dwarf, const struct rt_instance *fn, void *arg)
 {
-	(void)dwarf;
-	rt_near_offer(arg, fn->function);
+	struct offered *o = arg;
+
+	rt_near_offer(&o->near, fn->function);
+	offer_source(o, rt_dwarf_qualified(dwarf, fn));
 	return false;
+}
+
+static void offer_symbol(struct offered *o, const struct rt_symbol *s)
+{
+	_cleanup_free_ char *bare = NULL;
+
+	rt_near_offer(&o->near, s->name);
+	if (!rt_source_is(o->near.wanted) || !rt_is_mangled(s->name))
+		return;
+	bare = rt_demangle_name(s->name);
+	offer_source(o, bare);
+}
+
+/* The names that are nearest to the one that there is not. */
+static struct rt_error *with_near(struct rt_answer_build *b, struct rt_error *err)
+{
+	const struct rt_answer_module *m = b->module;
+	struct offered o = { .near = { .wanted = b->request->function } };
+	_cleanup_free_ struct rt_instance *none = NULL;
+	size_t count;
+
+	for (size_t i = 0; m->symtab && i < m->symtab->count; i++)
+		if (m->symtab->symbols[i].function && !m->symtab->symbols[i].plt)
+			offer_symbol(&o, &m->symtab->symbols[i]);
+	if (b->debug)
+		rt_error_free(rt_dwarf_instances(b->debug, NULL, offer_function, &o, &none, &count));
+	if (o.near.count)
+		err = rt_error_fix(err, "did you mean %s?", o.near.names[0]);
+	rt_arena_deinit(&o.names);
+	return err;
+}
+
+/* "Conv::operator int": what is behind the blank is an argument. */
+static bool ends_with_operator(const char *name)
+{
+	size_t len = strlen(name), word = strlen("operator");
+
+	return len >= word && !strcmp(name + len - word, "operator") && (len == word || name[len - word - 1] == ':');
 }
 
 static struct rt_error *no_function(struct rt_answer_build *b, bool ifunc)
 {
 	const struct rt_answer_module *m = b->module;
 	const struct rt_request *r = b->request;
-	struct rt_near near = { .wanted = r->function };
-	_cleanup_free_ struct rt_instance *none = NULL;
 	struct rt_error *err;
-	size_t count;
 
 	if (ifunc)
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
@@ -212,13 +276,12 @@ static struct rt_error *no_function(struct rt_answer_build *b, bool ifunc)
 
 		if (s->plt && !strcmp(s->name, r->function))
 			return rt_error_fix(err, "it is in a library: -x LIBRARY (which: ldd %s)", m->path);
-		if (s->function && !s->plt)
-			rt_near_offer(&near, s->name);
 	}
-	if (b->debug)
-		rt_error_free(rt_dwarf_instances(b->debug, NULL, offer_function, &near, &none, &count));
-	if (near.count)
-		return rt_error_fix(err, "did you mean %s?", near.names[0]);
+	if (ends_with_operator(r->function))
+		return rt_error_fix(err, "a blank in a name: '%s\\ int'", r->function);
+	err = with_near(b, err);
+	if (err->fix)
+		return err;
 	if (m->symtab && m->symtab->stripped)
 		return rt_error_fix(err, "install its debug information, or give the file as it was before strip");
 	if (!b->debug && (r->file || strstr(r->function, "::")))

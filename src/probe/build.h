@@ -98,10 +98,11 @@ RT_CHECK struct rt_error *rt_plan_open_coded(struct rt_plan_build *b);
 /* callers.c: points behind the calls of b->late. */
 RT_CHECK struct rt_error *rt_plan_callers(struct rt_plan_build *b);
 /*
- * room.c: whether the engine can write over what it needs to at addr, or from *ret_before bytes before it on: nothing
- * leads to what stands behind the first byte. True where it writes over nothing.
+ * room.c: whether the engine can write over what it needs to at addr, or from p->before bytes before it on: nothing
+ * leads to what stands behind the first byte. Where it cannot and a breakpoint will do, p->breakpoint. True where it
+ * writes over nothing.
  */
-bool rt_plan_has_room(struct rt_plan_build *b, struct rt_elfaddr addr, uint8_t *ret_before);
+bool rt_plan_has_room(struct rt_plan_build *b, struct rt_elfaddr addr, struct rt_point *p);
 /* CFA = sp + n at addr; 0 where the frame is not sp-based. */
 int32_t rt_plan_cfa_delta(struct rt_plan_build *b, struct rt_elfaddr addr);
 /* marker.c: the innermost source function around an instruction, else its symbol; NULL. Lives as long as module. */

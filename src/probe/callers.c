@@ -223,7 +223,8 @@ static struct rt_error *arm(struct rt_plan_build *b, const struct rt_late *late,
 					   .nearest = true,
 					   .unshared = true,
 					   .avoid_nop5 = b->plan->options.avoid_nop5,
-					   .room = b->plan->options.room };
+					   .room = b->plan->options.room,
+					   .breakpoints = b->plan->options.breakpoints };
 	struct rt_point p = { .kind = RT_POINT_INSN,
 			      .op = t->as.op,
 			      .delta = rt_op_delta(t->as.op, type->start),
@@ -242,6 +243,7 @@ static struct rt_error *arm(struct rt_plan_build *b, const struct rt_late *late,
 	p.address = site.address;
 	p.cost = site.cost;
 	p.before = site.before;
+	p.breakpoint = site.breakpoint;
 	p.reg = site.reg;
 	p.cfa_delta = rt_plan_cfa_delta(b, site.address);
 	rt_plan_set_counter(type, NULL, &p);

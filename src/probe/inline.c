@@ -122,7 +122,8 @@ static struct rt_site_request site_request(struct rt_plan_build *b, const struct
 					   .nearest = true,
 					   .first_insn = b->plan->options.first_insn,
 					   .avoid_nop5 = b->plan->options.avoid_nop5,
-					   .room = b->plan->options.room };
+					   .room = b->plan->options.room,
+					   .breakpoints = b->plan->options.breakpoints };
 
 	(void)rt_survey_range(&b->survey, in->at->entry, &request.start, &request.end);
 	return request;
@@ -160,6 +161,7 @@ static const char *set_site(struct rt_plan_build *b, const struct rt_site *site,
 	p->address = site->address;
 	p->cost = site->cost;
 	p->before = site->before;
+	p->breakpoint = site->breakpoint;
 	p->reg = site->reg;
 	p->cfa_delta = rt_plan_cfa_delta(b, site->address);
 	return NULL;

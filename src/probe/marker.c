@@ -233,9 +233,9 @@ static const char *set_location(struct rt_plan_build *b, const struct wanted *w,
 		return why;
 	if (!rt_plan_decode(b, m->location, &insn))
 		return "there is no code at its place";
-	if (!rt_plan_has_room(b, m->location, &p->before))
+	if (!rt_plan_has_room(b, m->location, p))
 		return "there is no room for a jump at its place";
-	if (!b->plan->options.room &&
+	if ((!b->plan->options.room || p->breakpoint) &&
 	    (insn.cost == RT_COST_NEVER || (insn.cost == RT_COST_AVOID && b->plan->options.avoid_nop5)))
 		return "its instruction cannot be probed here";
 	p->address = m->location;

@@ -174,7 +174,8 @@ static struct rt_error *add(struct open_search *s, struct open_type *t, const st
 					   .nearest = true,
 					   .first_insn = s->b->plan->options.first_insn,
 					   .avoid_nop5 = s->b->plan->options.avoid_nop5,
-					   .room = s->b->plan->options.room };
+					   .room = s->b->plan->options.room,
+					   .breakpoints = s->b->plan->options.breakpoints };
 	struct rt_point p = { .kind = RT_POINT_INSN,
 			      .op = delta > 0 ? RT_OP_GET : RT_OP_PUT,
 			      .delta = (int16_t)delta,
@@ -194,6 +195,7 @@ static struct rt_error *add(struct open_search *s, struct open_type *t, const st
 	p.address = site.address;
 	p.cost = site.cost;
 	p.before = site.before;
+	p.breakpoint = site.breakpoint;
 	p.reg = site.reg;
 	p.cfa_delta = rt_plan_cfa_delta(s->b, site.address);
 	if (!rt_counted_bias(s->b, &site, insn->addr, type->counter_offset, type->counter_size, delta, &p.counter_bias))

@@ -248,8 +248,7 @@ static struct rt_error *add_store(const struct rt_takers *t, const struct store 
 		p.index = insn->mem.index;
 		p.scale = insn->mem.scale;
 	}
-	if ((insn->cost != RT_COST_EMULATED && insn->cost != RT_COST_STEP) ||
-	    !rt_plan_has_room(t->b, insn->addr, &p.before) ||
+	if ((insn->cost != RT_COST_EMULATED && insn->cost != RT_COST_STEP) || !rt_plan_has_room(t->b, insn->addr, &p) ||
 	    !rt_image_offset(t->b->module->image, insn->addr, &p.offset))
 		return NULL;
 	RT_TRY(rt_plan_take_place(t->b, store->type, &p, &mine));

@@ -37,6 +37,7 @@ struct rt_point {
 	struct rt_foff offset;      /* its file offset: what uprobes take */
 	struct rt_elfaddr function; /* entry of the function or instance */
 	uint8_t before;             /* where the engine asked for room: it begins that many bytes before address */
+	bool breakpoint;            /* there is no room; set only with rt_plan_options.breakpoints */
 	int32_t cfa_delta;          /* CFA = sp + cfa_delta at the armed instruction (8 at a function's first one) */
 	/* the object: reg + index * scale + reg_offset, then deref times loaded */
 	uint8_t reg; /* enum rt_reg; RT_REG_NONE: 0 */
@@ -94,6 +95,7 @@ struct rt_plan_options {
 	bool avoid_nop5;              /* 5-byte nops are unsafe on this kernel */
 	bool return_points;           /* the engine can do RT_POINT_RETURN */
 	uint8_t room;                 /* bytes that the engine writes over at a point; 0: a breakpoint */
+	bool breakpoints;             /* with room: where there is none, it can place a breakpoint */
 	bool force_returns;           /* also for functions that C++ exceptions may leave */
 	const struct rt_cache *cache; /* where %GROUP:EVENT is looked for; outlives the plan; NULL: nowhere */
 	struct rt_cached_allow allow; /* for the files that they are told with: %GROUP:EVENT@FILE */

@@ -97,7 +97,8 @@ struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *
 					   .slot = f->place == RT_PLACE_ARG_PTR,
 					   .first_insn = b->plan->options.first_insn,
 					   .avoid_nop5 = b->plan->options.avoid_nop5,
-					   .room = b->plan->options.room };
+					   .room = b->plan->options.room,
+					   .breakpoints = b->plan->options.breakpoints };
 	struct rt_point p = { .kind = at_return ? RT_POINT_RETURN : RT_POINT_ENTRY, .op = f->op, .function = t->addr };
 	struct rt_site site;
 	const char *why;
@@ -125,6 +126,7 @@ struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *
 	p.address = site.address;
 	p.cost = site.cost;
 	p.before = site.before;
+	p.breakpoint = site.breakpoint;
 	p.cfa_delta = site.cfa_delta;
 	p.delta = rt_op_delta(f->op, type->start);
 	p.guessed = f->guessed;

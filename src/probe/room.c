@@ -198,18 +198,23 @@ bool rt_has_room(const struct rt_site_request *r, const struct rt_labels *labels
 	return false;
 }
 
-bool rt_plan_has_room(struct rt_plan_build *b, struct rt_elfaddr at, uint8_t *ret_before)
+bool rt_plan_has_room(struct rt_plan_build *b, struct rt_elfaddr at, struct rt_point *p)
 {
 	struct rt_site_request request = {
 		.image = b->module->image, .decoder = b->decoder, .entry = at, .room = b->plan->options.room
 	};
 	struct rt_labels labels;
 
-	*ret_before = 0;
+	p->before = 0;
+	p->breakpoint = false;
 	if (!request.room)
 		return true;
-	if (!rt_survey_range(&b->survey, at, &request.start, &request.end))
-		return false;
-	rt_labels_read(&request, &labels);
-	return rt_has_room(&request, &labels, 0, ret_before);
+	if (rt_survey_range(&b->survey, at, &request.start, &request.end)) {
+		rt_labels_read(&request, &labels);
+		if (rt_has_room(&request, &labels, 0, &p->before))
+			return true;
+	}
+	p->before = 0;
+	p->breakpoint = b->plan->options.breakpoints;
+	return p->breakpoint;
 }

@@ -68,7 +68,7 @@ static bool enough(const struct rt_site_request *r, const struct choice *best, u
 	return !complete && seen > 0 && !best->is_endbr;
 }
 
-bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, const char **ret_why)
+static bool find(const struct rt_site_request *request, struct rt_site *ret, const char **ret_why)
 {
 	struct rt_bytes code = rt_image_at(request->image, request->entry, RT_LINE_BYTES);
 	struct rt_labels labels;
@@ -113,5 +113,18 @@ bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, co
 		return false;
 	}
 	*ret = best.site;
+	return true;
+}
+
+bool rt_site_find(const struct rt_site_request *request, struct rt_site *ret, const char **ret_why)
+{
+	struct rt_site_request bare = *request;
+
+	if (find(request, ret, ret_why))
+		return true;
+	bare.room = 0;
+	if (!request->room || !request->breakpoints || !find(&bare, ret, ret_why))
+		return false;
+	ret->breakpoint = true;
 	return true;
 }

@@ -28,6 +28,7 @@ struct rt_site_request {
 	bool avoid_nop5;
 	uint8_t room; /* bytes that the engine writes over, 0: a breakpoint; whole instructions are moved away for them
 		       */
+	bool breakpoints; /* where there is no room, a place for a breakpoint will do */
 };
 
 struct rt_site {
@@ -36,6 +37,7 @@ struct rt_site {
 	uint8_t reg;           /* holds the object there; RT_REG_NONE if none was asked for */
 	int32_t cfa_delta;     /* CFA = sp + cfa_delta, if the line started at a function's entry */
 	uint8_t before;        /* where room was asked for: that many bytes before address it begins */
+	bool breakpoint;       /* room was asked for, and there is none */
 	struct rt_track track; /* what the line did before */
 };
 

@@ -198,12 +198,14 @@ bool rt_source_may_fit(const char *name, const char *mangled)
 	const char *end = name + strcspn(name, "(<\\"), *start = end;
 	size_t len;
 
+	/* "{lambda(int)#1}", "{closure#0}", "operator int": words of whoever demangles */
+	if (strchr(name, '{') || strstr(name, "operator"))
+		return true;
 	while (start > name && rt_is_word(start[-1]))
 		start--;
 	len = (size_t)(end - start);
-	/* a part of a word says less, and so does what is written with signs (operators, destructors) */
-	if (!len || len >= sizeof(word) || (start > name && (start[-1] == '?' || start[-1] == '~')) ||
-	    !strncmp(start, "operator", 8))
+	/* a part of a word says less, and so does what is written with signs (destructors) */
+	if (!len || len >= sizeof(word) || (start > name && (start[-1] == '?' || start[-1] == '~')))
 		return true;
 	memcpy(word, start, len);
 	word[len] = '\0';

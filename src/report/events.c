@@ -310,7 +310,7 @@ static struct rt_error *exec(struct rt_events *w, const struct rt_wire_head *h, 
 
 static struct rt_error *task(struct rt_events *w, const struct rt_wire_task *r, struct rt_sink *sink)
 {
-	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped", "execed" };
+	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped", "execed", "inside" };
 	const char *child;
 
 	switch (r->head.kind) {

@@ -73,6 +73,19 @@ static uint64_t digest_of(const struct rt_process *p)
 	return digest | 1;
 }
 
+/* The engine has lost, or never had, what it was told. */
+static void forget_told(struct rt_session *s)
+{
+	struct rt_map_slot *slot;
+	size_t pos = 0;
+
+	s->code_epoch = s->engine->code_epoch;
+	for (size_t i = 0; i < s->modules.len; i++)
+		s->modules.data[i]->rows_told = false;
+	while ((slot = rt_map_next(&s->processes, &pos)) != NULL)
+		((struct rt_process *)(uintptr_t)slot->value)->code_told = 0;
+}
+
 struct rt_error *rt_session_tell_code(struct rt_session *s, struct rt_process *p)
 {
 	struct rt_error *err = NULL, *lost;
@@ -80,6 +93,8 @@ struct rt_error *rt_session_tell_code(struct rt_session *s, struct rt_process *p
 	const struct rt_arm where = { .pid = p->tgid, .wire_pid = rt_process_wire(p), .tid = rt_process_standing(p) };
 	uint64_t digest = digest_of(p);
 
+	if (s->code_epoch != s->engine->code_epoch)
+		forget_told(s);
 	if (!s->ops->code || digest == p->code_told || !has_points(s, p))
 		return NULL;
 	p->code_told = digest;

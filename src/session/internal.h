@@ -140,9 +140,10 @@ struct rt_module {
 	uint64_t dev, inode, size, ctime_ns;
 	char *path; /* as in maps; owned */
 	struct rt_image *image;
-	struct rt_symtab *symtab; /* lazily */
-	struct rt_dwarf *dwarf;   /* lazily */
-	bool main;                /* some process runs it */
+	struct rt_symtab *symtab;    /* lazily */
+	struct rt_dwarf *dwarf;      /* lazily */
+	struct rt_unwind_rows *rows; /* lazily */
+	bool main;                   /* some process runs it */
 	bool scanned, planned;
 	bool rows_told;    /* the engine has its unwind rows */
 	bool unnamed;      /* symbols could not be read */
@@ -158,6 +159,8 @@ RT_CHECK struct rt_error *rt_session_sync(struct rt_session *s, struct rt_proces
 static inline struct rt_module *rt_session_module(const struct rt_session *s, uint32_t id);
 RT_CHECK struct rt_error *rt_module_symtab(struct rt_module *m, const struct rt_symtab **ret);
 RT_CHECK struct rt_error *rt_module_dwarf(struct rt_module *m, struct rt_dwarf **ret);
+/* How to unwind its code; without its debug information, which may be large. */
+RT_CHECK struct rt_error *rt_module_rows(struct rt_module *m, const struct rt_unwind_rows **ret);
 /* The mapping of p that holds addr, or NULL. */
 const struct rt_session_map *rt_process_map(const struct rt_process *p, uint64_t addr);
 /* Run-time address minus ELF address for this mapping; false when the file says otherwise. */
@@ -344,13 +347,15 @@ bool rt_session_is_exit(const struct rt_process *p, const struct rt_thread *t, i
 /* Ends the process of t, which stands in exit(), for the stream, and lets it go on. t may be gone afterwards. */
 RT_CHECK struct rt_error *rt_session_main_returned(struct rt_session *s, struct rt_thread *t, int status);
 
-/* ---- exit_stack.c ---- */
+/* ---- frames.c ---- */
 
 /*
  * Where the live stack of a thread that stands in exit() starts: above the frames of exit() itself, which lie
  * over dead frames of the program and still hold their values. 0: not in exit(), or not to be told.
  */
 uint64_t rt_exit_stack(struct rt_session *s, const struct rt_process *p, const struct rt_thread *t);
+/* A thread in a stop: has it told of a get or put that it may not have done yet? */
+bool rt_stands_inside(struct rt_session *s, const struct rt_process *p, const struct rt_thread *t);
 
 struct rt_session {
 	struct rt_session_options options;
@@ -364,6 +369,7 @@ struct rt_session {
 	uint32_t last_tgid, last_wire;    /* of the record before: events come in bursts */
 
 	RT_VEC(struct rt_module *) modules; /* modules.data[id - 1] */
+	uint32_t code_epoch;                /* the engine's, when it was told of code */
 	bool attaching;                     /* the processes that are taken in have been running, and stand */
 	struct rt_map files;                /* (file, version) -> module id; 0 = looked at, no module */
 	RT_VEC(struct rt_batch *) batches;

@@ -38,27 +38,27 @@ struct rt_error *rt_session_census(struct rt_session *s, struct rt_process *p)
 	RT_VEC(uint64_t) stacks = { 0 };
 	RT_VEC(int) tids = { 0 };
 	struct gather g = { 0 };
-	struct rt_error *err;
+	struct rt_error *err = NULL;
 
 	/* a vfork child looks at its parent's memory */
 	if (s->options.no_census || !s->hooks.live || p->shares_mm || p->foreign)
 		return NULL;
 	RT_TRY(rt_session_drain(s));
 	s->hooks.live(s->hooks.arg, rt_process_wire(p), take, &g);
-	for (size_t i = 0; i < p->threads.len && !g.failed; i++) {
+	for (size_t i = 0; i < p->threads.len && !g.failed && !err; i++) {
 		const struct rt_thread *t = p->threads.data[i];
 
+		if (g.objects.len && t->stopped && rt_stands_inside(s, p, t))
+			err = rt_emit_task(s, RT_WIRE_MARK, rt_process_wire(p), t->tid, 0, RT_MARK_INSIDE);
 		if (t->stopped && (!rt_vec_push(&tids, (int)t->tid) || !rt_vec_push(&stacks, rt_exit_stack(s, p, t))))
 			g.failed = true;
 	}
 	options.tids = tids.data;
 	options.tid_count = tids.len;
 	options.stack_from = stacks.data;
-	if (g.failed)
+	if (g.failed && !err)
 		err = rt_error_nomem();
-	else if (!g.objects.len)
-		err = NULL;
-	else
+	else if (g.objects.len && !err)
 		err = rt_census(p->tgid, rt_process_wire(p), rt_now_ns(), g.objects.data, g.objects.len, &options,
 				s->hooks.sink);
 	rt_vec_deinit(&g.objects);

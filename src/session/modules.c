@@ -328,6 +328,14 @@ struct rt_error *rt_module_dwarf(struct rt_module *m, struct rt_dwarf **ret)
 	return NULL;
 }
 
+struct rt_error *rt_module_rows(struct rt_module *m, const struct rt_unwind_rows **ret)
+{
+	if (!m->rows)
+		RT_TRY(rt_unwind_rows_create(m->image, &m->rows));
+	*ret = m->rows;
+	return NULL;
+}
+
 const char *rt_module_basename(const struct rt_module *m)
 {
 	return rt_basename(m->path);
@@ -338,6 +346,7 @@ void rt_modules_deinit(struct rt_session *s)
 	for (size_t i = 0; i < s->modules.len; i++) {
 		struct rt_module *m = s->modules.data[i];
 
+		rt_unwind_rows_destroy(m->rows);
 		rt_dwarf_destroy(m->dwarf);
 		rt_symtab_destroy(m->symtab);
 		rt_image_destroy(m->image);

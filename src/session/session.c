@@ -56,6 +56,7 @@ struct rt_error *rt_session_create(const struct rt_session_options *options, con
 	s->options.plan.avoid_nop5 = true;
 	s->ops = options->ops ? options->ops : &rt_engine_uprobe;
 	s->options.plan.room = s->ops->room;
+	s->options.plan.breakpoints = s->ops->breakpoints;
 	s->exec_pipe = -1;
 	s->wake_fd = -1;
 	rt_stream_init(s);
@@ -139,6 +140,9 @@ struct rt_error *rt_session_on_time(struct rt_session *s)
 {
 	uint64_t now = rt_now_ns();
 
+	/* armed, and from here on a launched program's own time */
+	if (s->options.duration_ns && !s->deadline_ns && (s->options.pid_count || s->root_running))
+		s->deadline_ns = now + s->options.duration_ns;
 	if (s->deadline_ns && now >= s->deadline_ns)
 		s->finish = true;
 	if (now - s->tick_ns < TICK_NS)
@@ -229,7 +233,8 @@ static struct rt_error *last_look(struct rt_session *s, struct rt_process *p)
 {
 	if (p->left)
 		return NULL;
-	if (!p->census_done && s->options.pid_count)
+	/* whoever asks a launched program's tracer twice to stop does not want to wait */
+	if (!p->census_done && (s->options.pid_count || s->interrupts_seen < 2))
 		RT_TRY(rt_session_census(s, p));
 	return rt_emit_task(s, RT_WIRE_MARK, rt_process_wire(p), p->tgid, 0, RT_MARK_DETACH);
 }
@@ -282,8 +287,6 @@ static struct rt_error *run(struct rt_session *s)
 		return rt_session_observe(s, signal_fd);
 	RT_TRY(rt_governor_begin(s));
 	err = s->options.pid_count ? rt_session_attach(s) : rt_session_launch(s);
-	if (!err && s->options.pid_count && s->options.duration_ns)
-		s->deadline_ns = rt_now_ns() + s->options.duration_ns;
 	if (!err && s->options.pid_count)
 		err = rt_sources_start(s, s->options.pids, s->options.pid_count, false);
 	if (!err)

@@ -19,7 +19,7 @@ struct rt_session_options {
 	const char *user;                /* -u; NULL: the invoking user under sudo */
 	bool as_root;                    /* keep root under sudo */
 	const char *const *env;          /* -E VAR=VAL, NULL-terminated, or NULL */
-	uint64_t duration_ns;            /* attach: stop after; 0 = until ended or interrupted */
+	uint64_t duration_ns;            /* stop after; 0 = until ended or interrupted */
 	struct rt_spec *spec;            /* told types; the scan appends to it when scan is set */
 	bool scan;                       /* find families: no spec was told, or -t names unknown types */
 	const char *const *types;        /* -t names, NULL-terminated, or NULL */

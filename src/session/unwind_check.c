@@ -71,9 +71,9 @@ static bool follows_call(struct rt_session *s, const struct rt_module *m, uint64
 static struct verdict judge(struct rt_session *s, struct rt_module *m, uint64_t addr, bool is_return)
 {
 	struct verdict v = { .kind = ROW_NONE };
-	struct rt_dwarf *dwarf = NULL;
+	const struct rt_unwind_rows *rows = NULL;
 	struct rt_cfi_row row = { 0 };
-	struct rt_error *err = rt_module_dwarf(m, &dwarf);
+	struct rt_error *err = rt_module_rows(m, &rows);
 
 	v.call_before = !is_return || follows_call(s, m, addr);
 	if (err) {
@@ -81,7 +81,7 @@ static struct verdict judge(struct rt_session *s, struct rt_module *m, uint64_t 
 		return v;
 	}
 	/* The row of the call itself: what follows a call that does not return belongs to another function. */
-	if (!rt_dwarf_cfi(dwarf, (struct rt_elfaddr){ is_return ? addr - 1 : addr }, &row))
+	if (!rt_rows_cfi(rows, (struct rt_elfaddr){ is_return ? addr - 1 : addr }, &row))
 		return v;
 	v.saved16 = row.rbp_saved && row.rbp_offset == -16;
 	v.same = row.rbp_same;

@@ -26,7 +26,7 @@ TARGETS = {
     'operand': ('probe', 'operand'),
     'probes': ('cache', 'probes'),
     'request': ('probe', 'request request_argument'),
-    'rows': ('dwarf', 'frame rows pointer'),
+    'rows': ('dwarf', 'entry frame rows pointer'),
     'cached': ('probe', 'cached cached_match request_text'),
     'remote': ('probe', 'remote remote_script'),
     'kernel': ('probe', 'kernel kernel_type'),

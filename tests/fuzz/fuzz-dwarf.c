@@ -2,6 +2,7 @@
 /* Any bytes as an ELF file with debug info: every question is answered or refused, without a fault or a hang. */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dwarf/listing.h"
 #include "dwarf/variable.h"
@@ -26,6 +27,31 @@ static bool keep(const struct rt_signature *sig, void *arg)
 	return names->count < 32;
 }
 
+/* Every place holds something, and something else than its neighbours. */
+static bool any_memory(const struct rt_dwarf_memory *self, uint64_t address, uint64_t *ret)
+{
+	*ret = address * 0x9e3779b97f4a7c15u;
+	return address % 64 != 0;
+}
+
+static void ask_caller(struct rt_dwarf *dwarf, struct rt_elfaddr addr)
+{
+	struct rt_dwarf_memory memory = { any_memory };
+	struct rt_dwarf_regs regs = { .known = (1u << RT_DWARF_REGS) - 1 }, before;
+	bool signal;
+
+	for (unsigned i = 0; i < RT_DWARF_REGS; i++)
+		regs.value[i] = 0x7ffe00001000u + 0x1238 * i;
+	regs.value[RT_DWARF_RA] = addr.v;
+	before = regs;
+	if (rt_dwarf_step(dwarf, addr, &memory, &regs, &signal) != RT_DWARF_STEPPED) {
+		if (memcmp(&before, &regs, sizeof(regs)) != 0)
+			abort();
+	} else if (!(regs.known & 1u << RT_DWARF_RA) || !(regs.known & 1u << RT_DWARF_RSP)) {
+		abort();
+	}
+}
+
 static void ask_address(struct rt_dwarf *dwarf, struct rt_elfaddr addr)
 {
 	struct rt_scope scopes[16];
@@ -39,6 +65,7 @@ static void ask_address(struct rt_dwarf *dwarf, struct rt_elfaddr addr)
 	rt_dwarf_cfi(dwarf, addr, &row);
 	if (rt_dwarf_fde(dwarf, addr, &start, &end, &lsda) && (addr.v < start.v || addr.v >= end.v))
 		abort();
+	ask_caller(dwarf, addr);
 }
 
 static bool see_variable(const struct rt_variable *v, void *arg)

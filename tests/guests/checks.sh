@@ -237,6 +237,32 @@ run_multi() {
 	none_left
 }
 
+# pages FILE ADDRESS: 16 pages of memory from an address on, out of a core file with 4 to 60 segments
+pages() {
+	od -A n -v -t x8 -w56 -j 64 -N 3360 "$1" | while read -r kind offset start _ size _; do
+		[ "${kind#????????}" = 00000001 ] || continue
+		[ $((0x$2 - 0x$start >= 0 && 0x$2 - 0x$start < 0x$size)) = 1 ] || continue
+		dd if="$1" bs=4096 skip=$(((0x$offset + 0x$2 - 0x$start) / 4096)) count=16 2>/dev/null
+		break
+	done
+}
+
+# the kernel's code in the build-id cache is what lies in its memory, and kept once
+kernel_code() {
+	[ -e /proc/kcore ] || why 'no /proc/kcore'
+	said=$(/t/reftrace cache add /proc/kcore 2>&1) || why "$said"
+	same "$said" 'added /proc/kcore' 'cache add'
+	same "$(/t/reftrace cache -k /proc/kcore)" 'was there /proc/kcore' 'again'
+	stext=$(sed -n 's/ T _stext$//p' /proc/kallsyms)
+	pages "$(echo "$PERF_BUILDID_DIR"/*kernel.kcore*/*/*/kcore)" "$stext" >/tmp/kept
+	pages /proc/kcore "$stext" >/tmp/memory
+	same "$(wc -c </tmp/memory)" 65536 'bytes of memory'
+	cmp /tmp/kept /tmp/memory || why 'what was kept is not what lies in memory'
+	/t/reftrace cache rm '[kernel.kcore]' || why 'rm'
+	/t/reftrace cache list | grep kcore && why 'it stays'
+	true
+}
+
 # each check is a shell of its own, ends in time, and has nothing of the one before
 if [ $# = 1 ]; then
 	check=$1

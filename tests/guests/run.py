@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # on two cores without KVM a guest takes a minute; a busy machine more
 LIMIT = 400
 CHECKS = ['user_script', 'kernel_script', 'kernel_notrace', 'kernel_here', 'record_marker', 'counter_returns', 'counter_written',
-          'run_auto', 'run_tracefs', 'run_multi']
+          'kernel_code', 'run_auto', 'run_tracefs', 'run_multi']
 MULTI_SINCE = (6, 6)
 ATOMICS_SINCE = (5, 12)
 

@@ -108,7 +108,7 @@ class AnnotateBpf(live.LiveTest):
         """The code is in the file: an archive unpacked in another place says the same."""
         packed, folder = live.temp_path('hot.tar.zst'), live.temp_path('elsewhere')
         for command in (('create', '-i', self.recording, '-o', packed), ('unpack', '-C', folder, packed)):
-            done = live.call('archive', *command)
+            done = live.call('archive', *command, timeout=300)
             self.assertEqual(done.status, 0, str(done))
         moved = live.call('annotate', '-i', folder / pathlib.Path(self.recording).name, 'dividing')
         self.assertEqual(moved.stdout, self.annotate('dividing'))

@@ -113,6 +113,7 @@ class Kernel(live.LiveTest):
         self.assertNotEqual(run.status, 0, str(run))
         self.assertIn('--engine uprobe' if 'agent' in run.stderr else 'sudo', run.stderr)
 
+    @live.alone('it counts the programs of the whole machine')
     def test_nothing_stays_behind(self):
         """Each system call of the machine passes us only while we look."""
         def programs():

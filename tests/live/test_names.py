@@ -182,3 +182,23 @@ class Names(live.LiveTest):
                                   ('S::operator()(int, char*)', r'ns::S::operator\(\)')):
                 self.assertEqual(self.shown(path, name), offsets(path, pattern), f'{flags} {name}')
                 self.assertTrue(offsets(path, pattern), pattern)
+
+    def test_lambdas_conversions_and_slips(self):
+        """What funcs lists can be told as it stands there; a slip in a name with its classes is answered with the nearest."""
+        source = live.temp() / 'lambda.cc'
+        source.write_text('namespace ns { struct Obj { int n; __attribute__((noinline)) operator int() const { return n; }\n'
+                          '__attribute__((noinline)) static int make(int k) { asm(""); return k; } }; }\n'
+                          'int main(int c, char **) { ns::Obj o{c}; auto f = [&](int z) __attribute__((noinline)) { asm(""); return z + o.n; };\n'
+                          'return f(c) + o + ns::Obj::make(c); }\n')
+        for flags in (['-g'], []):
+            path = live.temp() / f'lambda{len(flags)}'
+            subprocess.run(['g++', '-O1', *flags, source, '-o', path], check=True)
+            listed = live.call('probe', 'funcs', str(path), '*').stdout
+            for name in ('main::{lambda(int)#1}::operator()', 'ns::Obj::operator int'):
+                self.assertIn(f'  {name}(', listed)
+                self.assertEqual(self.shown(path, name.replace(' ', '\\ ')), offsets(path, re.escape(name) + r'\('), f'{flags} {name}')
+            for slip, name in (('ns::Obj::mkae', 'ns::Obj::make'), ('Obj::mak', 'Obj::make'), ('nss::Obj::make', 'ns::Obj::make')):
+                run = live.call('probe', 'show', '-x', str(path), slip)
+                self.assertEqual(run.status, 125, str(run))
+                self.assertIn(f'did you mean {name}?', run.stderr)
+            self.assertIn("'ns::Obj::operator\\ int'", live.call('probe', 'show', '-x', str(path), 'ns::Obj::operator int').stderr)

@@ -129,6 +129,33 @@ class Parts(unittest.TestCase):
         self.assertIn('missing put in answer()', done.stdout)
         self.check_alone(files)
 
+    def test_killed_in_a_later_file(self):
+        """Finished files are perf.data, what was being written is a spool: they read together all the same."""
+        folder = live.temp_path('killed')
+        folder.mkdir()
+        target = live.Process([live.program('server'), 'bug', '30'])
+        try:
+            pid = target.wait_line('ready').split()[1]
+            process = live.Process([live.REFTRACE, 'record', '-o', folder / 'x', '--switch-output', '-P',
+                                    'type=req new=req_new get=req_get put=req_put', '-p', pid])
+            self.assertTrue(live.wait_until(lambda: (folder / 'x').exists() and (folder / 'x').stat().st_size > 9000))
+            process.popen.send_signal(signal.SIGUSR2)
+            self.assertTrue(live.wait_until(lambda: any(f.read_bytes()[:8] == b'PERFILE2'
+                                                        for f in folder.glob('x.*')), 60))
+            self.assertTrue(live.wait_until(lambda: (folder / 'x').stat().st_size > 20000))
+            process.popen.send_signal(signal.SIGKILL)
+            process.popen.wait()
+        finally:
+            target.kill()
+        files = [*sorted(folder.glob('x.*')), folder / 'x']
+        self.assertEqual(len(files), 2)
+        done = reftrace('report', '-v', *files)
+        self.assertEqual(done.returncode, 24, done.stdout + done.stderr)
+        # nobody looked through the memory of the program: nothing is certain
+        self.assertIn('missing put in answer()', done.stdout)
+        self.assertIn('ends early', done.stdout)
+        self.assertNotIn('part 2', done.stdout)
+
     def test_wrong_files(self):
         files, _ = self.record('server', 'bug', '3', option='--switch-output=500ms')
         others, _ = self.record('server', 'bug', '2', option='--switch-output=400ms')

@@ -62,8 +62,9 @@ class PerfsOwn(live.LiveTest):
 
     def program(self, style):
         path = live.temp_path(style)
-        subprocess.run(['gcc', f'-Wl,--build-id={style}', '-o', path, '-x', 'c', '-'], input=f'const char own[] = "{path}"; int main(void) {{ return 0; }}',
-                       text=True, check=True)
+        # perf 7's buildid-list names of its own recordings what samples hit
+        subprocess.run(['gcc', f'-Wl,--build-id={style}', '-o', path, '-x', 'c', '-'], text=True, check=True,
+                       input=f'const char own[] = "{path}"; int main(void) {{ for (volatile long i = 0; i < 60000000; i++); return 0; }}')
         out = subprocess.run(['readelf', '-n', path], capture_output=True, text=True, check=True).stdout
         return path, out.split('Build ID: ')[1].split()[0]
 

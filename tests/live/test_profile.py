@@ -26,6 +26,7 @@ class Profile(live.LiveTest):
         live.need_engine()
         source = pathlib.Path(live.temp_path('hot.c'))
         source.write_text(HOT)
+        cls.source = source
         cls.program = str(live.temp_path('hot'))
         cls.comm = pathlib.Path(cls.program).name
         subprocess.run(['gcc', '-g', '-O0', '-fno-omit-frame-pointer', '-o', cls.program, str(source)], check=True)
@@ -96,6 +97,25 @@ class Profile(live.LiveTest):
         self.assertEqual(missing.status, 125, str(missing))
         self.assertIn('E02', missing.stderr)
         self.assertIn('fix:', missing.stderr)
+
+    def test_annotate_after_the_program_changed(self):
+        """Another file is where the program was, and no cache has the old one: said, with the way out."""
+        folder = live.temp_path('changed')
+        folder.mkdir()
+        program = folder / 'hot'
+        subprocess.run(['gcc', '-g', '-O0', '-Wl,--build-id=0x' + os.urandom(20).hex(), '-o', program, self.source], check=True)
+        recording = folder / 'x.data'
+        done = live.call('record', '-N', '-F', '2000', '-e', 'cpu-clock', '-o', recording, '--', program)
+        self.assertEqual(done.status, 0, str(done))
+        shutil.copy(live.program('server'), program)
+        for words in [], ['leaf']:
+            done = live.call('annotate', '-i', recording, *words)
+            self.assertIn('hot: build-id differs', done.stderr, str(done))
+            self.assertIn('fix: look below another root: --symfs DIR', done.stderr)
+        self.assertEqual(done.status, 125, str(done))
+        self.assertNotIn('leaf in', done.stdout)
+        os.replace(program, folder / 'other')
+        self.assertIn('cannot read', live.call('annotate', '-i', recording, 'leaf').stderr)
 
     def test_a_recording_without_samples(self):
         path = live.program('missing-put', flags=('-g', '-O2'))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """record: samples, events and what steers a recording; the oracles are nm, perf and the programs themselves."""
 import collections
+import contextlib
 import functools
 import os
 import pathlib
@@ -257,10 +258,17 @@ class Samples(Record):
             program.kill()
 
     def test_attached_process_ends(self):
-        program = live.Process([self.busy(), '0.5'])
-        pid = program.wait_line('pid').split()[1]
-        run, spool = self.record('-F', '499', '-p', pid, timeout=20)
-        self.assertTrue(list(spool.samples()), str(run))
+        path = live.temp_path('ends.rt')
+        program = live.Process([self.busy(), '60'])
+        try:
+            pid = program.wait_line('pid').split()[1]
+            process = live.Process([live.REFTRACE, 'record', '-o', path, '-F', '499', '-p', pid])
+            self.assertTrue(live.wait_until(lambda: has_samples(path)))
+        finally:
+            program.kill()
+        status, _, err = process.wait(20)
+        self.assertEqual(status, 0, err)
+        self.assertTrue(list(Spool(path).samples()), err)
 
     @live.alone('it records all processes')
     def test_system_wide(self):
@@ -449,6 +457,42 @@ class Steering(Record):
         folder.mkdir()
         self.assertEqual(len(self.switched('--switch-output', folder, signals=2)), 3)
 
+    def test_switched_files_are_perf_data_at_once(self):
+        """While the rest is still recorded; and who is killed leaves nothing behind but recordings."""
+        folder = live.temp_path('killed')
+        folder.mkdir()
+
+        def finished():
+            return sorted(f for f in folder.iterdir() if f.name.startswith('x.'))
+
+        def made():
+            return [f for f in finished() if f.read_bytes()[:8] == b'PERFILE2']
+
+        process = live.Process([live.REFTRACE, 'record', '-o', folder / 'x', '-F', '999', '-g', '-e', 'cpu-clock',
+                                '--switch-output=500ms', '--', self.busy(), '60'])
+        pid = int(process.wait_line('pid').split()[1])
+        try:
+            self.assertTrue(live.wait_until(lambda: len(made()) >= 2, 60))
+            self.assertIsNone(process.popen.poll())
+            os.kill(process.popen.pid, signal.SIGKILL)
+            process.popen.wait()
+        finally:
+            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for file in folder.iterdir():
+            self.assertRegex(file.name, r'^x(\.\d{16}(-\d+)?)?$')
+        for file in made():
+            if shutil.which('perf'):
+                done = subprocess.run(['perf', 'script', '-i', str(file)], capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn('cpu-clock', done.stdout)
+        for file in finished():
+            self.assertEqual(live.call('report', '-i', file).status, 0, file)
+        # what was being written says that it ends early
+        if has_samples(folder / 'x'):
+            self.assertEqual(live.call('report', '-i', folder / 'x').status, 24)
+
     def test_control(self):
         ctl, answers, path = (live.temp_path(n) for n in ('ctl', 'ack', 'control.rt'))
         os.mkfifo(ctl)
@@ -583,6 +627,25 @@ class Steering(Record):
         self.assertEqual(popen.wait(), 3)
         lines = re.findall(rb'\rreftrace: [0-9.]+(?: [kM])? events, [0-9.]+ [kM]?B, 0 lost\x1b\[K', text)
         self.assertGreater(len(lines), 2, text)
+
+    def test_duration_of_a_launched_program(self):
+        """Lifetimes end after --duration as samples do; the program goes on, and its memory was looked through before."""
+        path = live.temp_path('duration.rt')
+        process = live.Process([live.REFTRACE, 'record', '-o', path, '--duration', '500ms', '-P',
+                                'type=req new=req_new get=req_get put=req_put', '--', live.program('server'), 'bug', '60'])
+        pid = int(process.wait_line('ready').split()[1])
+        try:
+            status, _, err = process.wait(40)
+            self.assertEqual(status, 0, err)
+            self.assertIn(f'process {pid} goes on without being recorded', err)
+            os.kill(pid, 0)
+            self.assertIn('server', pathlib.Path(f'/proc/{pid}/cmdline').read_text(encoding='utf-8'))
+        finally:
+            process.kill()
+            os.kill(pid, signal.SIGKILL)
+        run = live.call('report', '-i', path)
+        self.assertEqual(run.status, 0, str(run))
+        self.assertRegex(run.stdout, r'missing put in answer\(\).* certain')
 
     def test_with_lifetimes(self):
         live.need_engine()

@@ -87,6 +87,18 @@ class Compile(unittest.TestCase):
                             status, _, said = refcnt_built.run(path, mode=mode, ASAN_OPTIONS='detect_leaks=0')
                             self.assertEqual(status, 0, said)
 
+    def test_classes(self):
+        """What is C++ alone: made by new, counted by init, deleted by the release function."""
+        note = "refcnt: conn has no handles, it is tracked only: its objects are in memory of the program's (init); alloc makes " \
+               'them\n'
+        for mode in refcnt_built.MODES:
+            with self.subTest(mode=mode):
+                path = live.temp_path('classes')
+                status, said = compiled(self.cc, '-x', 'c++', '-std=c++17', '-O1', *STRICT, '-Wold-style-cast', *refcnt_built.flags(mode),
+                                        SOURCES / 'classes.cc', '-x', 'none', '-o', path, *refcnt_built.libraries(mode), '-lstdc++')
+                self.assertEqual((status, said), (0, ''))
+                self.assertEqual(refcnt_built.run(path, mode=mode), (0, 'one 5\n', note if mode in ('checked', 'alias') else ''))
+
     def zero(self, level, *words):
         path = live.temp_path('zero.o')
         status, said = compiled(self.cc, level, *words, '-c', SOURCES / 'zero.c', '-o', path)

@@ -67,6 +67,28 @@ FOREIGN = '''refcnt: FOREIGN OBJECT: put of P, where no conn was made
     give
     foreign
     main'''
+PUT_AGAIN = '''refcnt: EXTRA PUT: conn #1 P, put after the last reference was given back
+  now, by thread 1:
+    give
+    put_at_home
+    main
+  new, count 1 then, by thread 1:
+    make
+    put_at_home
+    main
+  put, count 0 then, by thread 1:
+    give
+    put_at_home
+    main'''
+PUT_AT_HOME = '''refcnt: EXTRA PUT: conn #1 P, {why}
+  now, by thread 1:
+    give
+    put_at_home
+    main
+  new, count 1 then, by thread 1, held:
+    make
+    put_at_home
+    main'''
 FREED = '''refcnt: FREED WHILE HELD: conn #1 P, its memory is given back before its last reference
   now, by thread 1:
     put_after_free
@@ -229,6 +251,15 @@ class Misuse(live.LiveTest):
     def test_put_after_free(self):
         self.check('put-after-free', FREED.format(key=''), FREED.format(key=', this reference'),
                    (FREED.format(key=', this reference'), ''))
+
+    def test_put_at_home(self):
+        """It is nobody's reference: refused where references have handles; elsewhere it is the same address, and the put of the
+        reference is one too many."""
+        home = PUT_AT_HOME.format(why='by the address that all holders have in common (home), which is no reference')
+        handle = PUT_AT_HOME.format(why='nothing was taken by this handle or cookie')
+        self.check('put-at-home', PUT_AGAIN, home,
+                   (handle, 'AddressSanitizer: attempting free\n    conn_put\n    give\n    put_at_home\n    main'),
+                   out='released 1\n')
 
     def test_fork(self):
         """The child's own reference is its leak; what it writes is not its parent's, in shared memory either."""

@@ -161,6 +161,33 @@ class Remote(Sdt):
         self.assertEqual(script, self.script)
         kept.rename(self.pad)
 
+    def test_definitions(self):
+        """-x: definitions of functions, resolved here and installed where the file lies elsewhere, as show prints them."""
+        path = live.program('inlined-member', 'gcc', ('-g', '-O2', '-Wl,--build-id=sha1'))
+        shown = live.call('probe', 'show', '-x', path, 'host:got=direct r').stdout.splitlines()
+        self.assertTrue(shown)
+        self.assertEqual(self.export('--lines', '-x', path, 'host:got=direct r').splitlines(), shown)
+        script = self.export('-x', path, '--at', '/srv/got', 'host:got=direct r')
+        moved = self.folder / 'got'
+        shutil.copy(path, moved)
+        self.addCleanup(self.sh, 'remove', moved, script=script)
+        run = self.sh('install', moved, script=script)
+        self.assertEqual((run.returncode, run.stderr), (0, ''))
+        data = self.folder / 'got.data'
+        said = subprocess.run(['perf', 'record', '-q', '-o', str(data), '-e', 'host:got', str(moved)], check=True, capture_output=True, text=True).stdout
+        seen = re.findall(r'host:got:.* r=(0x[0-9a-f]+)', subprocess.run(['perf', 'script', '-i', str(data)], check=True, capture_output=True, text=True).stdout)
+        self.assertEqual([int(n, 16) for n in seen], [int(n, 16) for n in re.findall(r'(?m)^get ([0-9a-f]+)', said)[::3]])
+        self.assertTrue(seen)
+        self.assertEqual(self.sh('remove', moved, script=script).returncode, 0)
+        # another build is refused before anything is touched; what is not there is refused here
+        run = self.sh('install', self.pad, script=script)
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn('has the build-id', run.stderr)
+        for words, why in ((('-x', path, 'nosuch'), "no function 'nosuch'"), (('-x', path), 'a definition is needed'),
+                           ((path,), 'export -x')):
+            status = 2 if len(words) == 2 else 125
+            self.assertIn(why, self.export(*words, status=status))
+
     def test_two_formats(self):
         """Places of one name with other arguments are an event of another name, as the kernel wants it."""
         host, _ = self.host()

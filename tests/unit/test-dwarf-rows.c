@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Rows of whole images, compared with libdw place by place: both go from the same registers and memory to the caller,
- * and must come to the same one. Memory is a function of the address, so that every wrong address shows.
+ * Rows of whole images, and rt_dwarf_step(), compared with libdw place by place: all go from the same registers and
+ * memory to the caller, and must come to the same one. Memory is a function of the address, so that every wrong address
+ * shows.
  */
 #include "built.h"
 #include "dwarf/dwarf.h"
 #include "dwarf/rows.h"
+#include "libdw-step.h"
 
 enum { RBP = 6 };
 
@@ -61,11 +63,32 @@ struct tally {
 	size_t entries, places, followed, roots, none, other, lost, signals, plt, loads;
 };
 
-static void check_place(struct rt_dwarf *dwarf, const struct rt_unwind_rows *rows, uint64_t pc, struct tally *t)
+/* Both ways, all registers. */
+static enum rt_dwarf_step check_step(struct rt_dwarf *dwarf, struct libdw *libdw, uint64_t pc,
+				     struct rt_dwarf_regs *regs, bool *ret_signal)
+{
+	struct rt_dwarf_memory memory = { read_memory };
+	struct rt_dwarf_regs ours = *regs;
+	bool signal = false;
+	enum rt_dwarf_step have = rt_dwarf_step(dwarf, (struct rt_elfaddr){ pc }, &memory, &ours, &signal);
+	enum rt_dwarf_step want = libdw_step(libdw, (struct rt_elfaddr){ pc }, &memory, regs, ret_signal);
+
+	if (have != want || (want != RT_DWARF_NO_ROW && signal != *ret_signal) || ours.known != regs->known)
+		fail_msg("%lx: step %d, signal %d, known %x; libdw %d, %d, %x", (long)pc, have, signal, ours.known,
+			 want, *ret_signal, regs->known);
+	for (unsigned i = 0; want == RT_DWARF_STEPPED && i < RT_DWARF_REGS; i++) {
+		if (ours.known & 1u << i && ours.value[i] != regs->value[i])
+			fail_msg("%lx: register %u is %lx; libdw %lx", (long)pc, i, (long)ours.value[i],
+				 (long)regs->value[i]);
+	}
+	return have;
+}
+
+static void check_place(struct rt_dwarf *dwarf, struct libdw *libdw, const struct rt_unwind_rows *rows, uint64_t pc,
+			struct tally *t)
 {
 	uint64_t sp = 0x7ffe12345678u & ~7ull, bp = sp + 0x458;
 	uint32_t rule = rt_unwind_rule(rows, (struct rt_elfaddr){ pc });
-	struct rt_dwarf_memory memory = { read_memory };
 	struct rt_dwarf_regs regs = { .known = (1u << RT_DWARF_REGS) - 1 };
 	struct caller caller;
 	enum rt_dwarf_step step;
@@ -77,7 +100,7 @@ static void check_place(struct rt_dwarf *dwarf, const struct rt_unwind_rows *row
 	regs.value[RT_DWARF_RSP] = sp;
 	regs.value[RT_DWARF_RA] = pc;
 	t->places++;
-	step = rt_dwarf_step(dwarf, (struct rt_elfaddr){ pc }, &memory, &regs, &signal);
+	step = check_step(dwarf, libdw, pc, &regs, &signal);
 	if (rt_unwind_kind(rule) == RT_UNWIND_OTHER) {
 		t->other++;
 		return;
@@ -126,22 +149,25 @@ static struct tally check_image(const char *path, uint64_t *ret_base)
 	_cleanup_(rt_dwarf_destroyp) struct rt_dwarf *dwarf = NULL;
 	_cleanup_(rt_unwind_rows_destroyp) struct rt_unwind_rows *rows = NULL;
 	struct tally t = { 0 };
+	struct libdw libdw;
 	uint64_t seed = 1;
 
 	assert_ok(rt_image_open(path, &image));
 	assert_ok(rt_dwarf_create(image, &dwarf));
 	assert_ok(rt_unwind_rows_create(image, &rows));
 	assert_false(rows->limited);
+	libdw_open(&libdw, image);
 	t.entry = image->entry.v;
 	check_order(rows);
 	for (size_t i = 0; i < rows->count; i++) {
 		uint64_t pc = rows->base.v + rows->row[i].pc, span = rows->row[rows->count - 1].pc;
 
-		check_place(dwarf, rows, pc, &t);
-		check_place(dwarf, rows, pc - 1, &t);
+		check_place(dwarf, &libdw, rows, pc, &t);
+		check_place(dwarf, &libdw, rows, pc - 1, &t);
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
-		check_place(dwarf, rows, rows->base.v + (seed >> 20) % span, &t);
+		check_place(dwarf, &libdw, rows, rows->base.v + (seed >> 20) % span, &t);
 	}
+	libdw_close(&libdw);
 	if (ret_base)
 		*ret_base = rows->base.v;
 	return t;

@@ -147,4 +147,46 @@ TEST(birth_told_late)
 	free(events);
 }
 
+/* the whole story: healthy lives, then one that is looked at while thread 7 is in its last operation */
+static bool complete(const char *last, const char *look)
+{
+	char *events = story_join(story_loop("tid=7\nnew obj $ main;make@t.c:5 read=1 flags=return\n"
+					     "get obj $ main;use@t.c:8 read=1\nput obj $ main;use@t.c:9 read=2\n"
+					     "put obj $ main;drop@t.c:11 read=1\n",
+					     0, 12),
+				  story_loop("new obj $ main;make@t.c:5 read=1 flags=return\n"
+					     "get obj $ main;use@t.c:8 read=1\n",
+					     12, 1),
+				  "");
+	char *whole = story_join(events, story_loop(last, 12, 1), look);
+	struct story s = story_run(whole, NULL);
+	bool ret = s.verdict->trust.complete;
+
+	story_end(&s);
+	free(whole);
+	return ret;
+}
+
+TEST(operation_that_is_under_way)
+{
+	const char *get = "get obj $ main;use@t.c:8 read=2\n", *put = "put obj $ main;use@t.c:9 read=2\n",
+		   *other = "new obj 0x77000 main;make@t.c:5 read=1 flags=return\n"
+			    "get obj 0x77000 main;use@t.c:8 read=1\n";
+
+	/* counted, not counted yet */
+	assert_true(complete(get, "tid=7\nmark inside\nfinal 0x1300 count=3\nmark census\nmark detach\nhits\n"));
+	assert_true(complete(get, "tid=7\nmark inside\nfinal 0x1300 count=2\nmark census\nmark detach\nhits\n"));
+	assert_true(complete(put, "tid=7\nmark inside\nfinal 0x1300 count=2\nmark census\nmark detach\nhits\n"));
+	assert_true(complete(other, "tid=7\nmark inside\nfinal 0x1300 count=2\nmark census\nmark detach\nhits\n"));
+	/* more than that; the wrong way; nobody, another thread, or at an earlier look; another object's operation */
+	assert_false(complete(get, "tid=7\nmark inside\nfinal 0x1300 count=1\nmark census\nmark detach\nhits\n"));
+	assert_false(complete(get, "tid=7\nmark inside\nfinal 0x1300 count=4\nmark census\nmark detach\nhits\n"));
+	assert_false(complete(put, "tid=7\nmark inside\nfinal 0x1300 count=0\nmark census\nmark detach\nhits\n"));
+	assert_false(complete(get, "final 0x1300 count=2\nmark census\nmark detach\nhits\n"));
+	assert_false(complete(get, "tid=8\nmark inside\nfinal 0x1300 count=2\nmark census\nmark detach\nhits\n"));
+	assert_false(complete(get, "tid=7\nmark inside\nmark census\nfinal 0x1300 count=2\nmark census\n"
+				   "mark detach\nhits\n"));
+	assert_false(complete(other, "tid=7\nmark inside\nfinal 0x1300 count=1\nmark census\nmark detach\nhits\n"));
+}
+
 TEST_MAIN();

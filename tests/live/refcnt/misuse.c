@@ -146,6 +146,16 @@ NOINLINE static void put_after_free(void)
 	give(c);
 }
 
+/* by the address that all holders have in common: nobody's reference, where references have handles */
+NOINLINE static void put_at_home(void)
+{
+	struct conn *c = make();
+
+	give(conn_home(c));
+	give(c);
+	printf("released %d\n", released);
+}
+
 NOINLINE static void in_fork(void)
 {
 	struct conn *c = make(), *d = take(c), *mine;
@@ -256,6 +266,7 @@ static const struct {
 	{ "overflow", overflow },
 	{ "foreign", foreign },
 	{ "put-after-free", put_after_free },
+	{ "put-at-home", put_at_home },
 	{ "fork", in_fork },
 	{ "exit-in-handler", exit_in_handler },
 	{ "thread-dies", thread_dies },
