@@ -27,7 +27,7 @@ struct lt_blame {
 	double confidence, alternative_confidence;
 	const char *why; /* one more sentence, static text; NULL */
 	bool lost;       /* nobody points to the object */
-	bool seen;       /* what lost it was seen: a store over the pointer, a return of something else */
+	bool seen;       /* what lost it was seen: a store over the pointer */
 };
 
 struct lt_member {

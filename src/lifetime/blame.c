@@ -471,9 +471,6 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	if (kept)
 		b.why = "it returned something else, and kept the reference";
 	b.confidence = confidence(a, m, ref, &b);
-	b.seen = kept && b.lost;
-	if (b.seen)
-		b.confidence = fmax(b.confidence, 0.9 * (1 - ref->doubt));
 	if (ref->alternative) {
 		b.alternative = lt_site(a->lt, ref->alternative)->src[0];
 		b.alternative_confidence = ref->doubt;

@@ -109,6 +109,8 @@ TEST(atomic_counting_of_holders)
 		"void task_end(struct task *t) { if (__atomic_sub_fetch(&t->peer->refs, 1, 5) == 0) free(t->peer); "
 		"free(t); }\n"
 		"void leave(struct peer *p) { p->id = 7; if (__atomic_sub_fetch(&p->refs, 1, 5) == 0) free(p); }\n"
+		"int drop(struct peer *p) { int n; p->id = 7; n = __atomic_fetch_sub(&p->refs, 1, 5);\n"
+		"  return n * 3; }\n"
 		"struct peer *kept(struct task *t, void (*lock)(void)) { struct peer *p; lock(); p = t->peer;\n"
 		"  if (p) __atomic_add_fetch(&p->refs, 1, 5); lock(); return p; }\n"
 		"struct peer *fit(struct task *t, void (*lock)(void)) { struct peer *p = t->peer; lock();\n"
@@ -129,6 +131,7 @@ TEST(atomic_counting_of_holders)
 	assert_int_equal(points_in(&p, "task_new", RT_OP_GET), 1);
 	assert_int_equal(points_in(&p, "task_end", RT_OP_PUT), 1);
 	assert_int_equal(points_in(&p, "leave", RT_OP_PUT), 1);
+	assert_int_equal(points_in(&p, "drop", RT_OP_PUT), 1);
 	assert_int_equal(points_in(&p, "kept", RT_OP_GET), 1);
 	assert_int_equal(points_in(&p, "fit", RT_OP_GET), 1);
 	for (size_t i = 0; i < p.plan->points.len; i++) {
