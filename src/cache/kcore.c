@@ -250,7 +250,7 @@ static struct rt_error *put(struct rt_cache *cache, const struct kernel *k, bool
 {
 	_cleanup_free_ char *below = rt_cache_kcore_folder(k->id.id, k->id.size);
 	_cleanup_close_ int lock = -1, above = -1;
-	struct rt_kcore p;
+	struct rt_kcore p = { 0 };
 	struct rt_error *err;
 
 	if (!below)

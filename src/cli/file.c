@@ -125,13 +125,12 @@ struct rt_error *rt_file_create(const char *path, int *ret)
 	return rt_error_new(RT_E_UNWRITABLE, "cannot write %s: others keep putting new files in its place", path);
 }
 
-/* A name beside path that is nobody else's, for one moment or for as long as it takes. */
-static struct rt_error *name_beside(const char *path, char **ret)
+/* A name beside path that is nobody else's, for one moment or for as long as it takes; NULL: out of memory. */
+static char *name_beside(const char *path)
 {
-	if (asprintf(ret, "%s.%d-%d.tmp", path, getpid(), gettid()) >= 0)
-		return NULL;
-	*ret = NULL;
-	return rt_error_nomem();
+	char *name;
+
+	return asprintf(&name, "%s.%d-%d.tmp", path, getpid(), gettid()) < 0 ? NULL : name;
 }
 
 struct rt_error *rt_file_create_unnamed(const char *path, int *ret, char **ret_name)
@@ -145,7 +144,9 @@ struct rt_error *rt_file_create_unnamed(const char *path, int *ret, char **ret_n
 		return rt_error_nomem();
 	fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
 	if (fd < 0) {
-		RT_TRY(name_beside(path, &name));
+		name = name_beside(path);
+		if (!name)
+			return rt_error_nomem();
 		unlink(name);
 		RT_TRY(rt_file_create(name, &fd));
 	} else {
@@ -163,7 +164,9 @@ struct rt_error *rt_file_replace(int fd, const char *name, const char *path)
 	struct rt_error *err = NULL;
 
 	if (!name) {
-		RT_TRY(name_beside(path, &made));
+		made = name_beside(path);
+		if (!made)
+			return rt_error_nomem();
 		snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 		unlink(made);
 		if (linkat(AT_FDCWD, self, AT_FDCWD, made, AT_SYMLINK_FOLLOW))
