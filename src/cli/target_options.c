@@ -64,7 +64,7 @@ static const struct argp_option trace_options[] = {
 	{ "no-presets", RT_OPT_NO_PRESETS, NULL, 0, "with -t, do not look into the presets" },
 	{ "no-census", RT_OPT_NO_CENSUS, NULL, 0, "do not look at the end who points to objects" },
 	{ NULL, 0, NULL, 0, "Engine:", 3 },
-	{ "engine", RT_OPT_ENGINE, "NAME", 0, "auto, uprobe, agent (no privilege) or agent+uprobe" },
+	{ "engine", RT_OPT_ENGINE, "NAME", 0, "auto, uprobe, agent or agent+uprobe" },
 	{ "inject", RT_OPT_INJECT, NULL, 0, "with -p: engine agent, put into running programs" },
 	{ "attach", RT_OPT_ATTACH, "HOW", 0, "auto, multi (uprobe_multi, Linux 6.6), tracefs" },
 	{ "semaphore", RT_OPT_SEMAPHORE, "HOW", 0, "who raises semaphores: auto, kernel, write, none" },
