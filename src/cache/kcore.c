@@ -91,24 +91,33 @@ static struct rt_error *plan(const struct kernel *k, struct rt_kcore *ret)
 			     "%s", k->path);
 }
 
+/* Whether the texts in a folder tell of the same kernel and modules. */
+static struct rt_error *compare(const struct kernel *k, int folder, bool *ret_same)
+{
+	struct rt_bytes text[TEXTS] = { { NULL, 0 } };
+	struct rt_error *err = NULL;
+
+	*ret_same = false;
+	for (size_t i = 0; i < TEXTS && !err; i++)
+		err = read_text(folder, names[i], &text[i]);
+	if (!err)
+		*ret_same = rt_kcore_is_same(k->text[KALLSYMS], k->text[MODULES], text[KALLSYMS], text[MODULES]);
+	for (size_t i = 0; i < TEXTS; i++)
+		free((void *)(uintptr_t)text[i].data);
+	return err;
+}
+
 /* Is the same kernel there already, in this folder of a time? */
 static bool is_there(const struct kernel *k, int above, const char *time)
 {
 	_cleanup_close_ int folder = openat(above, time, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct rt_bytes text[TEXTS] = { { NULL, 0 } };
-	struct rt_error *err = NULL;
-	bool same = false;
 	struct stat st;
+	bool same;
 
 	if (folder < 0 || fstatat(folder, "kcore", &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 		return false;
-	for (size_t i = 0; i < TEXTS && !err; i++)
-		err = read_text(folder, names[i], &text[i]);
-	if (!err)
-		same = rt_kcore_is_same(k->text[KALLSYMS], k->text[MODULES], text[KALLSYMS], text[MODULES]);
-	rt_error_free(err);
-	for (size_t i = 0; i < TEXTS; i++)
-		free((void *)(uintptr_t)text[i].data);
+	/* what cannot be read is not the same */
+	rt_error_free(compare(k, folder, &same));
 	return same;
 }
 
@@ -174,20 +183,13 @@ static struct rt_error *write_kcore(const struct rt_cache *cache, const struct k
 /* Modules that came or went while their memory was copied make it a copy of nothing. */
 static struct rt_error *check_still(const struct kernel *k)
 {
-	struct rt_bytes text[TEXTS] = { { NULL, 0 } };
-	struct rt_error *err = NULL;
-	bool same = false;
+	bool same;
 
-	for (size_t i = 0; i < TEXTS && !err; i++)
-		err = read_text(k->folder, names[i], &text[i]);
-	if (!err)
-		same = rt_kcore_is_same(k->text[KALLSYMS], k->text[MODULES], text[KALLSYMS], text[MODULES]);
-	for (size_t i = 0; i < TEXTS; i++)
-		free((void *)(uintptr_t)text[i].data);
-	if (!err && !same)
-		err = rt_error_fix(rt_error_new(RT_E_UNREADABLE, "modules were loaded or unloaded meanwhile"),
-				   "once more: reftrace cache add %s", k->path);
-	return err;
+	RT_TRY(compare(k, k->folder, &same));
+	if (same)
+		return NULL;
+	return rt_error_fix(rt_error_new(RT_E_UNREADABLE, "modules were loaded or unloaded meanwhile"),
+			    "once more: reftrace cache add %s", k->path);
 }
 
 static struct rt_error *fill(const struct rt_cache *cache, const struct kernel *k, const struct rt_kcore *plan,

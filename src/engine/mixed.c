@@ -36,9 +36,19 @@ static struct mixed *mixed_of(struct rt_engine *engine)
 
 /* ---- the stream ---- */
 
+static struct mixed *mixed_of_agent(struct rt_event_sink *sink)
+{
+	return (struct mixed *)(void *)((char *)sink - __builtin_offsetof(struct mixed, of_agent));
+}
+
+static struct mixed *mixed_of_uprobe(struct rt_event_sink *sink)
+{
+	return (struct mixed *)(void *)((char *)sink - __builtin_offsetof(struct mixed, of_uprobe));
+}
+
 static struct rt_error *take_record(struct rt_event_sink *self, const struct rt_wire_head *record)
 {
-	struct mixed *m = (struct mixed *)(void *)((char *)self - __builtin_offsetof(struct mixed, of_uprobe));
+	struct mixed *m = mixed_of_uprobe(self);
 	union {
 		struct rt_wire_stack stack;
 		uint8_t bytes[sizeof(struct rt_wire_stack) + RT_STACK_MAX * sizeof(struct rt_wire_frame)];
@@ -54,7 +64,7 @@ static struct rt_error *take_record(struct rt_event_sink *self, const struct rt_
 
 static struct rt_error *take_events(struct rt_event_sink *self, struct rt_wire_event *events, size_t n)
 {
-	struct mixed *m = (struct mixed *)(void *)((char *)self - __builtin_offsetof(struct mixed, of_uprobe));
+	struct mixed *m = mixed_of_uprobe(self);
 
 	for (size_t i = 0; i < n; i++) {
 		struct rt_wire_event *e = rt_vec_add(&m->waiting);
@@ -118,7 +128,7 @@ static struct rt_error *ask_uprobe(struct mixed *m)
 
 static struct rt_error *agent_record(struct rt_event_sink *self, const struct rt_wire_head *record)
 {
-	struct mixed *m = (struct mixed *)(void *)((char *)self - __builtin_offsetof(struct mixed, of_agent));
+	struct mixed *m = mixed_of_agent(self);
 
 	return m->to->record(m->to, record);
 }
@@ -126,7 +136,7 @@ static struct rt_error *agent_record(struct rt_event_sink *self, const struct rt
 /* U tells events once it knows up to when they are all: what K has by now is all of that time. */
 static struct rt_error *agent_events(struct rt_event_sink *self, struct rt_wire_event *events, size_t n)
 {
-	struct mixed *m = (struct mixed *)(void *)((char *)self - __builtin_offsetof(struct mixed, of_agent));
+	struct mixed *m = mixed_of_agent(self);
 	size_t first = 0;
 
 	if (!m->asked)
@@ -202,7 +212,6 @@ static struct rt_error *extend_agent(struct mixed *m, const struct rt_arm *arm, 
 	_cleanup_free_ const struct rt_point **mine = calloc(arm->point_count + 1, sizeof(*mine));
 	struct rt_arm part = *arm;
 	struct rt_error *err;
-	bool *none;
 
 	if (!mine)
 		return rt_error_nomem();
@@ -221,8 +230,7 @@ static struct rt_error *extend_agent(struct mixed *m, const struct rt_arm *arm, 
 		return err;
 	/* this process cannot have it: all of it is K's */
 	rt_error_free(err);
-	none = (bool *)rt_map_put(&m->without, rt_key_make(arm->pid, 0), NULL);
-	if (!none)
+	if (!rt_map_put(&m->without, rt_key_make(arm->pid, 0), NULL))
 		return rt_error_nomem();
 	r->stop = part.stop_at.v != 0;
 	for (size_t i = 0; i < part.point_count; i++)

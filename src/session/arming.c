@@ -219,7 +219,8 @@ struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p)
 		RT_TRY(arm_module(s, p, m, (struct rt_elfaddr){ 0 }));
 	}
 	/* arming may have brought in an engine that knows nothing yet */
-	RT_TRY(rt_session_tell_code(s, p));
+	if (s->code_epoch != s->engine->code_epoch)
+		RT_TRY(rt_session_tell_code(s, p));
 	return rt_session_arm_exit(s, p);
 }
 

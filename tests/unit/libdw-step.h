@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * From a frame to its caller as libdw has it: the oracle of src/dwarf/step.c. It knows neither our reading of
- * .eh_frame nor of expressions.
+ * .eh_frame nor of the bytes of expressions; what an operation on two values comes to is the same in both.
  */
 #pragma once
 
