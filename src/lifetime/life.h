@@ -47,20 +47,23 @@ void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc);
  */
 
 /*
- * Who is first in a race nobody can predict: no branches on that. The counter agreed with the operations, or did not;
- * FITS: steps by which a life is judged. Where nothing moved since it was read, it says nothing.
+ * The counter agreed with the operations, or did not; FITS: steps by which a life is judged. Where nothing moved since
+ * it was read, it says nothing. Who is first in a race nobody can predict: no branches on that. When a life is judged,
+ * and so needs no look at it, is easily predicted.
  */
 static inline void lt_counter_count(struct lt_counting *c, struct lt_inc *inc, uint32_t tid, uint64_t time_ns,
 				    bool agrees)
 {
 	enum { FITS = 8 };
-	bool race = (inc->last_tid != tid) & ((int64_t)(time_ns - inc->last_ns) <= LT_RACE_NS);
-	bool unjudged = !race & (inc->moved != 0) & (inc->fits > -FITS) & (inc->fits < FITS);
+	bool moved = inc->moved != 0, judged = inc->fits <= -FITS || inc->fits >= FITS, race;
 
-	c->agree += agrees & (inc->moved != 0);
+	c->agree += agrees & moved;
+	if (agrees && judged)
+		return;
+	race = (inc->last_tid != tid) & ((int64_t)(time_ns - inc->last_ns) <= LT_RACE_NS);
 	c->differ += !agrees & !race;
 	c->raced += !agrees & race;
-	inc->fits = (int16_t)(inc->fits + unjudged * (agrees ? 1 : -1));
+	inc->fits = (int16_t)(inc->fits + (!race & moved & !judged) * (agrees ? 1 : -1));
 }
 
 /* what an operation that was read as count leaves for the next one */
@@ -81,8 +84,9 @@ static inline void lt_counter_unread(struct lt_inc *inc, int16_t delta)
 /* ev is in the ledger of inc: what else is known of it now */
 static inline void lt_life_moved(struct lt_type *type, struct lt_inc *inc, const struct lt_event *ev)
 {
-	inc->shared |= (inc->last_tid != 0) & (inc->last_tid != ev->tid);
-	type->shared |= inc->shared;
+	/* a branch: once it is shared, it stays so */
+	if (!inc->shared && inc->last_tid && inc->last_tid != ev->tid)
+		type->shared = inc->shared = true;
 	inc->last_tid = ev->tid;
 	inc->last_ns = ev->time_ns;
 	inc->balance += ev->delta;
