@@ -28,13 +28,20 @@ static uint64_t fnv(uint64_t h, const char *text)
 	return (h ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
+/* a function that has no name in this file is told apart by where it starts */
+static uint64_t fnv_function(uint64_t h, const struct rt_frame *f)
+{
+	h = fnv(h, f->function);
+	return f->function || !f->entry ? h : (h ^ f->entry) * UINT64_C(0x100000001b3);
+}
+
 static void make_id(struct rt_finding *f)
 {
 	uint64_t h = fnv(UINT64_C(0xcbf29ce484222325) ^ f->kind, f->type);
 
 	h = fnv(h, f->klass);
-	h = fnv(h, f->guilty.function);
-	h = fnv(h, f->taken_by.function);
+	h = fnv_function(h, &f->guilty);
+	h = fnv_function(h, &f->taken_by);
 	h ^= h >> 32;
 	for (int i = 7; i >= 0; i--, h >>= 4)
 		f->id[i] = "0123456789abcdef"[h & 15];

@@ -80,7 +80,12 @@ static uint32_t src_intern(struct rt_lifetime *lt, const struct rt_frame *f)
 {
 	uint32_t name = f->function ? rt_intern_string(&lt->names, f->function) : 0;
 	uint32_t file = f->file ? rt_intern_string(&lt->names, f->file) : 0;
-	uint64_t who[3] = { name, file, name ? f->module_id * (uint64_t)!file : f->address };
+	/* one without a name is told apart by where it starts, or where even that is unknown, each place from any other
+	 */
+	uint64_t who[4] = { name, file, f->module_id * (uint64_t) !(name && file),
+			    name       ? 0
+			    : f->entry ? f->entry
+				       : f->address };
 	uint32_t function = rt_intern_bytes(&lt->functions, who, sizeof(who));
 	uint64_t key[3] = { function, f->line, f->line ? 0 : f->address };
 	size_t known = lt->srcs.len;
@@ -120,9 +125,9 @@ static uint32_t callee_src(struct rt_lifetime *lt, uint32_t pid, uint64_t time_n
 	size_t n = callee ? lt->namer->name(lt->namer, pid, time_ns, callee, false, frames, INLINE_MAX) : 0, len;
 	struct rt_frame *f = &frames[n ? n - 1 : 0];
 
-	if (!n || !f->function || f->entry != f->address)
+	if (!n || !f->entry || f->entry != f->address)
 		return 0;
-	len = strlen(f->function);
+	len = f->function ? strlen(f->function) : 0;
 	return len > 4 && !strcmp(f->function + len - 4, "@plt") ? 0 : src_intern(lt, f);
 }
 
@@ -148,8 +153,6 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 	m->src = (uint32_t)lt->stack_srcs.len;
 	m->srcs = (uint32_t)n;
 	for (size_t i = 0; i < n; i++) {
-		if (!frames[i].function)
-			lt->nameless++;
 		if (!rt_vec_push(&lt->stack_srcs, src_intern(lt, &frames[i])))
 			return false;
 	}

@@ -482,7 +482,7 @@ struct rt_lifetime {
 	size_t grave_events;   /* that their ledgers have room for */
 	void *spare_ledger[8]; /* by size class */
 
-	uint64_t events, inconsistent, lost, unbound_loss, nameless, blind;
+	uint64_t events, inconsistent, lost, unbound_loss, blind;
 	bool cut, untraced, gaps, given, by_rows;
 	struct lt_sample sample;
 	struct lt_tallies tallies;

@@ -266,6 +266,36 @@ static bool copy_list(struct rt_arena *arena, const char *const *from, size_t le
 	return *ret != NULL;
 }
 
+/* Places that take or give references of a type, and of which not even the function around them is known. */
+static unsigned unknown_places(const struct rt_lifetime *lt, uint32_t type)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < lt->uses.len; i++) {
+		const struct lt_use *use = &lt->uses.data[i];
+		const struct lt_point *p = &lt->points.data[use->point];
+		const struct lt_site *site = lt_site(lt, use->site);
+		const struct rt_frame *f = site->nr ? &lt_src(lt, site->src[0])->frame : NULL;
+
+		n += p->type == type && f && !f->function && !f->entry && !lt_point_silent(p);
+	}
+	return n;
+}
+
+/* A function that did not give back what it took is told by what else it gave back: functions have to be known. */
+static void check_places(const struct lt_answer *a, const struct lt_alive *alive, struct notes *n)
+{
+	unsigned places = unknown_places(a->lt, alive->type);
+
+	if (!places)
+		return;
+	note(n, lt_printf(n->arena,
+			  "%llu object%s of type %s lived to the end, and %u place%s in functions that nobody knows: "
+			  "what these forgot may look kept",
+			  (unsigned long long)alive->objects, alive->objects == 1 ? "" : "s",
+			  a->lt->types.data[alive->type].name, places, places == 1 ? " is" : "s are"));
+}
+
 bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
 {
 	struct notes n = { .arena = a->arena };
@@ -276,6 +306,7 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
 	for (size_t i = 0; i < a->alive.len; i++) {
 		const struct lt_alive *alive = &a->alive.data[i];
 
+		check_places(a, alive, &n);
 		if (strcmp(alive->reason, LT_UNBORN))
 			continue;
 		note(&n, lt_printf(n.arena,
@@ -283,7 +314,6 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
 				   "the constructor (-P '... new=FN:ret')",
 				   (unsigned long long)alive->objects, alive->objects == 1 ? "" : "s",
 				   a->lt->types.data[alive->type].name, alive->objects == 1 ? "it" : "them"));
-		trust->complete = false;
 	}
 	for (size_t i = 0; i < a->groups.len; i++) {
 		const struct lt_group *g = &a->groups.data[i];
@@ -296,8 +326,8 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
 			     "objects of type %s that are suspected lie where earlier objects lack operations: events "
 			     "may be missing or out of order",
 			     a->lt->types.data[g->type].name));
-		trust->complete = false;
 	}
+	trust->complete &= n.notes.len == trust->note_count;
 	trust->note_count = n.notes.len;
 	ok = !n.nomem && copy_list(a->arena, n.notes.data, n.notes.len, &trust->notes);
 	rt_vec_deinit(&n.notes);

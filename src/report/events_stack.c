@@ -75,7 +75,7 @@ static struct rt_error *callee_text(struct rt_events *w, const struct rt_wire_ev
 	const struct rt_frame *f = n ? &frames[n - 1] : NULL;
 
 	*ret = NULL;
-	if (!f || !f->function || f->entry != f->address)
+	if (!f || !f->entry || f->entry != f->address)
 		return NULL;
 	*ret = frame_text(w, f);
 	return frame_fact(w, *ret, f, NULL, sink);

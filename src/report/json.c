@@ -47,6 +47,10 @@ void rt_json_frame(struct rt_json *json, const struct rt_frame *frame)
 		rt_json_hex(json, "offset", frame->address);
 	else
 		rt_json_null(json, "offset");
+	if (frame->entry)
+		rt_json_hex(json, "start", frame->entry);
+	else
+		rt_json_null(json, "start");
 	rt_json_string(json, "build_id", size ? id : NULL);
 	rt_json_bool(json, "inlined", frame->inlined);
 }

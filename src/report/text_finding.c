@@ -29,6 +29,11 @@ const char *rt_report_place(struct rt_text_report *report, const struct rt_frame
 	size_t least;
 
 	if (!file || !*file) {
+		/* the place itself is what it has instead of a name */
+		if (!frame->function && frame->entry)
+			return rt_shorten(
+				&report->arena,
+				rt_format(&report->arena, "function at 0x%llx", (unsigned long long)frame->entry), max);
 		if (!frame->module || !frame->function)
 			return "";
 		line = rt_clean(&report->arena, rt_basename(frame->module));

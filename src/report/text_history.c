@@ -25,6 +25,8 @@ static const char *balance_place(struct rt_text_report *report, const struct rt_
 	const char *file = b->site.file ? rt_clean(&report->arena, rt_basename(b->site.file)) : "";
 	const char *lines = line_list(report, b), *text;
 
+	if (!*file && !b->site.function && b->site.entry)
+		return rt_report_place(report, &b->site, max);
 	if (!*file)
 		return b->site.module
 			       ? rt_shorten(&report->arena, rt_clean(&report->arena, rt_basename(b->site.module)), max)

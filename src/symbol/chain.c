@@ -152,14 +152,20 @@ static void name_by_symbol(struct rt_chain *chain, struct rt_chain_module *modul
 			   struct rt_frame *ret)
 {
 	const struct rt_symbol *symbol = module->symtab ? rt_symtab_at(module->symtab, pc) : NULL;
+	struct rt_elfaddr start, end;
 	struct rt_source_line line;
+	bool lsda;
 
 	if (module->dwarf && rt_dwarf_line(module->dwarf, pc, &line)) {
 		ret->file = line.file;
 		ret->line = line.line;
 	}
-	if (!symbol)
+	if (!symbol) {
+		/* unwind information is in stripped files as well: it tells functions apart */
+		if (module->dwarf && rt_dwarf_fde(module->dwarf, pc, &start, &end, &lsda))
+			ret->entry = start.v;
 		return;
+	}
 	ret->entry = symbol->addr.v;
 	if (symbol->plt) {
 		_cleanup_free_ char *stub = NULL;

@@ -52,6 +52,28 @@ def rust(scheme, debug):
             subprocess.run(['strip', '--strip-debug', target], check=True)
     return target
 
+LIBRARY = """
+#include <stdlib.h>
+struct obj { int refs, pad[7]; };
+struct obj *obj_new(void) { struct obj *o = calloc(1, sizeof(*o)); o->refs = 1; return o; }
+struct obj *obj_get(struct obj *o) { o->refs++; return o; }
+void obj_put(struct obj *o) { if (!--o->refs) free(o); }
+"""
+# two functions that do the same, until one of them says no
+USER = """
+struct obj;
+struct obj *obj_new(void), *obj_get(struct obj *);
+void obj_put(struct obj *);
+static __attribute__((noipa)) int odd(int i) { return i % 5 == 4; }
+static __attribute__((noipa)) int forgets(struct obj *o, int i) { obj_get(o); if (odd(i)) return 1; obj_put(o); return 0; }
+static __attribute__((noipa)) int keeps_order(struct obj *o, int i) { obj_get(o); int r = odd(i); obj_put(o); return r; }
+int main(void)
+{
+    for (int i = 0; i < 100; i++) { struct obj *o = obj_new(); forgets(o, i); keeps_order(o, i); obj_put(o); }
+    return 0;
+}
+"""
+
 
 def offsets(path, pattern):
     """In the file, of the functions whose demangled name fits, as nm, c++filt and the program headers say."""
@@ -202,3 +224,28 @@ class Names(live.LiveTest):
                 self.assertEqual(run.status, 125, str(run))
                 self.assertIn(f'did you mean {name}?', run.stderr)
             self.assertIn("'ns::Obj::operator\\ int'", live.call('probe', 'show', '-x', str(path), 'ns::Obj::operator int').stderr)
+
+
+class Stripped(live.LiveTest):
+    """A program without any names: its functions are told apart by its unwind information."""
+
+    def test_guilty_function(self):
+        live.need_engine()
+        folder = live.temp_path('stripped')
+        folder.mkdir()
+        for name, text in (('lib.c', LIBRARY), ('user.c', USER)):
+            (folder / name).write_text(text)
+        for words in (['-shared', '-fPIC', 'lib.c', '-o', 'libobj.so'], ['user.c', '-o', 'user', '-L.', '-lobj', '-Wl,-rpath,$ORIGIN']):
+            subprocess.run(['gcc', '-O2', *words], check=True, cwd=folder)
+        symbols = {line.split()[2]: int(line.split()[0], 16) for line in
+                   subprocess.run(['nm', folder / 'user'], check=True, capture_output=True, text=True).stdout.splitlines() if len(line.split()) == 3}
+        subprocess.run(['strip', '-s', folder / 'user'], check=True)
+        spec = ['-P', 'type=obj new=obj_new get=obj_get put=obj_put counter=+0:4']
+        run = live.trace(*spec, '--', str(folder / 'user'))
+        self.assert_clean_trust(run)
+        self.assertEqual([(f['kind'], f['objects'], f['guilty']['function'], int(f['guilty']['start'], 16)) for f in run.findings['findings']],
+                         [('leak', 20, None, symbols['forgets'])], str(run))
+        self.assertGreater(run.findings['findings'][0]['confidence'], 0.9)
+        self.assertIn(f'function at {symbols["forgets"]:#x}', run.report)
+        # what main() did at three places is one row
+        self.assertEqual(run.report.count(f'function at {symbols["main"]:#x}'), 1, run.report)

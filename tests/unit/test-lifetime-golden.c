@@ -11,7 +11,7 @@ static void append(char *out, size_t size, const struct rt_finding *f, const cha
 	size_t at = strlen(out);
 
 	snprintf(out + at, size - at, "#: %s %s %s %s %s %llu\n", what, kinds[f->kind], f->type, roles[f->role],
-		 f->guilty.function, (unsigned long long)f->objects);
+		 f->guilty.function ?: "?", (unsigned long long)f->objects);
 }
 
 static void golden(const char *path)
