@@ -8,6 +8,9 @@
 
 #include "memo.h"
 
+/* Slots ahead of the one that is filled whose cache line is called back from the reader's processor. */
+#define CALLED_BACK 8
+
 /* How long a full ring is waited for, in cycles of the time stamp counter; some seconds. */
 #define PATIENCE (1ull << 34)
 
@@ -47,6 +50,12 @@ static __attribute__((noinline)) bool find_room(struct hit *h)
 	return true;
 }
 
+/* The reader had this line last: whoever writes to it waits for that, and all of his later stores with it. */
+static inline void call_back(const struct rt_wire_event *slot)
+{
+	asm volatile("prefetchw %0" : : "m"(*slot));
+}
+
 static void send_event(struct hit *h)
 {
 	struct rt_agent_thread *t = h->thread;
@@ -64,6 +73,7 @@ static void send_event(struct hit *h)
 	}
 	place = take(&t->taken, 1);
 	e = &t->ring[place & (RT_AGENT_RING - 1)];
+	call_back(&t->ring[(place + CALLED_BACK) & (RT_AGENT_RING - 1)]);
 	e->head.time_ns = h->time;
 	e->head.pid = h->process->wire_pid;
 	e->head.tid = t->tid;
