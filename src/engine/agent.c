@@ -475,6 +475,7 @@ static void agent_close(struct rt_engine *engine)
 	rt_vec_deinit(&a->kept);
 	rt_vec_deinit(&a->tasks);
 	rt_map_deinit(&a->rows);
+	rt_agent_held_deinit(&a->held_pool);
 	rt_decoder_destroy(a->decoder);
 	free(a->gone);
 	free(a);

@@ -4,6 +4,9 @@
  * handed on is older than anybody's beginning, so nothing older follows. Stacks are read after the rings were
  * looked at: an event's stack is there before it. Of a process that has ended all is handed on, whoever is in a hook:
  * what comes later would come behind its end.
+ *
+ * A thread that has lost its processor in a hook holds back all others, until there is one for it again. Their events
+ * are kept here meanwhile: nobody waits for room in his ring because of that one.
  */
 #include <errno.h>
 
@@ -64,21 +67,67 @@ static bool was_left(const struct rt_agent *a, const struct line *l, const struc
 	return l->member->gone || (l->pos + 1 != l->end && (!entered || stale(a, entered)));
 }
 
-/* The next event of a ring that is whole. What was begun and left is passed over once later ones are there. */
-static void look(const struct rt_agent *a, struct line *l)
+/* The next event of the ring that is whole, or NULL. What was begun and left is passed over once later ones are there.
+ */
+static const struct rt_wire_event *next_in_ring(const struct rt_agent *a, struct line *l)
 {
-	for (l->time = UINT64_MAX; l->pos < l->end; l->pos++) {
+	for (; l->pos < l->end; l->pos++) {
 		const struct rt_wire_event *e = slot(l, l->pos);
 
 		/* another processor has written them */
 		if (l->end - l->pos > AHEAD)
 			__builtin_prefetch(slot(l, l->pos + AHEAD));
-		if (!is_whole(e) && was_left(a, l, e))
-			continue;
-		if (is_whole(e) && e->head.time_ns < l->cut)
-			l->time = e->head.time_ns;
+		if (is_whole(e))
+			return e;
+		if (!was_left(a, l, e))
+			return NULL;
+	}
+	return NULL;
+}
+
+/* When the next event of a thread was, if it has its turn by now. */
+static void look(const struct rt_agent *a, struct line *l)
+{
+	const struct rt_wire_event *e = rt_agent_held_next(&l->member->held) ?: next_in_ring(a, l);
+
+	l->time = e && e->head.time_ns < l->cut ? e->head.time_ns : UINT64_MAX;
+}
+
+/* Takes the event at pos out of the ring. */
+static void take(struct line *l, struct rt_wire_event *to)
+{
+	struct rt_wire_event *e = slot(l, l->pos++);
+
+	*to = *e;
+	__atomic_store_n((uint64_t *)(void *)e, 0, __ATOMIC_RELAXED);
+	/* now and then: each time that the thread looks there afterwards, it waits for it */
+	if (l->pos % GIVEN_BACK == 0)
+		__atomic_store_n(&l->thread->read, l->pos, __ATOMIC_RELEASE);
+}
+
+/* Takes the event that was looked at. */
+static void take_next(struct rt_agent *a, struct line *l, struct rt_wire_event *to)
+{
+	struct rt_agent_held *held = &l->member->held;
+	const struct rt_wire_event *e = rt_agent_held_next(held);
+
+	if (!e) {
+		take(l, to);
 		return;
 	}
+	*to = *e;
+	rt_agent_held_take(&a->held_pool, held);
+}
+
+/* Keeps what waits in a ring that fills up, as far as there is memory for that. */
+static void make_room(struct rt_agent *a, struct line *l)
+{
+	struct rt_wire_event *to;
+
+	if (l->end - l->pos < RT_AGENT_RING / 4)
+		return;
+	while (next_in_ring(a, l) && (to = rt_agent_held_add(&a->held_pool, &l->member->held)) != NULL)
+		take(l, to);
 }
 
 bool rt_agent_goes_on(const struct rt_agent_task *task)
@@ -204,13 +253,9 @@ static struct rt_error *hand_on(struct lines *lines, struct rt_event_sink *sink)
 
 static struct rt_error *deliver(struct rt_agent *a, struct lines *lines, struct line *l, struct rt_event_sink *sink)
 {
-	struct rt_wire_event *to = &lines->block[lines->blocked], *e = slot(l, l->pos++);
+	struct rt_wire_event *to = &lines->block[lines->blocked];
 
-	*to = *e;
-	__atomic_store_n((uint64_t *)(void *)e, 0, __ATOMIC_RELAXED);
-	/* now and then: each time that the thread looks there afterwards, it waits for it */
-	if (l->pos % GIVEN_BACK == 0)
-		__atomic_store_n(&l->thread->read, l->pos, __ATOMIC_RELEASE);
+	take_next(a, l, to);
 	if (!to->point || to->point > a->last_point || to->head.size != sizeof(*to) || to->head.kind != RT_WIRE_EVENT)
 		return rt_error_new(RT_E_INTERNAL, "engine agent: process %u has damaged its rings", l->task->pid);
 	a->records[to->point]++;
@@ -267,9 +312,13 @@ static struct rt_error *drain(struct rt_agent *a, struct lines *lines, struct rt
 	if (all)
 		a->told_until = rt_agent_clock_at(&a->clock, lines->cut);
 	RT_TRY(merge(a, lines, sink));
-	/* what was passed over */
-	for (size_t i = 0; i < lines->list.len; i++)
-		__atomic_store_n(&lines->list.data[i].thread->read, lines->list.data[i].pos, __ATOMIC_RELEASE);
+	for (size_t i = 0; i < lines->list.len; i++) {
+		struct line *l = &lines->list.data[i];
+
+		make_room(a, l);
+		/* with what was passed over */
+		__atomic_store_n(&l->thread->read, l->pos, __ATOMIC_RELEASE);
+	}
 	return NULL;
 }
 

@@ -23,6 +23,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "engine/agent_held.h"
 #include "engine/engine.h"
 #include "engine/point_count.h"
 #include "engine/stopped.h"
@@ -63,6 +64,7 @@ struct rt_agent_member {
 	uint32_t tid;
 	uint64_t key, offset; /* of struct rt_agent_thread in the pool */
 	bool gone;
+	struct rt_agent_held held; /* taken out of its ring before it was their turn, to give it room */
 };
 
 /* One jump over code. */
@@ -142,6 +144,7 @@ struct rt_agent {
 	uint64_t timed[2]; /* as in struct rt_agent_thread, of those that have ended */
 	double cycles[2];
 	struct rt_agent_numbers numbers;
+	struct rt_agent_held_pool held_pool;
 	uint64_t told_until; /* CLOCK_MONOTONIC; what is older was handed on */
 	bool disarmed, stopped;
 };

@@ -176,7 +176,7 @@ struct rt_error *rt_agent_threads_look(struct rt_agent *a, struct rt_agent_task 
 		struct rt_agent_member *m = &task->members.data[i];
 		struct rt_agent_thread *t = rt_agent_thread(task, m->offset);
 
-		if (!m->gone || t->read != t->taken)
+		if (!m->gone || t->read != t->taken || rt_agent_held_next(&m->held))
 			continue;
 		sum_up(a, t);
 		rt_agent_pool_give(task->pool, m->offset);
@@ -188,8 +188,11 @@ struct rt_error *rt_agent_threads_look(struct rt_agent *a, struct rt_agent_task 
 void rt_agent_threads_leave(struct rt_agent *a, struct rt_agent_task *task)
 {
 	for (size_t i = 0; i < task->members.len; i++) {
-		sum_up(a, rt_agent_thread(task, task->members.data[i].offset));
-		rt_agent_pool_give(task->pool, task->members.data[i].offset);
+		struct rt_agent_member *m = &task->members.data[i];
+
+		sum_up(a, rt_agent_thread(task, m->offset));
+		rt_agent_pool_give(task->pool, m->offset);
+		rt_agent_held_clear(&a->held_pool, &m->held);
 	}
 	task->members.len = 0;
 	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++) {

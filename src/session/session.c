@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
@@ -178,6 +179,20 @@ struct rt_error *rt_session_sleep(struct rt_session *s, int signal_fd, int wait_
 	return NULL;
 }
 
+/*
+ * Ahead of others, as far as this user may: programs wait while their rings are full (engine agent), or lose events
+ * (engine uprobe). As many of their threads as there are processors would else leave the reader its fair share, a small
+ * one. What the engine and the session fork has been forked before. Returns the niceness to go back to.
+ */
+static int hurry(void)
+{
+	enum { AHEAD = 10 };
+	int old = getpriority(PRIO_PROCESS, 0);
+
+	(void)setpriority(PRIO_PROCESS, 0, old - AHEAD);
+	return old;
+}
+
 static struct rt_error *loop(struct rt_session *s, int signal_fd)
 {
 	uint64_t seen = 0;
@@ -289,8 +304,12 @@ static struct rt_error *run(struct rt_session *s)
 	err = s->options.pid_count ? rt_session_attach(s) : rt_session_launch(s);
 	if (!err && s->options.pid_count)
 		err = rt_sources_start(s, s->options.pids, s->options.pid_count, false);
-	if (!err)
+	if (!err) {
+		int nice = hurry();
+
 		err = loop(s, signal_fd);
+		(void)setpriority(PRIO_PROCESS, 0, nice);
+	}
 	if (err)
 		kill_unstarted(s);
 	end_err = finish(s, !err);
