@@ -4,15 +4,16 @@
  *
  *     R/<path>/<hex>/elf, debug, probes
  *     R/.build-id/<hh>/<rest> -> ../..<path>/<hex>
+ *     R/.build-id/<hh>/<first 19 bytes of rest> -> the same, of a build-id of more than 20 bytes
  *     R/[kernel.kallsyms]/<hex>/kallsyms
  *     R/[vdso]/<hex>/vdso
  *     R/<path>/<hex>/paths                  ours: further paths of the same id, one a line
  *     R/[kernel.kcore]/<hex>/<time>/kcore, kallsyms, modules     no link leads there
  *
  * <hex> is the build-id, lower case, of 2 to 64 bytes (<hh> is its first byte, and <rest> has a name; perf lists only
- * 16 to 20). A file is copied (or cloned), never hard-linked: what lies under
- * an id never changes. It appears by rename, whole or not at all. Every name is
- * looked up below the root, whatever links lie there.
+ * 16 to 20, and cuts longer ones to 20, as recordings do: these are found by the second link). A file is copied (or
+ * cloned), never hard-linked: what lies under an id never changes. It appears by rename, whole or not at all. Every
+ * name is looked up below the root, whatever links lie there.
  */
 #pragma once
 
@@ -20,6 +21,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "cache/probes.h"
+#include "elf/build_id.h"
 
 struct rt_cache;
 
@@ -49,7 +51,7 @@ const char *rt_cache_part_name(enum rt_cache_part part);
 
 /* Smallest and largest build-id, bytes. */
 #define RT_CACHE_ID_MIN 2
-#define RT_CACHE_ID_MAX 64
+#define RT_CACHE_ID_MAX RT_BUILD_ID_WHOLE_MAX
 
 /*
  * Opens a file that the cache has under this id, for reading. RT_E_NOT_FOUND when it has none. What is in it is

@@ -142,10 +142,10 @@ static int linked_folder(const struct rt_cache *cache, const char *link)
 
 static struct rt_error *make_link(const struct rt_cache *cache, const char *link, const char *path)
 {
-	_cleanup_free_ char *target = NULL, *below = rt_cache_below(path, link);
+	_cleanup_free_ char *target = NULL, *below = rt_cache_below(path, link), *cut = strdup(link);
 	_cleanup_close_ int folder = -1;
 
-	if (!below || asprintf(&target, "../..%s%s", path[0] == '/' ? "" : "/", below) < 0)
+	if (!cut || !below || asprintf(&target, "../..%s%s", path[0] == '/' ? "" : "/", below) < 0)
 		return rt_error_nomem();
 	folder = rt_cache_above(cache, link);
 	if (folder < 0)
@@ -153,6 +153,8 @@ static struct rt_error *make_link(const struct rt_cache *cache, const char *link
 	/* somebody was faster: the first path owns the id */
 	if (symlinkat(target, folder, strrchr(link, '/') + 1) && errno != EEXIST)
 		return rt_cache_unwritable(cache, link);
+	if (rt_cache_cut_link(cut) && symlinkat(target, folder, strrchr(cut, '/') + 1) && errno != EEXIST)
+		return rt_cache_unwritable(cache, cut);
 	return NULL;
 }
 
@@ -330,6 +332,8 @@ struct rt_error *rt_cache_read_probes(const struct rt_cache *cache, const uint8_
 	_cleanup_free_ char *link = rt_cache_link(id, id_size);
 	_cleanup_close_ int folder = link && cache->fd >= 0 ? linked_folder(cache, link) : -1;
 
+	if (link && cache->fd >= 0 && folder < 0 && rt_cache_perfs_link(cache, id, id_size, link))
+		folder = linked_folder(cache, link);
 	*ret = (struct rt_probes){ 0 };
 	return folder < 0 ? NULL : read_probes(cache, folder, ret);
 }

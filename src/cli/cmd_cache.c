@@ -170,7 +170,7 @@ static struct rt_error *find(struct job *j, const char *name, const struct rt_ca
 {
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
 	const struct rt_cache_item *found = NULL;
-	char id[2 * RT_BUILD_ID_MAX + 1];
+	char id[2 * RT_BUILD_ID_WHOLE_MAX + 1];
 
 	if (is_file(name)) {
 		RT_TRY(find_path(j, name, ret));
