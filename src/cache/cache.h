@@ -77,6 +77,10 @@ RT_CHECK struct rt_error *rt_cache_put(struct rt_cache *cache, const uint8_t *id
 RT_CHECK struct rt_error *rt_cache_put_fd(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
 					  enum rt_cache_part part, int fd, bool *ret_new);
 
+/* The same, in the place of what is there in any case. */
+RT_CHECK struct rt_error *rt_cache_replace_fd(struct rt_cache *cache, const uint8_t *id, size_t id_size,
+					      const char *path, enum rt_cache_part part, int fd);
+
 /*
  * Keeps a copy of the kernel's code: of the kcore at path ("/proc/kcore"; its name must be kcore), with the kallsyms
  * and modules beside it, under the build-id in ../sys/kernel/notes. Seen at "[kernel.kcore]". What is there already of

@@ -73,7 +73,8 @@ int rt_cache_above(const struct rt_cache *cache, const char *link)
 /* What a put keeps. */
 struct source {
 	struct rt_bytes bytes;
-	int fd; /* instead of bytes; -1: bytes */
+	int fd;       /* instead of bytes; -1: bytes */
+	bool replace; /* what is there goes in any case */
 };
 
 struct name {
@@ -267,7 +268,7 @@ static struct rt_error *put(struct rt_cache *cache, const struct name *name, con
 	bool made = false;
 
 	RT_TRY(rt_cache_enter(cache, name->id, name->id_size, name->path, &entry));
-	if (!is_there(entry.folder, name, source)) {
+	if (source->replace || !is_there(entry.folder, name, source)) {
 		err = write_file(cache, entry.folder, name, source);
 		made = !err;
 	}
@@ -354,6 +355,15 @@ struct rt_error *rt_cache_put_fd(struct rt_cache *cache, const uint8_t *id, size
 	const struct name name = { id, id_size, path, part };
 
 	return put(cache, &name, &source, ret_new);
+}
+
+struct rt_error *rt_cache_replace_fd(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
+				     enum rt_cache_part part, int fd)
+{
+	const struct source source = { .fd = fd, .replace = true };
+	const struct name name = { id, id_size, path, part };
+
+	return put(cache, &name, &source, NULL);
 }
 
 bool rt_cache_holds(const struct rt_cache *cache, const uint8_t *id, size_t id_size)

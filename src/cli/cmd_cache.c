@@ -16,7 +16,7 @@
 #include "probe/definition.h"
 #include "report/words.h"
 
-enum { OPT_OLDER = 0x1000, OPT_MAX_SIZE, OPT_DIR, PREFIX_MIN = 4 };
+enum { OPT_OLDER = 0x1000, OPT_MAX_SIZE, OPT_DIR, OPT_REPLACE, OPT_ALL, PREFIX_MIN = 4 };
 
 #define KCORES "[kernel.kcore]" /* where copies of kernels' memory were seen, as perf calls it */
 
@@ -24,10 +24,13 @@ struct cache_options {
 	struct rt_options common; /* first: argp hands it on */
 	const char *root;
 	uint64_t older_ns;
+	bool replace, all;
 };
 
 static const struct argp_option own[] = {
 	{ "buildid-dir", OPT_DIR, "DIR", 0, "the cache is DIR (default $PERF_BUILDID_DIR, else ~/.debug)", 1 },
+	{ "replace", OPT_REPLACE, NULL, 0, "add: in the place of the file that is there, whatever that tells", 1 },
+	{ "all", OPT_ALL, NULL, 0, "rm: everything", 1 },
 	{ "older", OPT_OLDER, "TIME", 0, "rm: what was not used for TIME: 24h, 30m", 1 },
 	{ "max-size", OPT_MAX_SIZE, "SIZE", 0, "gc: the least recently used go until the rest has SIZE: 5G, 500M", 1 },
 	{ NULL, 'l', NULL, 0, "list, by the letter that perf has for it", 2 },
@@ -35,6 +38,8 @@ static const struct argp_option own[] = {
 	{ NULL, 'k', "KCORE", 0, "add a copy of the kernel's code, by perf's letter", 2 },
 	{ NULL, 'r', "FILE[,FILE]", 0, "rm, by perf's letter", 2 },
 	{ NULL, 'p', "PATH[,PATH]", 0, "rm, by perf's letter: no file needs to be there", 2 },
+	{ NULL, 'P', NULL, 0, "rm --all, by perf's letter", 2 },
+	{ NULL, 'u', "FILE[,FILE]", 0, "add --replace, by perf's letter", 2 },
 	{ 0 },
 };
 
@@ -73,6 +78,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return rt_option_fault(&options->common, rt_parse_duration(arg, &options->older_ns));
 	case OPT_MAX_SIZE:
 		return rt_option_fault(&options->common, rt_parse_size(arg, &options->common.max_size));
+	case OPT_REPLACE:
+		options->replace = true;
+		return 0;
+	case OPT_ALL:
+		options->all = true;
+		return 0;
+	case 'P':
+		options->all = true;
+		return letter(&options->common, "rm", NULL);
+	case 'u':
+		options->replace = true;
+		return letter(&options->common, "add", arg);
 	case 'l':
 		return letter(&options->common, "list", NULL);
 	case 'a':
@@ -298,7 +315,12 @@ static struct rt_error *add(struct job *j, const char *name)
 	RT_TRY(rt_image_open_fd(fd, name, &image));
 	if (!path)
 		return rt_error_nomem();
-	RT_TRY(rt_cache_put_fd(j->cache, image->build_id, image->build_id_size, path, RT_CACHE_ELF, fd, &made));
+	if (j->options->replace) {
+		RT_TRY(rt_cache_replace_fd(j->cache, image->build_id, image->build_id_size, path, RT_CACHE_ELF, fd));
+		made = true;
+	} else {
+		RT_TRY(rt_cache_put_fd(j->cache, image->build_id, image->build_id_size, path, RT_CACHE_ELF, fd, &made));
+	}
 	say_added(j, path, made, image->build_id_is_hash ? "  (no build-id: by the hash of its content)" : "");
 	RT_TRY(rt_image_find_debug(image, AT_FDCWD));
 	if (image->debug)
@@ -343,6 +365,13 @@ static struct rt_error *remove_older(struct job *j)
 	for (size_t i = 0; i < j->count; i++)
 		if (j->items[i].used_s < before)
 			RT_TRY(take_out(j, &j->items[i]));
+	return NULL;
+}
+
+static struct rt_error *remove_all(struct job *j)
+{
+	for (size_t i = 0; i < j->count; i++)
+		RT_TRY(take_out(j, &j->items[i]));
 	return NULL;
 }
 
@@ -414,9 +443,11 @@ static struct rt_error *act(struct job *j)
 		return each(j, show);
 	if (!strcmp(verb, "add") && names > 1)
 		return each(j, add);
-	if (!strcmp(verb, "rm") && names > 1 && !j->options->older_ns)
+	if (!strcmp(verb, "rm") && j->options->all && names == 1 && !j->options->older_ns)
+		return remove_all(j);
+	if (!strcmp(verb, "rm") && names > 1 && !j->options->older_ns && !j->options->all)
 		return each(j, take_out_named);
-	if (!strcmp(verb, "rm") && names == 1 && j->options->older_ns)
+	if (!strcmp(verb, "rm") && names == 1 && j->options->older_ns && !j->options->all)
 		return remove_older(j);
 	return rt_error_fix(
 		rt_error_new(RT_E_USAGE, "cache: list, show, add, verify, rm or gc is needed, with what it takes"),

@@ -425,6 +425,26 @@ class Cache(live.LiveTest):
         self.call('rm', none)
         self.assertEqual(self.call('list'), '')
 
+    def test_letters(self):
+        """perf's, beside the words: -u replaces also what tells more, and a user's probes stay; -P takes all away."""
+        poor, ident = live.temp_path('poor'), self.build_id(self.program)
+        subprocess.run(['strip', '-o', str(poor), str(self.program)], check=True)
+        self.assertIn('added', self.call('-a', self.program))
+        environment = {'PERF_BUILDID_DIR': str(self.root)}
+        self.assertEqual(live.call('probe', '-q', '-D', '--cache', '-x', self.program, '-a', 'kept:here=main', env=environment).status, 0)
+        elf, = self.root.glob(f'**/{ident}/elf')
+        self.call('-a', poor)
+        self.assertEqual(elf.read_bytes(), self.program.read_bytes())
+        self.call('-u', poor)
+        self.assertEqual(elf.read_bytes(), poor.read_bytes())
+        self.assertIn('#kept:here=main', self.call('show', ident))
+        self.assertIn(ident, self.call('-l'))
+        self.call('-l', '-P', status=2)
+        self.call('rm', '--all', ident, status=2)
+        self.call('-a', '/bin/true')
+        self.assertIn(ident, self.call('-P'))
+        self.assertEqual(self.call('-l') + self.perf('buildid-cache', '-l'), '')
+
     def test_long_build_id(self):
         """32 bytes, of which perf and recordings have 20: one entry with the whole id, which is found by either, also
         when perf has made it, and gone when it is removed."""
