@@ -8,6 +8,7 @@
  *     R/[kernel.kallsyms]/<hex>/kallsyms
  *     R/[vdso]/<hex>/vdso
  *     R/<path>/<hex>/paths                  ours: further paths of the same id, one a line
+ *     R/limit                               ours: how many bytes there may be (rt_cache_set_limit())
  *     R/[kernel.kcore]/<hex>/<time>/kcore, kallsyms, modules     no link leads there
  *
  * <hex> is the build-id, lower case, of 2 to 64 bytes (<hh> is its first byte, and <rest> has a name; perf lists only
@@ -153,3 +154,16 @@ RT_CHECK struct rt_error *rt_cache_remove_path(struct rt_cache *cache, const uin
 RT_CHECK struct rt_error *rt_cache_remove(struct rt_cache *cache, const uint8_t *id, size_t id_size);
 /* Takes away what rt_cache_put_kcore() has kept of an id, and nothing else. RT_E_NOT_FOUND. */
 RT_CHECK struct rt_error *rt_cache_remove_kcore(struct rt_cache *cache, const uint8_t *id, size_t id_size);
+
+/*
+ * Removes ids, the least recently used first, until the files of the others have at most max bytes together; gone is
+ * told of each. *ret_left: how many bytes there are then, also where it ends in an error of rt_cache_remove().
+ */
+RT_CHECK struct rt_error *rt_cache_trim(struct rt_cache *cache, uint64_t max,
+					void (*gone)(const struct rt_cache_item *item, void *arg), void *arg,
+					uint64_t *ret_left);
+
+/* How many bytes there may be, for whoever has put something in, to trim the cache to. 0: any number. */
+uint64_t rt_cache_limit(const struct rt_cache *cache);
+/* Sets that; 0 lifts it. RT_E_UNWRITABLE. */
+RT_CHECK struct rt_error *rt_cache_set_limit(struct rt_cache *cache, uint64_t max);

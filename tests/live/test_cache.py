@@ -534,6 +534,38 @@ class Cache(live.LiveTest):
         self.assertEqual(len(left), 1)
         self.assertIn(self.build_id(others[1]), left[0])
 
+    def test_limit(self):
+        """A limit that was set holds for what is put in later, by add and by record; what is used last stays."""
+        def sizes():
+            return sum(p.stat().st_size for p in self.root.rglob('*') if p.is_file() and p.name != 'limit')
+        old, new = live.program('sdt-split', 'gcc'), live.program('missing-put', 'gcc', ('-g', '-O2'))
+        self.call('gc', status=2)
+        self.call('add', old)
+        os.utime(next(self.root.glob(f'**/{self.build_id(old)}/elf')), (10, 10))
+        for path in self.root.glob(f'**/{self.build_id(old)}/*'):
+            os.utime(path, (10, 10))
+        limit = max(old.stat().st_size, self.program.stat().st_size, new.stat().st_size) + 4096
+        self.call('gc', '--max-size', limit, '--always')
+        self.assertIn(f'removed {self.build_id(old)}', self.call('add', self.program))
+        self.assertLessEqual(sizes(), limit)
+        self.assertEqual(self.call('list').split()[0], self.build_id(self.program))
+        for path in self.root.glob(f'**/{self.build_id(self.program)}/*'):
+            os.utime(path, (10, 10))
+        live.need_engine()
+        run = live.call('record', '-o', live.temp_path('data'), '-P', 'type=session get=session_ref put=session_unref', '--', new, 'ok',
+                        env={'PERF_BUILDID_DIR': str(self.root)})
+        self.assertEqual(run.status, 0, str(run))
+        self.assertIn('left the cache, by its limit', run.stderr)
+        self.assertLessEqual(sizes(), limit)
+        self.assertNotIn(self.build_id(self.program), self.call('list'))
+        self.assertIn('left', self.call('gc'))
+        self.assertIn('no limit', self.call('gc', '--always'))
+        self.assertNotIn('removed', self.call('add', old) + self.call('add', self.program))
+        self.assertGreater(sizes(), limit)
+        (self.root / 'limit').write_text('5 apples')
+        self.call('add', new)
+        self.assertIn(self.build_id(old), self.call('list'))
+
     def test_faults(self):
         self.assertIn('no build-id', live.call('cache', '--buildid-dir', self.root, 'show', 'abcd').stderr)
         for words in (['gc'], ['rm'], ['add'], ['rm', '--older', '1h', 'abcd'], ['nothing']):
