@@ -194,7 +194,7 @@ struct rt_wire_point {
 
 enum rt_aux { RT_AUX_NONE = 0, RT_AUX_SLOT = 1, RT_AUX_OBJECT = 2, RT_AUX_SIZE = 3, RT_AUX_RESULT = 4 };
 
-#define RT_BUILD_ID_MAX 20
+#define RT_BUILD_ID_MAX 20 /* bytes of a build-id in records, as in the kernel's; of a longer one, the first */
 
 struct rt_wire_module {
 	struct rt_wire_head head;

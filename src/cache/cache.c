@@ -35,6 +35,36 @@ char *rt_cache_link(const uint8_t *id, size_t size)
 	return asprintf(&text, ".build-id/%.2s/%s", hex, hex + 2) < 0 ? NULL : text;
 }
 
+bool rt_cache_cut_link(char *link)
+{
+	enum { CUT = sizeof(".build-id/") - 1 + 2 * RT_BUILD_ID_MAX + 1 };
+
+	if (strlen(link) <= CUT)
+		return false;
+	link[CUT] = 0;
+	return true;
+}
+
+char *rt_cache_whole_link(const struct rt_cache *cache, const char *link)
+{
+	const char *high = link + strlen(".build-id/"), *low = high + 3, *name;
+	char target[4096], *whole;
+	struct stat st;
+	ssize_t n = readlinkat(cache->fd, link, target, sizeof(target) - 1);
+
+	if (n <= 0)
+		return NULL;
+	target[n] = 0;
+	name = strrchr(target, '/');
+	if (!name || strlen(name + 1) <= strlen(low) + 2 || strncmp(name + 1, high, 2) != 0 ||
+	    strncmp(name + 3, low, strlen(low)) != 0 || asprintf(&whole, ".build-id/%.2s/%s", high, name + 3) < 0)
+		return NULL;
+	if (!fstatat(cache->fd, whole, &st, AT_SYMLINK_NOFOLLOW))
+		return whole;
+	free(whole);
+	return NULL;
+}
+
 char *rt_cache_below(const char *path, const char *link)
 {
 	const char *hex = link + strlen(".build-id/");
@@ -45,7 +75,7 @@ char *rt_cache_below(const char *path, const char *link)
 
 bool rt_cache_is_id(const struct rt_image *image, const uint8_t *id, size_t id_size)
 {
-	return image->build_id_size == id_size && !memcmp(image->build_id, id, id_size);
+	return rt_build_id_fits(image->build_id, image->build_id_size, id, id_size);
 }
 
 struct rt_error *rt_cache_lock(const struct rt_cache *cache, int *ret)
@@ -111,17 +141,14 @@ static struct rt_error *absent(const struct rt_cache *cache, const char *link, c
 	return rt_error_new(RT_E_NOT_FOUND, "%s/%s/%s is not there", cache->root, link, part);
 }
 
-struct rt_error *rt_cache_get(const struct rt_cache *cache, const uint8_t *id, size_t id_size, enum rt_cache_part part,
-			      int *ret_fd)
+static struct rt_error *get_linked(const struct rt_cache *cache, const char *link, enum rt_cache_part part, int *ret_fd)
 {
-	_cleanup_free_ char *link = rt_cache_link(id, id_size), *path = NULL;
+	_cleanup_free_ char *path = NULL;
 	_cleanup_close_ int fd = -1;
 	struct stat st;
 
-	if (!link || asprintf(&path, "%s/%s", link, rt_cache_part_name(part)) < 0)
-		return rt_cache_takes(id_size) ? rt_error_nomem() : absent(cache, "", "a build-id");
-	if (cache->fd < 0)
-		return absent(cache, link, rt_cache_part_name(part));
+	if (asprintf(&path, "%s/%s", link, rt_cache_part_name(part)) < 0)
+		return rt_error_nomem();
 	fd = rt_cache_openat(cache->fd, path, O_RDONLY);
 	/* files of the oldest layout: the link leads to the file itself */
 	if (fd < 0 && errno == ENOTDIR && part == RT_CACHE_ELF)
@@ -134,6 +161,38 @@ struct rt_error *rt_cache_get(const struct rt_cache *cache, const uint8_t *id, s
 		return rt_error_new(RT_E_UNREADABLE, "%s/%s is not a regular file", cache->root, path);
 	*ret_fd = rt_take_fd(&fd);
 	return NULL;
+}
+
+bool rt_cache_perfs_link(const struct rt_cache *cache, const uint8_t *id, size_t id_size, char *link)
+{
+	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+	_cleanup_error_ struct rt_error *err = NULL;
+	_cleanup_close_ int fd = -1;
+
+	if (!rt_cache_cut_link(link))
+		return false;
+	err = get_linked(cache, link, RT_CACHE_ELF, &fd);
+	if (!err)
+		err = rt_image_open_fd(fd, link, &image);
+	return !err && rt_image_is_build(image, id, id_size);
+}
+
+struct rt_error *rt_cache_get(const struct rt_cache *cache, const uint8_t *id, size_t id_size, enum rt_cache_part part,
+			      int *ret_fd)
+{
+	_cleanup_free_ char *link = rt_cache_link(id, id_size);
+	struct rt_error *err;
+
+	if (!link)
+		return rt_cache_takes(id_size) ? rt_error_nomem() : absent(cache, "", "a build-id");
+	if (cache->fd < 0)
+		return absent(cache, link, rt_cache_part_name(part));
+	err = get_linked(cache, link, part, ret_fd);
+	if (err && err->code == RT_E_NOT_FOUND && rt_cache_perfs_link(cache, id, id_size, link)) {
+		rt_error_free(err);
+		err = get_linked(cache, link, part, ret_fd);
+	}
+	return err;
 }
 
 struct rt_error *rt_cache_origin(const struct rt_cache *cache, const uint8_t *id, size_t id_size, char **ret)

@@ -4,15 +4,17 @@
  *
  *     R/<path>/<hex>/elf, debug, probes
  *     R/.build-id/<hh>/<rest> -> ../..<path>/<hex>
+ *     R/.build-id/<hh>/<first 19 bytes of rest> -> the same, of a build-id of more than 20 bytes
  *     R/[kernel.kallsyms]/<hex>/kallsyms
  *     R/[vdso]/<hex>/vdso
  *     R/<path>/<hex>/paths                  ours: further paths of the same id, one a line
+ *     R/limit                               ours: how many bytes there may be (rt_cache_set_limit())
  *     R/[kernel.kcore]/<hex>/<time>/kcore, kallsyms, modules     no link leads there
  *
  * <hex> is the build-id, lower case, of 2 to 64 bytes (<hh> is its first byte, and <rest> has a name; perf lists only
- * 16 to 20). A file is copied (or cloned), never hard-linked: what lies under
- * an id never changes. It appears by rename, whole or not at all. Every name is
- * looked up below the root, whatever links lie there.
+ * 16 to 20, and cuts longer ones to 20, as recordings do: these are found by the second link). A file is copied (or
+ * cloned), never hard-linked: what lies under an id never changes. It appears by rename, whole or not at all. Every
+ * name is looked up below the root, whatever links lie there.
  */
 #pragma once
 
@@ -20,6 +22,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "cache/probes.h"
+#include "elf/build_id.h"
 
 struct rt_cache;
 
@@ -49,7 +52,7 @@ const char *rt_cache_part_name(enum rt_cache_part part);
 
 /* Smallest and largest build-id, bytes. */
 #define RT_CACHE_ID_MIN 2
-#define RT_CACHE_ID_MAX 64
+#define RT_CACHE_ID_MAX RT_BUILD_ID_WHOLE_MAX
 
 /*
  * Opens a file that the cache has under this id, for reading. RT_E_NOT_FOUND when it has none. What is in it is
@@ -74,6 +77,10 @@ RT_CHECK struct rt_error *rt_cache_put(struct rt_cache *cache, const uint8_t *id
  */
 RT_CHECK struct rt_error *rt_cache_put_fd(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
 					  enum rt_cache_part part, int fd, bool *ret_new);
+
+/* The same, in the place of what is there in any case. */
+RT_CHECK struct rt_error *rt_cache_replace_fd(struct rt_cache *cache, const uint8_t *id, size_t id_size,
+					      const char *path, enum rt_cache_part part, int fd);
 
 /*
  * Keeps a copy of the kernel's code: of the kcore at path ("/proc/kcore"; its name must be kcore), with the kallsyms
@@ -147,3 +154,16 @@ RT_CHECK struct rt_error *rt_cache_remove_path(struct rt_cache *cache, const uin
 RT_CHECK struct rt_error *rt_cache_remove(struct rt_cache *cache, const uint8_t *id, size_t id_size);
 /* Takes away what rt_cache_put_kcore() has kept of an id, and nothing else. RT_E_NOT_FOUND. */
 RT_CHECK struct rt_error *rt_cache_remove_kcore(struct rt_cache *cache, const uint8_t *id, size_t id_size);
+
+/*
+ * Removes ids, the least recently used first, until the files of the others have at most max bytes together; gone is
+ * told of each. *ret_left: how many bytes there are then, also where it ends in an error of rt_cache_remove().
+ */
+RT_CHECK struct rt_error *rt_cache_trim(struct rt_cache *cache, uint64_t max,
+					void (*gone)(const struct rt_cache_item *item, void *arg), void *arg,
+					uint64_t *ret_left);
+
+/* How many bytes there may be, for whoever has put something in, to trim the cache to. 0: any number. */
+uint64_t rt_cache_limit(const struct rt_cache *cache);
+/* Sets that; 0 lifts it. RT_E_UNWRITABLE. */
+RT_CHECK struct rt_error *rt_cache_set_limit(struct rt_cache *cache, uint64_t max);

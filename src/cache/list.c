@@ -110,7 +110,7 @@ bool rt_cache_item_is_at(const struct rt_cache_item *item, const char *path)
 static struct rt_error *add_item(struct list *l, const char *high, const char *low)
 {
 	struct rt_cache_item item = { 0 };
-	_cleanup_free_ char *link = NULL;
+	_cleanup_free_ char *link = NULL, *whole = NULL;
 	_cleanup_close_ int folder = -1;
 
 	if (!read_id(high, low, &item))
@@ -118,6 +118,9 @@ static struct rt_error *add_item(struct list *l, const char *high, const char *l
 	link = rt_cache_link(item.id, item.id_size);
 	if (!link)
 		return rt_error_nomem();
+	whole = rt_cache_whole_link(l->cache, link);
+	if (whole)
+		return NULL;
 	folder = rt_cache_openat(l->cache->fd, link, O_PATH | O_DIRECTORY);
 	if (folder >= 0) {
 		struct rt_error *err = rt_cache_origin(l->cache, item.id, item.id_size, &item.path);
@@ -322,7 +325,7 @@ struct rt_error *rt_cache_remove_kcore(struct rt_cache *cache, const uint8_t *id
 
 struct rt_error *rt_cache_remove(struct rt_cache *cache, const uint8_t *id, size_t id_size)
 {
-	_cleanup_free_ char *link = rt_cache_link(id, id_size), *path = NULL, *below = NULL;
+	_cleanup_free_ char *link = rt_cache_link(id, id_size), *path = NULL, *below = NULL, *cut = NULL, *whole = NULL;
 	_cleanup_close_ int lock = -1, folder = -1, above = -1;
 	bool kcore = false;
 	struct stat st;
@@ -344,5 +347,13 @@ struct rt_error *rt_cache_remove(struct rt_cache *cache, const uint8_t *id, size
 		rt_cache_drop_folder(cache, below);
 	}
 	above = rt_cache_above(cache, link);
-	return above < 0 || unlinkat(above, strrchr(link, '/') + 1, 0) ? rt_cache_unwritable(cache, link) : NULL;
+	cut = strdup(link);
+	if (!cut)
+		return rt_error_nomem();
+	if (rt_cache_cut_link(cut))
+		whole = rt_cache_whole_link(cache, cut);
+	if (above < 0 || (whole && !strcmp(whole, link) && unlinkat(above, strrchr(cut, '/') + 1, 0)) ||
+	    unlinkat(above, strrchr(link, '/') + 1, 0))
+		return rt_cache_unwritable(cache, link);
+	return NULL;
 }

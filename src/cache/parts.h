@@ -18,6 +18,18 @@ static inline bool rt_cache_takes(size_t id_size)
 
 /* ".build-id/ab/cdef..." for an id; caller frees. NULL: out of memory, or an id that no cache takes. */
 char *rt_cache_link(const uint8_t *id, size_t size);
+/*
+ * Makes the link of an id that is longer than those of recordings, and of perf, the one by which these find it. false:
+ * there is no other, nothing is changed.
+ */
+bool rt_cache_cut_link(char *link);
+/*
+ * Makes the link of such an id that of the entry which perf made for it. false: there is none, or its file does not
+ * hold the whole id; link may be changed.
+ */
+bool rt_cache_perfs_link(const struct rt_cache *cache, const uint8_t *id, size_t id_size, char *link);
+/* The link of the longer id whose entry this cut link leads to; caller frees. NULL: it is no cut one, or no memory. */
+char *rt_cache_whole_link(const struct rt_cache *cache, const char *link);
 /* "<path>/abcdef...", the folder of the id whose link this is; caller frees. NULL: out of memory. */
 char *rt_cache_below(const char *path, const char *link);
 

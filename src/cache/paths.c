@@ -115,6 +115,7 @@ struct move {
 	int from, to, links; /* folders */
 	const char *hex;     /* name of the entry in from and to */
 	const char *rest;    /* name of the link in links */
+	const char *cut;     /* of the other one, of a longer id; NULL: it has none */
 	char *way, *target;  /* to the new place: out of from; out of links */
 };
 
@@ -139,6 +140,8 @@ static bool move(const struct move *m)
 			goto fault;
 	}
 	if (renameat(m->links, temp, m->links, m->rest))
+		goto fault;
+	if (m->cut && (symlinkat(m->target, m->links, temp) || renameat(m->links, temp, m->links, m->cut)))
 		goto fault;
 	unlinkat(m->from, m->hex, 0);
 	return true;
@@ -169,17 +172,22 @@ static char *way_out(const char *path, const char *below)
 /* The folder moves to where the next path wants it, and the link with it. */
 static struct rt_error *move_entry(const struct rt_cache *cache, const char *link, const char *from, const char *to)
 {
-	_cleanup_free_ char *new = rt_cache_below(to + 1, link), *way = NULL, *target = NULL;
+	_cleanup_free_ char *new = rt_cache_below(to + 1, link), *way = NULL, *target = NULL, *cut = strdup(link),
+			    *whole = NULL;
 	_cleanup_close_ int from_fd = -1, to_fd = -1, links_fd = -1;
 	struct move m = { 0 };
 
 	way = new ? way_out(from, new) : NULL;
-	if (!way || asprintf(&target, "../../%s", new) < 0)
+	if (!way || !cut || asprintf(&target, "../../%s", new) < 0)
 		return rt_error_nomem();
 	m.way = way;
 	m.target = target;
 	m.hex = strrchr(new, '/') + 1;
 	m.rest = strrchr(link, '/') + 1;
+	if (rt_cache_cut_link(cut))
+		whole = rt_cache_whole_link(cache, cut);
+	if (whole && !strcmp(whole, link))
+		m.cut = strrchr(cut, '/') + 1;
 	/* what is planted on the way is not followed */
 	m.from = from_fd = rt_cache_make_folder(cache->fd, from);
 	m.to = to_fd = rt_cache_make_folder(cache->fd, to);

@@ -73,7 +73,8 @@ int rt_cache_above(const struct rt_cache *cache, const char *link)
 /* What a put keeps. */
 struct source {
 	struct rt_bytes bytes;
-	int fd; /* instead of bytes; -1: bytes */
+	int fd;       /* instead of bytes; -1: bytes */
+	bool replace; /* what is there goes in any case */
 };
 
 struct name {
@@ -142,10 +143,10 @@ static int linked_folder(const struct rt_cache *cache, const char *link)
 
 static struct rt_error *make_link(const struct rt_cache *cache, const char *link, const char *path)
 {
-	_cleanup_free_ char *target = NULL, *below = rt_cache_below(path, link);
+	_cleanup_free_ char *target = NULL, *below = rt_cache_below(path, link), *cut = strdup(link);
 	_cleanup_close_ int folder = -1;
 
-	if (!below || asprintf(&target, "../..%s%s", path[0] == '/' ? "" : "/", below) < 0)
+	if (!cut || !below || asprintf(&target, "../..%s%s", path[0] == '/' ? "" : "/", below) < 0)
 		return rt_error_nomem();
 	folder = rt_cache_above(cache, link);
 	if (folder < 0)
@@ -153,6 +154,8 @@ static struct rt_error *make_link(const struct rt_cache *cache, const char *link
 	/* somebody was faster: the first path owns the id */
 	if (symlinkat(target, folder, strrchr(link, '/') + 1) && errno != EEXIST)
 		return rt_cache_unwritable(cache, link);
+	if (rt_cache_cut_link(cut) && symlinkat(target, folder, strrchr(cut, '/') + 1) && errno != EEXIST)
+		return rt_cache_unwritable(cache, cut);
 	return NULL;
 }
 
@@ -265,7 +268,7 @@ static struct rt_error *put(struct rt_cache *cache, const struct name *name, con
 	bool made = false;
 
 	RT_TRY(rt_cache_enter(cache, name->id, name->id_size, name->path, &entry));
-	if (!is_there(entry.folder, name, source)) {
+	if (source->replace || !is_there(entry.folder, name, source)) {
 		err = write_file(cache, entry.folder, name, source);
 		made = !err;
 	}
@@ -330,6 +333,8 @@ struct rt_error *rt_cache_read_probes(const struct rt_cache *cache, const uint8_
 	_cleanup_free_ char *link = rt_cache_link(id, id_size);
 	_cleanup_close_ int folder = link && cache->fd >= 0 ? linked_folder(cache, link) : -1;
 
+	if (link && cache->fd >= 0 && folder < 0 && rt_cache_perfs_link(cache, id, id_size, link))
+		folder = linked_folder(cache, link);
 	*ret = (struct rt_probes){ 0 };
 	return folder < 0 ? NULL : read_probes(cache, folder, ret);
 }
@@ -350,6 +355,15 @@ struct rt_error *rt_cache_put_fd(struct rt_cache *cache, const uint8_t *id, size
 	const struct name name = { id, id_size, path, part };
 
 	return put(cache, &name, &source, ret_new);
+}
+
+struct rt_error *rt_cache_replace_fd(struct rt_cache *cache, const uint8_t *id, size_t id_size, const char *path,
+				     enum rt_cache_part part, int fd)
+{
+	const struct source source = { .fd = fd, .replace = true };
+	const struct name name = { id, id_size, path, part };
+
+	return put(cache, &name, &source, NULL);
 }
 
 bool rt_cache_holds(const struct rt_cache *cache, const uint8_t *id, size_t id_size)

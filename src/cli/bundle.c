@@ -101,7 +101,7 @@ static struct rt_error *add_object(struct rt_archive_writer *w, const char *hex,
 static struct rt_error *add_module(struct needs *n, uint32_t id, struct rt_archive_writer *w,
 				   struct rt_bundle_counts *counts)
 {
-	char hex[2 * RT_BUILD_ID_MAX + 1];
+	char hex[2 * RT_BUILD_ID_WHOLE_MAX + 1];
 	const char *path;
 	const struct rt_image *image = rt_chain_image(n->pipeline->chain, id, &path);
 

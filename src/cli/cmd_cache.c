@@ -16,7 +16,7 @@
 #include "probe/definition.h"
 #include "report/words.h"
 
-enum { OPT_OLDER = 0x1000, OPT_MAX_SIZE, OPT_DIR, PREFIX_MIN = 4 };
+enum { OPT_OLDER = 0x1000, OPT_MAX_SIZE, OPT_DIR, OPT_REPLACE, OPT_ALL, OPT_ALWAYS, PREFIX_MIN = 4 };
 
 #define KCORES "[kernel.kcore]" /* where copies of kernels' memory were seen, as perf calls it */
 
@@ -24,17 +24,24 @@ struct cache_options {
 	struct rt_options common; /* first: argp hands it on */
 	const char *root;
 	uint64_t older_ns;
+	bool replace, all, always;
 };
 
 static const struct argp_option own[] = {
 	{ "buildid-dir", OPT_DIR, "DIR", 0, "the cache is DIR (default $PERF_BUILDID_DIR, else ~/.debug)", 1 },
+	{ "replace", OPT_REPLACE, NULL, 0, "add: in the place of the file that is there, whatever that tells", 1 },
+	{ "all", OPT_ALL, NULL, 0, "rm: everything", 1 },
 	{ "older", OPT_OLDER, "TIME", 0, "rm: what was not used for TIME: 24h, 30m", 1 },
 	{ "max-size", OPT_MAX_SIZE, "SIZE", 0, "gc: the least recently used go until the rest has SIZE: 5G, 500M", 1 },
+	{ "always", OPT_ALWAYS, NULL, 0,
+	  "gc: from now on, too, when something was put in; without --max-size no longer", 1 },
 	{ NULL, 'l', NULL, 0, "list, by the letter that perf has for it", 2 },
 	{ NULL, 'a', "FILE[,FILE]", 0, "add, by perf's letter", 2 },
 	{ NULL, 'k', "KCORE", 0, "add a copy of the kernel's code, by perf's letter", 2 },
 	{ NULL, 'r', "FILE[,FILE]", 0, "rm, by perf's letter", 2 },
 	{ NULL, 'p', "PATH[,PATH]", 0, "rm, by perf's letter: no file needs to be there", 2 },
+	{ NULL, 'P', NULL, 0, "rm --all, by perf's letter", 2 },
+	{ NULL, 'u', "FILE[,FILE]", 0, "add --replace, by perf's letter", 2 },
 	{ 0 },
 };
 
@@ -73,6 +80,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return rt_option_fault(&options->common, rt_parse_duration(arg, &options->older_ns));
 	case OPT_MAX_SIZE:
 		return rt_option_fault(&options->common, rt_parse_size(arg, &options->common.max_size));
+	case OPT_REPLACE:
+		options->replace = true;
+		return 0;
+	case OPT_ALL:
+		options->all = true;
+		return 0;
+	case OPT_ALWAYS:
+		options->always = true;
+		return 0;
+	case 'P':
+		options->all = true;
+		return letter(&options->common, "rm", NULL);
+	case 'u':
+		options->replace = true;
+		return letter(&options->common, "add", arg);
 	case 'l':
 		return letter(&options->common, "list", NULL);
 	case 'a':
@@ -94,7 +116,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp cache_argp = { own, parse };
 static const struct argp_child children[] = { { &cache_argp }, { &rt_common_argp }, { 0 } };
 const struct argp rt_cache_argp = { NULL, rt_parse_operands,
-				    "list\nshow ID|FILE\nadd FILE...\nverify\nrm ID|FILE...\ngc --max-size SIZE",
+				    "list\nshow ID|FILE\nadd FILE...\nverify\nrm ID|FILE...\ngc [--max-size SIZE]",
 				    "Looks after the build-id cache that perf uses as well.", children };
 
 struct job {
@@ -170,7 +192,7 @@ static struct rt_error *find(struct job *j, const char *name, const struct rt_ca
 {
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
 	const struct rt_cache_item *found = NULL;
-	char id[2 * RT_BUILD_ID_MAX + 1];
+	char id[2 * RT_BUILD_ID_WHOLE_MAX + 1];
 
 	if (is_file(name)) {
 		RT_TRY(find_path(j, name, ret));
@@ -298,7 +320,12 @@ static struct rt_error *add(struct job *j, const char *name)
 	RT_TRY(rt_image_open_fd(fd, name, &image));
 	if (!path)
 		return rt_error_nomem();
-	RT_TRY(rt_cache_put_fd(j->cache, image->build_id, image->build_id_size, path, RT_CACHE_ELF, fd, &made));
+	if (j->options->replace) {
+		RT_TRY(rt_cache_replace_fd(j->cache, image->build_id, image->build_id_size, path, RT_CACHE_ELF, fd));
+		made = true;
+	} else {
+		RT_TRY(rt_cache_put_fd(j->cache, image->build_id, image->build_id_size, path, RT_CACHE_ELF, fd, &made));
+	}
 	say_added(j, path, made, image->build_id_is_hash ? "  (no build-id: by the hash of its content)" : "");
 	RT_TRY(rt_image_find_debug(image, AT_FDCWD));
 	if (image->debug)
@@ -329,10 +356,17 @@ static struct rt_error *verify(struct job *j)
 	return NULL;
 }
 
+static void say_gone(const struct rt_cache_item *item, void *arg)
+{
+	struct job *j = arg;
+
+	printf("removed %s  %s\n", hex(j, item), item->path ? rt_clean(&j->arena, item->path) : "?");
+}
+
 static struct rt_error *take_out(struct job *j, const struct rt_cache_item *item)
 {
 	RT_TRY(rt_cache_remove(j->cache, item->id, item->id_size));
-	printf("removed %s  %s\n", hex(j, item), item->path ? rt_clean(&j->arena, item->path) : "?");
+	say_gone(item, j);
 	return NULL;
 }
 
@@ -346,30 +380,39 @@ static struct rt_error *remove_older(struct job *j)
 	return NULL;
 }
 
-static int by_use(const void *a, const void *b)
+static struct rt_error *remove_all(struct job *j)
 {
-	const struct rt_cache_item *x = a, *y = b;
-
-	return (x->used_s > y->used_s) - (x->used_s < y->used_s);
+	for (size_t i = 0; i < j->count; i++)
+		RT_TRY(take_out(j, &j->items[i]));
+	return NULL;
 }
 
 static struct rt_error *collect(struct job *j)
 {
-	uint64_t sum = 0;
+	uint64_t max = j->options->common.max_size, left;
 
-	if (!j->options->common.max_size)
+	if (!max && j->options->always) {
+		RT_TRY(rt_cache_set_limit(j->cache, 0));
+		printf("no limit\n");
+		return NULL;
+	}
+	if (j->options->always)
+		RT_TRY(rt_cache_set_limit(j->cache, max));
+	max = max ?: rt_cache_limit(j->cache);
+	if (!max)
 		return rt_error_fix(rt_error_new(RT_E_USAGE, "cache gc: how much may stay?"),
 				    "reftrace cache gc --max-size 5G");
-	for (size_t i = 0; i < j->count; i++)
-		sum += j->items[i].bytes;
-	if (j->count)
-		qsort(j->items, j->count, sizeof(j->items[0]), by_use);
-	for (size_t i = 0; i < j->count && sum > j->options->common.max_size; i++) {
-		RT_TRY(take_out(j, &j->items[i]));
-		sum -= j->items[i].bytes;
-	}
-	printf("%s left\n", rt_bytes_text(&j->arena, sum));
+	RT_TRY(rt_cache_trim(j->cache, max, say_gone, j, &left));
+	printf("%s left\n", rt_bytes_text(&j->arena, left));
 	return NULL;
+}
+
+/* What was put in may have been too much. */
+static struct rt_error *keep_limit(struct job *j)
+{
+	uint64_t max = rt_cache_limit(j->cache), left;
+
+	return max ? rt_cache_trim(j->cache, max, say_gone, j, &left) : NULL;
 }
 
 static struct rt_error *each(struct job *j, struct rt_error *(*act)(struct job *j, const char *name))
@@ -412,11 +455,15 @@ static struct rt_error *act(struct job *j)
 		return collect(j);
 	if (!strcmp(verb, "show") && names > 1)
 		return each(j, show);
-	if (!strcmp(verb, "add") && names > 1)
-		return each(j, add);
-	if (!strcmp(verb, "rm") && names > 1 && !j->options->older_ns)
+	if (!strcmp(verb, "add") && names > 1) {
+		RT_TRY(each(j, add));
+		return keep_limit(j);
+	}
+	if (!strcmp(verb, "rm") && j->options->all && names == 1 && !j->options->older_ns)
+		return remove_all(j);
+	if (!strcmp(verb, "rm") && names > 1 && !j->options->older_ns && !j->options->all)
 		return each(j, take_out_named);
-	if (!strcmp(verb, "rm") && names == 1 && j->options->older_ns)
+	if (!strcmp(verb, "rm") && names == 1 && j->options->older_ns && !j->options->all)
 		return remove_older(j);
 	return rt_error_fix(
 		rt_error_new(RT_E_USAGE, "cache: list, show, add, verify, rm or gc is needed, with what it takes"),
@@ -430,7 +477,7 @@ static struct rt_error *with_cache(const struct cache_options *options, int *ret
 	const char *verb = options->common.operands.len ? options->common.operands.data[0] : "";
 	struct rt_error *err;
 
-	RT_TRY(rt_cache_open(options->root, !strcmp(verb, "add"), &cache));
+	RT_TRY(rt_cache_open(options->root, !strcmp(verb, "add") || options->always, &cache));
 	j.cache = cache;
 	RT_TRY(rt_cache_list(cache, &j.items, &j.count));
 	err = act(&j);

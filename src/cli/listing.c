@@ -121,7 +121,7 @@ static const char *debuglink(const struct rt_listing *file)
 const char *rt_listing_debug_fix(struct rt_listing *file)
 {
 	const struct rt_image *image = file->image;
-	char id[2 * RT_BUILD_ID_MAX + 1];
+	char id[2 * RT_BUILD_ID_WHOLE_MAX + 1];
 	const char *link = debuglink(file);
 
 	if (image->build_id_size >= 2 && !image->build_id_is_hash) {
@@ -155,7 +155,7 @@ void rt_listing_note_missing(struct rt_listing *file, size_t functions)
 void rt_listing_json_begin(struct rt_listing *file)
 {
 	const struct rt_image *image = file->image;
-	char id[2 * RT_BUILD_ID_MAX + 1];
+	char id[2 * RT_BUILD_ID_WHOLE_MAX + 1];
 
 	rt_json_begin_object(&file->json, NULL);
 	rt_json_string(&file->json, "file", file->path);

@@ -357,7 +357,7 @@ static struct rt_error *nothing(const struct job *j)
 static struct rt_error *write_out(const struct export_options *options, const struct rt_remote *remote,
 				  const struct rt_image *image, const char *path)
 {
-	char id[2 * RT_BUILD_ID_MAX + 1];
+	char id[2 * RT_BUILD_ID_WHOLE_MAX + 1];
 	struct rt_sink out;
 	struct rt_error *err = NULL;
 

@@ -59,20 +59,34 @@ static const char *fault_of(const struct rt_cache_item *item)
 		rt_error_free(err);
 		return "the file is not there";
 	}
-	return image->build_id_size == item->id_size && !memcmp(image->build_id, item->id, item->id_size)
+	return rt_build_id_fits(image->build_id, image->build_id_size, item->id, item->id_size)
 		       ? NULL
 		       : "the file has another build-id now";
+}
+
+/* What else somebody wrote below an entry is kept, and is no point. */
+static size_t count_points(const struct rt_probes_entry *e)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < e->lines.len; i++) {
+		const char *line = e->lines.data[i];
+
+		count += (*line == 'p' || *line == 'r') && line[1] == ':' && strchr(line, ' ');
+	}
+	return count;
 }
 
 static void list_entry(struct kept *k, const struct rt_probes_entry *e, const char *fault)
 {
 	char id[2 * RT_CACHE_ID_MAX + 1];
 	const char *path = k->item->path ?: "?";
+	size_t points = count_points(e);
 
 	rt_build_id_text(k->item->id, k->item->id_size, id);
 	if (k->options->common.format != RT_FORMAT_JSON) {
 		rt_sink_printf(&k->out, "%-32s %c%s  (%zu point%s in %s, %.12s%s%s)\n", name_of(k, e),
-			       e->sdt ? '%' : '#', rt_clean(&k->arena, e->spec), e->lines.len, rt_plural(e->lines.len),
+			       e->sdt ? '%' : '#', rt_clean(&k->arena, e->spec), points, rt_plural(points),
 			       rt_clean(&k->arena, path), id, fault ? ": " : "", fault ?: "");
 		return;
 	}

@@ -18,6 +18,7 @@
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/kernel.h"
+#include "report/words.h"
 
 #define OWNER(self, member) \
 	((struct rt_recorder *)(void *)((char *)(self) - __builtin_offsetof(struct rt_recorder, member)))
@@ -332,35 +333,70 @@ static struct rt_error *open_binaries(struct rt_recorder *r)
 }
 
 /* As perf does: what samples hit. Without the privilege to see the kernel's names there are none in the recording. */
-static struct rt_error *keep_kernel(struct rt_recorder *r, const struct rt_binaries_result *hit)
+static struct rt_error *put_kernel(struct rt_cache *cache, const struct rt_binaries_result *hit)
+{
+	const bool wanted[] = { hit->kernel, hit->vdso };
+	static const char *const names[] = { "[kernel.kallsyms]", "[vdso]" };
+
+	for (size_t i = 0; i < 2; i++) {
+		bool made;
+		struct rt_error *err = wanted[i] ? rt_kernel_put(cache, names[i], &made) : NULL;
+
+		if (err && err->code == RT_E_NOMEM)
+			return err;
+		if (err)
+			rt_log_debug("record", "%s: %s", names[i], err->message);
+		rt_error_free(err);
+	}
+	return NULL;
+}
+
+static void count_gone(const struct rt_cache_item *item, void *arg)
+{
+	size_t *count = arg;
+
+	(void)item;
+	++*count;
+}
+
+/* To the limit that its owner has set (reftrace cache gc --always). */
+static struct rt_error *trim(const struct rt_recorder *r, struct rt_cache *cache)
+{
+	uint64_t max = rt_cache_limit(cache), left;
+	size_t gone = 0;
+	struct rt_error *err = max ? rt_cache_trim(cache, max, count_gone, &gone, &left) : NULL;
+
+	if (gone && !r->options->quiet)
+		fprintf(stderr, "reftrace: %zu build-id%s left the cache, by its limit (reftrace cache gc)\n", gone,
+			rt_plural(gone));
+	return err;
+}
+
+/* What else concerns the cache at the end. Nothing of it ends a recording, but memory. */
+static struct rt_error *end_cache(struct rt_recorder *r, const struct rt_binaries_result *hit)
 {
 	_cleanup_(rt_cache_closep) struct rt_cache *cache = NULL;
 	_cleanup_free_ char *root = NULL;
-	const bool wanted[] = { hit->kernel, hit->vdso };
-	static const char *const names[] = { "[kernel.kallsyms]", "[vdso]" };
 	struct rt_error *err;
-	bool as_user, made;
+	bool as_user;
 	gid_t gid;
 	uid_t uid;
 
-	if (!r->sampler || (!hit->kernel && !hit->vdso))
-		return NULL;
 	RT_TRY(rt_user_cache_root(&root));
 	as_user = rt_invoking_user(&uid, &gid);
 	if (as_user)
 		rt_fs_act_as(uid, gid);
 	err = rt_cache_open(root, true, &cache);
-	for (size_t i = 0; i < 2 && !err; i++) {
-		err = wanted[i] ? rt_kernel_put(cache, names[i], &made) : NULL;
-		if (err && err->code != RT_E_NOMEM) {
-			rt_log_debug("record", "%s: %s", names[i], err->message);
-			rt_error_free(rt_take(err));
-		}
-	}
+	if (!err && r->sampler)
+		err = put_kernel(cache, hit);
+	if (!err)
+		err = trim(r, cache);
 	if (as_user)
 		rt_fs_act_as(geteuid(), getegid());
 	if (err && err->code == RT_E_NOMEM)
 		return err;
+	if (err)
+		rt_log_debug("record", "%s", err->message);
 	rt_error_free(err);
 	return NULL;
 }
@@ -373,7 +409,7 @@ struct rt_error *rt_recorder_keep(struct rt_recorder *r)
 	if (!r->binaries)
 		return NULL;
 	RT_TRY(rt_binaries_put(r->binaries, &result));
-	RT_TRY(keep_kernel(r, &result));
+	RT_TRY(end_cache(r, &result));
 	if (!result.missing)
 		return NULL;
 	snprintf(what, sizeof(what), "%zu of %zu binaries could not be kept", result.missing,

@@ -20,8 +20,9 @@ static bool find_note(struct rt_bytes notes, size_t align, struct rt_build_id *r
 		if (!rt_cursor_bytes(&c, name_size, &name) || !rt_cursor_align(&c, align) ||
 		    !rt_cursor_bytes(&c, desc_size, &desc))
 			return false;
-		if (type == NT_GNU_BUILD_ID && name.size == 4 && !memcmp(name.data, "GNU", 4) && desc.size) {
-			ret->size = (uint8_t)(desc.size < sizeof(ret->id) ? desc.size : sizeof(ret->id));
+		if (type == NT_GNU_BUILD_ID && name.size == 4 && !memcmp(name.data, "GNU", 4) && desc.size &&
+		    desc.size <= sizeof(ret->id)) {
+			ret->size = (uint8_t)desc.size;
 			memcpy(ret->id, desc.data, ret->size);
 			return true;
 		}
@@ -78,6 +79,13 @@ bool rt_build_id_of_file(int fd, struct rt_build_id *ret)
 		}
 	}
 	return false;
+}
+
+bool rt_build_id_fits(const uint8_t *file, size_t file_size, const uint8_t *recorded, size_t recorded_size)
+{
+	bool cut = recorded_size == RT_BUILD_ID_MAX && file_size > recorded_size;
+
+	return recorded_size && (cut || file_size == recorded_size) && !memcmp(file, recorded, recorded_size);
 }
 
 bool rt_build_id_of_notes(const char *path, struct rt_build_id *ret)

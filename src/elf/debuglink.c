@@ -105,7 +105,7 @@ struct rt_error *rt_image_give_debug(struct rt_image *image, int fd, const char 
 static struct rt_error *try_build_id(const struct wanted *wanted)
 {
 	const struct rt_image *image = wanted->image;
-	char text[2 * RT_BUILD_ID_MAX + 1];
+	char text[2 * RT_BUILD_ID_WHOLE_MAX + 1];
 
 	if (image->build_id_is_hash || image->build_id_size < 2)
 		return NULL;

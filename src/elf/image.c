@@ -106,7 +106,8 @@ static void take_build_id(struct rt_image *image, struct rt_bytes notes, uint64_
 		return;
 	*budget -= notes.size;
 	while (!image->build_id_size && rt_note_next(&c, align == 8 ? 8 : 4, &note)) {
-		if (!rt_note_is(&note, "GNU", NT_GNU_BUILD_ID) || !note.desc.size || note.desc.size > RT_BUILD_ID_MAX)
+		if (!rt_note_is(&note, "GNU", NT_GNU_BUILD_ID) || !note.desc.size ||
+		    note.desc.size > sizeof(image->build_id))
 			continue;
 		memcpy(image->build_id, note.desc.data, note.desc.size);
 		image->build_id_size = (uint8_t)note.desc.size;

@@ -13,7 +13,7 @@
 #include "base/address.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "wire/event.h"
+#include "elf/build_id.h"
 
 typedef struct Elf Elf;
 
@@ -36,7 +36,7 @@ struct rt_image {
 	struct rt_segment *segments; /* PT_LOAD, in file order; owned */
 	size_t segment_count;
 	struct rt_bytes dynamic; /* PT_DYNAMIC, empty when there is none */
-	uint8_t build_id[RT_BUILD_ID_MAX];
+	uint8_t build_id[RT_BUILD_ID_WHOLE_MAX];
 	uint8_t build_id_size;  /* 0 = the file has none */
 	bool build_id_is_hash;  /* no note: build_id is a content hash made by us */
 	Elf *elf;               /* libelf handle over bytes; owned */

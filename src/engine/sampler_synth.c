@@ -67,15 +67,15 @@ struct rt_error *rt_sampler_emit_map(struct rt_sampler *s, struct rt_event_sink 
 		struct {
 			uint8_t size, pad1;
 			uint16_t pad2;
-			uint8_t id[20];
+			uint8_t id[RT_BUILD_ID_MAX];
 		} build;
 	} what = { .file = { map->major, map->minor, map->inode, 0 } };
 	uint32_t access[2] = { map->prot, map->flags };
 
 	if (map->build_id.size) {
 		memset(&what, 0, sizeof(what));
-		what.build.size = map->build_id.size;
-		memcpy(what.build.id, map->build_id.id, sizeof(what.build.id));
+		what.build.size = map->build_id.size < RT_BUILD_ID_MAX ? map->build_id.size : RT_BUILD_ID_MAX;
+		memcpy(what.build.id, map->build_id.id, what.build.size);
 	}
 	rt_synth_begin(&r, PERF_RECORD_MMAP2, (uint16_t)(map->cpumode | (map->build_id.size ? RT_MISC_BUILD_ID : 0)));
 	rt_synth_add(&r, &head, sizeof(head));

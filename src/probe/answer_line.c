@@ -105,6 +105,32 @@ static bool keep(struct rows *r, const struct rt_row *row)
 	return !r->err;
 }
 
+/* Is the row one of the function that was asked for? */
+static bool is_wanted(const struct rows *r, const struct rt_row *row)
+{
+	struct rt_instance instance;
+
+	if (!r->instances)
+		return true;
+	if (!rt_dwarf_instance_of_row(r->b->debug, row, &instance))
+		return false;
+	for (size_t i = 0; i < r->count; i++)
+		if (r->instances[i].unit == instance.unit && r->instances[i].node == instance.node)
+			return true;
+	return false;
+}
+
+/* Of lines of the same function, the nearest are told when the one that was asked for has no code. */
+static void note_near(struct rows *r, const struct rt_row *row)
+{
+	uint32_t *nearest = row->line < r->line ? &r->above : &r->below;
+	uint32_t far = row->line < r->line ? r->line - row->line : row->line - r->line;
+	bool nearer = !*nearest || (row->line < r->line ? row->line > *nearest : row->line < *nearest);
+
+	if (far < NEAR_LINES && nearer && is_wanted(r, row))
+		*nearest = row->line;
+}
+
 static bool visit(const struct rt_row *row, void *arg)
 {
 	struct rows *r = arg;
@@ -115,10 +141,8 @@ static bool visit(const struct rt_row *row, void *arg)
 		return !fits_pattern(r, row) || keep(r, row);
 	if (row->line == r->line)
 		return keep(r, row);
-	if (row->line < r->line && row->line > r->above && r->line - row->line < NEAR_LINES)
-		r->above = row->line;
-	if (row->line > r->line && (!r->below || row->line < r->below) && row->line - r->line < NEAR_LINES)
-		r->below = row->line;
+	if (!r->list.len)
+		note_near(r, row);
 	return true;
 }
 
@@ -225,7 +249,6 @@ static struct rt_error *rows_of_function(struct rows *r)
 			continue;
 		r->file = in->file;
 		r->line = in->line + q->line;
-		r->above = in->line; /* nothing before the function */
 		RT_TRY(rt_dwarf_rows(dwarf, in->unit, wants_file, visit, r));
 	}
 	return NULL;

@@ -218,20 +218,36 @@ static struct rt_error *exactly(struct trial *t)
 	return try_at(t, &insn, false, &done);
 }
 
+/* What is behind the last "::" that is not in the arguments of a template, up to those of its own. */
+static size_t last_name(const char *name, const char **ret)
+{
+	unsigned depth = 0;
+	const char *last = name;
+
+	for (const char *c = name; *c; c++) {
+		depth += *c == '<';
+		depth -= *c == '>' && depth;
+		if (!depth && !strncmp(c, "::", 2))
+			last = c + 2;
+	}
+	*ret = last;
+	return strncmp(last, "operator", 8) != 0 && strcspn(last, "<") ? strcspn(last, "<") : strlen(last);
+}
+
 static const char *event_name(struct rt_answer_build *b, const struct rt_answer_place *place)
 {
-	const char *name = place->function ? place->function : "", *last = name;
+	const char *last, *end;
 	char text[RT_REQUEST_NAME_MAX + 1];
-	size_t n = 0;
+	size_t n = 0, length;
 
 	if (b->request->event)
 		return b->request->event;
 	if (!place->function || b->request->kind == RT_REQUEST_ADDRESS)
 		return rt_answer_text(b, "abs_%" PRIx64, place->address.v);
-	for (const char *c = name; (c = strstr(c, "::")); c += 2)
-		last = c + 2;
+	length = last_name(place->function, &last);
+	end = last + length;
 	/* room for "_L12345678", "__return" and a number */
-	for (; *last && *last != '.' && n < RT_REQUEST_NAME_MAX - 20; last++) {
+	for (; last < end && *last != '.' && n < RT_REQUEST_NAME_MAX - 20; last++) {
 		bool letter = (*last >= 'a' && *last <= 'z') || (*last >= 'A' && *last <= 'Z'),
 		     digit = *last >= '0' && *last <= '9';
 

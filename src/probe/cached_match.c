@@ -116,7 +116,7 @@ static struct rt_error *refuse(const struct search *s, const char *name, const c
 static struct rt_error *judge(const struct search *s, const struct others *others, struct rt_cached_match *ret)
 {
 	bool mismatch = !s->image->build_id_is_hash && s->image->build_id_size;
-	char own[2 * RT_BUILD_ID_MAX + 1], id[2 * RT_CACHE_ID_MAX + 1];
+	char own[2 * RT_BUILD_ID_WHOLE_MAX + 1], id[2 * RT_CACHE_ID_MAX + 1];
 	_cleanup_free_ char *name = NULL;
 	const struct rt_cache_item *item = others->best;
 	bool fits;

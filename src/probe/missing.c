@@ -115,7 +115,7 @@ static bool is_stripped(const struct rt_plan_module *module)
 static struct rt_error *stripped_error(const struct rt_plan_module *module, const char *function)
 {
 	const struct rt_image *image = module->image;
-	char id[2 * RT_BUILD_ID_MAX + 1];
+	char id[2 * RT_BUILD_ID_WHOLE_MAX + 1];
 	struct rt_error *err;
 
 	if (!image->build_id_size || image->build_id_is_hash)

@@ -2,13 +2,14 @@
 /* A function of an ELF file: its code, and where DWARF says each instruction comes from. */
 #include <string.h>
 
+#include "elf/build_id.h"
 #include "report/annotate_build.h"
 
 enum { SCOPES = 16, UNSIZED_MAX = 4096, NEAR = 3 };
 
 static struct rt_error *check_file(const struct rt_annotate_elf *what)
 {
-	char want[2 * RT_BUILD_ID_MAX + 1], have[2 * RT_BUILD_ID_MAX + 1];
+	char want[2 * RT_BUILD_ID_MAX + 1], have[2 * RT_BUILD_ID_WHOLE_MAX + 1];
 	const struct rt_image *image = what->image;
 	const char *path = what->path ?: "the module";
 
@@ -17,9 +18,7 @@ static struct rt_error *check_file(const struct rt_annotate_elf *what)
 				    "bring the file back to that place, with the same build-id");
 	if (!what->build_id_size || what->build_id_size > RT_BUILD_ID_MAX)
 		return NULL;
-	/* older recordings keep 20 bytes of longer ids */
-	if (image->build_id_size >= what->build_id_size &&
-	    !memcmp(image->build_id, what->build_id, what->build_id_size))
+	if (rt_build_id_fits(image->build_id, image->build_id_size, what->build_id, what->build_id_size))
 		return NULL;
 	rt_build_id_text(what->build_id, what->build_id_size, want);
 	rt_build_id_text(image->build_id, image->build_id_size, have);

@@ -240,7 +240,10 @@ static struct rt_error *find(struct rt_binaries *b, const struct rt_build_id *id
 		return rt_error_nomem();
 	if (*slot) {
 		bin = &b->list.data[*slot - 1];
-		if (bin->id.size == id->size && !memcmp(bin->id.id, id->id, id->size))
+		/* the kernel's records cut a long one */
+		if (rt_build_id_fits(id->id, id->size, bin->id.id, bin->id.size))
+			bin->id = *id;
+		if (rt_build_id_fits(bin->id.id, bin->id.size, id->id, id->size))
 			*ret = bin;
 		return NULL;
 	}

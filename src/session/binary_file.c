@@ -82,8 +82,8 @@ int rt_mapped_open(const struct rt_mapped_file *file)
 		_cleanup_close_ int fd = open_candidate(file, n);
 		struct rt_build_id id;
 
-		if (fd >= 0 && rt_build_id_of_file(fd, &id) && id.size == file->id->size &&
-		    !memcmp(id.id, file->id->id, id.size))
+		if (fd >= 0 && rt_build_id_of_file(fd, &id) &&
+		    rt_build_id_fits(id.id, id.size, file->id->id, file->id->size))
 			return rt_take_fd(&fd);
 	}
 	return -1;

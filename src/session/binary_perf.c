@@ -83,9 +83,9 @@ static bool mapping(const struct perf_event_header *header, struct body b, struc
 	if ((header->misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER || !(header->misc & MISC_BUILD_ID))
 		return false;
 	ret->id.size = b.data[40];
-	if (!ret->id.size || ret->id.size > sizeof(ret->id.id))
+	if (!ret->id.size || ret->id.size > RT_BUILD_ID_MAX)
 		return false;
-	memcpy(ret->id.id, b.data + 44, sizeof(ret->id.id));
+	memcpy(ret->id.id, b.data + 44, ret->id.size);
 	ret->file = (struct rt_mapped_file){
 		.pid = u32_at(b, 8),
 		.start = u64_at(b, 16),

@@ -68,7 +68,7 @@ static struct rt_error *announce(struct rt_session *s, struct rt_module *m, bool
 
 	if (!record)
 		return rt_error_nomem();
-	record->build_id_size = m->image->build_id_size;
+	record->build_id_size = m->image->build_id_size < RT_BUILD_ID_MAX ? m->image->build_id_size : RT_BUILD_ID_MAX;
 	record->content_hash = m->image->build_id_is_hash;
 	record->flags = (uint16_t)((m->main ? RT_MODULE_MAIN : 0) | (deleted ? RT_MODULE_DELETED : 0));
 	memcpy(record->build_id, m->image->build_id, sizeof(record->build_id));

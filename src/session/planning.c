@@ -391,7 +391,7 @@ static struct rt_error *no_family(struct rt_module *m)
 {
 	const char *name = rt_module_basename(m);
 	const struct rt_symtab *symtab = NULL;
-	char id[2 * RT_BUILD_ID_MAX + 1] = "none";
+	char id[2 * RT_BUILD_ID_WHOLE_MAX + 1] = "none";
 	struct rt_error *err;
 
 	rt_error_free(rt_module_symtab(m, &symtab));

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "elf/build_id.h"
 #include "symbol/parts.h"
 
 #define RT_NOTES_MAX 1000
@@ -49,8 +50,8 @@ static bool same_build(const struct rt_chain_module *module, const struct rt_ima
 {
 	if (!module->build_id_size)
 		return true;
-	return module->build_id_size == image->build_id_size && module->content_hash == image->build_id_is_hash &&
-	       memcmp(module->build_id, image->build_id, image->build_id_size) == 0;
+	return module->content_hash == image->build_id_is_hash &&
+	       rt_build_id_fits(image->build_id, image->build_id_size, module->build_id, module->build_id_size);
 }
 
 static struct rt_error *find_debug(const struct rt_chain *chain, struct rt_image *image)

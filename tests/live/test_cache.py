@@ -53,6 +53,10 @@ class Cache(live.LiveTest):
         text = subprocess.run(['readelf', '-n', str(path)], capture_output=True, text=True, check=True).stdout
         return text.split('Build ID: ')[1].split()[0]
 
+    def address(self, path, name):
+        text = subprocess.run(['nm', str(path)], capture_output=True, text=True, check=True).stdout
+        return next(int(line.split()[0], 16) for line in text.splitlines() if line.endswith(f' T {name}'))
+
     def test_perf_finds_what_we_add(self):
         self.call('add', self.program)
         ident = self.build_id(self.program)
@@ -421,6 +425,87 @@ class Cache(live.LiveTest):
         self.call('rm', none)
         self.assertEqual(self.call('list'), '')
 
+    def test_letters(self):
+        """perf's, beside the words: -u replaces also what tells more, and a user's probes stay; -P takes all away."""
+        poor, ident = live.temp_path('poor'), self.build_id(self.program)
+        subprocess.run(['strip', '-o', str(poor), str(self.program)], check=True)
+        self.assertIn('added', self.call('-a', self.program))
+        environment = {'PERF_BUILDID_DIR': str(self.root)}
+        self.assertEqual(live.call('probe', '-q', '-D', '--cache', '-x', self.program, '-a', 'kept:here=main', env=environment).status, 0)
+        elf, = self.root.glob(f'**/{ident}/elf')
+        self.call('-a', poor)
+        self.assertEqual(elf.read_bytes(), self.program.read_bytes())
+        self.call('-u', poor)
+        self.assertEqual(elf.read_bytes(), poor.read_bytes())
+        self.assertIn('#kept:here=main', self.call('show', ident))
+        self.assertIn(ident, self.call('-l'))
+        self.call('-l', '-P', status=2)
+        self.call('rm', '--all', ident, status=2)
+        self.call('-a', '/bin/true')
+        self.assertIn(ident, self.call('-P'))
+        self.assertEqual(self.call('-l') + self.perf('buildid-cache', '-l'), '')
+
+    def test_long_build_id(self):
+        """32 bytes, of which perf and recordings have 20: one entry with the whole id, which is found by either, also
+        when perf has made it, and gone when it is removed."""
+        source = ('#include <time.h>\nint main(void) { struct timespec t; for (int i = 0; i < 300; i++) clock_gettime(1, &t); '
+                  'return 0; }\n')
+        ident, folder = bytes(range(1, 33)).hex(), live.temp_path('long')
+        folder.mkdir()
+        path, other = folder / 'prog', folder / 'other'
+        for target, hexes in ((path, ident), (other, ident[:40] + 'ff' * 12)):
+            subprocess.run(['gcc', '-g', '-x', 'c', '-', '-o', str(target), f'-Wl,--build-id=0x{hexes}'], input=source, text=True, check=True)
+        self.assertNotIn('hash', self.call('add', path))
+        self.assertEqual(self.call('list').split()[0], ident)
+        self.assertEqual(len(self.call('list').splitlines()), 1)
+        self.assertIn('1 of 1', self.call('verify'))
+        self.assertIn(ident[:40], self.perf('buildid-cache', '-l'))
+        # a definition of it is used wherever it lies, and on no file whose id only begins like that
+        environment = {'PERF_BUILDID_DIR': str(self.root)}
+        moved = folder / 'moved'
+        subprocess.run(['strip', '-o', str(moved), str(path)], check=True)
+        run = live.call('probe', 'add', '-q', '-D', '--cache', '-x', path, 'long:here=main', env=environment)
+        self.assertEqual(run.status, 0, str(run))
+        run = live.call('probe', 'show', '-x', moved, '%long:here', env=environment)
+        self.assertIn(f'p:long/here {moved}:0x', run.stdout, str(run))
+        run = live.call('probe', 'show', '-x', other, '%long:here', env=environment)
+        self.assertEqual(run.status, 125, str(run))
+        self.assertIn('has ' + ident[:40] + 'ff' * 12, run.stderr)
+        # two names of it; the first one's place goes to the next
+        path.rename(folder / 'later')
+        self.call('add', folder / 'later')
+        self.call('rm', path)
+        self.assertIn('1 of 1', self.call('verify'))
+        self.assertIn(f'{ident[:40]} {folder / "later"}', self.perf('buildid-cache', '-l'))
+        self.call('rm', ident[:40])
+        self.assertEqual(self.call('list') + self.perf('buildid-cache', '-l'), '')
+        self.assertEqual([p for p in self.root.rglob('*') if not p.is_dir()], [])
+        # perf's own: a definition of it is used on this file alone
+        self.perf('buildid-cache', '-a', folder / 'later')
+        self.assertIn('1 of 1', self.call('verify'))
+        probes, = self.root.glob(f'**/{ident[:40]}/probes')
+        probes.write_text(f'#perfs:here=main\np:perfs/here {folder / "later"}:0x{self.address(path=folder / "later", name="main"):x}\n')
+        run = live.call('probe', 'show', '-x', moved, '%perfs:here', env=environment)
+        self.assertIn(f'p:perfs/here {moved}:0x', run.stdout, str(run))
+        run = live.call('probe', 'show', '-x', other, '%perfs:here', env=environment)
+        self.assertEqual(run.status, 125, str(run))
+        self.call('rm', ident[:40])
+
+    def test_long_build_id_recorded(self):
+        """What a recording says of such a file is read with the cache's copy, when the file is gone."""
+        live.need_engine()
+        path, data = live.temp_path('long-demo'), live.temp_path('data')
+        subprocess.run(['gcc', '-g', '-O1', '-w', str(live.SOURCE / 'tests/programs/missing-put.c'), '-o', str(path),
+                        f'-Wl,--build-id=0x{bytes(range(1, 33)).hex()}'], check=True)
+        environment = {'PERF_BUILDID_DIR': str(self.root)}
+        run = live.call('record', '-q', '-o', data, '--', path, env=environment)
+        self.assertEqual(run.status, 0, str(run))
+        whole = live.call('report', '-i', data, env=environment)
+        path.unlink()
+        again = live.call('report', '-i', data, env=environment)
+        self.assertIn('missing-put.c:', whole.stdout)
+        self.assertEqual(again.stdout, whole.stdout)
+
     def test_a_file_that_was_changed(self):
         """perf links files: what is written over later is not taken for what ran."""
         copy = live.temp_path('changing')
@@ -448,6 +533,38 @@ class Cache(live.LiveTest):
         left = self.call('list').splitlines()
         self.assertEqual(len(left), 1)
         self.assertIn(self.build_id(others[1]), left[0])
+
+    def test_limit(self):
+        """A limit that was set holds for what is put in later, by add and by record; what is used last stays."""
+        def sizes():
+            return sum(p.stat().st_size for p in self.root.rglob('*') if p.is_file() and p.name != 'limit')
+        old, new = live.program('sdt-split', 'gcc'), live.program('missing-put', 'gcc', ('-g', '-O2'))
+        self.call('gc', status=2)
+        self.call('add', old)
+        os.utime(next(self.root.glob(f'**/{self.build_id(old)}/elf')), (10, 10))
+        for path in self.root.glob(f'**/{self.build_id(old)}/*'):
+            os.utime(path, (10, 10))
+        limit = max(old.stat().st_size, self.program.stat().st_size, new.stat().st_size) + 4096
+        self.call('gc', '--max-size', limit, '--always')
+        self.assertIn(f'removed {self.build_id(old)}', self.call('add', self.program))
+        self.assertLessEqual(sizes(), limit)
+        self.assertEqual(self.call('list').split()[0], self.build_id(self.program))
+        for path in self.root.glob(f'**/{self.build_id(self.program)}/*'):
+            os.utime(path, (10, 10))
+        live.need_engine()
+        run = live.call('record', '-o', live.temp_path('data'), '-P', 'type=session get=session_ref put=session_unref', '--', new, 'ok',
+                        env={'PERF_BUILDID_DIR': str(self.root)})
+        self.assertEqual(run.status, 0, str(run))
+        self.assertIn('left the cache, by its limit', run.stderr)
+        self.assertLessEqual(sizes(), limit)
+        self.assertNotIn(self.build_id(self.program), self.call('list'))
+        self.assertIn('left', self.call('gc'))
+        self.assertIn('no limit', self.call('gc', '--always'))
+        self.assertNotIn('removed', self.call('add', old) + self.call('add', self.program))
+        self.assertGreater(sizes(), limit)
+        (self.root / 'limit').write_text('5 apples')
+        self.call('add', new)
+        self.assertIn(self.build_id(old), self.call('list'))
 
     def test_faults(self):
         self.assertIn('no build-id', live.call('cache', '--buildid-dir', self.root, 'show', 'abcd').stderr)

@@ -159,6 +159,11 @@ class Kept(unittest.TestCase):
         self.add('{g}:{c}=negative')
         self.assertTrue(self.file().read_text(encoding='utf-8').startswith(good))
         self.perf('probe', '--cache', '-l')
+        # what somebody wrote below an entry is no point of it
+        listed = self.ours('list', '--cache', f'{self.group}:{self.c}').stdout
+        self.assertIn('(1 point in ', listed)
+        self.file().write_text(self.file().read_text(encoding='utf-8') + 'a remark\np:\n', encoding='utf-8')
+        self.assertEqual(self.ours('list', '--cache', f'{self.group}:{self.c}').stdout, listed)
 
     def test_stripped_of_debug_information(self):
         """What was resolved where there was debug information is used where there is none, on the same build-id only."""

@@ -143,6 +143,26 @@ class Probed(unittest.TestCase):
         self.assertEqual(first.stdout, each.stdout.splitlines(keepends=True)[0])
         self.assertIn('begins at 1 more place of it', first.stderr)
 
+    def test_lines_that_have_code(self):
+        """What is advised for a line without code is taken: a line of the same function, never the next one's."""
+        source, program = live.temp_path('near.c'), live.temp_path('near')
+        source.write_text('volatile int v;\n'
+                          '__attribute__((noinline)) int first(int n)\n'
+                          '{\n'
+                          '\t/* nothing */\n'
+                          '\treturn v += n;\n'
+                          '}\n'
+                          '__attribute__((noinline)) int second(int n) { return v * n; }\n'
+                          'int main(void) { return first(2) + second(3); }\n')
+        subprocess.run(['gcc', '-g', '-O1', '-o', str(program), str(source)], check=True)
+        for asked in ('first:2', 'first:50', 'second:1'):
+            with self.subTest(asked):
+                said = call('probe', 'show', '-x', program, asked, code=125).stderr
+                lines = re.findall(r'\d+', said.split('fix: ')[1])
+                self.assertTrue(lines, said)
+                for line in lines:
+                    call('probe', 'show', '-x', program, f'{asked.split(":")[0]}:{line}')
+
     def test_names(self):
         """Names clash within a group only; a taken one gets a number, or is refused when it was told."""
         one, two = live.program('probed', 'gcc', ('-g', '-O2')), live.program('probed', 'gcc', ('-g', '-O0'))
@@ -178,6 +198,24 @@ class Probed(unittest.TestCase):
         self.assertEqual(there, here.replace(str(program), '/opt/there'))
         run = call('probe', 'add', '--symfs', root, '-x', '/opt/there', 'work n', code=2)
         self.assertIn('its own root', run.stderr)
+
+    def test_letters(self):
+        """perf's letters in the place of our words, before or behind the other options."""
+        program = live.program('probed', 'gcc', ('-g', '-O2'))
+
+        def both(words, letters):
+            said = call('probe', *words).stdout
+            self.assertTrue(said)
+            self.assertEqual(call('probe', *letters).stdout, said)
+        both(('funcs', program, 'w*'), ('-x', program, '-F', 'w*'))
+        both(('lines', program, 'work'), ('-L', 'work', '-x', program))
+        both(('vars', program, 'work'), ('-x', program, '-V', 'work'))
+        both(('add', '-D', '-x', program, 'work n', 'main'), ('-D', '-x', program, '-a', 'work n', '-a', 'main'))
+        call('probe', '-q', '-x', program, '-a', f'{self.group}:one=work')
+        self.assertIn(f'{self.group}:one', call('probe', '-l', f'{self.group}:*').stdout)
+        self.assertIn('one at a time', call('probe', '-l', '-d', f'{self.group}:*', code=2).stderr)
+        call('probe', '-d', f'{self.group}:*')
+        self.assertEqual(call('probe', '-l', f'{self.group}:*').stdout, '')
 
     def test_unprivileged(self):
         program = live.program('probed', 'gcc', ('-g', '-O2'))

@@ -44,7 +44,8 @@ static void close_program(struct opened *o)
 	free(o->source);
 }
 
-static struct rt_error *ask(struct opened *o, const char *text, struct rt_answer *ret)
+/* What is answered may point into the request, which the caller ends. */
+static struct rt_error *ask_for(struct opened *o, const char *text, struct rt_request *request, struct rt_answer *ret)
 {
 	struct rt_answer_module module = { .image = o->image,
 					   .symtab = o->symtab,
@@ -53,11 +54,16 @@ static struct rt_error *ask(struct opened *o, const char *text, struct rt_answer
 					   .path = o->path,
 					   .source = source_text,
 					   .source_arg = o };
-	struct rt_request request;
-	struct rt_error *err;
 
-	assert_ok(rt_request_parse(text, &request));
-	err = rt_answer_request(&request, &module, ret);
+	assert_ok(rt_request_parse(text, request));
+	return rt_answer_request(request, &module, ret);
+}
+
+static struct rt_error *ask(struct opened *o, const char *text, struct rt_answer *ret)
+{
+	struct rt_request request;
+	struct rt_error *err = ask_for(o, text, &request, ret);
+
 	/* names of events and of arguments may be the request's */
 	for (size_t i = 0; i < ret->points.len; i++)
 		ret->points.data[i].event = NULL;
@@ -92,6 +98,20 @@ static void assert_at(struct opened *o, const char *text, const uint64_t *want, 
 			fail_msg("%s: no point at %#" PRIx64, text, want[i]);
 	}
 	rt_answer_deinit(&a);
+}
+
+/* The event of its points is called so. */
+static void assert_event(struct opened *o, const char *text, const char *name)
+{
+	struct rt_request request;
+	struct rt_answer a;
+
+	assert_ok(ask_for(o, text, &request, &a));
+	assert_true(a.points.len);
+	for (size_t i = 0; i < a.points.len; i++)
+		assert_string_equal(a.points.data[i].event, name);
+	rt_answer_deinit(&a);
+	rt_request_deinit(&request);
 }
 
 static void assert_refused(struct opened *o, const char *text, const char *code, const char *why, const char *fix)
@@ -266,19 +286,24 @@ TEST(what_tracefs_cannot_say)
 static const char cxx[] =
 	"#include <cstdio>\n"
 	"namespace ns {\n"
-	"struct T { int v; int m[3]; int get(int n); int over(int); int over(long); };\n"
+	"struct T { int v; int m[3]; int get(int n); int over(int); int over(long); bool operator<(int n); };\n"
 	"namespace { __attribute__((noinline)) int hidden(int q) { return printf(\"%d\\n\", q); } }\n"
 	"__attribute__((noinline)) int T::get(int n) { return hidden(n + v) + m[1]; }\n"
 	"__attribute__((noinline)) int T::over(int a) { return a + v; }\n"
 	"__attribute__((noinline)) int T::over(long a) { return (int)a + m[2]; }\n"
 	"template<class X> __attribute__((noinline)) X plus(X x) { return x + 1; }\n"
+	"__attribute__((noinline)) bool T::operator<(int n) { return v + m[0] < n; }\n"
+	"template<class X> struct wrap { X x; int in(int n); };\n"
+	"template<class X> __attribute__((noinline)) int wrap<X>::in(int n) { return x.v + n; }\n"
+	"template<class X> __attribute__((noinline)) int tag(X *x) { return x->x.v; }\n"
 	"}\n"
 	"__attribute__((noinline)) int caught(int n)\n"
 	"{ try { if (n > 1) throw 1; return printf(\"x\\n\"); } catch (int) { return 2; } }\n"
 	"int main(int c, char **)\n"
 	"{\n"
 	"	ns::T t{};\n"
-	"	return t.get(c) + t.over(c) + t.over(2L) + ns::plus(c) + (int)ns::plus(2L) + caught(c);\n"
+	"	return t.get(c) + t.over(c) + t.over(2L) + ns::plus(c) + (int)ns::plus(2L) + caught(c) +\n"
+	"		(t < c) + ns::wrap<ns::T>{t}.in(c) + ns::tag(new ns::wrap<ns::T>{t});\n"
 	"}\n";
 
 TEST(names_of_cxx)
@@ -303,6 +328,12 @@ TEST(names_of_cxx)
 	assert_at(&o, "T::over(long)", &overs[1], 1);
 	assert_at(&o, "ns::plus<int> x", &plus[0], 1);
 	assert_at(&o, "ns::plus<*>", plus, 2);
+	/* an event is called as the function, not by what a template was given */
+	assert_event(&o, "ns::plus<*>", "plus");
+	assert_event(&o, "ns::wrap<ns::T>::in", "in");
+	assert_event(&o, "ns::tag<*>", "tag");
+	assert_event(&o, "T::operator<", "operator_");
+	assert_event(&o, "T::over(long)%return", "over__return");
 	assert_at(&o, "ns::(anonymous namespace)::hidden q", &hidden, 1);
 	assert_refused(&o, "ns::S::get", "E02", "no function 'ns::S::get'", NULL);
 	assert_refused(&o, "caught%return", "E30", "exception handlers", "--force");
