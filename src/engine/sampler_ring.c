@@ -2,7 +2,9 @@
 /* The rings: mapped, read, counted. */
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "engine/mapped.h"
 #include "engine/sampler_priv.h"
 
 #define RING_MIN (16 * 1024)
@@ -193,6 +195,43 @@ static uint16_t true_size(const struct perf_event_header *header, const uint8_t 
 	return size < header->size ? (uint16_t)size : header->size;
 }
 
+/*
+ * The kernel tells no build-id that is longer than its records hold, and none at all before Linux 5.12: it is read from
+ * the file, as long as the process lives that has it mapped. record: an MMAP2, which says the file in the place of its
+ * build-id.
+ */
+static void say_build_id(uint8_t *record, size_t size)
+{
+	enum { NAME = 72 };
+	struct perf_event_header header;
+	struct rt_maps_line line = { .path = (const char *)record + NAME };
+	struct rt_build_id id = { .size = 0 };
+	uint8_t told[24] = { 0 };
+	int fd;
+
+	memcpy(&header, record, sizeof(header));
+	if (size <= NAME + RT_TRAILER_BYTES || header.misc & (RT_MISC_BUILD_ID | PERF_RECORD_MISC_MMAP_DATA) ||
+	    (header.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER || *line.path != '/' ||
+	    !memchr(line.path, 0, size - NAME - RT_TRAILER_BYTES))
+		return;
+	line.start = u64_at(record + 16);
+	line.end = line.start + u64_at(record + 24);
+	line.dev_major = u32_at(record + 40);
+	line.dev_minor = u32_at(record + 44);
+	line.inode = u64_at(record + 48);
+	fd = line.inode ? rt_mapped_file(u32_at(record + 8), &line) : -1;
+	if (fd < 0)
+		return;
+	if (rt_build_id_of_file(fd, &id)) {
+		told[0] = id.size < RT_BUILD_ID_MAX ? id.size : RT_BUILD_ID_MAX;
+		memcpy(told + 4, id.id, told[0]);
+		memcpy(record + 40, told, sizeof(told));
+		header.misc |= RT_MISC_BUILD_ID;
+		memcpy(record, &header, sizeof(header));
+	}
+	close(fd);
+}
+
 struct rt_error *rt_sampler_emit(struct rt_sampler *s, struct rt_event_sink *sink, const void *bytes)
 {
 	struct rt_wire_perf *record = (struct rt_wire_perf *)(void *)s->record;
@@ -211,6 +250,8 @@ struct rt_error *rt_sampler_emit(struct rt_sampler *s, struct rt_event_sink *sin
 	memset(record->data + size - sizeof(*record) - 8, 0, 8);
 	memcpy(record->data, bytes, header.size);
 	memcpy(record->data, &header, sizeof(header));
+	if (header.type == PERF_RECORD_MMAP2)
+		say_build_id(record->data, header.size);
 	s->stats.records++;
 	RT_TRY(count(s, &header, bytes));
 	return sink->record(sink, &record->head);

@@ -309,8 +309,11 @@ static struct rt_error *perf_record(struct rt_binaries *b, const struct rt_wire_
 	map.file.id = &bin->id;
 	map.file.path = bin->path;
 	fd = rt_mapped_open(&map.file);
-	if (fd >= 0)
-		hold(b, bin, map.file.pid, fd);
+	if (fd < 0)
+		return NULL;
+	/* all of one that the record has cut */
+	(void)rt_build_id_of_file(fd, &bin->id);
+	hold(b, bin, map.file.pid, fd);
 	return NULL;
 }
 

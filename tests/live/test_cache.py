@@ -506,6 +506,23 @@ class Cache(live.LiveTest):
         self.assertIn('missing-put.c:', whole.stdout)
         self.assertEqual(again.stdout, whole.stdout)
 
+    def test_long_build_id_sampled(self):
+        """The kernel's records tell no such id: samples are read with the cache's copy all the same, by perf as well."""
+        path, data = live.temp_path('long-spin'), live.temp_path('data')
+        ident = bytes(range(1, 33)).hex()
+        subprocess.run(['gcc', '-x', 'c', '-', '-g', '-O1', '-o', str(path), f'-Wl,--build-id=0x{ident}'], text=True, check=True,
+                       input='__attribute__((noinline)) void spinning(void) { for (volatile long i = 0; i < 300000000; i++); }\n'
+                             'int main(void) { spinning(); return 0; }\n')
+        environment = {'PERF_BUILDID_DIR': str(self.root)}
+        run = live.call('record', '-q', '-e', 'cpu-clock', '-o', data, '--', path, env=environment)
+        if run.status and 'perf_event' in run.stderr:
+            self.skipTest(run.stderr)
+        self.assertEqual(run.status, 0, str(run))
+        self.assertIn(ident, self.call('list'))
+        path.unlink()
+        self.assertIn('spinning', live.call('report', '-i', data, env=environment).stdout)
+        self.assertIn('spinning', self.perf('report', '--stdio', '-i', data))
+
     def test_a_file_that_was_changed(self):
         """perf links files: what is written over later is not taken for what ran."""
         copy = live.temp_path('changing')
