@@ -19,29 +19,10 @@ static bool takes(const struct lt_event *e)
 	return e->op == RT_OP_NEW || e->delta > 0;
 }
 
-/*
- * The function whose return is `out` has jumped to the one that e was done in: that one stood in its place, and
- * returned for it, to the very same call.
- */
-static bool jumped_to(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_event *out)
-{
-	const struct lt_use *u = &lt->uses.data[e->use], *ou = &lt->uses.data[out->use];
-	const struct lt_stack *s = u->stack ? &lt->stacks.data[u->stack - 1] : NULL;
-	const struct lt_stack *os = ou->stack ? &lt->stacks.data[ou->stack - 1] : NULL;
-
-	for (uint32_t i = 0; s && os && os->nr && out->sp && i + 1 < s->nr; i++) {
-		const struct lt_machine *m = &lt->machines.data[s->first + i];
-
-		if (m->cfa && e->sp + m->cfa == out->sp)
-			return m[1].pc == lt->machines.data[os->first].pc;
-	}
-	return false;
-}
-
 /* e was done while the function whose return is `out` ran, or by what it jumped to */
 static bool inside(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_event *out)
 {
-	return e->tid == out->tid && (lt_nested(lt, e, out) || lt_tail_called(lt, e, out) || jumped_to(lt, e, out));
+	return e->tid == out->tid && (lt_nested(lt, e, out) || lt_tail_called(lt, e, out) || lt_jumped_to(lt, e, out));
 }
 
 /* a get or new of the last events was done inside the function that hands the object out */

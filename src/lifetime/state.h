@@ -595,6 +595,8 @@ void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc);
 bool lt_nested(const struct rt_lifetime *lt, const struct lt_event *inner, const struct lt_event *outer);
 /* one function jumped to the other: two points, one call */
 bool lt_tail_called(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b);
+/* the function of out jumped to the one that e was done in, which stands in its place */
+bool lt_jumped_to(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_event *out);
 /* true: ev tells of an operation that the ledger has already; the ledger was put right */
 bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 /* the get that a hidden get at return hands out, or NULL */
