@@ -35,10 +35,20 @@ static bool took_inside(const struct rt_lifetime *lt, const struct lt_inc *inc, 
 	return false;
 }
 
-void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
+/* the object of the event; where the code does not say of which type it is, of any */
+static struct lt_inc *object_of(const struct rt_lifetime *lt, const struct lt_seen *seen)
 {
 	const struct rt_wire_event *e = seen->e;
 	struct lt_inc *inc = e->object ? lt_inc_find(lt, e->head.pid, seen->type, e->object) : NULL;
+
+	for (uint32_t t = 0; e->object && (e->flags & RT_EV_MAYBE) && !inc && t < lt->types.len; t++)
+		inc = lt_inc_find(lt, e->head.pid, t, e->object);
+	return inc;
+}
+
+void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
+{
+	struct lt_inc *inc = object_of(lt, seen);
 	struct lt_event ev = seen->ev;
 
 	if (!inc || inc->life != LT_LIVE)
@@ -47,6 +57,9 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 	ev.count = INT32_MIN;
 	if (lt_point_hands(&lt->points.data[lt->uses.data[ev.use].point]) && !took_inside(lt, inc, &ev))
 		return;
+	if (lt_point_given(&lt->points.data[lt->uses.data[ev.use].point]) && inc->nr &&
+	    inc->ledger[inc->nr - 1].use == ev.use && inc->ledger[inc->nr - 1].sp == ev.sp)
+		return; /* once more, with nothing between */
 	if (lt_ledger_add(lt, inc, &ev))
 		inc->recent.tid[(inc->nr - 1) % LT_RECENT] = 0; /* no operation: none is looked for in it */
 }

@@ -17,6 +17,7 @@
  *   shape.c        dead objects by their pattern; model.c: which site closes which
  *   hand.c         who was handed a reference
  *   overwrite.c    whose store lost the last pointer
+ *   given.c        who was given the object last
  *   owner.c        whose business a reference is
  *   leak.c         which references were left, and by whom; extra.c: puts nobody owed
  *   finding.c      groups and words; verdict.c, trust.c: the answer
@@ -770,7 +771,13 @@ static inline bool lt_point_hands(const struct lt_point *p)
 /* the point tells of the pointer that a store overwrites */
 static inline bool lt_point_overwrites(const struct lt_point *p)
 {
-	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN);
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN) && p->aux;
+}
+
+/* the point tells that a function is given the object, which it may keep */
+static inline bool lt_point_given(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN) && !p->aux;
 }
 
 /* it counts nothing: it tells where pointers go */
