@@ -139,11 +139,13 @@ uint32_t lt_kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref);
 /* overwrite.c: counts the pointers that were overwritten: to an object that was left, to healthy ones of the type */
 void lt_overwrites_left(struct lt_answer *a, const struct lt_inc *inc);
 void lt_overwrites_healthy(struct lt_answer *a, uint32_t type);
-/*
- * source id of the function that overwrote the pointer that stood for the reference, and put nothing; 0: none is known.
- * *ret_freed: it freed the block that held the pointer
- */
-uint32_t lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_freed);
+/* Whose store or free() lost the pointer that stood for the reference, and put nothing. */
+struct lt_loser {
+	uint32_t by; /* source id; 0: none is known */
+	bool freed;  /* it freed the block that held the pointer */
+	bool thin;   /* it was seen to do so to this object only: the memory may have been used again */
+};
+struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);
 /* each reference that the object has left stood in a slot that was overwritten by who takes references to put there */
 bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref);
 /* given.c: counts what functions do with healthy objects of the type that they are given */

@@ -433,13 +433,13 @@ static bool kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref, s
 /* a store has lost the pointer that stood for the reference */
 static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, struct lt_blame *b)
 {
-	bool held = !ref->inc->nobody, freed = false;
-	uint32_t by = 0;
+	bool held = !ref->inc->nobody;
+	struct lt_loser loser = { 0 };
 
 	/* an index may point to the object still, that has no reference of its own */
 	if (!held || (ref->inc->life == LT_LIVE && ref->inc->census && !ref->inc->child && lt_overwritten_all(a, ref)))
-		by = lt_overwriter(a, ref, &freed);
-	if (!by)
+		loser = lt_overwriter(a, ref);
+	if (!loser.by)
 		return false;
 	if (held && lt_ended_well(a->lt, ref->inc->pid))
 		b->confidence = fmax(b->confidence, 0.6);
@@ -448,11 +448,11 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 		b->confidence = fmax(b->confidence, 1 - ref->doubt);
 	b->alternative = b->guilty;
 	b->alternative_confidence = 0.25;
-	b->guilty = by;
-	b->confidence = fmin(b->confidence, 0.85);
+	b->guilty = loser.by;
+	b->confidence = fmin(b->confidence, loser.thin ? 0.65 : 0.85);
 	b->seen = true;
-	b->why = freed ? "it freed what held the pointer to the object, and put nothing"
-		       : "it overwrote the pointer to the object, and put nothing";
+	b->why = loser.freed ? "it freed what held the pointer to the object, and put nothing"
+			     : "it overwrote the pointer to the object, and put nothing";
 	return true;
 }
 

@@ -9,7 +9,7 @@
  */
 #include "lifetime/answer.h"
 
-static const double SHARE = 0.8;
+static const double SHARE = 0.8, FEW = 2;
 
 static uint32_t function_of(const struct lt_answer *a, const struct lt_event *e)
 {
@@ -159,7 +159,7 @@ static bool still_held(const struct lt_answer *a, const struct lt_ref *ref, cons
 	return taken->op == RT_OP_GET;
 }
 
-uint32_t lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_freed)
+struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
 
@@ -176,8 +176,8 @@ uint32_t lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref, bool
 		if (left < SHARE * (left + healthy) || borrowed(a, inc, function, freed) ||
 		    (freed && still_held(a, ref, &inc->ledger[i])))
 			continue;
-		*ret_freed = freed;
-		return lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0];
+		return (struct lt_loser){ lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0], freed,
+					  left < FEW };
 	}
-	return 0;
+	return (struct lt_loser){ 0 };
 }
