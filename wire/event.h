@@ -192,7 +192,14 @@ struct rt_wire_point {
 	char name[];       /* function name, NUL-terminated, padded to 8 */
 };
 
-enum rt_aux { RT_AUX_NONE = 0, RT_AUX_SLOT = 1, RT_AUX_OBJECT = 2, RT_AUX_SIZE = 3, RT_AUX_RESULT = 4 };
+enum rt_aux {
+	RT_AUX_NONE = 0,
+	RT_AUX_SLOT = 1,
+	RT_AUX_OBJECT = 2,
+	RT_AUX_SIZE = 3,
+	RT_AUX_RESULT = 4,
+	RT_AUX_BLOCK = 5 /* slot in a block that is freed right here */
+};
 
 #define RT_BUILD_ID_MAX 20 /* bytes of a build-id in records, as in the kernel's; of a longer one, the first */
 

@@ -132,6 +132,19 @@ bool rt_dwarf_member(struct rt_dwarf *dwarf, const char *structure, const char *
  * nref, count, usage..., best name first. false: none or the struct is unknown.
  */
 bool rt_dwarf_counter(struct rt_dwarf *dwarf, const char *structure, struct rt_member *ret);
+/* A member of a struct, or of a struct or union within it by value, that is a pointer. */
+struct rt_pointer_member {
+	const char *structure; /* tag, or typedef name where it has none */
+	const char *pointee;   /* as in struct rt_param; NULL: void * */
+	uint64_t offset;       /* bytes from the start of structure */
+};
+/*
+ * Calls visit for each member of each named struct that is a pointer to a struct, or to anything (but of a union),
+ * those of one struct one after the other; stops early when visit returns false. Elements of arrays are left out.
+ */
+RT_CHECK struct rt_error *rt_dwarf_pointer_members(struct rt_dwarf *dwarf,
+						   bool (*visit)(const struct rt_pointer_member *member, void *arg),
+						   void *arg);
 /* sizeof a struct, 0 = unknown. */
 uint64_t rt_dwarf_struct_size(struct rt_dwarf *dwarf, const char *structure);
 

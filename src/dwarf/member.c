@@ -269,3 +269,65 @@ bool rt_dwarf_counter(struct rt_dwarf *dwarf, const char *structure, struct rt_m
 	ret->says_reference = best.rank < 60;
 	return true;
 }
+
+struct pointers {
+	struct search s;
+	const char *structure;
+	bool (*visit)(const struct rt_pointer_member *member, void *arg);
+	void *arg;
+	bool stopped;
+};
+
+static void see_pointers(struct pointers *p, Dwarf_Die *structure, uint64_t base, unsigned level)
+{
+	Dwarf_Die child, type, inner;
+	uint64_t offset;
+
+	if (level > RT_NESTING_MAX || dwarf_child(structure, &child) != 0)
+		return;
+	do {
+		struct rt_param spelled = { 0 };
+
+		if (!is_member(&child) || !rt_die_type(&child, &type) || !rt_member_offset(&child, &offset))
+			continue;
+		if (!p->s.budget)
+			return;
+		p->s.budget--;
+		if (rt_type_struct(p->s.dwarf, &type, &inner)) {
+			see_pointers(p, &inner, base + offset, level + 1);
+			continue;
+		}
+		if (!rt_type_peel(&type, &inner) || dwarf_tag(&inner) != DW_TAG_pointer_type)
+			continue;
+		rt_type_spell(p->s.dwarf, &type, &spelled);
+		/* of a union, what it holds is a matter of what the others are */
+		if (spelled.pointers == 1 && (spelled.pointee || (spelled.type && !strcmp(spelled.type, "void *") &&
+								  dwarf_tag(structure) != DW_TAG_union_type)))
+			p->stopped = !p->visit(&(struct rt_pointer_member){ .structure = p->structure,
+									    .pointee = spelled.pointee,
+									    .offset = base + offset },
+					       p->arg);
+	} while (!p->stopped && rt_die_next(&child));
+}
+
+struct rt_error *rt_dwarf_pointer_members(struct rt_dwarf *dwarf,
+					  bool (*visit)(const struct rt_pointer_member *member, void *arg), void *arg)
+{
+	struct pointers p = { .s = { .dwarf = dwarf, .budget = 100 * RT_MEMBERS_MAX }, .visit = visit, .arg = arg };
+
+	if (!dwarf->dw)
+		return NULL;
+	RT_TRY(rt_types_read(dwarf));
+	for (size_t i = 0; i < dwarf->type_dies.len && !p.stopped; i++) {
+		Dwarf_Die die = dwarf->type_dies.data[i], structure;
+		bool is_name = dwarf_tag(&die) == DW_TAG_typedef;
+
+		/* what has a tag is there by that */
+		if (!rt_type_struct(dwarf, &die, &structure) || (is_name && dwarf_diename(&structure)))
+			continue;
+		p.structure = rt_dwarf_text(dwarf, dwarf_diename(&die));
+		if (p.structure)
+			see_pointers(&p, &structure, 0, 0);
+	}
+	return NULL;
+}

@@ -67,7 +67,7 @@ static struct rt_error *walk_types(struct walk *w, Dwarf_Die *die, unsigned leve
 	return NULL;
 }
 
-static struct rt_error *read_types(struct rt_dwarf *dwarf)
+struct rt_error *rt_types_read(struct rt_dwarf *dwarf)
 {
 	if (dwarf->types_read)
 		return NULL;
@@ -128,7 +128,7 @@ bool rt_type_find(struct rt_dwarf *dwarf, const char *name, Dwarf_Die *ret)
 
 	if (!dwarf->dw)
 		return false;
-	err = read_types(dwarf);
+	err = rt_types_read(dwarf);
 	if (err) {
 		rt_error_free(err);
 		return false;

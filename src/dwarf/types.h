@@ -4,6 +4,8 @@
 
 #include "dwarf/unit.h"
 
+/* Reads the names of all types: those of dwarf->type_dies. Doing it again costs nothing. */
+RT_CHECK struct rt_error *rt_types_read(struct rt_dwarf *dwarf);
 /* Definition of the struct, class or union of this tag or typedef name. */
 bool rt_type_find(struct rt_dwarf *dwarf, const char *name, Dwarf_Die *ret);
 /* Definition of the struct that type is, behind typedefs and qualifiers; false when it is none. */

@@ -538,20 +538,20 @@ static struct rt_error *line_task(struct rt_text *t, bool *ret_known)
 	return NULL;
 }
 
-/* point NUMBER TYPE OP FUNCTION [slot|object|size|result] [flags=] [delta=] [entry=] */
+/* point NUMBER TYPE OP FUNCTION [slot|object|size|result|block] [flags=] [delta=] [entry=] */
 static struct rt_error *line_point(struct rt_text *t)
 {
-	static const char *const kinds[] = { "", "slot", "object", "size", "result" };
+	static const char *const kinds[] = { "", "slot", "object", "size", "result", "block" };
 	enum rt_op op = t->nr > 3 ? rt_op_parse(t->words[3].s, t->words[3].len) : RT_OP_NONE;
 	struct rt_wire_point p = { .head = { .op = op }, .delta = t->e.delta, .function = t->entry };
 	uint64_t id = 0;
 
 	if (op == RT_OP_NONE || t->nr < 5 || t->nr > 6)
-		return bad(t, t->words[0].s, "expected: point NUMBER TYPE OP FUNCTION [slot|object|size|result]");
+		return bad(t, t->words[0].s, "expected: point NUMBER TYPE OP FUNCTION [slot|object|size|result|block]");
 	RT_TRY(number(t, t->words[1], UINT32_MAX, &id));
 	for (p.aux = 0; t->nr == 6 && !is(t->words[5], kinds[p.aux]);) {
 		if (++p.aux == sizeof(kinds) / sizeof(kinds[0]))
-			return bad(t, t->words[5].s, "expected: slot, object, size or result");
+			return bad(t, t->words[5].s, "expected: slot, object, size, result or block");
 	}
 	p.flags = t->e.flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE);
 	p.type = text_type(&t->build, t->words[2].s, t->words[2].len, NULL);

@@ -70,6 +70,9 @@ struct lt_answer {
 	struct rt_map left;     /* (type, function) -> open references */
 	/* (function, type) -> pointers that it overwrote without a put: to objects that were left; to others */
 	struct rt_map dropped_left, dropped_healthy;
+	/* (name of a function, type) -> references that it was given, and passed on to another such function; did not
+	 */
+	struct rt_map given_on, given_kept;
 	struct rt_map kept_by; /* (type and site, pid) -> index of kept */
 	RT_VEC(struct lt_keeping) kept;
 	RT_VEC(struct lt_group) groups;
@@ -92,6 +95,14 @@ void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m);
 uint32_t lt_owner_of(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev, bool *ret_sure);
 /* the same for a reference that was left open, further out than this level of the path of its site; 0: nobody is */
 uint32_t lt_owner_beyond(const struct lt_answer *a, const struct lt_ref *ref, unsigned level);
+/*
+ * How many functions out from the site of a, and from that of b, lies the innermost run of a function in which both
+ * were done? false: in none.
+ */
+bool lt_come_together(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b, unsigned *ret_a,
+		      unsigned *ret_b);
+/* source id of the function so many out from the site of e; 0: there is none */
+uint32_t lt_src_around(const struct rt_lifetime *lt, const struct lt_event *e, unsigned level);
 /* leak.c: why it is alive, where nobody is accused of it */
 const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *inc);
 /* blame.c */
@@ -128,11 +139,19 @@ uint32_t lt_kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref);
 /* overwrite.c: counts the pointers that were overwritten: to an object that was left, to healthy ones of the type */
 void lt_overwrites_left(struct lt_answer *a, const struct lt_inc *inc);
 void lt_overwrites_healthy(struct lt_answer *a, uint32_t type);
-/* source id of the function that overwrote the pointer that stood for the reference, and put nothing; 0: none is known
- */
-uint32_t lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);
+/* Whose store or free() lost the pointer that stood for the reference, and put nothing. */
+struct lt_loser {
+	uint32_t by; /* source id; 0: none is known */
+	bool freed;  /* it freed the block that held the pointer */
+	bool thin;   /* it was seen to do so to this object only: the memory may have been used again */
+};
+struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);
 /* each reference that the object has left stood in a slot that was overwritten by who takes references to put there */
 bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref);
+/* given.c: counts what functions do with healthy objects of the type that they are given */
+void lt_given_healthy(struct lt_answer *a, uint32_t type);
+/* source id of the function that was given the reference, passes on what it is given, and did not; 0: none is known */
+uint32_t lt_given_to(const struct lt_answer *a, const struct lt_ref *ref);
 /* kept.c: counts what was left; the site leaves it for good; it is a mapping that the C library made for itself */
 void lt_kept_count(struct lt_answer *a, const struct lt_ref *ref);
 bool lt_kept(const struct lt_answer *a, const struct lt_ref *ref);

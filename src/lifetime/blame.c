@@ -434,12 +434,12 @@ static bool kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref, s
 static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, struct lt_blame *b)
 {
 	bool held = !ref->inc->nobody;
-	uint32_t by = 0;
+	struct lt_loser loser = { 0 };
 
 	/* an index may point to the object still, that has no reference of its own */
 	if (!held || (ref->inc->life == LT_LIVE && ref->inc->census && !ref->inc->child && lt_overwritten_all(a, ref)))
-		by = lt_overwriter(a, ref);
-	if (!by)
+		loser = lt_overwriter(a, ref);
+	if (!loser.by)
 		return false;
 	if (held && lt_ended_well(a->lt, ref->inc->pid))
 		b->confidence = fmax(b->confidence, 0.6);
@@ -448,10 +448,26 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 		b->confidence = fmax(b->confidence, 1 - ref->doubt);
 	b->alternative = b->guilty;
 	b->alternative_confidence = 0.25;
-	b->guilty = by;
-	b->confidence = fmin(b->confidence, 0.85);
+	b->guilty = loser.by;
+	b->confidence = fmin(b->confidence, loser.thin ? 0.65 : 0.85);
 	b->seen = true;
-	b->why = "it overwrote the pointer to the object, and put nothing";
+	b->why = loser.freed ? "it freed what held the pointer to the object, and put nothing"
+			     : "it overwrote the pointer to the object, and put nothing";
+	return true;
+}
+
+/* who took the reference gave it to a function that passes such references on, and that did nothing with this one */
+static bool given_over(const struct lt_answer *a, const struct lt_ref *ref, struct lt_blame *b)
+{
+	uint32_t to = ref->inc->nobody ? lt_given_to(a, ref) : 0;
+
+	if (!to)
+		return false;
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.25;
+	b->guilty = to;
+	b->confidence = fmin(b->confidence, 0.85);
+	b->why = "it was given the reference, and neither passed it on, as it does otherwise, nor put it";
 	return true;
 }
 
@@ -485,7 +501,8 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	}
 	if (took_twice(a, ref))
 		b.role = RT_ROLE_EXTRA_GET;
-	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !held_on(a, m, ref, &b) && !b.owner)
+	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !held_on(a, m, ref, &b) &&
+		 !given_over(a, ref, &b) && !b.owner)
 		handed_over(a, m, ref, &b);
 	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
 	    (m->type->unarmed && !audited(ref->inc))) {

@@ -19,29 +19,10 @@ static bool takes(const struct lt_event *e)
 	return e->op == RT_OP_NEW || e->delta > 0;
 }
 
-/*
- * The function whose return is `out` has jumped to the one that e was done in: that one stood in its place, and
- * returned for it, to the very same call.
- */
-static bool jumped_to(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_event *out)
-{
-	const struct lt_use *u = &lt->uses.data[e->use], *ou = &lt->uses.data[out->use];
-	const struct lt_stack *s = u->stack ? &lt->stacks.data[u->stack - 1] : NULL;
-	const struct lt_stack *os = ou->stack ? &lt->stacks.data[ou->stack - 1] : NULL;
-
-	for (uint32_t i = 0; s && os && os->nr && out->sp && i + 1 < s->nr; i++) {
-		const struct lt_machine *m = &lt->machines.data[s->first + i];
-
-		if (m->cfa && e->sp + m->cfa == out->sp)
-			return m[1].pc == lt->machines.data[os->first].pc;
-	}
-	return false;
-}
-
 /* e was done while the function whose return is `out` ran, or by what it jumped to */
 static bool inside(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_event *out)
 {
-	return e->tid == out->tid && (lt_nested(lt, e, out) || lt_tail_called(lt, e, out) || jumped_to(lt, e, out));
+	return e->tid == out->tid && (lt_nested(lt, e, out) || lt_tail_called(lt, e, out) || lt_jumped_to(lt, e, out));
 }
 
 /* a get or new of the last events was done inside the function that hands the object out */
@@ -54,10 +35,20 @@ static bool took_inside(const struct rt_lifetime *lt, const struct lt_inc *inc, 
 	return false;
 }
 
-void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
+/* the object of the event; where the code does not say of which type it is, of any */
+static struct lt_inc *object_of(const struct rt_lifetime *lt, const struct lt_seen *seen)
 {
 	const struct rt_wire_event *e = seen->e;
 	struct lt_inc *inc = e->object ? lt_inc_find(lt, e->head.pid, seen->type, e->object) : NULL;
+
+	for (uint32_t t = 0; e->object && (e->flags & RT_EV_MAYBE) && !inc && t < lt->types.len; t++)
+		inc = lt_inc_find(lt, e->head.pid, t, e->object);
+	return inc;
+}
+
+void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
+{
+	struct lt_inc *inc = object_of(lt, seen);
 	struct lt_event ev = seen->ev;
 
 	if (!inc || inc->life != LT_LIVE)
@@ -66,6 +57,9 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 	ev.count = INT32_MIN;
 	if (lt_point_hands(&lt->points.data[lt->uses.data[ev.use].point]) && !took_inside(lt, inc, &ev))
 		return;
+	if (lt_point_given(&lt->points.data[lt->uses.data[ev.use].point]) && inc->nr &&
+	    inc->ledger[inc->nr - 1].use == ev.use && inc->ledger[inc->nr - 1].sp == ev.sp)
+		return; /* once more, with nothing between */
 	if (lt_ledger_add(lt, inc, &ev))
 		inc->recent.tid[(inc->nr - 1) % LT_RECENT] = 0; /* no operation: none is looked for in it */
 }

@@ -658,12 +658,24 @@ static struct lt_inc *start_over(struct rt_lifetime *lt, struct lt_inc *inc, con
 	return lt_life_begin(lt, seen, false);
 }
 
-/* an object at first sight, or one that never moved: true, it is inert, and nothing happens to it */
+/* all bits of a counter that was followed up to here are set: no operation that was missed leads there */
+static bool turns_inert(const struct lt_inc *inc, const struct lt_seen *seen)
+{
+	return seen->raw == -1 && inc->known && inc->counted && inc->balance > 0;
+}
+
+/*
+ * An object at first sight, or one that never moved, or that is made a constant for a while: true, it is inert, and
+ * nothing happens to it.
+ */
 static bool stays_inert(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
-	if (!inc->inert && !inc->nr && !inc->has_new && looks_inert(lt_inc_type(lt, inc), seen)) {
+	bool first = !inc->nr && !inc->has_new;
+
+	if (!inc->inert && (first || turns_inert(inc, seen)) && looks_inert(lt_inc_type(lt, inc), seen)) {
 		inc->inert = true;
 		inc->due = seen->raw;
+		inc->counts = false;
 	}
 	inc->inert = inc->inert && (seen->raw == inc->due || seen->raw == INT32_MIN);
 	return inc->inert;

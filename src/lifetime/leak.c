@@ -336,8 +336,8 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 	struct lt_ref refs[LT_UNITS];
 	struct lt_blame blames[LT_UNITS];
 	unsigned n = open_refs(a, v, s, refs), accused = 0, only = LT_UNITS;
-	bool skip =
-		v->inc->inherited || (v->inc->final_known && v->inc->final == 0) || lt_kept_by_library(a->lt, v->inc);
+	bool skip = v->inc->inherited || v->inc->inert || (v->inc->final_known && v->inc->final == 0) ||
+		    lt_kept_by_library(a->lt, v->inc);
 
 	if (v->inc->life == LT_LIVE && held_for_others(a, refs, n)) {
 		v->inc->child |= !(v->inc->census && v->inc->rooted);
@@ -382,6 +382,7 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	solve(&s, m);
 	fates(a, m, &s);
 	lt_overwrites_healthy(a, type);
+	lt_given_healthy(a, type);
 	ok = ok && lt_model_settle(m);
 	a->nomem |= !ok;
 	for (size_t i = s.all.len; ok && i-- > 0;)

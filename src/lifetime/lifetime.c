@@ -380,7 +380,7 @@ static void take_held(struct rt_lifetime *lt, const struct rt_wire_held *r)
 		if (r->head.kind == RT_WIRE_COUNT) {
 			inc->final_known = true;
 			inc->final = r->where == 4 ? (int32_t)r->value : (int64_t)r->value;
-			if (inc->known && !inc->assumed && inc->final != inc->balance &&
+			if (inc->known && !inc->assumed && !inc->inert && inc->final != inc->balance &&
 			    !under_way(lt, inc, inc->final - inc->balance)) {
 				inc->gap += inc->final - inc->balance;
 				lt_life_incomplete(lt, inc);

@@ -66,6 +66,25 @@ bool lt_tail_called(const struct rt_lifetime *lt, const struct lt_event *a, cons
 	       ua->point != ub->point;
 }
 
+/*
+ * The function of `out` has jumped to the one that e was done in: that one stood in its place, and
+ * returned for it, to the very same call.
+ */
+bool lt_jumped_to(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_event *out)
+{
+	const struct lt_use *u = &lt->uses.data[e->use], *ou = &lt->uses.data[out->use];
+	const struct lt_stack *s = u->stack ? &lt->stacks.data[u->stack - 1] : NULL;
+	const struct lt_stack *os = ou->stack ? &lt->stacks.data[ou->stack - 1] : NULL;
+
+	for (uint32_t i = 0; s && os && os->nr && out->sp && i + 1 < s->nr; i++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+
+		if (m->cfa && e->sp + m->cfa == out->sp)
+			return m[1].pc == lt->machines.data[os->first].pc;
+	}
+	return false;
+}
+
 static void replace_site(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_event *old, const struct lt_event *outer)
 {
 	if (inc->watched)
@@ -94,10 +113,12 @@ bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_e
 	if (!same_kind(old, ev))
 		return false;
 	/* the wrapper came first: the count must not have moved between the two */
-	if ((lt_nested(lt, ev, old) || lt_tail_called(lt, ev, old)) && !(old->flags & LT_EV_RETURN))
+	if ((lt_nested(lt, ev, old) || lt_tail_called(lt, ev, old) || lt_jumped_to(lt, ev, old)) &&
+	    !(old->flags & LT_EV_RETURN))
 		return old->count == ev->count || old->count == INT32_MIN || ev->count == INT32_MIN;
 	/* the wrapper is seen when it returns */
-	if ((ev->flags & LT_EV_RETURN) && (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev))) {
+	if ((ev->flags & LT_EV_RETURN) &&
+	    (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev) || lt_jumped_to(lt, old, ev))) {
 		lt_observe_moved(lt, inc, old, ev);
 		replace_site(lt, inc, old, ev);
 		return true;

@@ -119,6 +119,25 @@ static unsigned meet(const struct rt_lifetime *lt, const struct lt_event *get, c
 	return last;
 }
 
+bool lt_come_together(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b, unsigned *ret_a,
+		      unsigned *ret_b)
+{
+	struct levels la, lb;
+
+	read_levels(lt, a, &la);
+	read_levels(lt, b, &lb);
+	*ret_a = meet(lt, a, &la, b, &lb, ret_b);
+	return *ret_a < la.nr;
+}
+
+uint32_t lt_src_around(const struct rt_lifetime *lt, const struct lt_event *e, unsigned level)
+{
+	struct levels l;
+
+	read_levels(lt, e, &l);
+	return level < l.nr ? l.src[level] : 0;
+}
+
 /* what is known of the function, made when new; NULL: it has no name, or out of memory */
 static struct lt_owner *owner(struct rt_lifetime *lt, struct lt_type *type, uint32_t function)
 {

@@ -426,7 +426,7 @@ const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wir
 	now.up = use->site ? use->up : LT_GONE;
 	if (use->stack && !use->jumped)
 		now.plain = lt->stacks.data[use->stack - 1].plain;
-	now.slot = point->aux == RT_AUX_SLOT;
+	now.slot = point->aux == RT_AUX_SLOT || point->aux == RT_AUX_BLOCK;
 	*k = now;
 	return k;
 }

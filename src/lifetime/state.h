@@ -17,6 +17,7 @@
  *   shape.c        dead objects by their pattern; model.c: which site closes which
  *   hand.c         who was handed a reference
  *   overwrite.c    whose store lost the last pointer
+ *   given.c        who was given the object last
  *   owner.c        whose business a reference is
  *   leak.c         which references were left, and by whom; extra.c: puts nobody owed
  *   finding.c      groups and words; verdict.c, trust.c: the answer
@@ -595,6 +596,8 @@ void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc);
 bool lt_nested(const struct rt_lifetime *lt, const struct lt_event *inner, const struct lt_event *outer);
 /* one function jumped to the other: two points, one call */
 bool lt_tail_called(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b);
+/* the function of out jumped to the one that e was done in, which stands in its place */
+bool lt_jumped_to(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_event *out);
 /* true: ev tells of an operation that the ledger has already; the ledger was put right */
 bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 /* the get that a hidden get at return hands out, or NULL */
@@ -768,7 +771,13 @@ static inline bool lt_point_hands(const struct lt_point *p)
 /* the point tells of the pointer that a store overwrites */
 static inline bool lt_point_overwrites(const struct lt_point *p)
 {
-	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN);
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN) && p->aux;
+}
+
+/* the point tells that a function is given the object, which it may keep */
+static inline bool lt_point_given(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN) && !p->aux;
 }
 
 /* it counts nothing: it tells where pointers go */

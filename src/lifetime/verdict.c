@@ -236,6 +236,8 @@ static void answer_deinit(struct lt_answer *a)
 	rt_map_deinit(&a->left);
 	rt_map_deinit(&a->dropped_left);
 	rt_map_deinit(&a->dropped_healthy);
+	rt_map_deinit(&a->given_on);
+	rt_map_deinit(&a->given_kept);
 }
 
 struct rt_error *rt_lifetime_verdict(struct rt_lifetime *lt, const struct rt_verdict **ret)

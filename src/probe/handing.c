@@ -289,6 +289,10 @@ struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 		err = arm(&s);
 	if (!err && s.t.at.len)
 		err = rt_plan_overwrites(&s.t);
+	if (!err && s.t.at.len)
+		err = rt_plan_dropped(&s.t);
+	if (!err && s.t.at.len)
+		err = rt_plan_given(&s.t);
 	rt_map_deinit(&s.t.type_of);
 	rt_map_deinit(&s.t.at);
 	rt_vec_deinit(&s.sites);

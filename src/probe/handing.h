@@ -24,3 +24,7 @@ bool rt_takers_in_registers(struct rt_survey *survey, const struct rt_survey_fun
 
 /* overwrite.c: points at the stores that may overwrite the pointer to an object. */
 RT_CHECK struct rt_error *rt_plan_overwrites(const struct rt_takers *t);
+/* given.c: points at the entries of functions that may keep an object that they are given. */
+RT_CHECK struct rt_error *rt_plan_given(const struct rt_takers *t);
+/* dropped.c: and where it is freed with the block that holds it, or NULL takes its place. */
+RT_CHECK struct rt_error *rt_plan_dropped(const struct rt_takers *t);

@@ -147,6 +147,17 @@ static enum object is_object(struct open_search *s, const struct rt_insn *insn, 
 	return v.found ? IS_OBJECT : v.other ? IS_OTHER : IS_UNKNOWN;
 }
 
+/*
+ * The rest of a function that was split: where its beginning is inlined, nothing but what it does itself tells of it.
+ * Where the whole function was seen as well, the counter says that both are one operation.
+ */
+static bool is_rest(struct open_search *s, struct rt_elfaddr at)
+{
+	const struct rt_symbol *symbol = rt_symtab_at(s->b->module->symtab, at);
+
+	return symbol && strstr(symbol->name, ".part.");
+}
+
 /* it is done by a function of the spec that works on such objects, or inlined from one; others hold them, and count */
 static bool is_told(struct open_search *s, const char *structure, struct rt_elfaddr at)
 {
@@ -161,6 +172,19 @@ static bool is_told(struct open_search *s, const char *structure, struct rt_elfa
 				return true;
 	}
 	return !n;
+}
+
+/* no function has this name: the one around it is where the reference is taken or given back, but for a split one's */
+static void name_of(struct open_search *s, const struct open_type *t, struct rt_elfaddr at, char *ret, size_t size)
+{
+	struct rt_scope scopes[SCOPES_MAX];
+	size_t n = is_rest(s, at) ? rt_dwarf_scopes(s->b->module->dwarf, at, scopes, SCOPES_MAX) : 0;
+	const struct rt_takers takers = { .b = s->b };
+
+	if (n && scopes[n - 1].function && rt_takers_told(&takers, t->index, scopes[n - 1].function))
+		snprintf(ret, size, "%s", scopes[n - 1].function);
+	else
+		snprintf(ret, size, "%s.count", t->structure);
 }
 
 static struct rt_error *add(struct open_search *s, struct open_type *t, const struct rt_insn *insn, int64_t delta,
@@ -206,8 +230,7 @@ static struct rt_error *add(struct open_search *s, struct open_type *t, const st
 	if (!mine)
 		return NULL;
 	t->points++;
-	/* no function has this name: the one around it is where the reference is taken or given back */
-	snprintf(name, sizeof(name), "%s.count", t->structure);
+	name_of(s, t, insn->addr, name, sizeof(name));
 	return rt_plan_add(s->b, t->index, (uint32_t)type->spec->functions.len, &p, name);
 }
 
@@ -277,7 +300,7 @@ static struct rt_error *consider(struct open_search *s, const struct rt_insn *in
 			continue;
 		is = is_object(s, insn, t->structure);
 		if (is == IS_OTHER || (is == IS_UNKNOWN && !type->counter_offset) ||
-		    is_told(s, t->structure, insn->addr))
+		    (is_told(s, t->structure, insn->addr) && !(is == IS_OBJECT && is_rest(s, insn->addr))))
 			continue;
 		if (is == IS_OBJECT)
 			return add(s, t, insn, delta, false);

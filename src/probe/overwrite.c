@@ -9,12 +9,11 @@
  */
 #include <string.h>
 
-#include "probe/flow.h"
 #include "probe/handing.h"
-#include "probe/making.h"
 #include "probe/spec_type.h"
+#include "probe/way.h"
 
-enum { STORES_MAX = 256 /* of one type, in one module */, CODE_INSNS = 4000, BRANCHES_MAX = 128, SCOPES_MAX = 16 };
+enum { STORES_MAX = 256 /* of one type, in one module */, CODE_INSNS = 4000, SCOPES_MAX = 16 };
 
 struct store {
 	uint32_t type; /* index */
@@ -23,17 +22,11 @@ struct store {
 	struct rt_insn insn;
 };
 
-/* What is known at one instruction. */
-struct state {
-	struct rt_elfaddr at;
-	struct rt_track objects, fresh; /* pointers to objects of the type; to memory that was just allocated */
-};
-
 struct stores {
 	const struct rt_takers *takers;
 	RT_VEC(struct store) all;
-	bool *called;                  /* by the function that is looked at: takers of each type */
-	RT_VEC(struct state) branches; /* of the function that is looked at: forward, first come */
+	bool *called; /* by the function that is looked at: takers of each type */
+	struct rt_way way;
 };
 
 /* One look through the code of a function, for one type. */
@@ -62,80 +55,29 @@ static bool is_slot(const struct rt_track *objects, const struct rt_track *fresh
 	       fresh->regs[mem->base].kind != RT_VALUE_OBJECT;
 }
 
-static bool remember(struct stores *s, const struct state *now, struct rt_elfaddr target)
-{
-	struct state *branch;
-
-	for (size_t i = 0; i < s->branches.len; i++) {
-		if (s->branches.data[i].at.v == target.v)
-			return true;
-	}
-	if (target.v <= now->at.v || s->branches.len == BRANCHES_MAX)
-		return true;
-	branch = rt_vec_add(&s->branches);
-	if (!branch)
-		return false;
-	*branch = *now;
-	branch->at = target;
-	return true;
-}
-
-/* Nothing goes on from the instruction before: what is known here is what a jump brings, if one does. */
-static bool begin_again(const struct stores *s, struct state *now)
-{
-	for (size_t i = 0; i < s->branches.len; i++) {
-		if (s->branches.data[i].at.v == now->at.v) {
-			*now = s->branches.data[i];
-			return true;
-		}
-	}
-	return false;
-}
-
-/* The instruction was looked at: what is known behind it. */
-static void step(const struct stores *s, const struct look *look, const struct rt_insn *insn, struct state *now)
-{
-	const char *callee;
-
-	rt_track_step(&now->objects, insn);
-	rt_track_step(&now->fresh, insn);
-	now->objects.change_count = now->fresh.change_count = 0;
-	now->at.v += insn->length;
-	if (!insn->call)
-		return;
-	callee = rt_flow_callee(s->takers->b->module->symtab, insn);
-	if (callee && rt_making_allocates(callee))
-		now->fresh.regs[RT_REG_RAX] = (struct rt_value){ .kind = RT_VALUE_OBJECT };
-	if (look->object == RT_REG_NONE && insn->has_target &&
-	    rt_map_get(&s->takers->at, rt_key_make(insn->target.v, look->type + 1)))
-		now->objects.regs[RT_REG_RAX] = (struct rt_value){ .kind = RT_VALUE_OBJECT };
-}
-
 static struct rt_error *look_through(struct stores *s, const struct look *look)
 {
 	const struct rt_plan_build *b = s->takers->b;
 	struct rt_elfaddr end = { look->symbol->addr.v + look->symbol->size };
-	struct state now = { .at = look->symbol->addr };
-	bool over = false; /* no path that was followed leads here */
+	struct rt_way *way = &s->way;
 
-	rt_track_init(&now.objects, look->object);
-	rt_track_init(&now.fresh, RT_REG_NONE);
-	rt_vec_clear(&s->branches);
-	for (unsigned n = 0; n < CODE_INSNS && now.at.v < end.v; n++) {
+	rt_way_begin(way, b->module->symtab, look->symbol->addr, look->object);
+	for (unsigned n = 0; n < CODE_INSNS && way->now.at.v < end.v; n++) {
 		struct store store = { .type = look->type,
 				       .function = look->declared->name,
 				       .start = look->symbol->addr };
 		struct rt_insn *insn = &store.insn;
 
-		if (!rt_plan_decode(b, now.at, insn))
+		if (!rt_plan_decode(b, way->now.at, insn))
 			return NULL;
-		over = over && !begin_again(s, &now);
-		if (!over && is_slot(&now.objects, &now.fresh, insn) && !rt_vec_push(&s->all, store))
+		if (rt_way_reaches(way) && is_slot(&way->now.objects, &way->now.fresh, insn) &&
+		    !rt_vec_push(&s->all, store))
 			return rt_error_nomem();
-		step(s, look, insn, &now);
-		if (!over && insn->jump && insn->has_target && !remember(s, &now, insn->target))
+		if (!rt_way_pass(way, insn))
 			return rt_error_nomem();
-		over |= insn->ret || (insn->jump && !insn->conditional);
+		if (insn->call && look->object == RT_REG_NONE && insn->has_target &&
+		    rt_map_get(&s->takers->at, rt_key_make(insn->target.v, look->type + 1)))
+			way->now.objects.regs[RT_REG_RAX] = (struct rt_value){ .kind = RT_VALUE_OBJECT };
 	}
 	return NULL;
 }
@@ -293,6 +235,6 @@ struct rt_error *rt_plan_overwrites(const struct rt_takers *t)
 	if (!err)
 		err = add_stores(&s);
 	rt_vec_deinit(&s.all);
-	rt_vec_deinit(&s.branches);
+	rt_way_deinit(&s.way);
 	return err;
 }

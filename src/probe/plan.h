@@ -31,6 +31,7 @@ struct rt_point {
 	uint16_t flags; /* RT_EV_HIDDEN, RT_EV_INLINE, RT_EV_AT_RETURN */
 	uint8_t cost;   /* enum rt_probe_cost of the armed instruction */
 	bool guessed;
+	bool frees;                 /* with a slot: the block that it lies in is freed right here */
 	int32_t start;              /* references that its type's new gives, as the session knows it */
 	bool sampled;               /* its operations are told only where the object is in the sample */
 	struct rt_elfaddr address;  /* of the armed instruction */

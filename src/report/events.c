@@ -192,7 +192,7 @@ static const char *type_name(const struct rt_events *w, uint32_t id)
 
 static struct rt_error *point(struct rt_events *w, const struct rt_wire_point *r, struct rt_sink *sink)
 {
-	static const char *const kinds[] = { "", " slot", " object", " size", " result" };
+	static const char *const kinds[] = { "", " slot", " object", " size", " result", " block" };
 	bool made;
 	uint64_t *slot = rt_map_put(&w->points, rt_key_make(r->id, 0), &made);
 

@@ -79,7 +79,7 @@ static uint32_t aux_of(const struct rt_point *p)
 	if (p->kind == RT_POINT_CALL)
 		return p->size_reg == RT_REG_NONE ? RT_AUX_NONE : RT_AUX_SIZE;
 	if (p->place == RT_PLACE_ARG_PTR || p->place == RT_PLACE_OUT || p->place == RT_PLACE_RET_PTR)
-		return RT_AUX_SLOT;
+		return p->frees ? RT_AUX_BLOCK : RT_AUX_SLOT;
 	return RT_AUX_NONE;
 }
 

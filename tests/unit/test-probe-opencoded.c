@@ -205,4 +205,66 @@ TEST(constructors_that_return_a_status)
 	workdir_remove(&w);
 }
 
+/* gcc inlines the beginning of the get, and leaves a rare way through it as a function of its own */
+static const char split[] =
+	"#include <stdlib.h>\n"
+	"#include <stdio.h>\n"
+	"struct obj { long n; int refs; };\n"
+	"struct obj *current;\n"
+	"__attribute__((noinline)) void lock(void) { fflush(stdout); }\n"
+	"__attribute__((noinline)) struct obj *obj_new(void) { struct obj *o = calloc(1, sizeof(*o)); o->refs = 1; "
+	"return o; }\n"
+	"struct obj *obj_get(struct obj *o)\n"
+	"{\n"
+	"  if (!o) {\n"
+	"    lock();\n"
+	"    o = current;\n"
+	"    if (!o) { lock(); o = obj_new(); lock(); current = o; printf(\"made\\n\"); lock(); }\n"
+	"    o->refs++;\n"
+	"    lock();\n"
+	"    printf(\"%ld\\n\", o->n);\n"
+	"  } else {\n"
+	"    o->refs++;\n"
+	"  }\n"
+	"  return o;\n"
+	"}\n"
+	"__attribute__((noinline)) void obj_put(struct obj *o) { if (--o->refs == 0) free(o); }\n"
+	"__attribute__((noinline)) long a(struct obj *o) { long n; o = obj_get(o); n = o->n; obj_put(o); return n; }\n"
+	"__attribute__((noinline)) long b(struct obj *o) { long n; o = obj_get(o); n = o->n + 1; obj_put(o); return n; "
+	"}\n"
+	"__attribute__((noinline)) long c(struct obj *o) { long n; o = obj_get(o); n = o->n + 2; obj_put(o); return n; "
+	"}\n"
+	"int main(void) { long n = a(NULL) + b(NULL) + c(current); obj_put(current); return (int)n & 0; }\n";
+
+TEST(rest_of_a_split_get)
+{
+	struct workdir w;
+	struct planned p;
+	const struct rt_symbol *rest;
+	unsigned found = 0;
+
+	workdir_make(&w);
+	workdir_write(&w, "prog.c", split);
+	workdir_run(&w, "gcc -O2 -g -o prog prog.c");
+	planned_open(&p, workdir_path(&w, "prog"));
+	planned_make(&p, "type=obj new=obj_new:ret get=obj_get:ret put=obj_put", NULL);
+	rest = rt_symtab_find(p.symtab, "obj_get.part.0");
+	assert_non_null(rest);
+	for (size_t i = 0; i < p.plan->points.len; i++) {
+		const struct rt_point *point = &p.plan->points.data[i];
+
+		if (point->op != RT_OP_GET || point->address.v < rest->addr.v ||
+		    point->address.v >= rest->addr.v + rest->size)
+			continue;
+		assert_int_equal(point->delta, 1);
+		assert_int_equal(point->flags, RT_EV_INLINE);
+		/* its caller is who takes the reference */
+		assert_string_equal(point->name, "obj_get");
+		found++;
+	}
+	assert_int_equal(found, 1);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
 TEST_MAIN();

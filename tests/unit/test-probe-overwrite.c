@@ -46,7 +46,7 @@ static const struct rt_point *store_in(const struct planned *p, const char *name
 	for (size_t i = 0; i < p->plan->points.len; i++) {
 		const struct rt_point *point = &p->plan->points.data[i];
 
-		if (point->op == RT_OP_MOVE && (point->flags & RT_EV_HIDDEN) && point->address.v >= s->addr.v &&
+		if (point->op == RT_OP_MOVE && (point->flags & RT_EV_INLINE) && point->address.v >= s->addr.v &&
 		    point->address.v < s->addr.v + s->size)
 			return point;
 	}

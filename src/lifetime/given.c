@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who was given the reference and lost it. Functions that take a reference over store it, pass it on to another such
+ * function, or give it back where they cannot. One whose other runs pass on what they are given, and that this time
+ * neither passed it on nor put it, has no get or put on the object at all, and is guilty all the same.
+ */
+#include "lifetime/answer.h"
+
+static const double SHARE = 0.8;
+
+enum { NONE = UINT32_MAX };
+
+static const struct lt_point *point_of(const struct lt_answer *a, const struct lt_event *e)
+{
+	return &a->lt->points.data[a->lt->uses.data[e->use].point];
+}
+
+static bool is_given(const struct lt_answer *a, const struct lt_event *e)
+{
+	return e->op == RT_OP_MOVE && lt_point_given(point_of(a, e));
+}
+
+static struct rt_key key_of(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e)
+{
+	return rt_key_make(point_of(a, e)->name, inc->type);
+}
+
+/* e was done by the function that g enters, or by what that calls or jumps to */
+static bool is_within(const struct lt_answer *a, const struct lt_event *e, const struct lt_event *g)
+{
+	return e->tid == g->tid && (lt_nested(a->lt, e, g) || lt_tail_called(a->lt, e, g) || lt_jumped_to(a->lt, e, g));
+}
+
+static bool takes(const struct lt_event *e)
+{
+	return e->op == RT_OP_NEW || e->delta > 0;
+}
+
+/*
+ * To whom the reference that event t took was passed by the run that took it: the first of these functions and the
+ * innermost, NONE: to none before that run took or put another one; or there something was put, which may be this one,
+ * or taken: who takes references of his own does not take this one over.
+ */
+static uint32_t passed_to(const struct lt_answer *a, const struct lt_inc *inc, uint32_t t, uint32_t *ret_first)
+{
+	const struct lt_event *taken = &inc->ledger[t];
+	uint32_t first = NONE, last = NONE;
+
+	for (uint32_t i = t + 1; taken->act && i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+		bool within = first != NONE && is_within(a, e, &inc->ledger[first]);
+
+		if (first == NONE && is_given(a, e) && e->act == taken->act)
+			first = last = i;
+		else if (within && e->delta)
+			return NONE;
+		else if (within && is_given(a, e))
+			last = i;
+		else if (!within && e->act == taken->act && e->delta)
+			break;
+	}
+	*ret_first = first;
+	return last;
+}
+
+static void add(struct rt_map *map, struct rt_key key)
+{
+	uint64_t *n = rt_map_put(map, key, NULL);
+
+	if (n)
+		(*n)++;
+}
+
+/* what each function did with the references that it was passed: on to others, or no further */
+static void count_passed(struct lt_answer *a, const struct lt_inc *inc)
+{
+	for (uint32_t t = 0; t < inc->nr; t++) {
+		uint32_t first, last = takes(&inc->ledger[t]) ? passed_to(a, inc, t, &first) : NONE;
+
+		for (uint32_t i = last == NONE ? NONE : first; i != NONE && i <= last; i++) {
+			const struct lt_event *e = &inc->ledger[i];
+
+			if (i == last || (is_given(a, e) && is_within(a, &inc->ledger[last], e)))
+				add(i == last ? &a->given_kept : &a->given_on, key_of(a, inc, e));
+		}
+	}
+}
+
+void lt_given_healthy(struct lt_answer *a, uint32_t type)
+{
+	uint32_t at = 0;
+	struct lt_inc *inc;
+
+	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
+		if (inc->type == type && !inc->forced)
+			count_passed(a, inc);
+	}
+}
+
+static double count(const struct rt_map *map, struct rt_key key)
+{
+	const uint64_t *n = rt_map_get(map, key);
+
+	return n ? (double)*n : 0;
+}
+
+static uint32_t source_of(const struct lt_answer *a, const struct lt_event *g)
+{
+	const struct lt_site *site = lt_site(a->lt, a->lt->uses.data[g->use].site);
+
+	return lt_src_named(a->lt, point_of(a, g)->name, &lt_src(a->lt, site->src[0])->frame);
+}
+
+/* The function that e enters passes on what it is given, and did not. */
+static bool stopped_short(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e)
+{
+	double on = count(&a->given_on, key_of(a, inc, e)), kept = count(&a->given_kept, key_of(a, inc, e));
+
+	return on > 0 && on >= SHARE * (on + kept);
+}
+
+/* the event that gave a reference, taken by the function that took this one, to a function that stopped short; NULL */
+static const struct lt_event *short_of(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	const struct lt_inc *inc = ref->inc;
+	uint32_t function = lt_site_function(a->lt, ref->site);
+
+	for (uint32_t t = inc->nr; t-- > 0;) {
+		const struct lt_event *e = &inc->ledger[t];
+		uint32_t first, last;
+
+		if (!takes(e) || lt_site_function(a->lt, a->lt->uses.data[e->use].site) != function)
+			continue;
+		last = passed_to(a, inc, t, &first);
+		if (last != NONE && stopped_short(a, inc, &inc->ledger[last]))
+			return &inc->ledger[last];
+	}
+	return NULL;
+}
+
+uint32_t lt_given_to(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	const struct lt_event *g = short_of(a, ref);
+
+	return g ? source_of(a, g) : 0;
+}

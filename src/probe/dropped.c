@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pointers to counted objects that are given up without a new one in their place: the block that holds them is passed
+ * to a free(), or NULL is stored there. What they pointed to is looked at just before. Nothing is counted there.
+ *
+ * Which structs hold such pointers, debug information says; and of what struct a block is, by the variable that points
+ * to it right there. A member that may point to anything (the void * of a list) counts where few blocks with one are
+ * freed: the analysis knows what lives at the address. Who frees those mostly does not know what is in them, so the
+ * place goes by the name of that helper, and is its caller's.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "dwarf/listing.h"
+#include "probe/flow.h"
+#include "probe/handing.h"
+#include "probe/spec_type.h"
+#include "probe/way.h"
+
+enum {
+	DROPS_MAX = 256,  /* of one type, in one module */
+	ANY_MAX = 32,     /* of these, places where anything may be held */
+	MEMBERS_MAX = 16, /* of one struct */
+	BLOCKS_MAX = 8192 /* that are looked at */,
+	CODE_INSNS = 4000,
+	CODE_BYTES = 64 << 10,
+	SCOPES_MAX = 16
+};
+
+/* A member of a struct that may hold the pointer. Those of one struct lie one behind the other. */
+struct member {
+	const char *structure; /* interned by dwarf/ */
+	uint64_t offset;
+	uint32_t type; /* index + 1; 0: anything */
+};
+
+/* Where registers got what they hold from, as far as straight code tells. */
+enum source { UNKNOWN, COPY /* of reg */, LOADED /* from reg + disp */ };
+
+struct origin {
+	enum source from;
+	uint8_t reg;
+	int64_t disp;
+};
+
+struct drop {
+	struct rt_insn insn;
+	const struct rt_symbol *symbol; /* of the function */
+	uint8_t reg;                    /* that the member lies behind */
+	int64_t offset;
+	uint32_t type;             /* index */
+	bool freed, knows_nothing; /* knows_nothing: of what is in the block */
+};
+
+struct drops {
+	const struct rt_takers *takers;
+	struct rt_plan_build *b;
+	RT_VEC(struct member) members;
+	struct rt_map first;   /* a struct's name -> index + 1 in members */
+	struct rt_map offsets; /* of members that hold one of the types */
+	struct rt_map frees;   /* address of what frees blocks -> the register that tells which */
+	RT_VEC(struct drop) all;
+	unsigned blocks;
+	struct rt_way way;
+	struct origin origins[RT_TRACK_REGS];
+	bool nomem;
+};
+
+static bool see_member(const struct rt_pointer_member *m, void *arg)
+{
+	struct drops *d = arg;
+	const uint64_t *type = m->pointee ? rt_map_get(&d->takers->type_of, rt_key_text(m->pointee)) : NULL;
+	struct member one = { m->structure, m->offset, type ? (uint32_t)*type : 0 };
+	uint64_t *first;
+	bool made;
+
+	if (m->pointee && !type)
+		return true;
+	first = rt_map_put(&d->first, rt_key_text(m->structure), &made);
+	if (first && made)
+		*first = d->members.len + 1;
+	d->nomem = !first || !rt_vec_push(&d->members, one) ||
+		   (type && !rt_map_put(&d->offsets, rt_key_make(m->offset, 0), NULL));
+	return !d->nomem;
+}
+
+/* The register in which the function is given the block to free: of those that take a mere pointer. NONE: it is none.
+ */
+static uint8_t block_of(struct drops *d, const char *name)
+{
+	const struct rt_survey_function *f = rt_survey_function(&d->b->survey, name, NULL);
+
+	if (!strcasestr(name, "free") && !strcasestr(name, "dealloc") && strncmp(name, "_ZdlPv", 6) != 0)
+		return RT_REG_NONE;
+	for (unsigned i = 1; f && i <= f->param_count; i++) {
+		const struct rt_param *p = rt_survey_param(&d->b->survey, f, i);
+
+		if (p->type && !strcmp(p->type, "void *"))
+			return rt_takers_in_registers(&d->b->survey, f, i) ? (uint8_t)rt_reg_argument(i) : RT_REG_NONE;
+	}
+	return f ? RT_REG_NONE : (uint8_t)RT_REG_RDI;
+}
+
+static struct rt_error *find_frees(struct drops *d)
+{
+	const struct rt_symtab *symtab = d->b->module->symtab;
+
+	for (size_t i = 0; i < symtab->count; i++) {
+		const struct rt_symbol *s = &symtab->symbols[i];
+		uint8_t reg = s->function && s->addr.v ? block_of(d, s->name) : RT_REG_NONE;
+		uint64_t *at = reg == RT_REG_NONE ? NULL : rt_map_put(&d->frees, rt_key_make(s->addr.v, 0), NULL);
+
+		if (reg != RT_REG_NONE && !at)
+			return rt_error_nomem();
+		if (at)
+			*at = reg;
+	}
+	return NULL;
+}
+
+struct variable {
+	struct drops *d;
+	struct rt_instance in;
+	struct rt_elfaddr at;
+	uint8_t reg;
+	struct origin origin; /* of what is in reg */
+	size_t first;         /* index + 1 of the members of what the variable points to; 0: none yet */
+};
+
+static bool is_same(const struct variable *v, const struct rt_location *where)
+{
+	if (where->base != RT_LOCATION_REG || where->at_entry || where->deref_count)
+		return false;
+	if (where->is_value)
+		return !where->offset &&
+		       (where->reg == v->reg || (v->origin.from == COPY && where->reg == v->origin.reg));
+	return v->origin.from == LOADED && where->reg == v->origin.reg && where->offset == v->origin.disp;
+}
+
+static void see_variable(const char *name, void *arg)
+{
+	struct variable *v = arg;
+	const char *type, *star;
+	char structure[128];
+	const uint64_t *first;
+	struct rt_datum datum;
+
+	if (v->first || rt_dwarf_datum(v->d->b->module->dwarf, &v->in, v->at, name, NULL, 0, &datum) != NULL ||
+	    datum.kind != RT_DATUM_POINTER || !datum.type || !is_same(v, &datum.where))
+		return;
+	type = datum.type;
+	if (!strncmp(type, "struct ", 7) || !strncmp(type, "class ", 6) || !strncmp(type, "union ", 6))
+		type = strchr(type, ' ') + 1;
+	star = strstr(type, " *");
+	if (!star || star[2] || (size_t)(star - type) >= sizeof(structure))
+		return;
+	memcpy(structure, type, (size_t)(star - type));
+	structure[star - type] = '\0';
+	first = rt_map_get(&v->d->first, rt_key_text(structure));
+	v->first = first ? *first : 0;
+}
+
+/* Index + 1 of the members of the struct that reg points to at insn, by debug information; 0: not known, or none. */
+static size_t members_at(struct drops *d, const struct rt_insn *insn, uint8_t reg)
+{
+	struct variable v = { .d = d, .at = insn->addr, .reg = reg, .origin = d->origins[reg] };
+	struct rt_dwarf *dwarf = d->b->module->dwarf;
+	struct rt_instance inner;
+	bool more = rt_dwarf_instance_at(dwarf, insn->addr, &v.in);
+
+	for (unsigned depth = 0; more && !v.first && depth < SCOPES_MAX; depth++) {
+		rt_dwarf_names(dwarf, &v.in, insn->addr, true, see_variable, &v);
+		inner = v.in;
+		more = rt_dwarf_instance_outer(dwarf, &inner, &v.in);
+	}
+	return v.first;
+}
+
+static void follow(struct drops *d, const struct rt_insn *insn)
+{
+	struct origin was = { UNKNOWN, 0, 0 };
+	bool moves = insn->is_mov && insn->width == 8 && !insn->has_imm && insn->dst_reg < RT_TRACK_REGS;
+
+	if (moves && !insn->has_mem && insn->src_reg < RT_TRACK_REGS)
+		was = d->origins[insn->src_reg].from == LOADED ? d->origins[insn->src_reg]
+							       : (struct origin){ COPY, insn->src_reg, 0 };
+	else if (moves && insn->has_mem && insn->mem.reads && !insn->mem.writes && !insn->mem.segment &&
+		 insn->mem.index == RT_REG_NONE && insn->mem.base < RT_TRACK_REGS)
+		was = (struct origin){ LOADED, insn->mem.base, insn->mem.disp };
+	if (insn->ret || (insn->jump && !insn->conditional))
+		memset(d->origins, 0, sizeof(d->origins));
+	for (unsigned r = 0; r < RT_TRACK_REGS; r++) {
+		bool lost = insn->writes & 1u << r;
+
+		if (lost || (d->origins[r].from && insn->writes & 1u << d->origins[r].reg))
+			d->origins[r].from = UNKNOWN;
+	}
+	/* what was copied over is another register's now */
+	if (was.from && was.reg != insn->dst_reg)
+		d->origins[insn->dst_reg] = was;
+}
+
+static bool add(struct drops *d, const struct drop *like, const struct member *m)
+{
+	struct drop one = *like;
+
+	one.offset += (int64_t)m->offset;
+	one.type = m->type ? m->type - 1 : 0;
+	one.knows_nothing = !m->type;
+	return rt_vec_push(&d->all, one);
+}
+
+/* insn passes a block to a free(): each of its members is given up */
+static bool free_at(struct drops *d, const struct rt_symbol *symbol, const struct rt_insn *insn)
+{
+	const uint64_t *reg = insn->has_target && (insn->call || (insn->jump && !insn->conditional))
+				      ? rt_map_get(&d->frees, rt_key_make(insn->target.v, 0))
+				      : NULL;
+	struct drop drop = { .insn = *insn, .symbol = symbol, .freed = true };
+	size_t first;
+
+	if (!reg || d->blocks == BLOCKS_MAX || d->way.now.fresh.regs[*reg].kind == RT_VALUE_OBJECT)
+		return true;
+	d->blocks++;
+	drop.reg = (uint8_t)*reg;
+	first = members_at(d, insn, drop.reg);
+	for (size_t i = first; i && i <= d->members.len && i < first + MEMBERS_MAX &&
+			       d->members.data[i - 1].structure == d->members.data[first - 1].structure;
+	     i++)
+		if (!add(d, &drop, &d->members.data[i - 1]))
+			return false;
+	return true;
+}
+
+/* insn stores NULL into a member that points to an object */
+static bool clear_at(struct drops *d, const struct rt_symbol *symbol, const struct rt_insn *insn)
+{
+	const struct rt_mem_operand *mem = &insn->mem;
+	struct drop drop = { .insn = *insn, .symbol = symbol, .reg = mem->base };
+	const struct rt_value *v = insn->src_reg < RT_TRACK_REGS ? &d->way.now.fresh.regs[insn->src_reg] : NULL;
+	size_t first;
+
+	if (!insn->is_mov || !insn->has_mem || !mem->writes || mem->segment || mem->size != 8 ||
+	    mem->index != RT_REG_NONE || mem->base >= RT_TRACK_REGS || mem->base == RT_REG_RSP || mem->disp < 0 ||
+	    !(insn->has_imm ? !insn->imm : v && v->kind == RT_VALUE_CONST && !v->n) ||
+	    !rt_map_get(&d->offsets, rt_key_make((uint64_t)mem->disp, 0)) || d->blocks == BLOCKS_MAX ||
+	    d->way.now.fresh.regs[mem->base].kind == RT_VALUE_OBJECT ||
+	    d->way.now.fresh.regs[mem->base].kind == RT_VALUE_FRAME)
+		return true;
+	d->blocks++;
+	first = members_at(d, insn, mem->base);
+	for (size_t i = first;
+	     i && i <= d->members.len && d->members.data[i - 1].structure == d->members.data[first - 1].structure; i++)
+		if (d->members.data[i - 1].type && d->members.data[i - 1].offset == (uint64_t)mem->disp)
+			return add(d, &drop, &d->members.data[i - 1]);
+	return true;
+}
+
+static struct rt_error *look_through(struct drops *d, const struct rt_symbol *symbol)
+{
+	struct rt_elfaddr end = { symbol->addr.v + symbol->size };
+	struct rt_insn insn;
+
+	rt_way_begin(&d->way, d->b->module->symtab, symbol->addr, RT_REG_NONE);
+	memset(d->origins, 0, sizeof(d->origins));
+	for (unsigned n = 0; n < CODE_INSNS && d->way.now.at.v < end.v; n++) {
+		if (!rt_plan_decode(d->b, d->way.now.at, &insn))
+			return NULL;
+		(void)rt_way_reaches(&d->way);
+		if (!free_at(d, symbol, &insn) || !clear_at(d, symbol, &insn))
+			return rt_error_nomem();
+		follow(d, &insn);
+		if (!rt_way_pass(&d->way, &insn))
+			return rt_error_nomem();
+	}
+	return NULL;
+}
+
+/* movq $0, disp(reg), with a displacement at which a member lies: code[i] may begin one */
+static bool may_clear(const struct drops *d, struct rt_bytes code, size_t i)
+{
+	enum { REX_W = 0x48, REX_MASK = 0xf8, MOV_IMM = 0xc7 };
+	unsigned modrm = i + 3 <= code.size ? code.data[i + 2] : 0xff, mod = modrm >> 6;
+	size_t at = i + 3 + ((modrm & 7) == 4), bytes = mod == 1 ? 1 : mod == 2 ? 4 : 0;
+	int32_t disp = 0, imm;
+
+	if ((code.data[i] & REX_MASK) != REX_W || code.data[i + 1] != MOV_IMM || modrm >> 3 & 7 || mod == 3 ||
+	    at + bytes + sizeof(imm) > code.size)
+		return false;
+	if (bytes == 1)
+		disp = (int8_t)code.data[at];
+	else
+		memcpy(&disp, code.data + at, bytes);
+	memcpy(&imm, code.data + at + bytes, sizeof(imm));
+	return !imm && disp >= 0 && rt_map_get(&d->offsets, rt_key_make((uint64_t)disp, 0));
+}
+
+/* Cheap look at the bytes: is there a call or jump to a free(), or a NULL stored where a member may lie? */
+static bool is_worth_it(const struct drops *d, const struct rt_symbol *symbol)
+{
+	struct rt_bytes code = rt_image_at(d->b->module->image, symbol->addr, symbol->size);
+	enum { CALL = 0xe8, JUMP = 0xe9, SHORT_JUMP = 0xeb };
+
+	for (size_t i = 0; i + 2 <= code.size; i++) {
+		bool is_short = code.data[i] == SHORT_JUMP;
+		int32_t to;
+		uint64_t next = symbol->addr.v + i + 1 + (is_short ? 1 : sizeof(to));
+
+		if (may_clear(d, code, i))
+			return true;
+		if (!is_short && ((code.data[i] != CALL && code.data[i] != JUMP) || i + 1 + sizeof(to) > code.size))
+			continue;
+		if (is_short)
+			to = (int8_t)code.data[i + 1];
+		else
+			memcpy(&to, code.data + i + 1, sizeof(to));
+		if (rt_map_get(&d->frees, rt_key_make(next + (uint64_t)(int64_t)to, 0)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * By the place; not by the function's own name, which would make its caller the site, as it is where the function does
+ * not know what it gives up.
+ */
+static char *name_of(const struct drops *d, const struct drop *drop)
+{
+	struct rt_scope scope;
+	char *name = NULL;
+
+	if (drop->knows_nothing && rt_dwarf_scopes(d->b->module->dwarf, drop->insn.addr, &scope, 1) && scope.function)
+		return strdup(scope.function);
+	if (asprintf(&name, "%s+0x%llx", drop->symbol->name,
+		     (unsigned long long)(drop->insn.addr.v - drop->symbol->addr.v)) < 0)
+		return NULL;
+	return name;
+}
+
+static struct rt_error *add_point(struct drops *d, const struct drop *drop)
+{
+	struct rt_plan_build *b = d->b;
+	const struct rt_plan_type *type = &b->plan->types.data[drop->type];
+	struct rt_point p = { .kind = RT_POINT_INSN,
+			      .op = RT_OP_MOVE,
+			      .guessed = true,
+			      .flags =
+				      (uint16_t)(RT_EV_INLINE | RT_EV_HIDDEN | (drop->knows_nothing ? RT_EV_MAYBE : 0)),
+			      .address = drop->insn.addr,
+			      .function = drop->insn.addr,
+			      .cost = drop->insn.cost,
+			      .cfa_delta = rt_plan_cfa_delta(b, drop->insn.addr),
+			      .place = RT_PLACE_ARG_PTR,
+			      .frees = drop->freed,
+			      .deref = 1,
+			      .reg = drop->reg,
+			      .reg_offset = drop->freed ? drop->offset : drop->insn.mem.disp,
+			      .counter_offset = RT_COUNTER_UNKNOWN };
+	_cleanup_free_ char *name = NULL;
+	bool mine = false;
+
+	if ((p.cost != RT_COST_EMULATED && p.cost != RT_COST_STEP) || !rt_plan_has_room(b, p.address, &p) ||
+	    !rt_image_offset(b->module->image, p.address, &p.offset))
+		return NULL;
+	RT_TRY(rt_plan_take_place(b, drop->type, &p, &mine));
+	if (!mine)
+		return NULL;
+	name = name_of(d, drop);
+	if (!name)
+		return rt_error_nomem();
+	return rt_plan_add(b, drop->type, (uint32_t)type->spec->functions.len, &p, name);
+}
+
+static struct rt_error *add_points(struct drops *d)
+{
+	size_t types = d->b->plan->types.len;
+	_cleanup_free_ unsigned *count = calloc(2 * types + 1, sizeof(*count));
+
+	if (!count)
+		return rt_error_nomem();
+	for (size_t i = 0; i < d->all.len; i++)
+		count[2 * d->all.data[i].type + d->all.data[i].knows_nothing]++;
+	for (size_t i = 0; i < d->all.len; i++) {
+		const struct drop *drop = &d->all.data[i];
+
+		if (count[2 * drop->type + drop->knows_nothing] <= (drop->knows_nothing ? ANY_MAX : DROPS_MAX))
+			RT_TRY(add_point(d, drop));
+	}
+	return NULL;
+}
+
+static struct rt_error *look_everywhere(struct drops *d)
+{
+	RT_TRY(rt_dwarf_pointer_members(d->b->module->dwarf, see_member, d));
+	if (d->nomem)
+		return rt_error_nomem();
+	if (!d->members.len)
+		return NULL;
+	RT_TRY(find_frees(d));
+	for (size_t i = 0; i < d->b->survey.symbols.len; i++) {
+		const struct rt_symbol *symbol = d->b->survey.symbols.data[i].symbol;
+
+		if (symbol->size && symbol->size <= CODE_BYTES && is_worth_it(d, symbol))
+			RT_TRY(look_through(d, symbol));
+	}
+	return add_points(d);
+}
+
+struct rt_error *rt_plan_dropped(const struct rt_takers *t)
+{
+	struct drops d = { .takers = t, .b = t->b };
+	struct rt_error *err = look_everywhere(&d);
+
+	rt_vec_deinit(&d.members);
+	rt_map_deinit(&d.first);
+	rt_map_deinit(&d.offsets);
+	rt_map_deinit(&d.frees);
+	rt_vec_deinit(&d.all);
+	rt_way_deinit(&d.way);
+	return err;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Functions that may keep an object that they are given: by debug information they take a T *, and by their code they
+ * store it somewhere, or pass it on to one that does. They get a point at their entry, where nothing is counted: who
+ * had the object last, and neither kept nor put it, has lost the reference that came with it.
+ */
+#include "probe/handing.h"
+#include "probe/spec_type.h"
+#include "probe/way.h"
+
+enum { GIVEN_MAX = 128 /* of one type, in one module */, CODE_INSNS = 4000 };
+
+/* A function and the parameter by which it gets the object. */
+struct keeper {
+	const struct rt_survey_function *declared;
+	const struct rt_symbol *symbol;
+	uint32_t type; /* index */
+	uint8_t arg;
+	bool keeps;
+	size_t first_pass, passes; /* in search.passes */
+};
+
+/* A keeper may pass the object on: to the function at this address, as this argument. */
+struct pass {
+	uint64_t to;
+	uint8_t arg;
+};
+
+struct given_search {
+	const struct rt_takers *t;
+	RT_VEC(struct keeper) keepers;
+	RT_VEC(struct pass) passes;
+	struct rt_map index; /* (address, argument) -> index of keepers */
+	struct rt_way way;
+};
+
+static bool is_object(const struct rt_track *objects, uint8_t reg)
+{
+	return reg < RT_TRACK_REGS && objects->regs[reg].kind == RT_VALUE_OBJECT && !objects->regs[reg].n;
+}
+
+/* the object is stored in memory that is not the function's own frame */
+static bool stores(const struct rt_track *objects, const struct rt_insn *insn)
+{
+	const struct rt_mem_operand *mem = &insn->mem;
+
+	if (!insn->is_mov || !insn->has_mem || !mem->writes || mem->segment || mem->size != 8 ||
+	    !is_object(objects, insn->src_reg) || mem->base == RT_REG_RSP)
+		return false;
+	return mem->base == RT_REG_RIP ||
+	       (mem->base < RT_TRACK_REGS && objects->regs[mem->base].kind != RT_VALUE_FRAME &&
+		objects->regs[mem->base].kind != RT_VALUE_OBJECT);
+}
+
+/* where a call or jump leads; through a stub, to the function of this module that it stands for */
+static uint64_t callee_of(const struct given_search *s, const struct rt_insn *insn)
+{
+	const struct rt_symtab *symtab = s->t->b->module->symtab;
+	const struct rt_symbol *to = rt_symtab_at(symtab, insn->target);
+	const struct rt_symbol *own = to && to->plt ? rt_symtab_find(symtab, to->name) : NULL;
+
+	return own && own->addr.v ? own->addr.v : insn->target.v;
+}
+
+static bool note_passes(struct given_search *s, struct keeper *k, const struct rt_insn *insn)
+{
+	for (uint8_t arg = 1; arg <= RT_SPEC_ARG_MAX; arg++) {
+		if (!is_object(&s->way.now.objects, (uint8_t)rt_reg_argument(arg)))
+			continue;
+		if (!rt_vec_push(&s->passes, ((struct pass){ callee_of(s, insn), arg })))
+			return false;
+		k->passes++;
+	}
+	return true;
+}
+
+static struct rt_error *look_inside(struct given_search *s, struct keeper *k)
+{
+	const struct rt_plan_build *b = s->t->b;
+	struct rt_elfaddr start = k->symbol->addr, end = { start.v + k->symbol->size };
+	struct rt_way *way = &s->way;
+	struct rt_insn insn;
+
+	k->first_pass = s->passes.len;
+	rt_way_begin(way, b->module->symtab, start, (uint8_t)rt_reg_argument(k->arg));
+	for (unsigned n = 0; n < CODE_INSNS && way->now.at.v < end.v; n++) {
+		bool leaves;
+
+		if (!rt_plan_decode(b, way->now.at, &insn))
+			return NULL;
+		leaves = insn.has_target && (insn.call || insn.jump) &&
+			 (insn.target.v < start.v || insn.target.v >= end.v);
+		if (rt_way_reaches(way)) {
+			k->keeps |= stores(&way->now.objects, &insn);
+			if (leaves && !note_passes(s, k, &insn))
+				return rt_error_nomem();
+		}
+		if (!rt_way_pass(way, &insn))
+			return rt_error_nomem();
+	}
+	return NULL;
+}
+
+static struct rt_error *add_keeper(struct given_search *s, const struct rt_survey_function *d,
+				   const struct rt_symbol *symbol, uint32_t type, uint8_t arg)
+{
+	struct keeper k = { .declared = d, .symbol = symbol, .type = type, .arg = arg };
+	uint64_t *index = rt_map_put(&s->index, rt_key_make(symbol->addr.v, arg), NULL);
+
+	if (!index)
+		return rt_error_nomem();
+	*index = s->keepers.len;
+	RT_TRY(look_inside(s, &k));
+	return rt_vec_push(&s->keepers, k) ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *find_keepers(struct given_search *s)
+{
+	struct rt_plan_build *b = s->t->b;
+
+	for (size_t i = 0; i < b->survey.functions.len; i++) {
+		const struct rt_survey_function *d = &b->survey.functions.data[i];
+		const struct rt_symbol *symbol = d->has_body ? rt_symtab_at(b->module->symtab, d->addr) : NULL;
+		enum rt_clone clone = RT_CLONE_PART;
+
+		if (!symbol || symbol->addr.v != d->addr.v || !symbol->size)
+			continue;
+		/* of a changed copy parameters may be gone */
+		(void)rt_clone_base(symbol->name, &clone);
+		for (unsigned arg = 1; clone == RT_CLONE_FULL && arg <= d->param_count && arg <= RT_SPEC_ARG_MAX;
+		     arg++) {
+			uint32_t type = rt_takers_type(s->t, rt_survey_param(&b->survey, d, arg), 1);
+
+			if (type && !rt_takers_told(s->t, type - 1, d->name) &&
+			    rt_takers_in_registers(&b->survey, d, arg))
+				RT_TRY(add_keeper(s, d, symbol, type - 1, (uint8_t)arg));
+		}
+	}
+	return NULL;
+}
+
+/* who passes it on to one that keeps it, keeps it as well */
+static void spread(struct given_search *s)
+{
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < s->keepers.len; i++) {
+			struct keeper *k = &s->keepers.data[i];
+
+			for (size_t p = 0; p < k->passes && !k->keeps; p++) {
+				const struct pass *pass = &s->passes.data[k->first_pass + p];
+				const uint64_t *to = rt_map_get(&s->index, rt_key_make(pass->to, pass->arg));
+
+				k->keeps = to && s->keepers.data[*to].keeps && s->keepers.data[*to].type == k->type;
+				more |= k->keeps;
+			}
+		}
+	}
+}
+
+static struct rt_error *arm(struct given_search *s)
+{
+	struct rt_plan_build *b = s->t->b;
+	_cleanup_free_ unsigned *count = calloc(b->plan->types.len + 1, sizeof(*count));
+
+	if (!count)
+		return rt_error_nomem();
+	for (size_t i = 0; i < s->keepers.len; i++)
+		count[s->keepers.data[i].type] += s->keepers.data[i].keeps;
+	for (size_t i = 0; i < s->keepers.len; i++) {
+		const struct keeper *k = &s->keepers.data[i];
+		struct rt_target target = { .type = k->type,
+					    .function = (uint32_t)b->plan->types.data[k->type].spec->functions.len,
+					    .name = k->declared->name,
+					    .symbol = k->symbol,
+					    .addr = k->symbol->addr,
+					    .as = { .op = RT_OP_MOVE,
+						    .place = RT_PLACE_ARG,
+						    .arg = k->arg,
+						    .hidden = true,
+						    .guessed = true },
+					    .optional = true };
+
+		if (k->keeps && count[k->type] <= GIVEN_MAX)
+			RT_TRY(rt_plan_point(b, &target));
+	}
+	return NULL;
+}
+
+struct rt_error *rt_plan_given(const struct rt_takers *t)
+{
+	struct given_search s = { .t = t };
+	struct rt_error *err = find_keepers(&s);
+
+	if (!err) {
+		spread(&s);
+		err = arm(&s);
+	}
+	rt_vec_deinit(&s.keepers);
+	rt_vec_deinit(&s.passes);
+	rt_map_deinit(&s.index);
+	rt_way_deinit(&s.way);
+	return err;
+}

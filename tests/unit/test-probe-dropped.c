@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where the pointer to an object is given up without a new one in its place; and who is given objects to keep. */
+#include "planned.h"
+
+static const char program[] =
+	"#include <stdlib.h>\n#include <string.h>\n#define API __attribute__((noinline, noipa))\n"
+	"#define INLINE static inline __attribute__((always_inline))\n"
+	"struct obj { int refs; long n; };\nstruct box { int k; struct obj *o; struct box *next; };\n"
+	"struct node { struct node *next; void *any; };\nstruct plain { long a, b; char *text; };\n"
+	"struct pair { long k; union { struct obj *o; void *other; } u; };\n"
+	"API struct obj *obj_new(void) { struct obj *o = malloc(sizeof(*o)); o->refs = 1; return o; }\n"
+	"API struct obj *obj_get(struct obj *o) { o->refs++; return o; }\n"
+	"API void obj_put(struct obj *o) { if (--o->refs == 0) free(o); }\n"
+	"API void my_free(void *p, int zero) { if (zero) memset(p, 0, 8); free(p); }\n"
+	"INLINE void box_end(struct box *b) { free(b); }\n"
+	/* blocks that are freed */
+	"API void box_free(struct box *b) { b->k = 0; free(b); }\n"
+	"API void by_wrapper(struct box *b) { my_free(b, 1); }\n"
+	"API int by_inlined(struct box *b, int k) { int was = b->k + k; box_end(b); return was; }\n"
+	"API void pair_free(struct pair *p) { free(p); }\n"
+	"API struct node *node_remove(struct node *n) { struct node *next = n->next; free(n); return next; }\n"
+	/* NULL */
+	"API int box_clear(struct box *b, int k) { if (b->k == k) return 0; b->o = NULL; return b->k; }\n"
+	/* none of these */
+	"API void plain_free(struct plain *p) { free(p); }\n"
+	"API void any_free(void *p) { free(p); }\n"
+	"API struct box *box_new(int k) { struct box *b = malloc(sizeof(*b)); if (!b) return NULL; b->k = k; b->o = "
+	"NULL; "
+	"b->next = NULL;\n  if (k > 9) { free(b); return NULL; } return b; }\n"
+	"API void box_alone(struct box *b) { b->next = NULL; }\n"
+	/* who may keep what he is given */
+	"API void keep(struct box *b, struct obj *o) { b->o = o; }\n"
+	"API int pass_on(struct box *b, struct obj *o, int k) { if (k > 3) return -1; keep(b, o); return b->k; }\n"
+	"API long look(const struct obj *o) { return o->n; }\n"
+	"int main(int c, char **v) { struct box *b = box_new(c), *e = box_new(c), *f = box_new(c); struct obj *o = "
+	"obj_new();\n"
+	"  struct node *n = malloc(sizeof(*n)); struct pair *p = malloc(sizeof(*p)); n->next = NULL; n->any = v; "
+	"keep(b, "
+	"obj_get(o));\n"
+	"  pass_on(b, o, c); box_clear(b, c + 1); box_alone(b); by_wrapper(e); by_inlined(f, 1); box_free(b); "
+	"node_remove(n);\n"
+	"  pair_free(p); plain_free(malloc(sizeof(struct plain))); any_free(malloc(8)); return (int)look(o) & 0; }\n";
+
+static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
+				      "clang-14 -O2 -g -Dnoipa= -w" };
+
+enum wanted { FREED, CLEARED, GIVEN, NOTHING };
+
+static const struct {
+	const char *function;
+	enum wanted wanted;
+	int64_t offset;
+	bool any; /* what is freed may point to anything: the caller's business */
+} cases[] = {
+	{ "box_free", FREED, 8, false },     { "by_wrapper", FREED, 8, false }, { "by_inlined", FREED, 8, false },
+	{ "pair_free", FREED, 8, false },    { "node_remove", FREED, 8, true }, { "box_clear", CLEARED, 8, false },
+	{ "plain_free", NOTHING, 0, false }, { "any_free", NOTHING, 0, false }, { "box_new", NOTHING, 0, false },
+	{ "box_alone", NOTHING, 0, false },  { "my_free", NOTHING, 0, false },  { "keep", GIVEN, 0, false },
+	{ "pass_on", GIVEN, 0, false },      { "look", NOTHING, 0, false },     { "obj_put", NOTHING, 0, false },
+};
+
+/* the silent point in the function that starts at this symbol that tells of no store of an object */
+static const struct rt_point *point_in(const struct planned *p, const char *name, enum wanted wanted)
+{
+	const struct rt_symbol *s = rt_symtab_find(p->symtab, name);
+
+	assert_non_null(s);
+	for (size_t i = 0; i < p->plan->points.len; i++) {
+		const struct rt_point *point = &p->plan->points.data[i];
+		bool here = point->address.v >= s->addr.v && point->address.v < s->addr.v + s->size;
+
+		if (!here || point->op != RT_OP_MOVE || !(point->flags & RT_EV_HIDDEN))
+			continue;
+		/* keep() also stores over what was there */
+		if (wanted != GIVEN || !(point->flags & RT_EV_INLINE))
+			return point;
+	}
+	return NULL;
+}
+
+static void check(const struct planned *p, const char *build, size_t i)
+{
+	const struct rt_point *point = point_in(p, cases[i].function, cases[i].wanted);
+	bool is_insn = cases[i].wanted != GIVEN;
+
+	if (!point != (cases[i].wanted == NOTHING))
+		fail_msg("%s: %s in %s", build, point ? "a point" : "nothing", cases[i].function);
+	if (!point)
+		return;
+	assert_int_equal(point->delta, 0);
+	assert_int_equal(point->kind, is_insn ? RT_POINT_INSN : RT_POINT_ENTRY);
+	assert_int_equal(point->place, is_insn ? RT_PLACE_ARG_PTR : RT_PLACE_ARG);
+	assert_int_equal(point->frees, cases[i].wanted == FREED);
+	assert_int_equal(!!(point->flags & RT_EV_MAYBE), cases[i].any);
+	if (is_insn)
+		assert_int_equal(point->reg_offset, cases[i].offset);
+	/* by the place, unless it is the caller's business; an entry by its name */
+	assert_memory_equal(point->name, cases[i].function, strlen(cases[i].function));
+	assert_int_equal(strchr(point->name, '+') != NULL, is_insn && !cases[i].any);
+}
+
+TEST(pointers_given_up)
+{
+	for (size_t b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {
+		struct workdir w;
+		struct planned p;
+
+		workdir_make(&w);
+		workdir_write(&w, "prog.c", program);
+		workdir_run(&w, "%s -o prog prog.c", builds[b]);
+		planned_open(&p, workdir_path(&w, "prog"));
+		planned_make(&p, "type=obj new=obj_new:ret get=obj_get put=obj_put", NULL);
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+			check(&p, builds[b], i);
+		assert_int_equal(p.plan->refused.len, 0);
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
+TEST_MAIN();
