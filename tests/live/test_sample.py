@@ -173,6 +173,9 @@ class Governor(Base):
         """
         for engine, lives in (('uprobe', 20000), ('agent', 1000000)):
             with self.subTest(engine=engine):
+                # each probed instruction is emulated there: a single step costs 14 us on some machines, whoever is traced,
+                # so that fewer objects would hardly be cheaper
+                self.program = live.program('sampled', flags=('-g', '-O0' if engine == 'uprobe' else '-O1'))
                 # where the calibration was disturbed, an event may seem to cost no more than a hit: nothing is to be had then
                 for _ in range(3):
                     run = self.run_mode('ok', '--engine', engine, '--max-overhead=0.0001%', lives=lives)
