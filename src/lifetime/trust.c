@@ -266,34 +266,38 @@ static bool copy_list(struct rt_arena *arena, const char *const *from, size_t le
 	return *ret != NULL;
 }
 
-/* Places that take or give references of a type, and of which not even the function around them is known. */
-static unsigned unknown_places(const struct rt_lifetime *lt, uint32_t type)
+/* An operation on the object came from a place of which not even the function around it is known. */
+static bool in_unknown_function(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
-	unsigned n = 0;
-
-	for (size_t i = 0; i < lt->uses.len; i++) {
-		const struct lt_use *use = &lt->uses.data[i];
-		const struct lt_point *p = &lt->points.data[use->point];
-		const struct lt_site *site = lt_site(lt, use->site);
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_site *site = lt_site(lt, lt->uses.data[inc->ledger[i].use].site);
 		const struct rt_frame *f = site->nr ? &lt_src(lt, site->src[0])->frame : NULL;
 
-		n += p->type == type && f && !f->function && !f->entry && !lt_point_silent(p);
+		if (f && !f->function && !f->entry && !lt_event_silent(lt, &inc->ledger[i]))
+			return true;
 	}
-	return n;
+	return false;
 }
 
 /* A function that did not give back what it took is told by what else it gave back: functions have to be known. */
-static void check_places(const struct lt_answer *a, const struct lt_alive *alive, struct notes *n)
+static void check_places(struct lt_answer *a, struct notes *n)
 {
-	unsigned places = unknown_places(a->lt, alive->type);
+	for (uint32_t type = 0; type < a->lt->types.len; type++) {
+		const struct lt_inc *inc;
+		uint32_t at = UINT32_MAX;
+		uint64_t objects = 0;
 
-	if (!places)
-		return;
-	note(n, lt_printf(n->arena,
-			  "%llu object%s of type %s lived to the end, and %u place%s in functions that nobody knows: "
-			  "what these forgot may look kept",
-			  (unsigned long long)alive->objects, alive->objects == 1 ? "" : "s",
-			  a->lt->types.data[alive->type].name, places, places == 1 ? " is" : "s are"));
+		while ((inc = lt_row_older(&a->lt->live, &at)))
+			objects += inc->type == type && !inc->inert && !inc->inherited &&
+				   !lt_kept_by_library(a->lt, inc) && in_unknown_function(a->lt, inc);
+		if (objects)
+			note(n,
+			     lt_printf(n->arena,
+				       "%llu object%s of type %s lived to the end, and functions that nobody knows had "
+				       "to do with %s: what these forgot may look kept",
+				       (unsigned long long)objects, objects == 1 ? "" : "s",
+				       a->lt->types.data[type].name, objects == 1 ? "it" : "them"));
+	}
 }
 
 bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
@@ -303,10 +307,10 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
 
 	for (size_t i = 0; i < trust->note_count; i++)
 		note(&n, trust->notes[i]);
+	check_places(a, &n);
 	for (size_t i = 0; i < a->alive.len; i++) {
 		const struct lt_alive *alive = &a->alive.data[i];
 
-		check_places(a, alive, &n);
 		if (strcmp(alive->reason, LT_UNBORN))
 			continue;
 		note(&n, lt_printf(n.arena,

@@ -19,10 +19,10 @@
 #include "probe/way.h"
 
 enum {
-	DROPS_MAX = 256,  /* of one type, in one module */
-	ANY_MAX = 32,     /* of these, places where anything may be held */
-	MEMBERS_MAX = 16, /* of one struct */
-	BLOCKS_MAX = 8192 /* that are looked at */,
+	DROPS_MAX = 256,   /* of one type, in one module */
+	ANY_MAX = 32,      /* of these, places where anything may be held */
+	MEMBERS_MAX = 16,  /* of one struct */
+	BLOCKS_MAX = 8192, /* that are looked at */
 	CODE_INSNS = 4000,
 	CODE_BYTES = 64 << 10,
 	SCOPES_MAX = 16
