@@ -2,6 +2,7 @@
 /* Between event.c, which understands a record, and incarnation.c, which knows what it does to a life. */
 #pragma once
 
+#include "lifetime/lanes.h"
 #include "lifetime/state.h"
 
 /* An event with all that was looked up for it. Pointers are valid until tables grow. */

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "lifetime/lanes.h"
 #include "lifetime/state.h"
 
 enum { BASE_MAX = 32 };

@@ -2,6 +2,7 @@
 /* What each event does to its thread, where it comes from a plain stack after a plain one: thread.c knows the rest. */
 #pragma once
 
+#include "lifetime/lanes.h"
 #include "lifetime/state.h"
 
 /*
