@@ -183,3 +183,18 @@ char *lt_printf(struct rt_arena *arena, const char *format, ...) __attribute__((
 bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type);
 /* origin.c: fills f->origins. false: out of memory */
 bool lt_origins(const struct lt_answer *a, const struct lt_group *g, struct rt_finding *f);
+
+/* e took a reference */
+static inline bool lt_event_takes(const struct lt_event *e)
+{
+	return e->op == RT_OP_NEW || e->delta > 0;
+}
+
+/* One more of key. Without memory it is not counted: then findings are only less sure. */
+static inline void lt_count_one(struct rt_map *counts, struct rt_key key)
+{
+	uint64_t *n = rt_map_put(counts, key, NULL);
+
+	if (n)
+		(*n)++;
+}

@@ -39,7 +39,7 @@ static uint8_t hints_of(const struct lt_answer *a, const struct lt_inc *inc, uin
 
 		if (e->act != mine->act || lt_site_function(a->lt, a->lt->uses.data[e->use].site) != function)
 			continue;
-		gets += e->op == RT_OP_NEW || e->delta > 0;
+		gets += lt_event_takes(e);
 		puts += e->delta < 0;
 		twice |= e->delta < 0 && lt_twice_in_run(a->lt, mine, e);
 	}

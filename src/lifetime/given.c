@@ -31,11 +31,6 @@ static bool is_within(const struct lt_answer *a, const struct lt_event *e, const
 	return e->tid == g->tid && (lt_nested(a->lt, e, g) || lt_tail_called(a->lt, e, g) || lt_jumped_to(a->lt, e, g));
 }
 
-static bool takes(const struct lt_event *e)
-{
-	return e->op == RT_OP_NEW || e->delta > 0;
-}
-
 /*
  * To whom the reference that event t took was passed by the run that took it: the first of these functions and the
  * innermost, NONE: to none before that run took or put another one; or there something was put, which may be this one,
@@ -63,25 +58,17 @@ static uint32_t passed_to(const struct lt_answer *a, const struct lt_inc *inc, u
 	return last;
 }
 
-static void add(struct rt_map *map, struct rt_key key)
-{
-	uint64_t *n = rt_map_put(map, key, NULL);
-
-	if (n)
-		(*n)++;
-}
-
 /* what each function did with the references that it was passed: on to others, or no further */
 static void count_passed(struct lt_answer *a, const struct lt_inc *inc)
 {
 	for (uint32_t t = 0; t < inc->nr; t++) {
-		uint32_t first, last = takes(&inc->ledger[t]) ? passed_to(a, inc, t, &first) : NONE;
+		uint32_t first, last = lt_event_takes(&inc->ledger[t]) ? passed_to(a, inc, t, &first) : NONE;
 
 		for (uint32_t i = last == NONE ? NONE : first; i != NONE && i <= last; i++) {
 			const struct lt_event *e = &inc->ledger[i];
 
 			if (i == last || (is_given(a, e) && is_within(a, &inc->ledger[last], e)))
-				add(i == last ? &a->given_kept : &a->given_on, key_of(a, inc, e));
+				lt_count_one(i == last ? &a->given_kept : &a->given_on, key_of(a, inc, e));
 		}
 	}
 }
@@ -129,7 +116,7 @@ static const struct lt_event *short_of(const struct lt_answer *a, const struct l
 		const struct lt_event *e = &inc->ledger[t];
 		uint32_t first, last;
 
-		if (!takes(e) || lt_site_function(a->lt, a->lt->uses.data[e->use].site) != function)
+		if (!lt_event_takes(e) || lt_site_function(a->lt, a->lt->uses.data[e->use].site) != function)
 			continue;
 		last = passed_to(a, inc, t, &first);
 		if (last != NONE && stopped_short(a, inc, &inc->ledger[last]))

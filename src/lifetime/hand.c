@@ -14,11 +14,6 @@
 
 enum { LOOK_BACK = 32 /* events */ };
 
-static bool takes(const struct lt_event *e)
-{
-	return e->op == RT_OP_NEW || e->delta > 0;
-}
-
 /* e was done while the function whose return is `out` ran, or by what it jumped to */
 static bool inside(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_event *out)
 {
@@ -29,7 +24,7 @@ static bool inside(const struct rt_lifetime *lt, const struct lt_event *e, const
 static bool took_inside(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *out)
 {
 	for (uint32_t i = inc->nr; i-- > 0 && i + LOOK_BACK >= inc->nr;) {
-		if (takes(&inc->ledger[i]) && inside(lt, &inc->ledger[i], out))
+		if (lt_event_takes(&inc->ledger[i]) && inside(lt, &inc->ledger[i], out))
 			return true;
 	}
 	return false;
@@ -92,7 +87,7 @@ static const struct lt_event *handed_by(const struct rt_lifetime *lt, const stru
 	for (uint32_t i = out; i-- > 0;) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if ((!takes(e) && e->delta >= 0) || !inside(lt, e, &inc->ledger[out]))
+		if ((!lt_event_takes(e) && e->delta >= 0) || !inside(lt, e, &inc->ledger[out]))
 			continue;
 		if (e->delta < 0)
 			given_back -= e->delta;

@@ -189,30 +189,24 @@ static unsigned open_refs(const struct lt_answer *a, const struct survivor *v, c
 static void count_left(struct lt_answer *a, const struct lt_ref *ref)
 {
 	uint32_t function = lt_site_function(a->lt, ref->site);
-	uint64_t *n = rt_map_put(&a->left, rt_key_make(ref->inc->type, function), NULL);
 
-	if (n)
-		(*n)++;
+	lt_count_one(&a->left, rt_key_make(ref->inc->type, function));
 }
 
 static void count_run(struct lt_answer *a, const struct lt_ref *ref)
 {
 	uint32_t act = ref->ev == LT_NO_EVENT ? 0 : ref->inc->ledger[ref->ev].act;
-	uint64_t *n = act ? rt_map_put(&a->runs, rt_key_make(act, ref->inc->type), NULL) : NULL;
 
-	if (n)
-		(*n)++;
+	if (act)
+		lt_count_one(&a->runs, rt_key_make(act, ref->inc->type));
 }
 
 static void count_owner(struct lt_answer *a, const struct lt_ref *ref)
 {
 	uint32_t owner = ref->ev == LT_NO_EVENT ? 0 : lt_owner_beyond(a, ref, 0);
-	uint64_t *n =
-		owner ? rt_map_put(&a->owner_left, rt_key_make(lt_src(a->lt, owner)->function, ref->inc->type), NULL)
-		      : NULL;
 
-	if (n)
-		(*n)++;
+	if (owner)
+		lt_count_one(&a->owner_left, rt_key_make(lt_src(a->lt, owner)->function, ref->inc->type));
 }
 
 /* what became of the objects that each site left open, and how many each run of a function left */

@@ -68,12 +68,8 @@ static bool drops(const struct lt_answer *a, const struct lt_inc *inc, uint32_t 
 static void count(struct lt_answer *a, const struct lt_inc *inc, struct rt_map *into)
 {
 	for (uint32_t i = 0; i < inc->nr; i++) {
-		uint64_t *n = drops(a, inc, i)
-				      ? rt_map_put(into, rt_key_make(function_of(a, &inc->ledger[i]), inc->type), NULL)
-				      : NULL;
-
-		if (n)
-			(*n)++;
+		if (drops(a, inc, i))
+			lt_count_one(into, rt_key_make(function_of(a, &inc->ledger[i]), inc->type));
 	}
 }
 

@@ -182,7 +182,7 @@ struct rt_error *rt_session_sleep(struct rt_session *s, int signal_fd, int wait_
 /*
  * Ahead of others, as far as this user may: programs wait while their rings are full (engine agent), or lose events
  * (engine uprobe). As many of their threads as there are processors would else leave the reader its fair share, a small
- * one. What the engine and the session fork has been forked before. Returns the niceness to go back to.
+ * one. Launched programs were forked before. Returns the niceness to go back to.
  */
 static int hurry(void)
 {
