@@ -113,17 +113,35 @@ static inline void fetch_counter(const struct hit *h)
 	asm volatile("prefetchw (%0)" : : "r"(h->object + (uint64_t)(int64_t)h->probe->counter_offset));
 }
 
+/*
+ * The time of an event is that at which its count was read. A thread may lose its processor anywhere in here: the count
+ * that is the same on both sides of the time was that one at the time.
+ */
 static void read_counter(struct hit *h)
 {
+	enum { TRIES = 4 }; /* where others never stop counting, an almost right time does */
 	const struct rt_probe *p = h->probe;
-	uint64_t v;
+	uint64_t at = h->object + (uint64_t)(int64_t)p->counter_offset, v, again;
+	bool known;
 
 	if (!p->counter_size || !h->object)
 		return;
-	h->flags |= load_size(h->object + (uint64_t)(int64_t)p->counter_offset, p->counter_size, &v)
-			    ? RT_EV_COUNT_READ
-			    : RT_EV_COUNT_FAULT;
+	known = load_size(at, p->counter_size, &v);
+	for (int i = 0; i < TRIES; i++) {
+		h->time = now();
+		known &= load_size(at, p->counter_size, &again);
+		if (__builtin_expect(again == v, 1))
+			break;
+		v = again;
+	}
+	h->flags |= known ? RT_EV_COUNT_READ : RT_EV_COUNT_FAULT;
 	h->counter = (uint32_t)v + (uint32_t)(int32_t)p->counter_bias;
+}
+
+/* A signal's handler has told of something since the hook began, maybe since this one's time was read. */
+static inline bool was_interrupted(const struct hit *h)
+{
+	return __builtin_expect(load(h->thread->entered) == 2, 0) && !h->nested;
 }
 
 static __attribute__((noinline)) bool is_in_sample(struct hit *h)
@@ -269,7 +287,7 @@ static void on_enter(struct hit *h)
 		h->stack = 0;
 	read_object(h);
 	if (h->probe->result == RT_PROBE_AT_ENTRY)
-		read_counter(h);
+		read_counter(h); /* the event's time will be that of the return */
 	wait->object = h->object;
 	wait->aux = h->aux;
 	wait->count = h->counter;
@@ -313,12 +331,17 @@ static void on_leave(struct hit *h, const struct rt_agent_pending *wait, uint64_
 	h->counter = wait->count;
 	h->stack = wait->stack;
 	h->flags = wait->flags;
+	h->time = 0;
 	count(&h->count->hits);
 	if (!rt_probe_holds(h->probe, result)) {
 		count(&h->count->unmet);
 		return;
 	}
+	if (!has_room(h))
+		return;
 	read_result(h, result);
+	if (was_interrupted(h))
+		read_result(h, result);
 	if (!h->object && !(h->flags & RT_EV_NO_OBJECT))
 		count(&h->count->unmet);
 	else if (!is_traced(h))
@@ -359,19 +382,24 @@ static bool begin(struct hit *h, const struct hit_regs *regs)
 	h->process = (void *)rt_agent_head.process;
 	h->regs = regs;
 	h->thread = current(h->process);
+	h->began = 0;
 	return h->thread;
 }
 
 /*
- * Says since when a hook has been running: nothing that is told from now on is older. Not where this is the hook of a
- * signal's handler that came into another one.
+ * Says that a hook runs, before it reads the time: nothing that it tells is older than what its thread has told, or
+ * than the last look at it that found it in none. A signal's handler that comes into a hook says that it did.
  */
 static void enter(struct hit *h)
 {
-	h->time = now();
 	h->nested = h->thread->entered;
+	store(h->thread->entered, (uint64_t)h->nested + 1);
+}
+
+static void leave(const struct hit *h)
+{
 	if (!h->nested)
-		store(h->thread->entered, h->time);
+		store(h->thread->entered, 0);
 }
 
 static void on_hit(struct hit *h)
@@ -391,7 +419,11 @@ static void on_hit(struct hit *h)
 		count(&h->count->ring);
 		return;
 	}
+	if (!has_room(h))
+		return;
 	read_counter(h);
+	if (was_interrupted(h))
+		read_counter(h);
 	send_event(h);
 }
 
@@ -400,10 +432,8 @@ static __attribute__((noinline)) void take_time(const struct hit *h)
 {
 	bool told = !h->passed;
 
-	if (h->thread->turn++ % RT_AGENT_TIMED)
-		return;
 	h->thread->timed[told]++;
-	h->thread->cycles[told] += now() - h->time;
+	h->thread->cycles[told] += now() - h->began;
 }
 
 void rt_agent_hit(const struct hit_regs *regs, uint32_t number);
@@ -415,13 +445,17 @@ void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
 	if (!begin(&h, regs))
 		return;
 	site = &h.pool->site[number];
-	h.probe = h.pool->probe;
+	h.probe = &h.pool->probe[site->point[0]];
 	h.ip = site->address;
 	enter(&h);
+	if (__builtin_expect(h.probe->kind & RT_PROBE_SAMPLED, 0) && !h.nested &&
+	    h.thread->turn++ % RT_AGENT_TIMED == 0)
+		h.began = now();
 	for (uint32_t i = 0; i < RT_AGENT_SITE_POINTS && site->point[i]; i++) {
 		h.point = site->point[i];
 		h.probe = &h.pool->probe[h.point];
 		h.count = &h.thread->count[h.point];
+		h.time = 0;
 		h.counter = 0;
 		h.flags = 0;
 		h.passed = false;
@@ -430,10 +464,9 @@ void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
 		else
 			on_hit(&h);
 	}
-	if (__builtin_expect(h.probe->kind & RT_PROBE_SAMPLED, 0) && !h.nested)
+	if (__builtin_expect(h.began != 0, 0))
 		take_time(&h);
-	if (!h.nested)
-		store(h.thread->entered, 0);
+	leave(&h);
 }
 
 /* The return address of the call whose thunk is `number`. */
@@ -449,8 +482,7 @@ uint64_t rt_agent_returned(const struct hit_regs *regs, uint32_t number)
 		h.sp = regs->reg[RSP];
 		enter(&h);
 		leave_all(&h, slot, regs->reg[RAX]);
-		if (!h.nested)
-			store(h.thread->entered, 0);
+		leave(&h);
 	}
 	return pool->return_address[number - THUNK_NUMBER];
 }

@@ -24,8 +24,9 @@ struct hit {
 	const struct hit_regs *regs;
 	const struct rt_probe *probe;
 	struct rt_probe_count *count;
-	uint64_t time; /* when the hook began; later where it had to wait */
-	uint64_t ip;   /* of the armed instruction */
+	uint64_t time;  /* of the event; 0: when it is sent */
+	uint64_t began; /* when the hook did, where that is of interest; later where it had to wait; else 0 */
+	uint64_t ip;    /* of the armed instruction */
 	uint64_t object, aux, sp;
 	uint32_t counter, stack, point;
 	uint16_t flags;

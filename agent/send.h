@@ -42,12 +42,25 @@ static __attribute__((noinline)) bool find_room(struct hit *h)
 	struct rt_agent_thread *t = h->thread;
 
 	if (t->taken - load(t->read) >= RT_AGENT_RING - 64) {
-		if (!await_reader(h, &t->read, t->taken - (RT_AGENT_RING - 64) + 1))
+		if (!await_reader(h, &t->read, t->taken - (RT_AGENT_RING - 64) + 1)) {
+			count(&h->count->ring);
+			t->seq++; /* a gap there tells when */
 			return false;
-		h->time = now();
+		}
+		if (h->began)
+			h->began = now();
 	}
 	t->read_seen = load(t->read);
 	return true;
+}
+
+/*
+ * Is there room for an event? To be asked before the event has a time, since it may take some. Some places stay free
+ * for handlers that come between this look and the event.
+ */
+static inline bool has_room(struct hit *h)
+{
+	return __builtin_expect(h->thread->taken - h->thread->read_seen < RT_AGENT_RING - 64, 1) || find_room(h);
 }
 
 /* The reader had this line last: whoever writes to it waits for that, and all of his later stores with it. */
@@ -56,6 +69,7 @@ static inline void call_back(const struct rt_wire_event *slot)
 	asm volatile("prefetchw %0" : : "m"(*slot));
 }
 
+/* There is room. */
 static void send_event(struct hit *h)
 {
 	struct rt_agent_thread *t = h->thread;
@@ -66,15 +80,10 @@ static void send_event(struct hit *h)
 
 	if (h->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		count(&h->count->faults);
-	/* some stay free for handlers that come between this look and the addition */
-	if (__builtin_expect(t->taken - t->read_seen >= RT_AGENT_RING - 64, 0) && !find_room(h)) {
-		count(&h->count->ring); /* a gap in seq tells when */
-		return;
-	}
 	place = take(&t->taken, 1);
 	e = &t->ring[place & (RT_AGENT_RING - 1)];
 	call_back(&t->ring[(place + CALLED_BACK) & (RT_AGENT_RING - 1)]);
-	e->head.time_ns = h->time;
+	e->head.time_ns = h->time ?: now();
 	e->head.pid = h->process->wire_pid;
 	e->head.tid = t->tid;
 	e->object = h->object;
@@ -121,7 +130,7 @@ static uint32_t send_stack(struct hit *h, const struct walk *w)
 
 	if (!piece)
 		return 0;
-	s->head.time_ns = h->time;
+	s->head.time_ns = now();
 	s->head.pid = h->process->wire_pid;
 	s->head.tid = h->thread->tid;
 	s->id = id;

@@ -149,7 +149,7 @@ struct rt_agent_thread {
 	uint32_t tid;     /* 0 = the thread has not said it yet */
 	uint32_t number;  /* of the producer: top bits of seq */
 	uint64_t owner;   /* key of the thread */
-	uint64_t entered; /* time stamp counter when the hook began that it is in; 0: in none */
+	uint64_t entered; /* 0: in no hook; 2: in one that a signal's handler came into with another */
 	uint32_t seq;
 	uint32_t impatient; /* the reader did not come: full rings are not waited for until it has */
 	uint64_t read_seen; /* `read`, when the thread looked last: what the reader writes is asked for when need be */

@@ -39,6 +39,24 @@ bool rt_proc_status(uint32_t tid, const char *key, unsigned base, uint64_t *ret)
 	return false;
 }
 
+char rt_proc_state(uint32_t tid)
+{
+	_cleanup_free_ char *text = NULL;
+	char path[64];
+	char *end;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", tid);
+	struct rt_error *err = rt_fs_read(AT_FDCWD, path, 1 << 16, &text, NULL);
+
+	if (err) {
+		rt_error_free(err);
+		return 0;
+	}
+	/* the name may hold parentheses and blanks: the last one closes it */
+	end = strrchr(text, ')');
+	return end && end[1] == ' ' ? end[2] : 0;
+}
+
 char *rt_proc_comm(uint32_t pid, char *text, size_t size)
 {
 	_cleanup_free_ char *comm = NULL;

@@ -10,6 +10,8 @@
 
 /* Number behind "Key:" of /proc/PID/status (or task/TID/status); base 10 or 16. false: gone or no such key. */
 bool rt_proc_status(uint32_t tid, const char *key, unsigned base, uint64_t *ret);
+/* State letter of /proc/TID/stat, 0 when it is gone. */
+char rt_proc_state(uint32_t tid);
 /* Name as in /proc/PID/comm into text, of size bytes; "?" when gone. Returns text. */
 char *rt_proc_comm(uint32_t pid, char *text, size_t size);
 /* RT_E_TRACED where a debugger (anything by ptrace(2), and be it us) holds the process: its name and number. */

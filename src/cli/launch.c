@@ -63,6 +63,15 @@ static bool wants_calls(const struct rt_spec *spec)
 	return wanted;
 }
 
+/* Nothing else is told: what happens in the kernel needs nothing in the program. */
+static bool wants_only_calls(const struct rt_spec *spec)
+{
+	for (size_t i = 0; i < spec->types.len; i++)
+		if (!rt_spec_is_calls(&spec->types.data[i]))
+			return false;
+	return spec->types.len;
+}
+
 static struct rt_engine_sample sample_of(const struct rt_options *options)
 {
 	double rate = options->sample * 4294967296.0;
@@ -127,14 +136,28 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 	return err;
 }
 
+/* A program that is launched has the agent, and uprobes for what that cannot see, where they are permitted. */
+static void choose_for_launch(struct rt_launch *launch, const struct rt_options *options,
+			      const struct rt_engine_options *engine)
+{
+	struct rt_error *uprobe = rt_engine_uprobe.probe(engine);
+	struct rt_error *agent = rt_engine_agent.probe(engine);
+
+	if (uprobe && !agent && !wants_calls(&launch->spec))
+		launch->engine = &rt_engine_agent;
+	else if (!uprobe && !agent && options->overhead <= 0)
+		launch->engine = &rt_engine_mixed;
+	rt_error_free(uprobe);
+	rt_error_free(agent);
+}
+
 /*
- * Running programs are reached by uprobes alone; a program that is launched is seen by them where that is permitted,
- * else by the agent. That neither works is said by who is asked first.
+ * Which engine it is if none is named: running programs are reached by uprobes alone, and what one engine only can do
+ * is done by that one. That none works is said by who is asked first.
  */
 static struct rt_error *choose_engine(struct rt_launch *launch, const struct rt_options *options)
 {
 	struct rt_engine_options engine = { .attach = options->attach, .root_fd = AT_FDCWD };
-	struct rt_error *err, *other;
 	bool inside; /* the program has the agent */
 
 	launch->engine = options->engine ?: options->inject ? &rt_engine_agent : &rt_engine_uprobe;
@@ -167,14 +190,10 @@ static struct rt_error *choose_engine(struct rt_launch *launch, const struct rt_
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "engine agent raises semaphores by itself"),
 				    "leave --semaphore=kernel out, or as root: --engine uprobe");
 	if (options->engine || options->counts || options->pids.len || options->at.main_return ||
-	    wants_calls(&launch->spec) || options->attach != RT_ATTACH_AUTO)
+	    options->semaphore == RT_SEMAPHORE_KERNEL || options->attach != RT_ATTACH_AUTO ||
+	    wants_only_calls(&launch->spec))
 		return NULL;
-	err = rt_engine_uprobe.probe(&engine);
-	other = err ? rt_engine_agent.probe(&engine) : NULL;
-	if (err && !other)
-		launch->engine = &rt_engine_agent;
-	rt_error_free(err);
-	rt_error_free(other);
+	choose_for_launch(launch, options, &engine);
 	return NULL;
 }
 

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * From the threads' rings to one stream by time. Who is in a hook has said so before it read the time: what is
- * handed on is older than anybody's beginning, so nothing older follows. Stacks are read after the rings were
- * looked at: an event's stack is there before it. Of a process that has ended all is handed on, whoever is in a hook:
- * what comes later would come behind its end.
+ * handed on is older than anything that anybody may still tell. Stacks are read after the rings were looked at: an
+ * event's stack is there before it. Of a process that has ended all is handed on, whoever is in a hook: what comes
+ * later would come behind its end.
  *
  * A thread that has lost its processor in a hook holds back all others, until there is one for it again. Their events
  * are kept here meanwhile: nobody waits for room in his ring because of that one.
  */
 #include <errno.h>
 
+#include "base/proc.h"
 #include "engine/agent_priv.h"
 
-/* A hook takes no time. Who has been in one for so long was taken out of it by longjmp(), or ended in it. */
-#define STALE_NS 100000000.0
+/* A hook takes no time but for its wait for a processor, and for the reader. */
+#define LONG_NS 100000000.0
+#define ENDLESS_NS 5000000000.0
 
 enum {
 	AHEAD = 16,       /* events of a ring that are fetched ahead */
@@ -39,11 +41,6 @@ struct lines {
 	size_t blocked; /* events in it */
 };
 
-static bool stale(const struct rt_agent *a, uint64_t tsc)
-{
-	return (double)(int64_t)(rt_agent_tsc() - tsc) * a->clock.slope > STALE_NS;
-}
-
 static struct rt_wire_event *slot(const struct line *l, uint64_t pos)
 {
 	return &l->thread->ring[pos & (RT_AGENT_RING - 1)];
@@ -54,22 +51,40 @@ static bool is_whole(const struct rt_wire_event *e)
 	return __atomic_load_n((const uint64_t *)(const void *)e, __ATOMIC_ACQUIRE);
 }
 
+static bool is_in_hook(const struct line *l)
+{
+	return __atomic_load_n(&l->thread->entered, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Whether who says that he is in a hook is not: longjmp() took him out of it, in a signal's handler. No hook makes a
+ * system call: who waits in one is in none.
+ */
+static bool is_out(const struct rt_agent *a, struct rt_agent_member *m)
+{
+	double ns = m->since ? (double)(rt_agent_tsc() - m->since) * a->clock.slope : 0;
+
+	if (!m->out && ns > LONG_NS)
+		m->out = ns > ENDLESS_NS || rt_proc_state(m->tid) == 'S';
+	return m->out;
+}
+
 /*
  * e was begun, and not ended: somebody is at it, or it was left. It is looked at once more after it was looked who is
  * in a hook: who is in none has left nothing half-written. What the thread writes in each hook is asked for here alone.
  */
-static bool was_left(const struct rt_agent *a, const struct line *l, const struct rt_wire_event *e)
+static bool was_left(const struct line *l, const struct rt_wire_event *e)
 {
-	uint64_t entered = __atomic_load_n(&l->thread->entered, __ATOMIC_ACQUIRE);
+	bool hooked = is_in_hook(l);
 
 	if (is_whole(e))
 		return false;
-	return l->member->gone || (l->pos + 1 != l->end && (!entered || stale(a, entered)));
+	return l->member->gone || (l->pos + 1 != l->end && (!hooked || l->member->out));
 }
 
 /* The next event of the ring that is whole, or NULL. What was begun and left is passed over once later ones are there.
  */
-static const struct rt_wire_event *next_in_ring(const struct rt_agent *a, struct line *l)
+static const struct rt_wire_event *next_in_ring(struct line *l)
 {
 	for (; l->pos < l->end; l->pos++) {
 		const struct rt_wire_event *e = slot(l, l->pos);
@@ -79,16 +94,16 @@ static const struct rt_wire_event *next_in_ring(const struct rt_agent *a, struct
 			__builtin_prefetch(slot(l, l->pos + AHEAD));
 		if (is_whole(e))
 			return e;
-		if (!was_left(a, l, e))
+		if (!was_left(l, e))
 			return NULL;
 	}
 	return NULL;
 }
 
 /* When the next event of a thread was, if it has its turn by now. */
-static void look(const struct rt_agent *a, struct line *l)
+static void look(struct line *l)
 {
-	const struct rt_wire_event *e = rt_agent_held_next(&l->member->held) ?: next_in_ring(a, l);
+	const struct rt_wire_event *e = rt_agent_held_next(&l->member->held) ?: next_in_ring(l);
 
 	l->time = e && e->head.time_ns < l->cut ? e->head.time_ns : UINT64_MAX;
 }
@@ -126,7 +141,7 @@ static void make_room(struct rt_agent *a, struct line *l)
 
 	if (l->end - l->pos < RT_AGENT_RING / 4)
 		return;
-	while (next_in_ring(a, l) && (to = rt_agent_held_add(&a->held_pool, &l->member->held)) != NULL)
+	while (next_in_ring(l) && (to = rt_agent_held_add(&a->held_pool, &l->member->held)) != NULL)
 		take(l, to);
 }
 
@@ -152,16 +167,39 @@ static struct rt_error *add_line(struct lines *lines, struct rt_agent_task *task
 	return NULL;
 }
 
+/*
+ * Up to when a thread tells nothing more, as of now. Who is in no hook reads the time later than now; who is in one has
+ * maybe read it, but after its last event, and after it was last seen in none.
+ */
+static void set_idle(struct line *l, uint64_t now)
+{
+	struct rt_agent_member *m = l->member;
+	bool hooked = is_in_hook(l);
+	uint64_t end = __atomic_load_n(&l->thread->taken, __ATOMIC_ACQUIRE), idle = m->idle;
+
+	if (!hooked)
+		idle = now;
+	else if (end > l->pos && is_whole(slot(l, end - 1)) && slot(l, end - 1)->head.time_ns > idle)
+		idle = slot(l, end - 1)->head.time_ns;
+	if (!hooked || idle != m->idle || !m->since) {
+		m->since = hooked ? now : 0;
+		m->out = false;
+	}
+	m->idle = idle;
+}
+
 /* Who is in a hook holds back what is later, of all who go on. */
 static void set_cuts(const struct rt_agent *a, struct lines *lines)
 {
-	lines->cut = rt_agent_tsc();
-	for (size_t i = 0; i < lines->list.len; i++) {
-		const struct line *l = &lines->list.data[i];
-		uint64_t entered = __atomic_load_n(&l->thread->entered, __ATOMIC_ACQUIRE);
+	uint64_t now = rt_agent_tsc();
 
-		if (entered && entered < lines->cut && !l->member->gone && !stale(a, entered))
-			lines->cut = entered;
+	lines->cut = now;
+	for (size_t i = 0; i < lines->list.len; i++) {
+		struct line *l = &lines->list.data[i];
+
+		set_idle(l, now);
+		if (l->member->idle < lines->cut && !l->member->gone && !is_out(a, l->member))
+			lines->cut = l->member->idle;
 	}
 	for (size_t i = 0; i < lines->list.len; i++)
 		lines->list.data[i].cut = lines->list.data[i].ended ? UINT64_MAX : lines->cut;
@@ -189,7 +227,7 @@ static struct rt_error *survey(struct rt_agent *a, struct lines *lines)
 		if (l->end - l->pos > RT_AGENT_RING)
 			return rt_error_new(RT_E_INTERNAL, "engine agent: process %u has damaged its rings",
 					    l->task->pid);
-		look(a, l);
+		look(l);
 	}
 	return NULL;
 }
@@ -286,7 +324,7 @@ static struct rt_error *merge(struct rt_agent *a, struct lines *lines, struct rt
 			return hand_on(lines, sink);
 		while (first->time <= until && first->time != UINT64_MAX) {
 			RT_TRY(deliver(a, lines, first, sink));
-			look(a, first);
+			look(first);
 		}
 	}
 }

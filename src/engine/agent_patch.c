@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A jump over each probed instruction, to a stub that calls the agent, does what the instructions did that are written
- * over, and goes back. Stubs lie in areas of their own within 2 GiB of the code.
+ * A jump over each probed instruction, to a stub (agent_stub.h) that calls the agent, does what the instructions did
+ * that are written over, and goes back. Stubs lie in areas of their own within 2 GiB of the code.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,17 +13,17 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "engine/agent_priv.h"
+#include "engine/agent_stub.h"
 #include "engine/point_probe.h"
 #include "insn/move.h"
 #include "maps/maps.h"
 
 enum {
 	MAPS_MAX = 64 << 20,
-	STUB_MAX = 384,
-	CODE = 64,    /* bytes that are looked at: what comes before the instruction, it, and what the jump needs */
-	ENTRIES = 16, /* bytes at the start of an area: what stubs call */
+	CODE = 64, /* bytes that are looked at: what comes before the instruction, it, and what the jump needs */
 	MARGIN = 64 << 10, /* between an area and what lies above it */
 	LOWEST = 64 << 10, /* address that may be mapped */
+	RED_ZONE = 128,    /* bytes below the stack pointer that are a function's own (x86-64 psABI) */
 };
 #define REACH (2ull << 30)
 
@@ -31,6 +31,7 @@ enum {
 struct place {
 	uint64_t address;
 	uint8_t before; /* bytes before it that the jump begins */
+	bool no_room;   /* for a jump: only where another's reaches over it */
 	const struct rt_point *points[RT_AGENT_SITE_POINTS];
 	uint32_t point_nr;
 };
@@ -96,14 +97,15 @@ static struct rt_error *find_area(struct patching *p, uint64_t address, size_t *
 {
 	const struct rt_agent_head *head = rt_agent_blob_head();
 	struct rt_agent_task *task = p->task;
-	uint64_t start, entries[2];
+	struct rt_agent_entries entries;
+	uint64_t start;
 	struct rt_agent_area *area;
 	int64_t at;
 
 	*ret_why = NULL;
 	for (size_t i = task->areas.len; i-- > 0;) {
 		area = &task->areas.data[i];
-		if (reaches(area->start, address) && RT_AGENT_AREA - area->used >= STUB_MAX) {
+		if (reaches(area->start, address) && RT_AGENT_AREA - area->used >= RT_AGENT_STUB_MAX) {
 			*ret = i;
 			return NULL;
 		}
@@ -122,95 +124,17 @@ static struct rt_error *find_area(struct patching *p, uint64_t address, size_t *
 	*ret_why = "the system refuses the memory for code near it";
 	if (at < 0)
 		return NULL;
-	entries[0] = task->pool->code + head->hit;
-	entries[1] = task->pool->code + head->stop;
+	entries = (struct rt_agent_entries){ task->pool->code + head->hit, task->pool->code + head->stop };
 	*ret_why = "its memory cannot be written";
-	if (!rt_stopped_write(p->r, start, entries, sizeof(entries)))
+	if (!rt_stopped_write(p->r, start, &entries, sizeof(entries)))
 		return NULL;
 	area = rt_vec_add(&task->areas);
 	if (!area)
 		return rt_error_nomem();
-	*area = (struct rt_agent_area){ start, ENTRIES };
+	*area = (struct rt_agent_area){ start, RT_AGENT_STUB_ENTRIES };
 	*ret = task->areas.len - 1;
 	*ret_why = NULL;
 	return NULL;
-}
-
-/* ---- a stub ---- */
-
-static size_t put(uint8_t *out, size_t n, const void *bytes, size_t size)
-{
-	memcpy(out + n, bytes, size);
-	return n + size;
-}
-
-/* Whether nothing runs what stands between done and the end of the jump. */
-static bool is_padding(const struct patching *p, struct rt_bytes code, uint64_t address, size_t done)
-{
-	struct rt_insn insn;
-
-	for (; done < RT_MOVE_JUMP; done += insn.length) {
-		struct rt_bytes rest = rt_bytes_make(code.data + done, code.size - done);
-
-		if (rest.size && *rest.data == 0xcc)
-			insn.length = 1;
-		else if (!rt_decode(p->agent->decoder, rest, (struct rt_elfaddr){ address + done }, &insn) || !insn.nop)
-			return false;
-	}
-	return true;
-}
-
-/* What is to be seen: a site, or (number 0) the dynamic linker's hook; `before` bytes behind the start of the jump. */
-struct sight {
-	uint32_t site;
-	uint8_t before;
-};
-
-/* Calls the agent: 24 bytes at `at`. */
-static size_t put_call(const struct rt_agent_area *area, const struct sight *sight, uint64_t at, uint8_t *out)
-{
-	static const uint8_t enter[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };          /* lea -128(%rsp), %rsp */
-	static const uint8_t leave[] = { 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0 }; /* lea 136(%rsp), %rsp */
-	uint8_t push = 0x68, call[2] = { 0xff, 0x15 };
-	int32_t entry;
-	size_t n = 0;
-
-	n = put(out, n, enter, sizeof(enter));
-	n = put(out, n, &push, 1);
-	n = put(out, n, &sight->site, sizeof(sight->site));
-	n = put(out, n, call, sizeof(call));
-	entry = (int32_t)(area->start + (sight->site ? 0 : 8) - (at + n + 4));
-	n = put(out, n, &entry, sizeof(entry));
-	return put(out, n, leave, sizeof(leave));
-}
-
-/* The stub for the code at address, whose first bytes are code. false: the code cannot be moved. */
-static bool make_stub(struct patching *p, const struct rt_agent_area *area, const struct sight *sight, uint64_t address,
-		      struct rt_bytes code, uint8_t *out, size_t *ret)
-{
-	uint64_t at = area->start + area->used;
-	size_t n = 0, done = 0;
-	bool over = false;
-
-	while ((done < RT_MOVE_JUMP || done <= sight->before) && !over) {
-		struct rt_bytes rest = rt_bytes_make(code.data + done, code.size - done);
-		struct rt_insn insn;
-		size_t size;
-
-		if (done == sight->before)
-			n += put_call(area, sight, at + n, out + n);
-		if (n + RT_MOVE_MAX + RT_MOVE_MAX > STUB_MAX ||
-		    !rt_decode(p->agent->decoder, rest, (struct rt_elfaddr){ address + done }, &insn) ||
-		    !rt_insn_move(rest, &insn, address + done, at + n, out + n, &size))
-			return false;
-		n += size;
-		done += insn.length;
-		over = insn.ret || insn.call || (insn.jump && !insn.conditional);
-	}
-	if (!over)
-		n += rt_insn_jump(address + done, out + n);
-	*ret = n;
-	return done > sight->before && (done >= RT_MOVE_JUMP || is_padding(p, code, address, done));
 }
 
 /* ---- a jump ---- */
@@ -233,28 +157,22 @@ static void forget_unmapped(struct patching *p)
 bool rt_agent_is_jumped(const struct rt_agent_task *task, uint64_t address, size_t bytes)
 {
 	for (size_t i = 0; i < task->jumps.len; i++) {
-		uint64_t at = task->jumps.data[i].address;
+		const struct rt_agent_jump *j = &task->jumps.data[i];
 
-		if (address < at + RT_MOVE_JUMP && at < address + bytes)
+		if (address < j->address + j->moved && j->address < address + bytes)
 			return true;
 	}
 	return false;
 }
 
-/* What stands there, which must be what the file says: others change code, too. */
-static const char *read_code(const struct patching *p, uint64_t address, uint64_t offset, uint8_t *code, size_t size,
-			     size_t *ret)
+/* What stands at address, up to CODE bytes, and what the file says of it. */
+static bool read_code(const struct patching *p, uint64_t address, uint64_t offset, uint8_t *code, uint8_t *original,
+		      size_t *ret)
 {
-	uint8_t original[CODE];
-	ssize_t n = pread(p->file, original, size, (off_t)offset);
+	ssize_t n = pread(p->file, original, CODE, (off_t)offset);
 
-	if (n < RT_MOVE_JUMP || !rt_stopped_read(p->r, address, code, (size_t)n))
-		return "its code cannot be read";
-	*ret = (size_t)n;
-	return memcmp(code, original, RT_MOVE_JUMP)
-		       ? "its code was changed in memory: another tracer or debugger, or the "
-			 "program itself"
-		       : NULL;
+	*ret = n < 0 ? 0 : (size_t)n;
+	return n >= RT_MOVE_JUMP && rt_stopped_read(p->r, address, code, (size_t)n);
 }
 
 /* Whether a thread would go on in the middle of the jump. */
@@ -266,42 +184,55 @@ static bool is_stood_in(const struct patching *p, uint64_t address)
 	return false;
 }
 
-/* Writes stub and jump. */
-static struct rt_error *jump_to_stub(struct patching *p, const struct sight *sight, uint64_t address, uint64_t offset,
-				     const char **ret_why)
+/* Writes the jump at address, and the stub that lets the sights be seen. */
+static struct rt_error *jump_to_stub(struct patching *p, const struct rt_agent_sight *sights, size_t sight_nr,
+				     uint64_t address, uint64_t offset, const char **ret_why)
 {
-	uint8_t code[CODE], stub[STUB_MAX], jump[RT_MOVE_JUMP] = { 0xe9 };
+	uint8_t code[CODE], original[CODE], stub[RT_AGENT_STUB_MAX], jump[RT_MOVE_JUMP] = { 0xe9 };
+	size_t size = 0, moved = 0, index = 0;
+	struct rt_agent_stub_request request;
 	struct rt_agent_area *area;
 	struct rt_agent_jump *j;
-	size_t size = 0, index = 0;
 	int32_t distance;
 
 	*ret_why = rt_agent_is_jumped(p->task, address, RT_MOVE_JUMP) ? "another probe's jump reaches into it"
 		   : is_stood_in(p, address) ? "a thread stands in the instructions that the jump would be written over"
-					     : NULL;
-	if (!*ret_why)
-		*ret_why = read_code(p, address, offset, code, sizeof(code), &size);
+		   : !read_code(p, address, offset, code, original, &size) ? "its code cannot be read"
+									   : NULL;
 	if (*ret_why)
 		return NULL;
 	RT_TRY(find_area(p, address, &index, ret_why));
 	if (*ret_why)
 		return NULL;
 	area = &p->task->areas.data[index];
+	request = (struct rt_agent_stub_request){
+		.decoder = p->agent->decoder,
+		.area = area->start,
+		.at = area->start + area->used,
+		.address = address,
+		.code = rt_bytes_make(original, size),
+		.sights = sights,
+		.sight_nr = sight_nr,
+	};
 	*ret_why = "an instruction there cannot be moved";
-	if (!make_stub(p, area, sight, address, rt_bytes_make(code, size), stub, &size))
+	if (!rt_agent_stub_make(&request, stub, &size, &moved))
 		return NULL;
-	distance = (int32_t)(area->start + area->used - (address + RT_MOVE_JUMP));
+	/* others change code, too */
+	*ret_why = "its code was changed in memory: another tracer or debugger, or the program itself";
+	if (memcmp(code, original, moved > RT_MOVE_JUMP ? moved : RT_MOVE_JUMP))
+		return NULL;
+	distance = (int32_t)(request.at - (address + RT_MOVE_JUMP));
 	memcpy(jump + 1, &distance, sizeof(distance));
 	j = rt_vec_add(&p->task->jumps);
 	if (!j)
 		return rt_error_nomem();
 	*ret_why = "its code cannot be written";
-	if (!rt_stopped_write(p->r, area->start + area->used, stub, size) ||
-	    !rt_stopped_write(p->r, address, jump, sizeof(jump))) {
+	if (!rt_stopped_write(p->r, request.at, stub, size) || !rt_stopped_write(p->r, address, jump, sizeof(jump))) {
 		p->task->jumps.len--;
 		return NULL;
 	}
 	j->address = address;
+	j->moved = (uint8_t)(moved > RT_MOVE_JUMP ? moved : RT_MOVE_JUMP);
 	memcpy(j->original, code, sizeof(j->original));
 	memcpy(j->jump, jump, sizeof(j->jump));
 	area->used += (size + 15) & ~15ull;
@@ -328,6 +259,8 @@ static const char *prepare(struct patching *p, const struct rt_point *point)
 
 	if (!point->id || point->id >= RT_AGENT_POINTS)
 		return "too many probe points for this engine";
+	if (point->reg == RT_REG_RSP && point->deref && point->reg_offset < -RED_ZONE)
+		return "its object is read below the stack, where the agent works";
 	why = rt_point_probe(point, &a->probe[point->id]);
 	if (why)
 		return why;
@@ -346,7 +279,7 @@ static struct rt_error *add_point(struct patching *p, const struct rt_point *poi
 
 	if (!known)
 		return rt_error_nomem();
-	if (*known == address && rt_agent_is_jumped(p->task, address - point->before, RT_MOVE_JUMP))
+	if (*known == address && rt_agent_is_jumped(p->task, address, 1))
 		return NULL;
 	*known = address;
 	why = prepare(p, point);
@@ -359,6 +292,7 @@ static struct rt_error *add_point(struct patching *p, const struct rt_point *poi
 			return rt_error_nomem();
 		place->address = address;
 		place->before = point->before;
+		place->no_room = point->breakpoint;
 	}
 	if (!why && is_second_return(place, point))
 		why = "another point waits for the same function's return";
@@ -389,48 +323,127 @@ static struct rt_error *raise_semaphore(struct patching *p, const struct rt_poin
 	return NULL;
 }
 
-static struct rt_error *arm_place(struct patching *p, const struct place *place)
+/* One jump at start for places in order of their addresses. *ret_why: it cannot be, and nothing is armed. */
+static struct rt_error *arm_together(struct patching *p, const struct place *const *places, size_t nr, uint64_t start,
+				     const char **ret_why)
 {
+	struct rt_agent_sight sights[RT_AGENT_STUB_SIGHTS];
 	struct rt_agent_pool *pool = p->task->pool;
-	struct rt_agent_site *site = &rt_agent_shared(pool)->site[pool->site_end];
-	struct sight sight = { .before = place->before };
-	const char *why = NULL;
+	uint64_t offset = places[0]->points[0]->offset.v - (places[0]->address - start);
 
-	if (!place->point_nr)
+	*ret_why = "too many probed instructions beside each other";
+	if (places[nr - 1]->address - start >= CODE)
 		return NULL;
-	if (pool->site_end >= RT_AGENT_SITES) {
-		fail_place(p, place, "too many probed instructions for this engine");
+	*ret_why = "too many probed instructions for this engine";
+	if (RT_AGENT_SITES - pool->site_end < nr)
+		return NULL;
+	for (size_t i = 0; i < nr; i++) {
+		struct rt_agent_site *site = &rt_agent_shared(pool)->site[pool->site_end + i];
+
+		*site = (struct rt_agent_site){ .address = places[i]->address };
+		for (uint32_t k = 0; k < places[i]->point_nr; k++)
+			site->point[k] = places[i]->points[k]->id;
+		sights[i] =
+			(struct rt_agent_sight){ pool->site_end + (uint32_t)i, (uint8_t)(places[i]->address - start) };
+	}
+	RT_TRY(jump_to_stub(p, sights, nr, start, offset, ret_why));
+	if (*ret_why)
+		return NULL;
+	pool->site_end += (uint32_t)nr;
+	for (size_t i = 0; i < nr; i++)
+		for (uint32_t k = 0; k < places[i]->point_nr; k++)
+			RT_TRY(raise_semaphore(p, places[i]->points[k]));
+	return NULL;
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct place *x = *(const struct place *const *)a, *y = *(const struct place *const *)b;
+
+	/* who has room comes first: it begins the jump */
+	return compare(x->address - x->before, y->address - y->before) ?: x->no_room - y->no_room;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct place *x = *(const struct place *const *)a, *y = *(const struct place *const *)b;
+
+	return compare(x->address, y->address);
+}
+
+/* Those that have no room for two jumps share one; where that cannot be, who comes first gets it. places: by_start. */
+static struct rt_error *arm_group(struct patching *p, const struct place **places, size_t nr)
+{
+	const char *why = "there is no room for a jump";
+	uint64_t start = places[0]->address - places[0]->before;
+	bool room = !places[0]->no_room;
+
+	qsort(places, nr, sizeof(*places), by_address);
+	if (room)
+		RT_TRY(arm_together(p, places, nr, start, &why));
+	if (!why)
+		return NULL;
+	if (nr == 1) {
+		fail_place(p, places[0], why);
 		return NULL;
 	}
-	site->address = place->address;
-	for (uint32_t i = 0; i < place->point_nr; i++)
-		site->point[i] = place->points[i]->id;
-	sight.site = pool->site_end;
-	RT_TRY(jump_to_stub(p, &sight, place->address - sight.before, place->points[0]->offset.v - sight.before, &why));
-	if (why) {
-		fail_place(p, place, why);
-		return NULL;
+	for (size_t i = 0; i < nr; i++)
+		RT_TRY(arm_group(p, places + i, 1));
+	return NULL;
+}
+
+/*
+ * Nothing leads between the start and the end of what a jump takes the place of, as the plan has seen to: so what
+ * else is to be seen there is passed by nobody but who comes through the jump, and is seen in its stub.
+ */
+static struct rt_error *arm_places(struct patching *p)
+{
+	_cleanup_free_ const struct place **order = calloc(p->places.len + 1, sizeof(*order));
+	size_t count = 0, next;
+
+	if (!order)
+		return rt_error_nomem();
+	for (size_t i = 0; i < p->places.len; i++)
+		if (p->places.data[i].point_nr)
+			order[count++] = &p->places.data[i];
+	qsort(order, count, sizeof(*order), by_start);
+	for (size_t i = 0; i < count; i = next) {
+		uint64_t end = 0;
+
+		for (next = i; next < count && next - i < RT_AGENT_STUB_SIGHTS; next++) {
+			const struct place *place = order[next];
+			uint64_t start = place->address - place->before;
+
+			if (next > i && start >= end)
+				break;
+			if (!place->no_room && start + RT_MOVE_JUMP > end)
+				end = start + RT_MOVE_JUMP;
+			if (!place->no_room && place->address >= end)
+				end = place->address + 1;
+		}
+		RT_TRY(arm_group(p, order + i, next - i));
 	}
-	pool->site_end++;
-	for (uint32_t i = 0; i < place->point_nr; i++)
-		RT_TRY(raise_semaphore(p, place->points[i]));
 	return NULL;
 }
 
 static struct rt_error *arm_all(struct patching *p)
 {
-	const struct sight hook = { 0 };
+	const struct rt_agent_sight hook = { 0 };
 	const struct rt_arm *arm = p->arm;
 	const char *why = NULL;
 
 	forget_unmapped(p);
 	for (size_t i = 0; i < arm->point_count; i++)
 		RT_TRY(add_point(p, arm->points[i]));
-	for (size_t i = 0; i < p->places.len; i++)
-		RT_TRY(arm_place(p, &p->places.data[i]));
+	RT_TRY(arm_places(p));
 	if (!arm->stop_at.v || p->task->stop_armed)
 		return NULL;
-	RT_TRY(jump_to_stub(p, &hook, arm->bias + arm->stop_at.v, arm->stop_offset.v, &why));
+	RT_TRY(jump_to_stub(p, &hook, 1, arm->bias + arm->stop_at.v, arm->stop_offset.v, &why));
 	p->task->stop_armed = !why;
 	if (why)
 		fail(p, 0, why);

@@ -64,12 +64,17 @@ struct rt_agent_member {
 	uint32_t tid;
 	uint64_t key, offset; /* of struct rt_agent_thread in the pool */
 	bool gone;
+	/* time stamp counter */
+	uint64_t idle;  /* when it was last seen in no hook, or to tell: it tells of nothing older */
+	uint64_t since; /* when it was first seen in the hook that it has been in since idle; 0: it is in none */
+	bool out;       /* of that hook, by longjmp() */
 	struct rt_agent_held held; /* taken out of its ring before it was their turn, to give it room */
 };
 
 /* One jump over code. */
 struct rt_agent_jump {
 	uint64_t address;
+	uint8_t moved; /* bytes from address on that its stub stands for: nobody comes by there any more */
 	uint8_t original[5], jump[5];
 };
 
@@ -189,7 +194,7 @@ RT_CHECK struct rt_error *rt_agent_inject(struct rt_agent *a, struct rt_agent_ta
 
 /* ---- agent_patch.c ---- */
 
-/* Whether a jump is written over any of the bytes from address on. */
+/* Whether a jump takes the place of any of the bytes from address on: a breakpoint there would not be hit. */
 bool rt_agent_is_jumped(const struct rt_agent_task *task, uint64_t address, size_t bytes);
 /* Arms points of arm in a process that has the agent. */
 RT_CHECK struct rt_error *rt_agent_patch(struct rt_agent *a, struct rt_agent_task *task, const struct rt_arm *arm,

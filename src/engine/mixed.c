@@ -12,6 +12,8 @@
 
 /* Both number the stacks of a process from 1 on; K's carry this as well. */
 #define STACK_OF_K (1u << 31)
+/* Of the kernel's returns of uprobes: the start of the last page that a program can have (kernel/events/uprobes.c). */
+#define TRAMPOLINE 0x7fffffffe000ull
 /* Producers of events: U numbers threads from 1 on, K processors from 0 on, which are told from the other end. */
 #define PRODUCER_OF_K(seq) ((seq) ^ ~RT_SEQ_MASK)
 
@@ -46,17 +48,27 @@ static struct mixed *mixed_of_uprobe(struct rt_event_sink *sink)
 	return (struct mixed *)(void *)((char *)sink - __builtin_offsetof(struct mixed, of_uprobe));
 }
 
+/* A stack record, to be changed. */
+union stack_copy {
+	struct rt_wire_stack stack;
+	uint8_t bytes[sizeof(struct rt_wire_stack) + RT_STACK_MAX * sizeof(struct rt_wire_frame)];
+};
+
+static bool copy_stack(const struct rt_wire_head *record, union stack_copy *ret)
+{
+	if (record->kind != RT_WIRE_STACK || record->size > sizeof(*ret))
+		return false;
+	memcpy(ret, record, record->size);
+	return true;
+}
+
 static struct rt_error *take_record(struct rt_event_sink *self, const struct rt_wire_head *record)
 {
 	struct mixed *m = mixed_of_uprobe(self);
-	union {
-		struct rt_wire_stack stack;
-		uint8_t bytes[sizeof(struct rt_wire_stack) + RT_STACK_MAX * sizeof(struct rt_wire_frame)];
-	} copy;
+	union stack_copy copy;
 
-	if (record->kind != RT_WIRE_STACK || record->size > sizeof(copy))
+	if (!copy_stack(record, &copy))
 		return m->to->record(m->to, record);
-	memcpy(&copy, record, record->size);
 	copy.stack.id |= STACK_OF_K;
 	copy.stack.head.seq = PRODUCER_OF_K(copy.stack.head.seq);
 	return m->to->record(m->to, &copy.stack.head);
@@ -126,11 +138,21 @@ static struct rt_error *ask_uprobe(struct mixed *m)
 	return m->uprobe ? m->uprobe->ops->drain(m->uprobe, &m->of_uprobe) : NULL;
 }
 
+/* Where a function's return is K's to see, U finds the kernel's trampoline: who called it is not known here. */
 static struct rt_error *agent_record(struct rt_event_sink *self, const struct rt_wire_head *record)
 {
 	struct mixed *m = mixed_of_agent(self);
+	union stack_copy copy;
+	uint16_t last;
 
-	return m->to->record(m->to, record);
+	if (!m->uprobe || !copy_stack(record, &copy))
+		return m->to->record(m->to, record);
+	last = copy.stack.nr;
+	if (last < 2 || copy.stack.frame[last - 1].pc != TRAMPOLINE)
+		return m->to->record(m->to, record);
+	copy.stack.nr--;
+	copy.stack.head.size = (uint16_t)(record->size - sizeof(copy.stack.frame[0]));
+	return m->to->record(m->to, &copy.stack.head);
 }
 
 /* U tells events once it knows up to when they are all: what K has by now is all of that time. */
@@ -206,35 +228,21 @@ static struct rt_error *leave_to_uprobe(struct refused *r, const struct rt_point
 	return rt_vec_push(&r->points, p) ? NULL : rt_error_nomem();
 }
 
-/* U's part of arm; the rest is in r. */
+/* Arms for U what it can see; the rest is in r. */
 static struct rt_error *extend_agent(struct mixed *m, const struct rt_arm *arm, struct refused *r)
 {
-	_cleanup_free_ const struct rt_point **mine = calloc(arm->point_count + 1, sizeof(*mine));
-	struct rt_arm part = *arm;
-	struct rt_error *err;
+	struct rt_error *err = rt_engine_agent.extend(&m->agent->base, arm, refuse, r);
 
-	if (!mine)
-		return rt_error_nomem();
-	part.points = mine;
-	part.point_count = 0;
-	for (size_t i = 0; i < arm->point_count; i++) {
-		if (arm->points[i]->breakpoint)
-			RT_TRY(leave_to_uprobe(r, arm->points[i]));
-		else
-			mine[part.point_count++] = arm->points[i];
-	}
-	if (!part.point_count && !part.stop_at.v)
-		return NULL;
-	err = rt_engine_agent.extend(&m->agent->base, &part, refuse, r);
 	if (!err || err->code != RT_E_UNSUPPORTED)
 		return err;
 	/* this process cannot have it: all of it is K's */
 	rt_error_free(err);
 	if (!rt_map_put(&m->without, rt_key_make(arm->pid, 0), NULL))
 		return rt_error_nomem();
-	r->stop = part.stop_at.v != 0;
-	for (size_t i = 0; i < part.point_count; i++)
-		RT_TRY(leave_to_uprobe(r, mine[i]));
+	r->stop = arm->stop_at.v != 0;
+	r->points.len = 0;
+	for (size_t i = 0; i < arm->point_count; i++)
+		RT_TRY(leave_to_uprobe(r, arm->points[i]));
 	return NULL;
 }
 

@@ -120,8 +120,6 @@ RT_CHECK struct rt_error *rt_process_each(struct rt_session *s,
 
 /* ---- procfs.c: more questions to /proc than base/proc.h has ---- */
 
-/* State letter of /proc/TID/stat, 0 when it is gone. */
-char rt_proc_state(uint32_t tid);
 /* CPU time of a process so far, also of one that has just ended; 0: there is none. */
 uint64_t rt_proc_cpu_ns(uint32_t pid);
 /* Value of one entry of /proc/PID/auxv; 0 when it is not there. */

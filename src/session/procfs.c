@@ -12,24 +12,6 @@
 #include "base/text.h"
 #include "session/internal.h"
 
-char rt_proc_state(uint32_t tid)
-{
-	_cleanup_free_ char *text = NULL;
-	char path[64];
-	char *end;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", tid);
-	struct rt_error *err = rt_fs_read(AT_FDCWD, path, 1 << 16, &text, NULL);
-
-	if (err) {
-		rt_error_free(err);
-		return 0;
-	}
-	/* the name may hold parentheses and blanks: the last one closes it */
-	end = strrchr(text, ')');
-	return end && end[1] == ' ' ? end[2] : 0;
-}
-
 uint64_t rt_proc_auxv(uint32_t pid, uint64_t key)
 {
 	_cleanup_free_ char *data = NULL;

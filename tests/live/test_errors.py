@@ -289,7 +289,7 @@ void sess_unref(struct sess *s) { if (!--s->refs) free(s); }
         live.need_engine()
         path = live.program('server', flags=('-g', '-O2'))
         findings = live.temp_path('lost.json')
-        process = live.Process([live.REFTRACE, 'run', '-m', '4K', f'--json={findings}', *live.told(path, 'ok', '0'), '--',
+        process = live.Process([live.REFTRACE, 'run', '--engine', 'uprobe', '-m', '4K', f'--json={findings}', *live.told(path, 'ok', '0'), '--',
                                 path, 'ok', '3'])
         try:
             process.wait_line('ready')

@@ -54,9 +54,9 @@ class Kill(live.LiveTest):
             self.assertEqual(run.status, 24, str(run))
             self.assertNotRegex(run.stdout, r'(?i)\bno leaks\b')
 
-    def one(self, rng, attach, victim):
+    def one(self, rng, way, victim):
         spool = live.temp_path('kill.rt')
-        process = live.Process([live.REFTRACE, 'run', '--attach=' + attach, '-w', spool, '-o', '/dev/null', *self.specs,
+        process = live.Process([live.REFTRACE, 'run', *way, '-w', spool, '-o', '/dev/null', *self.specs,
                                 '--', self.path, 'bug', '30'])
         target = None
         try:
@@ -76,7 +76,10 @@ class Kill(live.LiveTest):
                 process.popen.wait(10)
                 # the target may go on or end, but unarmed and not stopped; the rest of reftrace goes away
                 if target and os.path.exists(f'/proc/{target}/stat'):
-                    self.assertTrue(live.wait_until(lambda: self.unarmed(target), 5), 'the target stays armed')
+                    if '--engine=agent' in way:
+                        self.serves(process, target)
+                    else:
+                        self.assertTrue(live.wait_until(lambda: self.unarmed(target), 5), 'the target stays armed')
                 self.assertTrue(live.wait_until(lambda: not set(descendants(process.popen.pid)) - {target}, 10)
                                 or not target, f'left: {descendants(process.popen.pid)}')
         finally:
@@ -92,20 +95,35 @@ class Kill(live.LiveTest):
         except (OSError, ValueError):
             return True
 
-    def check(self, attach):
+    def serves(self, process, target):
+        """The agent's code stays in a process that lives on, and is as if it were not there."""
+        self.assertTrue(live.wait_until(lambda: live.process_state(target) not in 'tT', 5), live.process_state(target))
+        try:
+            os.kill(target, signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+        self.assertTrue(live.wait_until(lambda: any(line.startswith('guilty ') for line in process.lines), 10), process.lines)
+
+    def check(self, *way):
         seed = int(os.environ.get('RT_SEED', random.randrange(1 << 30)))
         rng = random.Random(seed)
         for number in range(ROUNDS // 2):
             victim = rng.choice(('target', 'reftrace'))
             with self.subTest(round=number, victim=victim, seed=seed):
-                self.one(rng, attach, victim)
+                self.one(rng, way, victim)
         self.check_clean()
 
     def test_multi(self):
-        self.check('multi')
+        self.check('--attach=multi')
 
     def test_tracefs(self):
-        self.check('tracefs')
+        self.check('--attach=tracefs')
+
+    def test_agent(self):
+        self.check('--engine=agent')
+
+    def test_both(self):
+        self.check('--engine=agent+uprobe')
 
 
 class Signals(live.LiveTest):

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "engine/agent_stub.h"
+
+#include <string.h>
+
+#include "insn/move.h"
+
+enum { CALL = 24 /* bytes of a call of the agent */ };
+
+static size_t put(uint8_t *out, size_t n, const void *bytes, size_t size)
+{
+	memcpy(out + n, bytes, size);
+	return n + size;
+}
+
+/* The address `behind` bytes behind the jump's; false: the code ends before. */
+static bool decode(const struct rt_agent_stub_request *r, size_t behind, struct rt_bytes *ret_code, struct rt_insn *ret)
+{
+	if (behind >= r->code.size)
+		return false;
+	*ret_code = rt_bytes_make(r->code.data + behind, r->code.size - behind);
+	return rt_decode(r->decoder, *ret_code, (struct rt_elfaddr){ r->address + behind }, ret);
+}
+
+/* Whether nothing runs what stands between moved and the end of the jump. */
+static bool is_padding(const struct rt_agent_stub_request *r, size_t moved)
+{
+	struct rt_bytes rest;
+	struct rt_insn insn;
+
+	for (; moved < RT_MOVE_JUMP; moved += insn.length) {
+		if (moved < r->code.size && r->code.data[moved] == 0xcc)
+			insn.length = 1;
+		else if (!decode(r, moved, &rest, &insn) || !insn.nop)
+			return false;
+	}
+	return true;
+}
+
+/* Calls the agent: CALL bytes, that will lie at `at`. */
+static size_t put_call(const struct rt_agent_stub_request *r, uint32_t site, uint64_t at, uint8_t *out)
+{
+	static const uint8_t enter[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };          /* lea -128(%rsp), %rsp */
+	static const uint8_t leave[] = { 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0 }; /* lea 136(%rsp), %rsp */
+	uint8_t push = 0x68, call[2] = { 0xff, 0x15 };
+	int32_t entry;
+	size_t n = 0;
+
+	n = put(out, n, enter, sizeof(enter));
+	n = put(out, n, &push, 1);
+	n = put(out, n, &site, sizeof(site));
+	n = put(out, n, call, sizeof(call));
+	entry = (int32_t)(r->area + (site ? 0 : __builtin_offsetof(struct rt_agent_entries, stop)) - (at + n + 4));
+	n = put(out, n, &entry, sizeof(entry));
+	return put(out, n, leave, sizeof(leave));
+}
+
+bool rt_agent_stub_make(const struct rt_agent_stub_request *r, uint8_t *out, size_t *ret_size, size_t *ret_moved)
+{
+	size_t n = 0, moved = 0, seen = 0;
+	bool over = false;
+
+	while ((moved < RT_MOVE_JUMP || seen < r->sight_nr) && !over) {
+		struct rt_bytes rest;
+		struct rt_insn insn;
+		size_t size;
+
+		/* behind the instructions comes the jump back, which is no longer than one of them */
+		if (n + CALL + RT_MOVE_MAX + RT_MOVE_MAX > RT_AGENT_STUB_MAX)
+			return false;
+		if (seen < r->sight_nr && moved == r->sights[seen].behind)
+			n += put_call(r, r->sights[seen++].site, r->at + n, out + n);
+		if (!decode(r, moved, &rest, &insn) ||
+		    !rt_insn_move(rest, &insn, r->address + moved, r->at + n, out + n, &size))
+			return false;
+		n += size;
+		moved += insn.length;
+		over = insn.ret || insn.call || (insn.jump && !insn.conditional);
+	}
+	if (!over)
+		n += rt_insn_jump(r->address + moved, out + n);
+	*ret_size = n;
+	*ret_moved = moved;
+	return seen == r->sight_nr && (moved >= RT_MOVE_JUMP || is_padding(r, moved));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The code that a jump leads to: the instructions that are written over, with a call of the agent before each that is
+ * seen. */
+#pragma once
+
+#include "base/bytes.h"
+#include "insn/decoder.h"
+
+enum {
+	RT_AGENT_STUB_MAX = 384,    /* bytes of a stub */
+	RT_AGENT_STUB_ENTRIES = 16, /* bytes at the start of an area, for what its stubs call */
+	RT_AGENT_STUB_SIGHTS = 8,   /* instructions that one stub lets be seen */
+};
+
+/* What is to be seen: a site, or (number 0) the dynamic linker's hook. */
+struct rt_agent_sight {
+	uint32_t site;
+	uint8_t behind; /* bytes from the start of the jump to the instruction */
+};
+
+/* Where an area's stubs find what they call: to be written to its start, RT_AGENT_STUB_ENTRIES bytes. */
+struct rt_agent_entries {
+	uint64_t hit, stop;
+};
+
+struct rt_agent_stub_request {
+	struct rt_decoder *decoder;
+	uint64_t area;        /* start of the area */
+	uint64_t at;          /* where in the process the stub will lie */
+	uint64_t address;     /* where the jump will */
+	struct rt_bytes code; /* what stands at address; more than is written over, where there is more */
+	const struct rt_agent_sight *sights; /* in order, each at another instruction */
+	size_t sight_nr;                     /* 1 or more */
+};
+
+/*
+ * Makes a stub, to out, of RT_AGENT_STUB_MAX bytes. *ret_size: its own; *ret_moved: bytes of the code that it stands
+ * for, more or fewer (where nothing runs the rest) than the jump has. false: something there cannot be moved, or does
+ * not fit.
+ */
+bool rt_agent_stub_make(const struct rt_agent_stub_request *r, uint8_t *out, size_t *ret_size, size_t *ret_moved);
