@@ -76,16 +76,27 @@ class Kill(live.LiveTest):
                 process.popen.wait(10)
                 # the target may go on or end, but unarmed and not stopped; the rest of reftrace goes away
                 if target and os.path.exists(f'/proc/{target}/stat'):
-                    if '--engine=agent' in way:
+                    if way[0].startswith('--engine=agent'):
                         self.serves(process, target)
                     else:
                         self.assertTrue(live.wait_until(lambda: self.unarmed(target), 5), 'the target stays armed')
-                self.assertTrue(live.wait_until(lambda: not set(descendants(process.popen.pid)) - {target}, 10)
-                                or not target, f'left: {descendants(process.popen.pid)}')
+                self.assertTrue(live.wait_until(lambda: self.is_gone(process, target), 10),
+                                f'left: {[(p, live.process_state(p)) for p in descendants(process.popen.pid)]}')
         finally:
             process.kill()
         self.check_recording(spool, victim == 'target' and target)
         spool.unlink(missing_ok=True)
+
+    def is_gone(self, process, target):
+        """All but the program: it goes on, or dies of what would end it anyway."""
+        left = set(descendants(process.popen.pid)) - {target}
+        for pid in left if not target else ():
+            try:
+                if os.readlink(f'/proc/{pid}/exe') == os.path.realpath(self.path):
+                    os.kill(pid, signal.SIGTERM)
+            except OSError:
+                pass
+        return not left
 
     def unarmed(self, pid):
         try:
