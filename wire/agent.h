@@ -186,9 +186,8 @@ struct rt_agent_head {
 	uint32_t thunk_bytes;
 	uint32_t fixup, fixup_end; /* struct rt_agent_fixup */
 	uint32_t bytes;
-	uint32_t add; /* one instruction of RT_AGENT_ADD_BYTES: adds si to the 16 bits at rdi, atomically */
+	uint32_t add; /* adds si to the 16 bits at rdi, atomically, and calls rt_sigreturn(2) */
 };
-#define RT_AGENT_ADD_BYTES 4
 #define RT_AGENT_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 
 /* A load of the agent that may fault, and where it goes on then: each as an offset from its own place here. */

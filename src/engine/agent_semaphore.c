@@ -40,7 +40,7 @@ struct rt_error *rt_agent_raise(struct rt_agent *a, struct rt_agent_task *task, 
 	*ret_why = "the process did not stand when its semaphore was to be raised";
 	if (!r->tid)
 		return NULL;
-	err = rt_stopped_step(r, add_at(task), RT_AGENT_ADD_BYTES, place->counter, 1);
+	err = rt_stopped_do(r, add_at(task), place->counter, 1);
 	if (rt_error_catch(&err, RT_E_UNSUPPORTED))
 		return NULL;
 	RT_TRY(err);
@@ -84,7 +84,7 @@ static struct rt_error *lower(struct rt_agent *a, const struct rt_agent_task *ta
 	RT_TRY(rt_semaphores_look(a->semaphores, place, &state));
 	if (state != RT_SEMAPHORE_RAISED)
 		return NULL;
-	RT_TRY(rt_stopped_step(r, add_at(task), RT_AGENT_ADD_BYTES, place->counter, UINT16_MAX));
+	RT_TRY(rt_stopped_do(r, add_at(task), place->counter, UINT16_MAX));
 	return rt_semaphores_note(a->semaphores, place, false);
 }
 

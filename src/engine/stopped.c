@@ -8,14 +8,20 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
+
+#include <linux/elf.h>
 
 #include "base/cleanup.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "maps/maps.h"
 
-enum { MAPS_MAX = 64 << 20, GATE_BYTES = 256 << 10, TRIES = 16, RED_ZONE = 128 };
+enum { MAPS_MAX = 64 << 20, GATE_BYTES = 256 << 10, TRIES = 16, RED_ZONE = 128, CALL_BYTES = 2, XSTATE_MAX = 16 << 10 };
+
+/* syscall; mov $15 (rt_sigreturn), %eax; syscall */
+static const uint8_t gate_code[] = { 0x0f, 0x05, 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
 
 struct rt_error *rt_stopped_open(struct rt_stopped *r, uint32_t pid, uint32_t tid)
 {
@@ -55,6 +61,28 @@ static void find(struct rt_stopped *r, const struct rt_maps_line *line)
 		r->gate = line->start + (uint64_t)(at - code);
 }
 
+/*
+ * A system call, and rt_sigreturn(2), in what nobody uses at the end of the vdso. false: there is no such place, or
+ * it cannot be written.
+ */
+static bool write_gate(struct rt_stopped *r, const struct rt_maps_line *vdso)
+{
+	static const uint8_t nothing[sizeof(gate_code)];
+	uint64_t at = vdso->end - sizeof(gate_code);
+	uint8_t now[sizeof(gate_code)];
+
+	if (!rt_stopped_read(r, at, now, sizeof(now)))
+		return false;
+	if (memcmp(now, gate_code, sizeof(now)) != 0) {
+		if (memcmp(now, nothing, sizeof(now)) != 0 || !rt_stopped_write(r, at, gate_code, sizeof(gate_code)))
+			return false;
+		r->written = at;
+	}
+	r->gate = at;
+	r->heals = true;
+	return true;
+}
+
 /* In the vdso, which every process has, or in other code. */
 static struct rt_error *find_gate(struct rt_stopped *r)
 {
@@ -68,6 +96,8 @@ static struct rt_error *find_gate(struct rt_stopped *r)
 	while (rt_maps_parse_line(&cursor, &line)) {
 		bool vdso = !strcmp(line.path, "[vdso]");
 
+		if (vdso && write_gate(r, &line))
+			break;
 		if (line.executable && (vdso || !r->gate) && !strstr(line.path, "vsyscall"))
 			find(r, &line);
 		if (vdso && r->gate)
@@ -120,7 +150,7 @@ static bool is_at_exec(const struct rt_stopped *r)
 /* A system call that the stop has interrupted is begun anew afterwards, as the kernel would do it. */
 static void restart(struct user_regs_struct *regs)
 {
-	enum { SYS = 512, NOINTR = 513, NOHAND = 514, BLOCK = 516, CALL_BYTES = 2 };
+	enum { SYS = 512, NOINTR = 513, NOHAND = 514, BLOCK = 516 };
 	int64_t result = (int64_t)regs->rax;
 
 	if ((int64_t)regs->orig_rax < 0)
@@ -140,20 +170,59 @@ static struct rt_error *gone(const struct rt_stopped *r)
 	return rt_error_new(RT_E_NO_PROCESS, "process %u has ended", r->pid);
 }
 
+/* The frame on its stack: what it goes on with when we are gone. false: it cannot be. */
+static bool write_frame(struct rt_stopped *r)
+{
+	_cleanup_free_ uint8_t *xstate = malloc(XSTATE_MAX);
+	struct iovec regset = { xstate, XSTATE_MAX };
+
+	r->frame = malloc(sizeof(*r->frame));
+	r->below = malloc(RT_SIGFRAME_MAX);
+	return xstate && r->frame && r->below && !ptrace(PTRACE_GETREGSET, r->tid, NT_X86_XSTATE, &regset) &&
+	       rt_sigframe_make(&r->regs, r->mask, xstate, regset.iov_len, r->regs.rsp - RED_ZONE, r->frame) &&
+	       rt_stopped_read(r, r->frame->start, r->below, r->frame->size) &&
+	       rt_stopped_write(r, r->frame->start, r->frame->bytes, r->frame->size);
+}
+
+static void drop_frame(struct rt_stopped *r)
+{
+	free(r->frame);
+	free(r->below);
+	r->frame = NULL;
+	r->below = NULL;
+}
+
+/* Registers with which it puts itself right. */
+static struct user_regs_struct healing(const struct rt_stopped *r)
+{
+	struct user_regs_struct regs = r->regs;
+
+	regs.orig_rax = UINT64_MAX;
+	if (r->frame) {
+		regs.rip = r->gate + CALL_BYTES;
+		regs.rsp = r->frame->start;
+	}
+	return regs;
+}
+
 static struct rt_error *begin(struct rt_stopped *r)
 {
 	uint64_t all = ~(1ull << (SIGTRAP - 1));
+	struct user_regs_struct regs;
 
-	if (ptrace(PTRACE_GETSIGMASK, r->tid, sizeof(r->mask), &r->mask) < 0 ||
-	    ptrace(PTRACE_SETSIGMASK, r->tid, sizeof(all), &all) < 0)
-		return gone(r);
-	r->begun = true;
 	/* the kernel still has to write the result of exec */
 	if (is_at_exec(r) && !run(r, PTRACE_SYSCALL_INFO_EXIT))
 		return gone(r);
-	if (ptrace(PTRACE_GETREGS, r->tid, 0, &r->regs) < 0)
+	if (ptrace(PTRACE_GETSIGMASK, r->tid, sizeof(r->mask), &r->mask) < 0 ||
+	    ptrace(PTRACE_GETREGS, r->tid, 0, &r->regs) < 0)
 		return gone(r);
 	restart(&r->regs);
+	if (!r->heals || !write_frame(r))
+		drop_frame(r);
+	r->begun = true;
+	regs = healing(r);
+	if (ptrace(PTRACE_SETREGS, r->tid, 0, &regs) < 0 || ptrace(PTRACE_SETSIGMASK, r->tid, sizeof(all), &all) < 0)
+		return gone(r);
 	return NULL;
 }
 
@@ -165,10 +234,9 @@ struct rt_error *rt_stopped_call(struct rt_stopped *r, long number, const uint64
 		RT_TRY(find_gate(r));
 	if (!r->begun)
 		RT_TRY(begin(r));
-	regs = r->regs;
+	regs = healing(r);
 	regs.rip = r->gate;
 	regs.rax = (uint64_t)number;
-	regs.orig_rax = UINT64_MAX;
 	regs.rdi = args[0];
 	regs.rsi = args[1];
 	regs.rdx = args[2];
@@ -182,52 +250,63 @@ struct rt_error *rt_stopped_call(struct rt_stopped *r, long number, const uint64
 	return NULL;
 }
 
-/* What is left of a system call that it stands in ends first, and may count as a step. */
-struct rt_error *rt_stopped_step(struct rt_stopped *r, uint64_t at, unsigned bytes, uint64_t rdi, uint64_t rsi)
+/*
+ * Not by single steps: a thread whose tracer dies after one is killed by the next. It stops as it calls
+ * rt_sigreturn(2), and does not.
+ */
+struct rt_error *rt_stopped_do(struct rt_stopped *r, uint64_t at, uint64_t rdi, uint64_t rsi)
 {
 	struct user_regs_struct regs;
 
+	if (!r->gate)
+		RT_TRY(find_gate(r));
 	if (!r->begun)
 		RT_TRY(begin(r));
-	for (unsigned i = 0; i < TRIES; i++) {
-		int status = 0;
-
-		regs = r->regs;
-		regs.rip = at;
-		regs.rdi = rdi;
-		regs.rsi = rsi;
-		regs.orig_rax = UINT64_MAX;
-		if (ptrace(PTRACE_SETREGS, r->tid, 0, &regs) < 0 || ptrace(PTRACE_SINGLESTEP, r->tid, 0, 0) < 0 ||
-		    !await(r, &status) || ptrace(PTRACE_GETREGS, r->tid, 0, &regs) < 0)
-			return gone(r);
-		if (regs.rip == at + bytes)
-			return NULL;
-		r->stop_again |= WSTOPSIG(status) == SIGSTOP;
-		if (WSTOPSIG(status) == SIGSEGV || WSTOPSIG(status) == SIGBUS)
-			break;
-	}
-	return rt_error_new(RT_E_UNSUPPORTED, "process %u cannot do what is to be done in its name", r->pid);
+	regs = healing(r);
+	regs.rip = at;
+	regs.rdi = rdi;
+	regs.rsi = rsi;
+	if (ptrace(PTRACE_SETREGS, r->tid, 0, &regs) < 0)
+		return gone(r);
+	if (!run(r, PTRACE_SYSCALL_INFO_ENTRY) && !r->gone)
+		return rt_error_new(RT_E_UNSUPPORTED, "process %u cannot do what is to be done in its name", r->pid);
+	regs = healing(r);
+	if (r->gone || ptrace(PTRACE_SETREGS, r->tid, 0, &regs) < 0 || !run(r, PTRACE_SYSCALL_INFO_EXIT))
+		return gone(r);
+	return NULL;
 }
 
 uint64_t rt_stopped_stack(const struct rt_stopped *r)
 {
-	return (r->regs.rsp - RED_ZONE) & ~63ull;
+	return (r->frame ? r->frame->start : r->regs.rsp - RED_ZONE) & ~63ull;
+}
+
+/* Its signal mask first: as long as it is to put itself right, that is right anyway. */
+static void end(struct rt_stopped *r)
+{
+	struct user_regs_struct regs = r->regs;
+
+	/* nothing is to be begun anew once more */
+	regs.orig_rax = UINT64_MAX;
+	if (ptrace(PTRACE_SETSIGMASK, r->tid, sizeof(r->mask), &r->mask) < 0 ||
+	    ptrace(PTRACE_SETREGS, r->tid, 0, &regs) < 0)
+		rt_log_debug("engine", "cannot put the registers of %u back: %s", r->tid, strerror(errno));
+	if (r->frame)
+		(void)rt_stopped_write(r, r->frame->start, r->below, r->frame->size);
+	if (r->stop_again)
+		syscall(SYS_tgkill, r->pid, r->tid, SIGSTOP);
 }
 
 void rt_stopped_close(struct rt_stopped *r)
 {
-	if (r->begun && !r->gone) {
-		struct user_regs_struct regs = r->regs;
+	static const uint8_t nothing[sizeof(gate_code)];
 
-		/* nothing is to be begun anew once more */
-		regs.orig_rax = UINT64_MAX;
-		if (ptrace(PTRACE_SETREGS, r->tid, 0, &regs) < 0 ||
-		    ptrace(PTRACE_SETSIGMASK, r->tid, sizeof(r->mask), &r->mask) < 0)
-			rt_log_debug("engine", "cannot put the registers of %u back: %s", r->tid, strerror(errno));
-		if (r->stop_again)
-			syscall(SYS_tgkill, r->pid, r->tid, SIGSTOP);
-	}
+	if (r->begun && !r->gone)
+		end(r);
+	if (r->written && !r->gone)
+		(void)rt_stopped_write(r, r->written, nothing, sizeof(nothing));
 	if (r->memory >= 0)
 		close(r->memory);
+	drop_frame(r);
 	*r = (struct rt_stopped){ .memory = -1 };
 }

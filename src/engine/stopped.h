@@ -2,6 +2,9 @@
 /*
  * A process that stands in a ptrace stop of ours (PTRACE_O_TRACESYSGOOD): its memory, and system calls in its name.
  * What it was about to do it does afterwards; signals wait meanwhile.
+ *
+ * We may be killed at any moment. What a thread does in our name is therefore followed by rt_sigreturn(2), on a frame
+ * that says what it was about to do: a thread that nobody holds any more puts itself right.
  */
 #pragma once
 
@@ -11,15 +14,20 @@
 #include <sys/user.h>
 
 #include "base/error.h"
+#include "engine/sigframe.h"
 
 struct rt_stopped {
 	uint32_t pid, tid;
 	int memory;       /* /proc/PID/mem, read and write; -1: none */
 	uint64_t gate;    /* address of a syscall instruction */
+	uint64_t written; /* the gate is ours, and to be taken away: its address */
+	bool heals;       /* it is followed by rt_sigreturn(2) */
 	bool begun, gone; /* gone: it was killed; its end is still to be waited for */
 	bool stop_again;  /* somebody stopped it meanwhile */
 	uint64_t mask;
 	struct user_regs_struct regs;
+	struct rt_sigframe *frame; /* on its stack; NULL: there is none, nobody puts it right but us */
+	uint8_t *below;            /* what was there */
 };
 
 /* Opens the memory of pid, of which thread tid stands (0: memory alone will do). RT_E_NO_PROCESS, RT_E_PRIVILEGE. */
@@ -37,10 +45,9 @@ bool rt_stopped_write(const struct rt_stopped *r, uint64_t at, const void *data,
  */
 RT_CHECK struct rt_error *rt_stopped_call(struct rt_stopped *r, long number, const uint64_t args[6], int64_t *ret);
 /*
- * One instruction of its own, of `bytes` bytes at `at`, with rdi and rsi as told; no system call is made.
- * RT_E_NO_PROCESS when it died, RT_E_UNSUPPORTED when it was not done: it faults, or the thread does not stand.
+ * Runs code of its own at `at`, which ends with a call of rt_sigreturn(2) and makes no other, with rdi and rsi as told.
+ * RT_E_NO_PROCESS when it died, RT_E_UNSUPPORTED when it was not done: it faults.
  */
-RT_CHECK struct rt_error *rt_stopped_step(struct rt_stopped *r, uint64_t at, unsigned bytes, uint64_t rdi,
-					  uint64_t rsi);
+RT_CHECK struct rt_error *rt_stopped_do(struct rt_stopped *r, uint64_t at, uint64_t rdi, uint64_t rsi);
 /* Where its stack ends and below which nothing of it is: for arguments. */
 uint64_t rt_stopped_stack(const struct rt_stopped *r);

@@ -68,10 +68,14 @@ void rt_target_exec(const char *const *command)
 static void child(struct rt_session *s, const struct rt_identity *id, char **env, int go, int report)
 {
 	char byte;
+	ssize_t n;
 	int errnum;
 
-	while (read(go, &byte, 1) < 0 && errno == EINTR)
-		;
+	do {
+		n = read(go, &byte, 1);
+	} while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(125); /* we were killed before anything was started */
 	sigaction(SIGCHLD, &s->old_chld, NULL);
 	for (size_t i = 0; i < sizeof(s->old_limits) / sizeof(s->old_limits[0]); i++) {
 		if (s->old_limits[i].known)
@@ -136,8 +140,10 @@ struct rt_error *rt_session_launch(struct rt_session *s)
 		return rt_error_errno(RT_E_SYSTEM, errno, "cannot make a pipe");
 	RT_TRY(rt_identity_environment(&id, s->options.env, &env));
 	pid = fork();
-	if (pid == 0)
+	if (pid == 0) {
+		close(pipes.go[1]);
 		child(s, &id, env, pipes.go[0], pipes.report[1]);
+	}
 	rt_environment_free(env);
 	if (pid < 0)
 		return rt_error_errno(RT_E_SYSTEM, errno, "cannot start a process");

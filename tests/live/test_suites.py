@@ -17,7 +17,7 @@ INSTALLED = pathlib.Path('/usr/share/installed-tests')
 PYTHON = ('json', 'struct', 'list', 'dict', 'set', 'weakref', 'gc', 'itertools', 'threading_local', 'memoryview', 'generators', 'heapq')
 LONG = 2   # seconds that a bare test may take to be among these
 SLOW = 100 # and how many times that a traced one may
-ENGINES = ('agent', 'uprobe') if os.geteuid() == 0 else ('agent',)
+ENGINES = ('agent+uprobe', 'uprobe') if os.geteuid() == 0 else ('agent',)
 
 
 def installed(suite):
