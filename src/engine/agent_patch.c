@@ -20,7 +20,6 @@
 
 enum {
 	MAPS_MAX = 64 << 20,
-	CODE = 64, /* bytes that are looked at: what comes before the instruction, it, and what the jump needs */
 	MARGIN = 64 << 10, /* between an area and what lies above it */
 	LOWEST = 64 << 10, /* address that may be mapped */
 	RED_ZONE = 128,    /* bytes below the stack pointer that are a function's own (x86-64 psABI) */
@@ -36,6 +35,12 @@ struct place {
 	uint32_t point_nr;
 };
 
+/* A thread, and where it goes on. */
+struct standing {
+	uint32_t tid;
+	uint64_t pc;
+};
+
 struct patching {
 	struct rt_agent *agent;
 	struct rt_agent_task *task;
@@ -45,7 +50,7 @@ struct patching {
 	void (*failed)(const struct rt_arm_failure *failure, void *arg);
 	void *arg;
 	RT_VEC(struct place) places;
-	RT_VEC(uint64_t) pcs; /* where threads stand that go on in this code */
+	RT_VEC(struct standing) standing; /* threads that go on in this code */
 };
 
 static void fail(const struct patching *p, uint32_t point, const char *why)
@@ -165,38 +170,48 @@ bool rt_agent_is_jumped(const struct rt_agent_task *task, uint64_t address, size
 	return false;
 }
 
-/* What stands at address, up to CODE bytes, and what the file says of it. */
+/* What stands at address, up to RT_AGENT_STUB_CODE bytes, and what the file says of it. */
 static bool read_code(const struct patching *p, uint64_t address, uint64_t offset, uint8_t *code, uint8_t *original,
 		      size_t *ret)
 {
-	ssize_t n = pread(p->file, original, CODE, (off_t)offset);
+	ssize_t n = pread(p->file, original, RT_AGENT_STUB_CODE, (off_t)offset);
 
 	*ret = n < 0 ? 0 : (size_t)n;
 	return n >= RT_MOVE_JUMP && rt_stopped_read(p->r, address, code, (size_t)n);
 }
 
-/* Whether a thread would go on in the middle of the jump. */
-static bool is_stood_in(const struct patching *p, uint64_t address)
+/*
+ * Who stands behind the start of what the stub stands for goes on in the stub, before the jump is written: whenever we
+ * are killed, each is where it can go on. NULL, or why somebody cannot.
+ */
+static const char *let_go_on(struct patching *p, uint64_t address, const struct rt_agent_stub *stub, uint64_t at)
 {
-	for (size_t i = 0; i < p->pcs.len; i++)
-		if (p->pcs.data[i] > address && p->pcs.data[i] < address + RT_MOVE_JUMP)
-			return true;
-	return false;
+	for (size_t i = 0; i < p->standing.len; i++) {
+		struct standing *t = &p->standing.data[i];
+		uint64_t behind = t->pc - address;
+
+		if (!behind || behind >= (stub->moved > RT_MOVE_JUMP ? stub->moved : RT_MOVE_JUMP))
+			continue;
+		if (!stub->place[behind] || !rt_stopped_send(p->r, t->tid, at + stub->place[behind]))
+			return "a thread stands in the instructions that the jump would be written over";
+		t->pc = at + stub->place[behind];
+	}
+	return NULL;
 }
 
 /* Writes the jump at address, and the stub that lets the sights be seen. */
 static struct rt_error *jump_to_stub(struct patching *p, const struct rt_agent_sight *sights, size_t sight_nr,
 				     uint64_t address, uint64_t offset, const char **ret_why)
 {
-	uint8_t code[CODE], original[CODE], stub[RT_AGENT_STUB_MAX], jump[RT_MOVE_JUMP] = { 0xe9 };
-	size_t size = 0, moved = 0, index = 0;
+	uint8_t code[RT_AGENT_STUB_CODE], original[RT_AGENT_STUB_CODE], jump[RT_MOVE_JUMP] = { 0xe9 };
 	struct rt_agent_stub_request request;
+	size_t size = 0, index = 0, moved;
+	struct rt_agent_stub stub;
 	struct rt_agent_area *area;
 	struct rt_agent_jump *j;
 	int32_t distance;
 
-	*ret_why = rt_agent_is_jumped(p->task, address, RT_MOVE_JUMP) ? "another probe's jump reaches into it"
-		   : is_stood_in(p, address) ? "a thread stands in the instructions that the jump would be written over"
+	*ret_why = rt_agent_is_jumped(p->task, address, RT_MOVE_JUMP)      ? "another probe's jump reaches into it"
 		   : !read_code(p, address, offset, code, original, &size) ? "its code cannot be read"
 									   : NULL;
 	if (*ret_why)
@@ -215,11 +230,12 @@ static struct rt_error *jump_to_stub(struct patching *p, const struct rt_agent_s
 		.sight_nr = sight_nr,
 	};
 	*ret_why = "an instruction there cannot be moved";
-	if (!rt_agent_stub_make(&request, stub, &size, &moved))
+	if (!rt_agent_stub_make(&request, &stub))
 		return NULL;
+	moved = stub.moved > RT_MOVE_JUMP ? stub.moved : RT_MOVE_JUMP;
 	/* others change code, too */
 	*ret_why = "its code was changed in memory: another tracer or debugger, or the program itself";
-	if (memcmp(code, original, moved > RT_MOVE_JUMP ? moved : RT_MOVE_JUMP))
+	if (memcmp(code, original, moved) != 0)
 		return NULL;
 	distance = (int32_t)(request.at - (address + RT_MOVE_JUMP));
 	memcpy(jump + 1, &distance, sizeof(distance));
@@ -227,16 +243,19 @@ static struct rt_error *jump_to_stub(struct patching *p, const struct rt_agent_s
 	if (!j)
 		return rt_error_nomem();
 	*ret_why = "its code cannot be written";
-	if (!rt_stopped_write(p->r, request.at, stub, size) || !rt_stopped_write(p->r, address, jump, sizeof(jump))) {
+	if (rt_stopped_write(p->r, request.at, stub.bytes, stub.size))
+		*ret_why = let_go_on(p, address, &stub, request.at);
+	area->used += (stub.size + 15) & ~15ull;
+	if (!*ret_why && !rt_stopped_write(p->r, address, jump, sizeof(jump)))
+		*ret_why = "its code cannot be written";
+	if (*ret_why) {
 		p->task->jumps.len--;
 		return NULL;
 	}
 	j->address = address;
-	j->moved = (uint8_t)(moved > RT_MOVE_JUMP ? moved : RT_MOVE_JUMP);
+	j->moved = (uint8_t)moved;
 	memcpy(j->original, code, sizeof(j->original));
 	memcpy(j->jump, jump, sizeof(j->jump));
-	area->used += (size + 15) & ~15ull;
-	*ret_why = NULL;
 	return NULL;
 }
 
@@ -332,7 +351,7 @@ static struct rt_error *arm_together(struct patching *p, const struct place *con
 	uint64_t offset = places[0]->points[0]->offset.v - (places[0]->address - start);
 
 	*ret_why = "too many probed instructions beside each other";
-	if (places[nr - 1]->address - start >= CODE)
+	if (places[nr - 1]->address - start >= RT_AGENT_STUB_CODE)
 		return NULL;
 	*ret_why = "too many probed instructions for this engine";
 	if (RT_AGENT_SITES - pool->site_end < nr)
@@ -455,6 +474,7 @@ static struct rt_error *note_threads(struct patching *p)
 {
 	for (size_t i = 0; i < p->arm->thread_count; i++) {
 		struct user_regs_struct regs;
+		struct standing *t;
 
 		if (ptrace(PTRACE_GETREGS, p->arm->threads[i], 0, &regs))
 			return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
@@ -462,8 +482,10 @@ static struct rt_error *note_threads(struct patching *p)
 							 "stand still, as one that waits for a device (state D)",
 							 p->task->pid, p->arm->threads[i]),
 					    "try it again later; or as root: --engine uprobe");
-		if (!rt_vec_push(&p->pcs, regs.rip))
+		t = rt_vec_add(&p->standing);
+		if (!t)
 			return rt_error_nomem();
+		*t = (struct standing){ p->arm->threads[i], regs.rip };
 	}
 	return NULL;
 }
@@ -486,7 +508,7 @@ struct rt_error *rt_agent_patch(struct rt_agent *a, struct rt_agent_task *task, 
 		err = arm_all(&p);
 	rt_stopped_close(&r);
 	rt_vec_deinit(&p.places);
-	rt_vec_deinit(&p.pcs);
+	rt_vec_deinit(&p.standing);
 	return err;
 }
 

@@ -13,10 +13,10 @@ static size_t put(uint8_t *out, size_t n, const void *bytes, size_t size)
 	return n + size;
 }
 
-/* The address `behind` bytes behind the jump's; false: the code ends before. */
+/* The instruction `behind` bytes behind the jump's start; false: the code ends before. */
 static bool decode(const struct rt_agent_stub_request *r, size_t behind, struct rt_bytes *ret_code, struct rt_insn *ret)
 {
-	if (behind >= r->code.size)
+	if (behind >= r->code.size || behind >= RT_AGENT_STUB_CODE)
 		return false;
 	*ret_code = rt_bytes_make(r->code.data + behind, r->code.size - behind);
 	return rt_decode(r->decoder, *ret_code, (struct rt_elfaddr){ r->address + behind }, ret);
@@ -55,31 +55,31 @@ static size_t put_call(const struct rt_agent_stub_request *r, uint32_t site, uin
 	return put(out, n, leave, sizeof(leave));
 }
 
-bool rt_agent_stub_make(const struct rt_agent_stub_request *r, uint8_t *out, size_t *ret_size, size_t *ret_moved)
+bool rt_agent_stub_make(const struct rt_agent_stub_request *r, struct rt_agent_stub *ret)
 {
-	size_t n = 0, moved = 0, seen = 0;
+	size_t n = 0, seen = 0;
 	bool over = false;
 
-	while ((moved < RT_MOVE_JUMP || seen < r->sight_nr) && !over) {
+	memset(ret, 0, sizeof(*ret));
+	while ((ret->moved < RT_MOVE_JUMP || seen < r->sight_nr) && !over) {
 		struct rt_bytes rest;
 		struct rt_insn insn;
 		size_t size;
 
 		/* behind the instructions comes the jump back, which is no longer than one of them */
-		if (n + CALL + RT_MOVE_MAX + RT_MOVE_MAX > RT_AGENT_STUB_MAX)
+		if (n + CALL + RT_MOVE_MAX + RT_MOVE_MAX > RT_AGENT_STUB_MAX || !decode(r, ret->moved, &rest, &insn))
 			return false;
-		if (seen < r->sight_nr && moved == r->sights[seen].behind)
-			n += put_call(r, r->sights[seen++].site, r->at + n, out + n);
-		if (!decode(r, moved, &rest, &insn) ||
-		    !rt_insn_move(rest, &insn, r->address + moved, r->at + n, out + n, &size))
+		ret->place[ret->moved] = (uint16_t)n;
+		if (seen < r->sight_nr && ret->moved == r->sights[seen].behind)
+			n += put_call(r, r->sights[seen++].site, r->at + n, ret->bytes + n);
+		if (!rt_insn_move(rest, &insn, r->address + ret->moved, r->at + n, ret->bytes + n, &size))
 			return false;
 		n += size;
-		moved += insn.length;
+		ret->moved += insn.length;
 		over = insn.ret || insn.call || (insn.jump && !insn.conditional);
 	}
 	if (!over)
-		n += rt_insn_jump(r->address + moved, out + n);
-	*ret_size = n;
-	*ret_moved = moved;
-	return seen == r->sight_nr && (moved >= RT_MOVE_JUMP || is_padding(r, moved));
+		n += rt_insn_jump(r->address + ret->moved, ret->bytes + n);
+	ret->size = n;
+	return seen == r->sight_nr && (ret->moved >= RT_MOVE_JUMP || is_padding(r, ret->moved));
 }

@@ -9,6 +9,7 @@
 enum {
 	RT_AGENT_STUB_MAX = 384,    /* bytes of a stub */
 	RT_AGENT_STUB_ENTRIES = 16, /* bytes at the start of an area, for what its stubs call */
+	RT_AGENT_STUB_CODE = 64,    /* bytes of the code that are looked at: what comes before an instruction, and it */
 	RT_AGENT_STUB_SIGHTS = 8,   /* instructions that one stub lets be seen */
 };
 
@@ -25,17 +26,22 @@ struct rt_agent_entries {
 
 struct rt_agent_stub_request {
 	struct rt_decoder *decoder;
-	uint64_t area;        /* start of the area */
-	uint64_t at;          /* where in the process the stub will lie */
-	uint64_t address;     /* where the jump will */
-	struct rt_bytes code; /* what stands at address; more than is written over, where there is more */
+	uint64_t area;                       /* start of the area */
+	uint64_t at;                         /* where in the process the stub will lie */
+	uint64_t address;                    /* where the jump will */
+	struct rt_bytes code;                /* what stands at address, RT_AGENT_STUB_CODE bytes or to the end */
 	const struct rt_agent_sight *sights; /* in order, each at another instruction */
 	size_t sight_nr;                     /* 1 or more */
 };
 
-/*
- * Makes a stub, to out, of RT_AGENT_STUB_MAX bytes. *ret_size: its own; *ret_moved: bytes of the code that it stands
- * for, more or fewer (where nothing runs the rest) than the jump has. false: something there cannot be moved, or does
- * not fit.
- */
-bool rt_agent_stub_make(const struct rt_agent_stub_request *r, uint8_t *out, size_t *ret_size, size_t *ret_moved);
+struct rt_agent_stub {
+	uint8_t bytes[RT_AGENT_STUB_MAX];
+	size_t size;  /* of bytes */
+	size_t moved; /* bytes of the code that it stands for: more or fewer (where nothing runs the rest) than the jump
+		       */
+	/* by how far behind the jump's start an instruction begins: where that is in bytes; 0: none begins there */
+	uint16_t place[RT_AGENT_STUB_CODE];
+};
+
+/* false: something there cannot be moved, or does not fit. */
+bool rt_agent_stub_make(const struct rt_agent_stub_request *r, struct rt_agent_stub *ret);

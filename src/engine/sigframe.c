@@ -26,6 +26,7 @@ struct context {
 	uint64_t mask;
 };
 _Static_assert(sizeof(struct context) == 304, "struct ucontext");
+_Static_assert(__builtin_offsetof(struct context, registers.rip) == RT_SIGFRAME_PC, "struct ucontext");
 
 /* struct _fpx_sw_bytes */
 struct software {

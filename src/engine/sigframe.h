@@ -11,7 +11,10 @@
 #include <stdint.h>
 #include <sys/user.h>
 
-enum { RT_SIGFRAME_MAX = 12 << 10 };
+enum {
+	RT_SIGFRAME_MAX = 12 << 10,
+	RT_SIGFRAME_PC = 168, /* where the instruction pointer is in bytes */
+};
 
 struct rt_sigframe {
 	uint64_t start; /* address of bytes */

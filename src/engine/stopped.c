@@ -147,22 +147,19 @@ static bool is_at_exec(const struct rt_stopped *r)
 	return !ptrace(PTRACE_GETSIGINFO, r->tid, 0, &info) && info.si_code == (SIGTRAP | PTRACE_EVENT_EXEC << 8);
 }
 
-/* A system call that the stop has interrupted is begun anew afterwards, as the kernel would do it. */
-static void restart(struct user_regs_struct *regs)
+/* A system call that the stop has interrupted is begun anew afterwards, as the kernel would do it. Was there one? */
+static bool restart(struct user_regs_struct *regs)
 {
 	enum { SYS = 512, NOINTR = 513, NOHAND = 514, BLOCK = 516 };
 	int64_t result = (int64_t)regs->rax;
 
-	if ((int64_t)regs->orig_rax < 0)
-		return;
-	if (result == -SYS || result == -NOINTR || result == -NOHAND) {
-		regs->rax = regs->orig_rax;
-		regs->rip -= CALL_BYTES;
-	} else if (result == -BLOCK) {
-		/* it waits for what is left of its time */
-		regs->rax = SYS_restart_syscall;
-		regs->rip -= CALL_BYTES;
-	}
+	if ((int64_t)regs->orig_rax < 0 ||
+	    (result != -SYS && result != -NOINTR && result != -NOHAND && result != -BLOCK))
+		return false;
+	/* BLOCK: it waits for what is left of its time */
+	regs->rax = result == -BLOCK ? SYS_restart_syscall : regs->orig_rax;
+	regs->rip -= CALL_BYTES;
+	return true;
 }
 
 static struct rt_error *gone(const struct rt_stopped *r)
@@ -216,7 +213,7 @@ static struct rt_error *begin(struct rt_stopped *r)
 	if (ptrace(PTRACE_GETSIGMASK, r->tid, sizeof(r->mask), &r->mask) < 0 ||
 	    ptrace(PTRACE_GETREGS, r->tid, 0, &r->regs) < 0)
 		return gone(r);
-	restart(&r->regs);
+	r->restarts = restart(&r->regs);
 	if (!r->heals || !write_frame(r))
 		drop_frame(r);
 	r->begun = true;
@@ -274,6 +271,20 @@ struct rt_error *rt_stopped_do(struct rt_stopped *r, uint64_t at, uint64_t rdi, 
 	if (r->gone || ptrace(PTRACE_SETREGS, r->tid, 0, &regs) < 0 || !run(r, PTRACE_SYSCALL_INFO_EXIT))
 		return gone(r);
 	return NULL;
+}
+
+bool rt_stopped_send(struct rt_stopped *r, uint32_t tid, uint64_t pc)
+{
+	struct user_regs_struct regs;
+
+	if (!r->begun || tid != r->tid) {
+		if (ptrace(PTRACE_GETREGS, tid, 0, &regs) < 0)
+			return false;
+		regs.rip = pc;
+		return !ptrace(PTRACE_SETREGS, tid, 0, &regs);
+	}
+	r->regs.rip = r->restarts ? pc - CALL_BYTES : pc;
+	return !r->frame || rt_stopped_write(r, r->frame->start + RT_SIGFRAME_PC, &r->regs.rip, sizeof(r->regs.rip));
 }
 
 uint64_t rt_stopped_stack(const struct rt_stopped *r)

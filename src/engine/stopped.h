@@ -24,6 +24,7 @@ struct rt_stopped {
 	bool heals;       /* it is followed by rt_sigreturn(2) */
 	bool begun, gone; /* gone: it was killed; its end is still to be waited for */
 	bool stop_again;  /* somebody stopped it meanwhile */
+	bool restarts;    /* a system call that was interrupted: regs stand before it */
 	uint64_t mask;
 	struct user_regs_struct regs;
 	struct rt_sigframe *frame; /* on its stack; NULL: there is none, nobody puts it right but us */
@@ -49,5 +50,10 @@ RT_CHECK struct rt_error *rt_stopped_call(struct rt_stopped *r, long number, con
  * RT_E_NO_PROCESS when it died, RT_E_UNSUPPORTED when it was not done: it faults.
  */
 RT_CHECK struct rt_error *rt_stopped_do(struct rt_stopped *r, uint64_t at, uint64_t rdi, uint64_t rsi);
+/*
+ * Thread tid of the process, which stands, too, goes on at pc, which is as good as where it stood: in front of the same
+ * instruction, behind the same one. false: it is gone.
+ */
+bool rt_stopped_send(struct rt_stopped *r, uint32_t tid, uint64_t pc);
 /* Where its stack ends and below which nothing of it is: for arguments. */
 uint64_t rt_stopped_stack(const struct rt_stopped *r);

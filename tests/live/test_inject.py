@@ -2,6 +2,7 @@
 """Engine agent in programs that are running: --inject."""
 import os
 import pathlib
+import random
 import re
 import signal
 import unittest
@@ -68,32 +69,27 @@ class Inject(live.LiveTest):
         _, target, pid = self.crowd('2')
         try:
             run = live.trace(*INJECT, '-P', PAIRS, '-p', pid, '--duration', '300ms')
-            # nothing is told where a thread stood in each of the two functions, which are short: that is said
-            if not run.findings['trust']['unarmed']:
-                self.assertGreater(run.findings['trust']['events'], 0, str(run))
+            self.assertEqual(run.findings['trust']['unarmed'], [], str(run))
+            self.assertGreater(run.findings['trust']['events'], 0, str(run))
             out = self.end(target)
         finally:
             target.kill()
         self.assertEqual(re.findall(r'(?m)^(?:slept|polled) (.*)$', out), ['0', '0'])
 
     def test_killed_tool(self):
-        """The program goes on, with jumps to an agent that is silent."""
-        path, target, pid = self.crowd('3')
-        tool = live.Process([live.REFTRACE, 'run', *INJECT, '-o', '/dev/null', '-P', PAIRS, '-p', pid])
-        try:
-            def armed():
-                """Changed and running again: killed in between, it would leave a thread with registers of ours."""
-                states = [p.read_text(encoding='utf-8').rsplit(')', 1)[1].split()[0]
-                          for p in pathlib.Path(f'/proc/{pid}/task').glob('*/stat')]
-                return live.text_changes(pid, path) and 't' not in states
-            self.assertTrue(live.wait_until(armed, 10), 'no agent came')
-            tool.popen.send_signal(signal.SIGKILL)
-            tool.popen.wait(10)
-            out = self.end(target)
-        finally:
-            tool.kill()
-            target.kill()
-        self.assertRegex(out, r'(?m)^balance 0$')
+        """At any moment: the program goes on, with or without jumps to an agent that is silent."""
+        for _ in range(60 if live.REAL else 6):
+            _, target, pid = self.crowd('2')
+            tool = live.Process([live.REFTRACE, 'run', *INJECT, '-o', '/dev/null', '-P', PAIRS, '-p', pid])
+            try:
+                live.wait_until(lambda: False, random.random() * 0.3)
+                tool.popen.send_signal(signal.SIGKILL)
+                tool.popen.wait(10)
+                out = self.end(target)
+            finally:
+                tool.kill()
+                target.kill()
+            self.assertRegex(out, r'(?m)^balance 0$')
 
     @unittest.skipIf(os.geteuid(), 'another user is taken for it: needs root')
     def test_without_any_privilege(self):
