@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Engine agent: what it needs no privilege for, and what it must not do to the program that it is in. That it sees what
-engine uprobe sees is shown by the other suites: RT_ENGINE=agent run.py test_demos."""
+engine uprobe sees is shown by the other suites: test_demos, or RT_ENGINE=agent run.py."""
 import collections
 import os
 import re

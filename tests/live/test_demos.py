@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Each program of tests/programs, traced told (-P with the truth) and untold, by compiler and optimisation, by both engines:
-the planted fault is named, nobody else is, healthy variants are silent, and the counts are the program's own."""
+"""Each program of tests/programs, traced told (-P with the truth) and untold, by compiler and optimisation, by both engines
+in one run (auto) and by each alone: the planted fault is named, nobody else is, healthy variants are silent, and the counts are the program's own."""
 import itertools
 import os
 import unittest
@@ -63,10 +63,10 @@ def add(name, cc, opt, variant, is_told):
     setattr(Demos, f'test_{name.replace("-", "_")}_{variant}_{cc}{opt.replace("-", "_")}_{how}', test)
 
 
-def add_agent(name, cc, opt, variant):
+def add_engine(name, cc, opt, variant, engine):
     def test(self):
-        self.check(name, cc, opt, variant, True, ('--engine', 'agent'))
-    setattr(Demos, f'test_{name.replace("-", "_")}_{variant}_{cc}{opt.replace("-", "_")}_agent', test)
+        self.check(name, cc, opt, variant, True, ('--engine', engine))
+    setattr(Demos, f'test_{name.replace("-", "_")}_{variant}_{cc}{opt.replace("-", "_")}_{engine}', test)
 
 
 for _name, (_cc, _opt), _variant, _told in itertools.product(DEMOS, COMPILERS, ('bug', 'ok'), (True, False)):
@@ -74,7 +74,8 @@ for _name, (_cc, _opt), _variant, _told in itertools.product(DEMOS, COMPILERS, (
     if quick or os.environ.get('RT_REAL'):
         add(_name, _cc, _opt, _variant, _told)
         if _told and _opt == '-O2':
-            add_agent(_name, _cc, _opt, _variant)
+            for _engine in ('agent', 'uprobe'):
+                add_engine(_name, _cc, _opt, _variant, _engine)
 
 if __name__ == '__main__':
     unittest.main()

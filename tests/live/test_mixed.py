@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Both engines in one run: what has no room for a jump, system calls, and programs that cannot have the agent are left
-to engine uprobe, and the stream is one. That the findings are the same is shown by the other suites:
-RT_ENGINE=agent+uprobe run.py test_demos."""
+to engine uprobe, and the stream is one. That the findings are the same is shown by the other suites, where no engine is
+named: this is what auto is for who may."""
 import re
 import unittest
 
