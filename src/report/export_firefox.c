@@ -9,7 +9,7 @@
 #include "report/json_writer.h"
 #include "report/words.h"
 
-enum { FORMAT_VERSION = 49, GECKO_VERSION = 24, MARKER_INTERVAL = 1, DEPTH_MAX = 4096 };
+enum { FORMAT_VERSION = 49, GECKO_VERSION = 24, MARKER_INTERVAL = 1, INTERVAL_MS = 1, DEPTH_MAX = 4096 };
 #define NOBODY UINT32_MAX
 
 /* What one thread's tables hold: numbers of the export, in the order of the table. */
@@ -451,8 +451,11 @@ static void meta(struct firefox *f)
 	rt_json_u64(&f->json, "processType", 0);
 	rt_json_string(&f->json, "product", rt_ex_title(f->e, &f->arena));
 	rt_json_string(&f->json, "importedFrom", rt_format(&f->arena, "reftrace %s", f->e->options.version ?: ""));
-	rt_json_u64(&f->json, "interval", 1);
+	rt_json_u64(&f->json, "interval", INTERVAL_MS);
 	rt_json_u64(&f->json, "startTime", 0);
+	/* else it shows what lies between samples, which leaves out the lives that ended before */
+	rt_json_u64(&f->json, "profilingStartTime", 0);
+	rt_json_number(&f->json, "profilingEndTime", time_of(f, f->e->last_ns) + INTERVAL_MS);
 	rt_json_u64(&f->json, "stackwalk", 1);
 	rt_json_bool(&f->json, "debug", false);
 	rt_json_bool(&f->json, "symbolicated", true);

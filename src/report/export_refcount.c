@@ -3,13 +3,14 @@
  * Mozilla's refcount log (XPCOM_MEM_REFCNT_LOG), one life after the other:
  *
  *     <type> 0xADDRESS serial AddRef count
- *     function (file:line)        innermost first
- *     ...                         an empty line ends the stack
+ *         function (file:line)    innermost first
+ *         ...                     an empty line ends the stack
  *
  * tools/rb/find_leakers.py takes AddRef to 1 as a birth and Release to 0 as a death; make-tree.pl
  * --object takes an address: where one is used again, later lives have "/SERIAL" behind it. A life whose
  * beginning was not seen starts with as many AddRefs without a stack as its puts need (Mesa's log does that, too);
- * a put that nobody owed goes down to -1, which is no death.
+ * a put that nobody owed goes down to -1, which is no death. Frames are indented, as Mozilla writes them: a line that
+ * begins with '<', as names of C++ and Rust may, is an operation to these tools.
  */
 #include "report/export_parts.h"
 #include "report/words.h"
@@ -44,7 +45,7 @@ static void entry(struct log *l, uint32_t node, const char *what)
 		const struct rt_ex_frame *f = rt_ex_frame(l->e, rt_ex_node(l->e, node)->frame);
 		const char *where = rt_ex_text(l->e, f->file ? f->file : f->module);
 
-		rt_sink_puts(l->e->sink, rt_clean(&l->arena, rt_ex_function(l->e, &l->arena, f)));
+		rt_sink_printf(l->e->sink, "    %s", rt_clean(&l->arena, rt_ex_function(l->e, &l->arena, f)));
 		if (f->file && f->line)
 			rt_sink_printf(l->e->sink, " (%s:%u)", rt_clean(&l->arena, where), f->line);
 		else if (*where)

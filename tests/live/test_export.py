@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """export: every format is read by something that is not ours (protoc, go tool pprof, perf, json) or by a few lines here
-that follow the format's own description; what it says is compared with the .events text, or with perf's own reading."""
+that follow the format's own description; what it says is compared with the .events text, or with perf's own reading.
+test_viewers.py asks speedscope and the Firefox profiler themselves."""
 import collections
 import gzip
 import json
@@ -293,7 +294,9 @@ class Export(Readers):
             match = re.fullmatch(r'<(\S+)> (0x\S+) (\d+) (AddRef|Release) (-?\d+)', lines[at])
             self.assertTrue(match, lines[at])
             end = lines.index('', at)
-            path = ';'.join(re.sub(r' \(.*', '', frame) for frame in reversed(lines[at + 1:end]))
+            # a frame is no operation, whatever its name begins with
+            self.assertTrue(all(frame.startswith('    ') for frame in lines[at + 1:end]))
+            path = ';'.join(re.sub(r' \(.*', '', frame.strip()) for frame in reversed(lines[at + 1:end]))
             tree[path] += 1 if match[4] == 'AddRef' else -1
             if (match[4], match[5]) == ('AddRef', '1'):
                 self.assertNotIn(match[2], alive)
@@ -324,23 +327,23 @@ class Export(Readers):
                 self.assertIn(text, run.stderr)
 
 
-class Recorded(Readers):
-    """The same of a real program, with perf's samples beside the lives."""
+class HotRecording(Readers):
+    """A recording of a real program, with perf's samples beside the lives."""
     _recording = None
 
     def setUp(self):
         live.need_engine()
-        if Recorded._recording is None:
+        if HotRecording._recording is None:
             source, program = live.temp_path('hot.c'), live.temp_path('hot')
             source.write_text(HOT)
             flags = ['-g', '-O0', '-fno-omit-frame-pointer']
             subprocess.run([live.compiler('gcc'), *flags, str(source), '-o', str(program)], check=True)
-            Recorded._recording = live.temp_path('hot.data')
+            HotRecording._recording = live.temp_path('hot.data')
             run = live.call('record', '-P', 'type=node new=node_new get=node_get:1 put=node_put:1', '-F', '999', '-g',
-                            '-o', Recorded._recording, '--', program)
+                            '-o', HotRecording._recording, '--', program)
             self.assertEqual(run.status, 0, str(run))
-            Recorded._program = program
-        self.recording = Recorded._recording
+            HotRecording._program = program
+        self.recording = HotRecording._recording
 
     def by_perf(self):
         """Samples as perf reads them: (comm, user frames from the outermost) -> how many"""
@@ -367,6 +370,8 @@ class Recorded(Readers):
         user = {'main', 'burn_outer', 'burn_inner', 'keep', 'node_new', 'node_get', 'node_put'}
         return ';'.join(name for name in names if name in user)
 
+
+class Recorded(HotRecording):
     def test_folded_of_samples(self):
         want = self.by_perf()
         have = collections.Counter()
@@ -405,7 +410,7 @@ class Recorded(Readers):
     def test_perf_data(self):
         spool, path = live.temp_path('hot.rt'), live.temp_path('hot-spool.data')
         run = live.call('run', '-w', spool, '-P', 'type=node new=node_new get=node_get:1 put=node_put:1', '--',
-                        Recorded._program)
+                        self._program)
         self.assertEqual(run.status, 0, str(run))
         path.write_bytes(self.export('perfdata', spool))
         done = subprocess.run([need('perf', 'linux-perf'), 'script', '-i', str(path)], capture_output=True, text=True,
