@@ -23,6 +23,14 @@ class Viewers(Readers):
         leaf, = (f for f in read['profiles'][read['shown']]['frames'] if f['self'])
         self.assertEqual((leaf['name'], leaf['file'], leaf['line'], leaf['self']), ('parse_header', 'leak.c', 29, 4))
 
+    def test_folded(self):
+        """speedscope reads what flamegraph.pl does, and pprof's files."""
+        for kind, what in (('folded', 'gets'), ('folded', 'puts'), ('pprof', None)):
+            path = live.temp_path('viewed.' + kind)
+            path.write_bytes(self.export(kind, MISSING_PUT, *(('--of', what) if what else ())))
+            read, = viewers.speedscope(path)['profiles']
+            self.assertEqual(read['paths'], dict(truth(MISSING_PUT)[what == 'puts']) if what else {GUILTY: 4})
+
     def test_speedscope_schema(self):
         try:
             import jsonschema  # pylint: disable=import-outside-toplevel
