@@ -32,16 +32,12 @@ static struct rt_error *take_sample(struct rt_samples *s, const struct rt_perf_e
 		.pid = RT_SIDE_PID(r->id.pid),
 		.tid = r->id.tid,
 		.time_ns = r->id.time_ns,
-		.period = r->sample.period,
+		.period = rt_perf_period(&event->attr, &r->sample),
 		.ip = r->sample.ip,
 		.chain = r->sample.chain,
 		.chain_count = r->sample.chain_count,
 	};
 
-	if (!(event->attr.sample_type & PERF_SAMPLE_PERIOD))
-		sample.period = event->attr.freq ? 1 : event->attr.sample_period;
-	if (!sample.period && event->attr.type == PERF_TYPE_TRACEPOINT)
-		sample.period = 1;
 	while (s->events.len <= r->event) {
 		if (!rt_vec_add(&s->events))
 			return rt_error_nomem();

@@ -195,6 +195,11 @@ const struct rt_perf_event *rt_perf_reader_events(const struct rt_perf_reader *r
 	return r->events.list.data;
 }
 
+bool rt_perf_reader_find(const struct rt_perf_reader *r, uint64_t id, unsigned *ret)
+{
+	return rt_perf_decoder_find(r->decoder, id, ret);
+}
+
 const char *rt_perf_reader_damage(const struct rt_perf_reader *r)
 {
 	return r->damage;

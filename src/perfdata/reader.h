@@ -60,6 +60,8 @@ RT_CLEANUP(struct rt_perf_reader *, rt_perf_reader_destroy);
 const struct rt_perf_header *rt_perf_reader_header(const struct rt_perf_reader *reader);
 /* The events; grows while a pipe is read, and may move then: ask again after each record. */
 const struct rt_perf_event *rt_perf_reader_events(const struct rt_perf_reader *reader, size_t *ret_count);
+/* Index of the event that has this id; false: none has. */
+bool rt_perf_reader_find(const struct rt_perf_reader *reader, uint64_t id, unsigned *ret);
 
 /*
  * The next record in the file's order, decompressed; *ret_more false at the end (or at the

@@ -61,6 +61,8 @@ struct rt_perf_text_poke {
 
 struct rt_perf_sample {
 	uint64_t ip, addr, period, weight;
+	bool moved;            /* period is what the event's counter moved by, whatever the attr says */
+	bool unwound;          /* the callers in user space are rt_chain_unwind()'s: addresses behind the calls */
 	const uint64_t *chain; /* callchain with its PERF_CONTEXT_* marks */
 	uint64_t chain_count;
 	struct rt_bytes raw;  /* PERF_SAMPLE_RAW, in the file's own byte order */
@@ -101,6 +103,16 @@ struct rt_perf_event {
 	size_t id_count;
 	char *name; /* "cycles"; owned; NULL where the file does not tell */
 };
+
+/* What a sample counts for; 1 where only the frequency of samples is told. */
+static inline uint64_t rt_perf_period(const struct perf_event_attr *attr, const struct rt_perf_sample *sample)
+{
+	uint64_t period = sample->period;
+
+	if (!sample->moved && !(attr->sample_type & PERF_SAMPLE_PERIOD))
+		period = attr->freq ? 1 : attr->sample_period;
+	return period || attr->type != PERF_TYPE_TRACEPOINT ? period : 1;
+}
 
 /* Decodes records of a stream with these events. One user at a time. */
 struct rt_perf_decoder;

@@ -8,6 +8,7 @@
 
 #include "perfdata/reftrace_events.h"
 #include "recording/batch.h"
+#include "recording/moved.h"
 #include "recording/parts.h"
 
 /* What kind of event a record's is, by its name. */
@@ -240,23 +241,53 @@ static struct rt_error *prepare_side(struct rt_recording *r, const struct rt_rec
 	return r->has_wire && sink->wire ? rt_recording_drain(r, &modules.sink) : NULL;
 }
 
-static struct rt_error *give(struct rt_recording *r, struct rt_translate *t, struct rt_recording_sink *sink,
-			     const struct rt_perf_event *events, size_t count, struct rt_perf_record *record)
+/* perf's records on their way to sink. */
+struct perf_view {
+	struct rt_recording *recording;
+	struct rt_recording_sink *sink;
+	struct rt_translate translate;
+	struct rt_moved moved;
+};
+
+static struct rt_error *give_perf(void *arg, const struct rt_perf_record *record)
+{
+	struct perf_view *v = arg;
+	size_t count;
+
+	return v->sink->perf(v->sink, rt_perf_reader_events(v->recording->perf, &count), record);
+}
+
+static struct rt_error *give_sample(struct perf_view *v, const struct rt_perf_event *events, size_t count,
+				    struct rt_perf_record *record)
 {
 	uint64_t chain[RT_USER_CHAIN_MAX];
 	const char *word;
 	size_t len;
 
-	if (record->type == RT_PERF_SAMPLE) {
-		if (!sink->all && kind_of(events, count, record->event, &word, &len) != RT_REFTRACE_NONE)
-			return NULL;
-		/* by the mappings at its time: only where these are given as well */
-		if (sink->perf && sink->side && record->event < count)
-			rt_recording_unwind(r, &events[record->event], record, chain);
-	} else if (sink->side) {
-		RT_TRY(rt_translate_record(t, record, give_side, sink));
-	}
-	return sink->perf ? sink->perf(sink, events, record) : NULL;
+	if (!v->sink->all && kind_of(events, count, record->event, &word, &len) != RT_REFTRACE_NONE)
+		return NULL;
+	if (!v->sink->perf)
+		return NULL;
+	if (record->event >= count)
+		return give_perf(v, record);
+	/* by the mappings at its time: only where these are given as well */
+	if (v->sink->side)
+		rt_recording_unwind(v->recording, &events[record->event], record, chain);
+	if (events[record->event].attr.sample_type & PERF_SAMPLE_READ)
+		return rt_moved_give(&v->moved, v->recording->perf, record, give_perf, v);
+	return give_perf(v, record);
+}
+
+static struct rt_error *give(struct perf_view *v, struct rt_perf_record *record)
+{
+	size_t count;
+	const struct rt_perf_event *events = rt_perf_reader_events(v->recording->perf, &count);
+
+	if (record->type == RT_PERF_SAMPLE)
+		return give_sample(v, events, count, record);
+	if (v->sink->side)
+		RT_TRY(rt_translate_record(&v->translate, record, give_side, v->sink));
+	return v->sink->perf ? give_perf(v, record) : NULL;
 }
 
 struct rt_error *rt_recording_drain_perf(struct rt_recording *r, struct rt_recording_sink *sink)
@@ -264,13 +295,13 @@ struct rt_error *rt_recording_drain_perf(struct rt_recording *r, struct rt_recor
 	const struct rt_bytes bytes = r->is_spool ? rt_bytes_make(r->converted.buffer, r->converted.len) : r->bytes;
 	_cleanup_(rt_perf_order_destroyp) struct rt_perf_order *order = NULL;
 	struct rt_perf_reader *reader = NULL;
-	struct rt_translate translate = { 0 };
+	struct perf_view view = { .recording = r, .sink = sink };
 	struct rt_error *err;
 	bool more = true;
 
 	r->unwound = (struct rt_unwound){ 0 };
 	/* a reader is read once; the one that is kept is for its header */
-	err = prepare_side(r, sink, &translate);
+	err = prepare_side(r, sink, &view.translate);
 	if (!err)
 		err = rt_perf_reader_create(bytes, r->name, &reader);
 	if (!err) {
@@ -282,15 +313,12 @@ struct rt_error *rt_recording_drain_perf(struct rt_recording *r, struct rt_recor
 		struct rt_perf_record record;
 
 		err = rt_perf_order_next(order, &record, &more);
-		if (!err && more) {
-			size_t count;
-			const struct rt_perf_event *events = rt_perf_reader_events(reader, &count);
-
-			err = give(r, &translate, sink, events, count, &record);
-		}
+		if (!err && more)
+			err = give(&view, &record);
 	}
 	if (!err)
 		err = rt_recording_note_damage(r, rt_perf_reader_damage(r->perf));
-	rt_translate_deinit(&translate);
+	rt_translate_deinit(&view.translate);
+	rt_moved_deinit(&view.moved);
 	return err;
 }

@@ -87,6 +87,7 @@ void rt_recording_unwind(struct rt_recording *r, const struct rt_perf_event *eve
 			     RT_USER_FRAMES_MAX, &end);
 	s->chain = chain;
 	s->chain_count = n;
+	s->unwound = true;
 	count(&r->unwound, end);
 }
 

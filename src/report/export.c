@@ -198,15 +198,6 @@ static uint64_t class_of_event(struct rt_export *e, unsigned number, const struc
 	return *slot;
 }
 
-static uint64_t period_of(const struct rt_perf_event *event, const struct rt_perf_record *r)
-{
-	uint64_t period = r->sample.period;
-
-	if (!(event->attr.sample_type & PERF_SAMPLE_PERIOD))
-		period = event->attr.freq ? 1 : event->attr.sample_period;
-	return period || event->attr.type != PERF_TYPE_TRACEPOINT ? period : 1;
-}
-
 /* Does the format take samples of the class? */
 static bool takes(struct rt_export *e, uint32_t class)
 {
@@ -229,7 +220,7 @@ static struct rt_error *take_sample(struct rt_export *e, const struct rt_perf_ev
 {
 	uint64_t class = class_of_event(e, r->event, event);
 	struct rt_ex_sample s = { .time_ns = r->id.time_ns,
-				  .period = period_of(event, r),
+				  .period = rt_perf_period(&event->attr, &r->sample),
 				  .pid = r->id.pid,
 				  .tid = r->id.tid,
 				  .cpu = r->id.cpu,

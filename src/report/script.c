@@ -147,14 +147,20 @@ static void chain_line(struct rt_script *s, const struct rt_perf_record *r, uint
 
 static void chain(struct rt_script *s, const struct rt_perf_record *r, struct rt_sink *sink)
 {
-	bool first = true;
+	bool first = true, caller = false, user = false;
 
 	for (uint64_t i = 0; i < r->sample.chain_count && i < CHAIN_MAX; i++) {
-		if (r->sample.chain[i] >= (uint64_t)PERF_CONTEXT_MAX)
+		uint64_t ip = r->sample.chain[i];
+
+		if (ip >= (uint64_t)PERF_CONTEXT_MAX) {
+			user = ip == (uint64_t)PERF_CONTEXT_USER;
+			caller = false;
 			continue;
-		/* perf names each entry as it is, not the call before it */
-		chain_line(s, r, r->sample.chain[i], sink);
+		}
+		/* perf names what the kernel walked as it is, and the call where it has unwound a copied stack */
+		chain_line(s, r, ip - (caller && user && r->sample.unwound), sink);
 		first = false;
+		caller = true;
 	}
 	if (!first)
 		rt_sink_puts(sink, "\n");
@@ -235,8 +241,8 @@ static void sample(struct rt_script *s, const struct rt_perf_event *event, const
 			rt_sink_printf(sink, "%zu bytes of raw data whose format the recording does not have",
 				       r->sample.raw.size);
 	} else {
-		uint64_t period =
-			event->attr.sample_type & PERF_SAMPLE_PERIOD ? r->sample.period : event->attr.sample_period;
+		bool has_own = r->sample.moved || event->attr.sample_type & PERF_SAMPLE_PERIOD;
+		uint64_t period = has_own ? r->sample.period : event->attr.sample_period;
 
 		rt_sink_printf(sink, "%10" PRIu64 " %s: ", period, rt_clean(&s->arena, event->name ?: "event"));
 		if (event->attr.type == PERF_TYPE_RAW && event->attr.sample_type & PERF_SAMPLE_ADDR)

@@ -32,7 +32,7 @@ import live
 FLAGS = ('-g', '-O1', '-fno-omit-frame-pointer')
 CPU = ('-F', '999', '-e', 'cpu-clock', '-g')
 FLAT = ('-F', '999', '-e', 'cpu-clock')
-QUICK = {'cpu-ours', 'cpu-perf', 'cxx-ours', 'lifetimes-ours', 'compressed-perf', 'pipe-ours'}
+QUICK = {'cpu-ours', 'cpu-perf', 'cxx-ours', 'dwarf-perf', 'group-perf', 'lifetimes-ours', 'compressed-perf', 'pipe-ours'}
 BURN = '150'  # ms of CPU time: what is sampled does not depend on what else the machine does
 
 Recording = collections.namedtuple('Recording', 'name path comms')
@@ -122,7 +122,9 @@ def programs(case):
 
 
 OPTIONS = {
+    'dwarf': ('-F', '999', '-e', 'cpu-clock', '--call-graph', 'dwarf'),
     'flat': FLAT,
+    'group': ('-F', '999', '-e', '{cpu-clock,page-faults}:S'),
     'stripped': FLAT,
     'events': ('-c', '1', '-e', 'page-faults', '-e', 'context-switches', '-g'),
     'sched': ('-e', 'sched:sched_process_exec,sched:sched_waking,sched:sched_switch'),
@@ -181,9 +183,10 @@ def make(name):
     return Recording(name, path, comms)
 
 
-CASES = ('cpu', 'flat', 'stripped', 'cxx', 'threads', 'exec', 'dlopen', 'events', 'sched', 'syscalls', 'uprobe', 'bpf',
+CASES = ('cpu', 'dwarf', 'flat', 'group', 'stripped', 'cxx', 'threads', 'exec', 'dlopen', 'events', 'sched', 'syscalls', 'uprobe', 'bpf',
          'all', 'compressed', 'pipe')
-NAMES = [f'{case}-{tool}' for case in CASES for tool in ('ours', 'perf') if f'{case}-{tool}' != 'compressed-ours'] + \
+NAMES = [f'{case}-{tool}' for case in CASES for tool in ('ours', 'perf')
+         if f'{case}-{tool}' not in ('compressed-ours', 'group-ours')] + \
         ['lifetimes-ours', 'both-ours']
 
 _made = {}
@@ -247,11 +250,11 @@ def table(rows):
 
 
 def perf_table(perf, rec, names):
-    text = perf.run('report', rec, '--stdio', '--no-children', '--no-inline', '-g', 'none', '--percent-limit',
+    text = perf.run('report', rec, '--stdio', '--no-children', '--no-inline', '--no-group', '-g', 'none', '--percent-limit',
                     '0', '-F', 'sample,period,comm,dso,sym', '-t', '\t', *perf.demangle())
     rows, event = [], None
     for line in text.splitlines():
-        about = re.match(r"# Samples: .* of event '(.*)'", line)
+        about = re.match(r"# Samples: .* of events? '(.*)'", line)
         if about:
             event = about.group(1)
         fields = [f.strip() for f in line.split('\t')]
