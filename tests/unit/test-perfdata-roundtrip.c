@@ -369,7 +369,7 @@ static void same_bytes(const char *options)
 	bool more;
 	int fd;
 
-	if (!built_have("perf") || !built_run("perf record -q -o real.data %s sh -c 'i=0; while [ $i -lt 5000 ]; do "
+	if (!built_have("perf") || !built_run("perf record -q -o real.data %s sh -c 'i=0; while [ $i -lt 50000 ]; do "
 					      "i=$((i+1)); done; (true); sleep 0' >/dev/null 2>&1",
 					      options))
 		skip();
@@ -403,17 +403,17 @@ static void same_bytes(const char *options)
 
 TEST(records_of_perf)
 {
-	same_bytes("-e cpu-clock -c 100000 -g");
+	same_bytes("-e cpu-clock -c 1000000 -g");
 }
 
 TEST(records_of_perf_with_stacks)
 {
-	same_bytes("-e cpu-clock -c 500000 --call-graph dwarf,4096 -d -W --sample-cpu");
+	same_bytes("-e cpu-clock -c 1000000 --call-graph dwarf,4096 -d -W --sample-cpu");
 }
 
 TEST(records_of_perf_with_build_ids)
 {
-	same_bytes("-e cpu-clock -c 100000 -e page-faults -c 1 --buildid-mmap");
+	same_bytes("-e cpu-clock -c 1000000 -e page-faults -c 1 --buildid-mmap");
 }
 
 TEST(records_of_tracepoints)
