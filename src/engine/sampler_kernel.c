@@ -18,7 +18,11 @@ static bool parse_symbol(char *line, uint64_t *ret_addr, const char **ret_name)
 	return true;
 }
 
-/* _text and _etext; both 0 where the kernel hides its addresses (kernel.kptr_restrict). */
+/*
+ * _text and _etext; both 0 where the kernel hides its addresses (kernel.kptr_restrict). The code that it started with
+ * lies further back, and is what the idle tasks were called from: up to _einittext, where perf would else know no
+ * mapping.
+ */
 static void find_text(struct rt_sampler *s)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
@@ -27,7 +31,7 @@ static void find_text(struct rt_sampler *s)
 	uint64_t start = 0, end = 0;
 
 	s->kernel.looked = true;
-	while (f && !(start && end) && getline(&line, &cap, f) > 0) {
+	while (f && getline(&line, &cap, f) > 0) {
 		const char *name;
 		uint64_t addr;
 
@@ -37,6 +41,10 @@ static void find_text(struct rt_sampler *s)
 			start = addr;
 		else if (!strcmp(name, "_etext"))
 			end = addr;
+		if (start && end && !strcmp(name, "_einittext")) {
+			end = addr > end ? addr : end;
+			break;
+		}
 		if (addr == 0 && !strcmp(name, "_text"))
 			return;
 	}

@@ -76,6 +76,9 @@ static struct rt_error *op_sample(struct conversion *c, const struct rt_wire_eve
 	rt_reftrace_op_raw((uint16_t)list[index].attr.config, event, place, raw);
 	r.event = c->first_ours + index;
 	r.id.cpu = event->head.seq >> RT_SEQ_BITS;
+	/* the ring of a thread: where it ran is not known, and perf warns of CPUs that the machine does not have */
+	if (c->inventory.header.cpus_available && r.id.cpu >= c->inventory.header.cpus_available)
+		r.id.cpu = 0;
 	r.sample.period = 1;
 	r.sample.raw = rt_bytes_make(raw, sizeof(raw));
 	if (frames) {
