@@ -185,19 +185,43 @@ static struct rt_error *take_trailer(const struct perf_event_attr *attr, bool bi
 	return ok ? NULL : rt_error_new(RT_E_FORMAT, "its sample id is cut");
 }
 
+/* A build-id, or the file's numbers: {u8 size, u8 0, u16 0, id[20] filled up with zeros} or {maj, min, ino,
+ * generation}. */
+enum { FILE_SIZE = 24, BUILD_ID_AT = 4, BUILD_ID_LONG = 16 };
+
+/*
+ * Is the flag for a build-id true? Where two recorders see a mapping, Linux (6.18) passes the flag on from the one that
+ * asked for build-ids to the other one's record (perf_event_mmap_output() leaves it in the header that they share).
+ */
+static bool is_build_id(struct rt_bytes file)
+{
+	const uint8_t size = file.data[0];
+
+	if (!size || size > FILE_SIZE - BUILD_ID_AT || file.data[1] || file.data[2] || file.data[3])
+		return false;
+	if (size >= BUILD_ID_LONG)
+		return true;
+	/* or the device's major number: then the minor one is small, and behind that size are inode and generation */
+	for (size_t i = BUILD_ID_AT + (size_t)size; i < FILE_SIZE; i++) {
+		if (file.data[i])
+			return false;
+	}
+	return file.data[BUILD_ID_AT + 1] || file.data[BUILD_ID_AT + 2] || file.data[BUILD_ID_AT + 3];
+}
+
 static bool take_mmap(struct rt_cursor *c, struct rt_perf_record *r)
 {
 	struct rt_perf_mmap *m = &r->mmap;
-	struct rt_bytes id;
+	struct rt_bytes file;
 	bool ok = rt_cursor_u32(c, &m->pid) && rt_cursor_u32(c, &m->tid) && rt_cursor_u64(c, &m->addr) &&
 		  rt_cursor_u64(c, &m->len) && rt_cursor_u64(c, &m->pgoff);
 
 	if (ok && r->type == RT_PERF_MMAP2) {
-		if (r->misc & RT_PERF_MISC_MMAP_BUILD_ID) {
-			ok = rt_cursor_u8(c, &m->build_id_size) && rt_cursor_skip(c, 3) &&
-			     rt_cursor_bytes(c, sizeof(m->build_id), &id) && m->build_id_size <= sizeof(m->build_id);
-			if (ok)
-				memcpy(m->build_id, id.data, m->build_id_size);
+		if (r->misc & RT_PERF_MISC_MMAP_BUILD_ID && rt_bytes_sub(c->bytes, c->pos, FILE_SIZE, &file) &&
+		    is_build_id(file)) {
+			m->build_id_size = file.data[0];
+			memcpy(m->build_id, file.data + BUILD_ID_AT, m->build_id_size);
+			ok = rt_cursor_skip(c, FILE_SIZE);
 		} else {
 			ok = rt_cursor_u32(c, &m->maj) && rt_cursor_u32(c, &m->min) && rt_cursor_u64(c, &m->ino) &&
 			     rt_cursor_u64(c, &m->ino_gen);

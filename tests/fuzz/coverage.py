@@ -38,7 +38,7 @@ TARGETS = {
     'scan': ('probe', 'callers counted counter effect family flow handing inline inner making mangled opencoded overwrite point resolve scan scan_cxx '
              'scan_make scan_put scan_variant site survey tail track'),
     'split': ('dwarf', 'split_base'),
-    'recording': ('recording', 'batch bpf_calls code host inventory kernel_names perf_view recording to_perf translate user_stack'),
+    'recording': ('recording', 'batch bpf_calls code host inventory kernel_names moved perf_view recording to_perf translate user_stack'),
 }
 
 

@@ -537,6 +537,12 @@ def recording():
             stacks = record(ATTR, pack('<IIII', 1, 128, 1, 8) + attr + pack('<Q', 7) + b'cycles\0\0') + perf(one, 1, 30)
             for flags in (0, 1):
                 seed('recording', f'stacks-{mask:x}-{flags}', bytes([flags]) + stacks)
+    # counters of a group: one that moved, one that did not, one that nobody has; alone with times; without an id
+    for bits, words in ((0xc, (3, 10, 7, 0, 8, 99, 9)), (0x1c, (1, 10, 7, 5)), (7, (10, 1, 1, 8)), (4, (10, 7)), (0, (10,))):
+        attr = p.attr(IP | TID | TIME | READ | CHAIN | IDENT, read_format=bits)
+        data = join(p.record(9, p.pack('QQIIQ', 7, 0x400100, 100, 100, when) + p.pack('Q' * len(words), *words) +
+                             p.pack('QQ', 1, 0x400100)) for when in (30, 40))
+        seed('recording', f'moved-{bits:x}.data', p.file([(attr, [7]), (attr, [8])], data))
     # and with events of ours, whose raw parts are right or not
     raw = p.attr(TIME | RAW | IDENT)
     names = [b'reftrace:obj_get', b'reftrace:meta_type', b'reftrace:meta_command', b'reftrace:meta_status', b'reftrace:obj_none']

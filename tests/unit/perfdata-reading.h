@@ -55,7 +55,7 @@ static inline void put_mmap2(bool with_id)
 	if (with_id) {
 		put(&file, 8, 1);
 		put(&file, 0, 3);
-		put_bytes(&file, "\1\2\3\4\5\6\7\10            ", 20);
+		put_bytes(&file, "\1\2\3\4\5\6\7\10\0\0\0\0\0\0\0\0\0\0\0\0", 20);
 	} else {
 		put4(&file, 0xfe);
 		put4(&file, 1);

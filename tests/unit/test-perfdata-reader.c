@@ -288,6 +288,61 @@ TEST(kernel_records)
 	}
 }
 
+/* MMAP2 whose flag promises a build-id. */
+static void put_flagged(uint32_t maj, uint32_t min, uint64_t ino, uint64_t generation)
+{
+	begin(&file, RT_PERF_MMAP2, RT_PERF_USER | RT_PERF_MISC_MMAP_BUILD_ID);
+	put4(&file, 11);
+	put4(&file, 12);
+	put8(&file, 0x7f0000001000);
+	put8(&file, 0x2000);
+	put8(&file, 0x1000);
+	put4(&file, maj);
+	put4(&file, min);
+	put8(&file, ino);
+	put8(&file, generation);
+	put4(&file, 5);
+	put4(&file, 2);
+	put_text(&file, "/usr/lib/libx.so", 8);
+	put_trailer(20);
+	end(&file);
+}
+
+/* The flag is another recorder's: the device's numbers stand there. */
+TEST(flag_of_another_recorder)
+{
+	static const struct {
+		uint32_t maj, min;
+		uint64_t ino, generation;
+	} cases[] = { { 254, 0, 11076391, 996933882 },
+		      { 8, 1, 332383, 0 },
+		      { 0, 45, 7, 0 },
+		      { 8, 0x12345, 7, 3 },
+		      { 259, 5, 7, 0 } };
+
+	EACH_ORDER(big)
+	{
+		_cleanup_(rt_perf_reader_destroyp) struct rt_perf_reader *reader = NULL;
+		struct rt_perf_record r;
+
+		file_begin(&file, big, 112, &simple, 1);
+		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+			put_flagged(cases[i].maj, cases[i].min, cases[i].ino, cases[i].generation);
+		file_data_end(&file);
+		reader = opened();
+		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+			assert_true(next(reader, &r));
+			assert_int_equal(r.mmap.build_id_size, 0);
+			assert_int_equal(r.mmap.maj, cases[i].maj);
+			assert_int_equal(r.mmap.min, cases[i].min);
+			assert_int_equal(r.mmap.ino, cases[i].ino);
+			assert_string_equal(r.mmap.filename, "/usr/lib/libx.so");
+		}
+		assert_false(next(reader, &r));
+		assert_null(rt_perf_reader_damage(reader));
+	}
+}
+
 /* Two events with different samples: whose record it is stands at different places. */
 TEST(event_by_id)
 {
