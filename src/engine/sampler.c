@@ -114,6 +114,7 @@ struct rt_error *rt_sampler_open(const struct rt_sampler_options *options, struc
 	if (s->markers)
 		RT_TRY(rt_markers_check_debuggers(s->markers));
 	RT_TRY(rt_sampler_cpus(s));
+	RT_TRY(rt_sampler_watch_modules(s));
 	RT_TRY(rt_sampler_events(s));
 	RT_TRY(names_text(s));
 	RT_TRY(rt_sampler_read_formats(s));
@@ -242,6 +243,7 @@ struct rt_error *rt_sampler_drain(struct rt_sampler *s, struct rt_event_sink *si
 	bool some = false;
 
 	RT_TRY(rt_sampler_rings_read(s, sink, &some));
+	RT_TRY(rt_sampler_module_changed(s, sink));
 	if (s->markers)
 		RT_TRY(rt_markers_settle(s->markers));
 	return some ? finished_round(s, sink) : NULL;
@@ -343,6 +345,8 @@ void rt_sampler_close(struct rt_sampler *s)
 	rt_map_deinit(&s->mapped);
 	rt_vec_deinit(&s->cpus);
 	rt_event_list_deinit(&s->names);
+	rt_event_list_deinit(&s->module_names);
+	rt_map_deinit(&s->kernel.modules);
 	rt_map_deinit(&s->by_id);
 	rt_map_deinit(&s->tasks);
 	if (s->tracefs >= 0)

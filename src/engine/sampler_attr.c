@@ -331,6 +331,28 @@ static struct rt_error *default_event(struct rt_sampler *s)
 	return rt_event_names_default(works, &s->names);
 }
 
+/* Modules that come and go while it is recorded; done without where that is not allowed. */
+static struct rt_error *modules(struct rt_sampler *s)
+{
+	/* with -a, the target is everything */
+	const enum rt_sampler_scope scope = s->options.system_wide ? RT_SCOPE_TARGET : RT_SCOPE_SYSTEM;
+
+	for (size_t i = 0; i < s->module_names.len; i++) {
+		const struct rt_event_desc *desc = &s->module_names.data[i];
+		struct perf_event_attr attr;
+
+		attr_base(s, &attr);
+		attr.type = desc->type;
+		attr.config = desc->config;
+		attr.sample_type |= PERF_SAMPLE_RAW;
+		attr.sample_period = 1;
+		attr.inherit = 0;
+		if (!settle(s, &attr, true))
+			RT_TRY(add_event(s, NULL, desc->name, &attr, scope));
+	}
+	return NULL;
+}
+
 /* What tells where samples lie: mappings, names, forks; and on every CPU what the kernel itself loads. */
 static struct rt_error *sideband(struct rt_sampler *s)
 {
@@ -360,9 +382,9 @@ static struct rt_error *sideband(struct rt_sampler *s)
 	attr.enable_on_exec = !s->options.system_wide;
 	RT_TRY(add_event(s, NULL, "dummy:u", &attr, RT_SCOPE_TARGET));
 	/* not allowed to look at every CPU, or nothing left to see there: done without */
-	if (s->options.system_wide || settle(s, &kernel, true) || !(kernel.ksymbol || kernel.text_poke))
-		return NULL;
-	return add_event(s, NULL, "dummy", &kernel, RT_SCOPE_SYSTEM);
+	if (!s->options.system_wide && !settle(s, &kernel, true) && (kernel.ksymbol || kernel.text_poke))
+		RT_TRY(add_event(s, NULL, "dummy", &kernel, RT_SCOPE_SYSTEM));
+	return modules(s);
 }
 
 struct rt_error *rt_sampler_events(struct rt_sampler *s)

@@ -177,16 +177,17 @@ static struct rt_error *put_format(struct rt_sink *out, const struct rt_sampler 
 	return NULL;
 }
 
-static struct rt_error *put_system(struct rt_sink *out, const struct rt_sampler *s, const char *group)
+static struct rt_error *put_system(struct rt_sink *out, const struct rt_sampler *s, const struct rt_event_list *names,
+				   const char *group)
 {
 	uint32_t count = 0;
 
 	rt_sink_write(out, group, strlen(group) + 1);
 	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < s->names.len; i++) {
-			const struct rt_event_desc *desc = &s->names.data[i];
+		for (size_t i = 0; i < names->len; i++) {
+			const struct rt_event_desc *desc = &names->data[i];
 
-			if (!is_first(&s->names, i, true) || strcmp(desc->group, group) != 0)
+			if (!is_first(names, i, true) || strcmp(desc->group, group) != 0)
 				continue;
 			if (pass)
 				RT_TRY(put_format(out, s, desc));
@@ -216,8 +217,10 @@ static struct rt_error *put_formats(struct rt_sink *out, const struct rt_sampler
 	put_u32(out, systems);
 	for (size_t i = 0; i < s->names.len; i++) {
 		if (is_first(&s->names, i, false))
-			RT_TRY(put_system(out, s, s->names.data[i].group));
+			RT_TRY(put_system(out, s, &s->names, s->names.data[i].group));
 	}
+	if (s->module_names.len)
+		RT_TRY(put_system(out, s, &s->module_names, s->module_names.data[0].group));
 	put_u32(out, 0);                         /* kernel symbols */
 	put_u32(out, 0);                         /* printk formats */
 	rt_sink_write(out, &none, sizeof(none)); /* saved command lines */
@@ -226,7 +229,7 @@ static struct rt_error *put_formats(struct rt_sink *out, const struct rt_sampler
 
 struct rt_error *rt_sampler_read_formats(struct rt_sampler *s)
 {
-	uint32_t systems = 0;
+	uint32_t systems = s->module_names.len != 0;
 
 	for (size_t i = 0; i < s->names.len; i++)
 		systems += is_first(&s->names, i, false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The kernel's own text and its modules, as records of process -1. */
+/* The kernel's own text, as a record of process -1. */
 #include <sys/mman.h>
 
 #include "base/text.h"
@@ -54,43 +54,6 @@ static void find_text(struct rt_sampler *s)
 	}
 }
 
-/* "name size refs deps state 0xaddress ..." of /proc/modules: its fields, cut apart in place. false: another form. */
-static bool parse_module(char *line, const char **ret_name, uint64_t *ret_size, uint64_t *ret_addr)
-{
-	const char *field[6];
-	char *at = line;
-
-	for (size_t i = 0; i < 6; i++) {
-		size_t len = strcspn(at, " \n");
-
-		if (!len)
-			return false;
-		field[i] = at;
-		at += len;
-		if (*at)
-			*at++ = 0;
-	}
-	*ret_name = field[0];
-	return strlen(field[0]) < 64 && rt_parse_u64(field[1], strlen(field[1]), 10, ret_size) && *ret_size &&
-	       !strncmp(field[5], "0x", 2) && rt_parse_u64(field[5] + 2, strlen(field[5] + 2), 16, ret_addr) &&
-	       *ret_addr;
-}
-
-static struct rt_error *emit_module(struct rt_sampler *s, struct rt_event_sink *sink, char *line)
-{
-	struct rt_synth_map map = { .pid = UINT32_MAX, .prot = PROT_EXEC, .cpumode = PERF_RECORD_MISC_KERNEL };
-	char shown[68], path[160];
-	const char *name;
-
-	if (!parse_module(line, &name, &map.bytes, &map.start))
-		return NULL;
-	snprintf(shown, sizeof(shown), "[%s]", name);
-	snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", name);
-	rt_build_id_of_notes(path, &map.build_id);
-	map.name = shown;
-	return rt_sampler_emit_map(s, sink, &map);
-}
-
 struct rt_error *rt_sampler_emit_kernel(struct rt_sampler *s, struct rt_event_sink *sink)
 {
 	struct rt_synth_map map = {
@@ -99,9 +62,6 @@ struct rt_error *rt_sampler_emit_kernel(struct rt_sampler *s, struct rt_event_si
 		.cpumode = PERF_RECORD_MISC_KERNEL,
 		.name = "[kernel.kallsyms]_text",
 	};
-	_cleanup_fclose_ FILE *modules = NULL;
-	_cleanup_free_ char *line = NULL;
-	size_t cap = 0;
 
 	if (!s->kernel.looked)
 		find_text(s);
@@ -111,8 +71,5 @@ struct rt_error *rt_sampler_emit_kernel(struct rt_sampler *s, struct rt_event_si
 	map.bytes = s->kernel.end - s->kernel.start;
 	rt_build_id_of_notes("/sys/kernel/notes", &map.build_id);
 	RT_TRY(rt_sampler_emit_map(s, sink, &map));
-	modules = fopen("/proc/modules", "re");
-	while (modules && getline(&line, &cap, modules) > 0)
-		RT_TRY(emit_module(s, sink, line));
-	return NULL;
+	return rt_sampler_emit_modules(s, sink, true);
 }

@@ -75,9 +75,14 @@ struct rt_sampler {
 	struct rt_sink formats; /* RT_BLOB_TRACING_DATA */
 	struct {
 		bool looked;
-		uint64_t start, end; /* of its text; 0 = not told */
+		uint64_t start, end;   /* of its text; 0 = not told */
+		struct rt_map modules; /* (address, hash of the name) -> number of the last look that found it */
+		uint64_t looks;        /* at /proc/modules */
+		uint64_t module_ns;    /* when a module came or went that was not looked for yet; 0: none did */
 	} kernel;
-	uint8_t *record; /* room for one wire record */
+	struct rt_event_list module_names; /* tracepoints of the side-band */
+	uint64_t synth_ns;                 /* time of the records that we make; 0: of what was there before all */
+	uint8_t *record;                   /* room for one wire record */
 	struct rt_sampler_stats stats;
 };
 
@@ -153,7 +158,15 @@ struct rt_synth_map {
 RT_CHECK struct rt_error *rt_sampler_emit_map(struct rt_sampler *s, struct rt_event_sink *sink,
 					      const struct rt_synth_map *map);
 
-/* ---- sampler_kernel.c, sampler_bpf.c ---- */
+/* ---- sampler_kernel.c, sampler_module.c, sampler_bpf.c ---- */
+
+/* Tracepoints that tell of modules, into s->module_names; none where the kernel has no modules, or does not let us ask.
+ */
+RT_CHECK struct rt_error *rt_sampler_watch_modules(struct rt_sampler *s);
+/* The modules of now: all, or what is new since the last look. */
+RT_CHECK struct rt_error *rt_sampler_emit_modules(struct rt_sampler *s, struct rt_event_sink *sink, bool all);
+/* After s->kernel.module_ns was set: what is new, as of then. */
+RT_CHECK struct rt_error *rt_sampler_module_changed(struct rt_sampler *s, struct rt_event_sink *sink);
 
 /* The kernel's own map and modules; BPF programs that are loaded already. What may not be asked is left out. */
 RT_CHECK struct rt_error *rt_sampler_emit_kernel(struct rt_sampler *s, struct rt_event_sink *sink);

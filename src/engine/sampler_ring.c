@@ -118,6 +118,14 @@ static struct rt_error *note_mapping(struct rt_sampler *s, const uint8_t *body, 
 	return fresh ? rt_markers_mapped(s->markers, u32_at(body), &line) : NULL;
 }
 
+/* Of the side-band, only the tracepoints that tell of modules have samples. */
+static bool is_module_event(const struct rt_sampler *s, const uint8_t *bytes, size_t size)
+{
+	const uint64_t *index = size >= 40 ? rt_map_get(&s->by_id, rt_key_make(u64_at(bytes + 8), 0)) : NULL;
+
+	return index && *index >= s->sideband;
+}
+
 /* What the sampler itself keeps of a record; size was checked to hold the fixed part of each. */
 static struct rt_error *count(struct rt_sampler *s, const struct perf_event_header *header, const uint8_t *bytes)
 {
@@ -126,7 +134,10 @@ static struct rt_error *count(struct rt_sampler *s, const struct perf_event_head
 
 	switch (header->type) {
 	case PERF_RECORD_SAMPLE:
-		s->stats.samples++;
+		if (is_module_event(s, bytes, header->size))
+			s->kernel.module_ns = u64_at(bytes + 32);
+		else
+			s->stats.samples++;
 		return NULL;
 	case PERF_RECORD_LOST:
 		if (size >= 16) {

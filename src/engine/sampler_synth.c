@@ -43,7 +43,7 @@ struct rt_error *rt_synth_end(struct rt_synth *r, struct rt_sampler *s, struct r
 	struct {
 		uint32_t pid, tid;
 		uint64_t time, cpu, id;
-	} trailer = { .pid = pid, .tid = tid, .id = s->sideband_id };
+	} trailer = { .pid = pid, .tid = tid, .time = s->synth_ns, .id = s->sideband_id };
 
 	_Static_assert(sizeof(trailer) == RT_TRAILER_BYTES, "trailer");
 	memcpy(r->bytes + r->size, &trailer, sizeof(trailer));

@@ -189,6 +189,21 @@ returns() {
 	none_left
 }
 
+# modules that come and go meanwhile are told by their tracepoints, and are code from then on
+record_modules() {
+	/t/reftrace record -q -a -F 49 -o /tmp/modules.data -- \
+		sh -c 'insmod /t/loop.ko && rmmod loop && insmod /t/loop.ko' >/tmp/out 2>&1 || why "$(cat /tmp/out)"
+	/t/reftrace script --show-mmap-events -i /tmp/modules.data >/tmp/script || why 'script'
+	rmmod loop
+	same "$(grep -c ' module:module_load: .*loop' /tmp/script)" 2 'loads'
+	same "$(grep -c ' module:module_free: .*loop' /tmp/script)" 1 'ends'
+	at=$(sed -n 's/.* module:module_load: .*/load/p; s/.*MMAP2 -1\/.*: \[loop\]$/map/p' /tmp/script | tr '\n' ' ')
+	case $at in
+	'load '*map*) ;;
+	*) why "in the order $at" ;;
+	esac
+}
+
 counter_returns() {
 	returns
 }

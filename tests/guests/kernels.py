@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Kernels of other Debian releases, from apt trees of their own: what this machine has installed stays as it is."""
+import lzma
 import pathlib
 import re
 import struct
@@ -60,7 +61,15 @@ def unpack(vmlinuz, vmlinux):
 
 
 class Kernel:
-    """vmlinuz, what is inside of it, and where its symbols will lie."""
+    """vmlinuz, what is inside of it, its modules, and where its symbols will lie."""
+    def module(self, name):
+        """A module's file as insmod takes it."""
+        found = sorted((self.folder / self.version).glob(f'**/{name}.ko*'))
+        if not found:
+            raise Missing(f'{self.version} has no module {name}')
+        data = found[0].read_bytes()
+        return lzma.decompress(data) if found[0].suffix == '.xz' else data
+
     def __init__(self, cache, name):
         suite, pattern = KERNELS[name]
         self.folder = pathlib.Path(cache, suite)

@@ -21,7 +21,7 @@ import kernels
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # on two cores without KVM a guest takes a minute; a busy machine more
 LIMIT = 400
-CHECKS = ['user_script', 'kernel_script', 'kernel_notrace', 'kernel_here', 'record_marker', 'counter_returns', 'counter_written',
+CHECKS = ['user_script', 'kernel_script', 'kernel_notrace', 'kernel_here', 'record_marker', 'record_modules', 'counter_returns', 'counter_written',
           'kernel_code', 'run_auto', 'run_tracefs', 'run_multi']
 MULTI_SINCE = (6, 6)
 ATOMICS_SINCE = (5, 12)
@@ -114,6 +114,7 @@ def prove(build, name, made):
     for place, path in {**made, 'reftrace': build / 'reftrace'}.items():
         initrd.add(path, f't/{place}')
     initrd.text('t/facts', exports(build, kernel, initrd, made))
+    (initrd.root / 't/loop.ko').write_bytes(kernel.module('loop'))
     initrd.pack(folder / 'initrd.gz')
     boot = guest.Boot(kernel.vmlinuz, folder / 'initrd.gz', folder, 'guest=check', LIMIT)
     answers = boot.answers.decode(errors='replace').splitlines()
