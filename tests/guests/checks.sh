@@ -191,6 +191,8 @@ returns() {
 
 # modules that come and go meanwhile are told by their tracepoints, and are code from then on
 record_modules() {
+	# where the kernel's package has none, there is nothing to ask
+	[ -e /t/loop.ko ] || return 0
 	/t/reftrace record -q -a -F 49 -o /tmp/modules.data -- \
 		sh -c 'insmod /t/loop.ko && rmmod loop && insmod /t/loop.ko' >/tmp/out 2>&1 || why "$(cat /tmp/out)"
 	/t/reftrace script --show-mmap-events -i /tmp/modules.data >/tmp/script || why 'script'

@@ -63,10 +63,10 @@ def unpack(vmlinuz, vmlinux):
 class Kernel:
     """vmlinuz, what is inside of it, its modules, and where its symbols will lie."""
     def module(self, name):
-        """A module's file as insmod takes it."""
+        """A module's file as insmod takes it; None: the package is without modules, as sid's."""
         found = sorted((self.folder / self.version).glob(f'**/{name}.ko*'))
         if not found:
-            raise Missing(f'{self.version} has no module {name}')
+            return None
         data = found[0].read_bytes()
         return lzma.decompress(data) if found[0].suffix == '.xz' else data
 

@@ -114,7 +114,8 @@ def prove(build, name, made):
     for place, path in {**made, 'reftrace': build / 'reftrace'}.items():
         initrd.add(path, f't/{place}')
     initrd.text('t/facts', exports(build, kernel, initrd, made))
-    (initrd.root / 't/loop.ko').write_bytes(kernel.module('loop'))
+    if module := kernel.module('loop'):
+        (initrd.root / 't/loop.ko').write_bytes(module)
     initrd.pack(folder / 'initrd.gz')
     boot = guest.Boot(kernel.vmlinuz, folder / 'initrd.gz', folder, 'guest=check', LIMIT)
     answers = boot.answers.decode(errors='replace').splitlines()
