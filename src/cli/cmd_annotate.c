@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "perfdata/reftrace_events.h"
 #include "report/annotate.h"
+#include "report/profile_report.h"
 #include "report/words.h"
 
 enum { OPT_XLATED = 0x1000, OPT_BYTES, OPT_NO_SOURCE, OPT_ALL };
@@ -227,64 +228,82 @@ static struct rt_error *show(const struct rt_options *options, const struct rt_a
 	return err;
 }
 
-/* Why samples have no function; NULL: that is not known. */
-static const char *why_unnamed(const struct rt_pipeline *pipeline)
+/* Why samples have no function, and what helps; NULL: that is not known. */
+static const char *why_unnamed(const struct rt_pipeline *pipeline, const struct rt_profile_part *parts, size_t count,
+			       struct rt_arena *arena, const char **ret_fix)
 {
 	const char *const *notes;
+	size_t note_count = rt_chain_notes(pipeline->chain, &notes);
+	struct rt_profile_stripped stripped;
 
-	return rt_chain_notes(pipeline->chain, &notes) ? notes[0] : NULL;
+	*ret_fix = RT_NAMES_FIX;
+	if (note_count)
+		return rt_clean(arena, notes[0]);
+	stripped = rt_profile_stripped(parts, count, NULL, 0);
+	if (!stripped.module)
+		return NULL;
+	*ret_fix = RT_SYMBOLS_FIX;
+	return rt_format(arena, "%llu in %s: it has no symbols there", (unsigned long long)stripped.samples,
+			 rt_basename(rt_clean(arena, stripped.module)));
 }
 
 /* What is hottest may well be among them. */
-static void say_unnamed(const struct rt_pipeline *pipeline, uint64_t samples)
+static void say_unnamed(uint64_t samples, const char *why, const char *fix)
 {
-	const char *why = why_unnamed(pipeline);
-	struct rt_arena arena = { 0 };
-
-	fprintf(stderr, "reftrace: %llu samples, more than in any function, are where no function is known%s%s\n",
-		(unsigned long long)samples, why ? ": " : "", why ? rt_clean(&arena, why) : "");
+	fprintf(stderr, "reftrace: %llu sample%s, more than in any function, are where no function is known%s%s\n",
+		(unsigned long long)samples, rt_plural(samples), why ? ": " : "", why ?: "");
 	if (why)
-		fprintf(stderr, "  fix: " RT_NAMES_FIX "\n");
-	rt_arena_deinit(&arena);
+		fprintf(stderr, "  fix: %s\n", fix);
+}
+
+/* No sample is in a function of that name (NULL: of any). */
+static struct rt_error *none(const struct rt_input *input, const char *name, uint64_t unnamed, const char *why,
+			     const char *fix)
+{
+	if (why)
+		return rt_error_fix(rt_error_new(RT_E_NO_FUNCTION,
+						 "no sample of %s is in a function called %s, but for %llu where no "
+						 "function is known: %s",
+						 input->path, name ?: "anything", (unsigned long long)unnamed, why),
+				    "%s", fix);
+	return rt_error_fix(rt_error_new(RT_E_NO_FUNCTION, "no sample of %s is in a function called %s", input->path,
+					 name ?: "anything"),
+			    "which functions have samples: reftrace report --samples -v -i %s", input->path);
 }
 
 static struct rt_error *pick(const struct rt_options *options, const struct rt_input *input,
 			     const struct rt_pipeline *pipeline, struct rt_samples *samples,
 			     const struct rt_profile_symbol **ret)
 {
-	const char *name = options->operands.len ? options->operands.data[0] : NULL, *why;
+	const char *name = options->operands.len ? options->operands.data[0] : NULL, *why = NULL, *fix = NULL;
 	_cleanup_free_ struct rt_profile_part *parts = NULL;
+	struct rt_arena arena = { 0 };
+	struct rt_error *err = NULL;
 	const struct rt_profile_row *row;
 	uint64_t unnamed = 0;
 	size_t count;
 
-	RT_TRY(rt_samples_parts(samples, &parts, &count));
-	row = choose(parts, count, name, &unnamed);
-	if (row && !name && row->samples < unnamed)
-		say_unnamed(pipeline, unnamed);
-	*ret = row ? &row->symbol : NULL;
-	if (row)
-		return NULL;
-	why = unnamed ? why_unnamed(pipeline) : NULL;
 	if (!samples->samples)
 		return rt_error_fix(rt_error_new(RT_E_NO_EVENT, "%s holds no sample", input->path),
 				    "record some: reftrace record -F 999 -- PROG ARGS");
-	if (why)
-		return rt_error_fix(rt_error_new(RT_E_NO_FUNCTION,
-						 "no sample of %s is in a function called %s, but for %llu where no "
-						 "function is known: %s",
-						 input->path, name ?: "anything", (unsigned long long)unnamed, why),
-				    RT_NAMES_FIX);
-	return rt_error_fix(rt_error_new(RT_E_NO_FUNCTION, "no sample of %s is in a function called %s", input->path,
-					 name ?: "anything"),
-			    "which functions have samples: reftrace report --samples -v -i %s", input->path);
+	RT_TRY(rt_samples_parts(samples, &parts, &count));
+	row = choose(parts, count, name, &unnamed);
+	if (unnamed)
+		why = why_unnamed(pipeline, parts, count, &arena, &fix);
+	if (row && !name && row->samples < unnamed)
+		say_unnamed(unnamed, why, fix);
+	*ret = row ? &row->symbol : NULL;
+	if (!row)
+		err = none(input, name, unnamed, why, fix);
+	rt_arena_deinit(&arena);
+	return err;
 }
 
 static struct rt_error *annotate(const struct rt_options *options, struct rt_input *input, struct taker *t, int *ret)
 {
 	const struct rt_pipeline_options how = { .symfs = options->symfs, .fetch = options, .input = input->path };
 	_cleanup_(rt_annotation_destroyp) struct rt_annotation *annotation = NULL;
-	const struct rt_profile_symbol *symbol;
+	const struct rt_profile_symbol *symbol = NULL;
 	struct hits hits = { 0 };
 	struct rt_error *err;
 

@@ -29,6 +29,15 @@ struct rt_profile_head {
 	struct rt_unwound stacks; /* callers out of copied stacks */
 };
 
+/* The file that was read, but has no symbols where the most samples without a function lie. */
+struct rt_profile_stripped {
+	const char *module; /* its path, of the parts; NULL: there is none */
+	uint64_t samples;
+};
+/* Files that unnamed (as in the head) has a sentence about could not be read, and are left out. */
+struct rt_profile_stripped rt_profile_stripped(const struct rt_profile_part *parts, size_t count,
+					       const char *const *unnamed, size_t unnamed_count);
+
 RT_CHECK struct rt_error *rt_profile_text(const struct rt_profile_head *head, const struct rt_profile_part *parts,
 					  size_t count, const struct rt_profile_text_options *options,
 					  struct rt_sink *sink);

@@ -155,6 +155,22 @@ static void part(struct text *t, const struct rt_profile_part *p)
 			       number(t, table->cut_chains));
 }
 
+/* A file without symbols, where that hides a part worth a row. */
+static void stripped(struct text *t, const struct rt_profile_head *head, const struct rt_profile_part *parts,
+		     size_t count)
+{
+	const struct rt_profile_stripped s = rt_profile_stripped(parts, count, head->unnamed, head->unnamed_count);
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < count; i++)
+		all += parts[i].table->samples;
+	if (!s.samples || (double)s.samples * 100 < t->options.min_percent * (double)all)
+		return;
+	rt_sink_printf(t->sink, "%snames: %s sample%s in %s: it has no symbols there\n  fix: " RT_SYMBOLS_FIX "\n",
+		       head->unnamed_count ? "" : "\n", number(t, s.samples), rt_plural(s.samples),
+		       rt_basename(rt_clean(&t->arena, s.module)));
+}
+
 struct rt_error *rt_profile_text(const struct rt_profile_head *head, const struct rt_profile_part *parts, size_t count,
 				 const struct rt_profile_text_options *options, struct rt_sink *sink)
 {
@@ -180,6 +196,7 @@ struct rt_error *rt_profile_text(const struct rt_profile_head *head, const struc
 		rt_sink_printf(sink, "names: and %zu more: -v\n", head->unnamed_count - NAMES);
 	if (head->unnamed_count)
 		rt_sink_puts(sink, "  fix: " RT_NAMES_FIX "\n");
+	stripped(&t, head, parts, count);
 	n = rt_unwound_notes(&t.arena, &head->stacks, notes);
 	for (size_t i = 0; i < n; i++)
 		rt_sink_printf(sink, "%sstacks: %s\n", i ? "" : "\n", notes[i]);

@@ -42,6 +42,9 @@ const char *rt_clean_code(struct rt_arena *arena, const char *text);
 /* What helps where the files of a recording are gone or were changed. */
 #define RT_NAMES_FIX "look below another root: --symfs DIR; or archive where they are: reftrace archive create"
 
+/* What helps where a file is there, but has no symbols. */
+#define RT_SYMBOLS_FIX "install its debug symbols (Debian: package NAME-dbgsym), or have them fetched: --debuginfod"
+
 /* What is missing of callers out of copied stacks, one sentence each, the last one with its fix; how many. */
 enum { RT_UNWOUND_NOTES = 4 };
 size_t rt_unwound_notes(struct rt_arena *arena, const struct rt_unwound *stacks, const char *ret[RT_UNWOUND_NOTES]);

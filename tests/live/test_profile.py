@@ -117,6 +117,27 @@ class Profile(live.LiveTest):
         os.replace(program, folder / 'other')
         self.assertIn('cannot read', live.call('annotate', '-i', recording, 'leaf').stderr)
 
+    def test_stripped(self):
+        """A file without symbols is named, with the way out; that of a file which could not be read is another one."""
+        folder = live.temp_path('stripped')
+        folder.mkdir()
+        program = folder / 'bare'
+        subprocess.run(['gcc', '-s', '-O0', '-o', program, self.source], check=True)
+        recording = folder / 'x.data'
+        done = live.call('record', '-N', '-F', '2000', '-e', 'cpu-clock:u', '-o', recording, '--', program)
+        self.assertEqual(done.status, 0, str(done))
+        said = 'samples? in bare: it has no symbols there\n  fix: install its debug symbols'
+        done = live.call('report', '-i', recording)
+        self.assertRegex(done.stdout, r'\nnames: \d+ ' + said)
+        done = live.call('annotate', '-i', recording, 'leaf')
+        self.assertEqual(done.status, 125, str(done))
+        self.assertRegex(done.stderr, r'no function is known: \d+ in bare: it has no symbols there\n +fix: install its debug symbols')
+        self.assertNotIn('no symbols there', live.call('report', '-i', self.recording).stdout)
+        program.unlink()
+        done = live.call('report', '-i', recording)
+        self.assertIn('names: bare: cannot read', done.stdout)
+        self.assertNotIn('bare: it has no symbols there', done.stdout)
+
     def test_a_recording_without_samples(self):
         path = live.program('missing-put', flags=('-g', '-O2'))
         recording = live.temp_path('nothing.data')
