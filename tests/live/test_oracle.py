@@ -7,7 +7,8 @@ them, otherwise a few; RT_PERF_TOO=PERF names a newer perf (tests/newer-perf) th
 What is not compared letter by letter, and why:
 - blanks: the versions of perf align their columns differently;
 - after `(dso)` nothing, before a symbol no address for perf after 6.1: it prints run-time addresses there, 6.1 and
-  reftrace those of the file. Symbol, offset and file stay, which say the same;
+  reftrace those of the file (where lld or a fixed address put code elsewhere than its place in the file, 6.1 prints the place,
+  and reftrace the address of the ELF file: not compared here). Symbol, offset and file stay, which say the same;
 - names of C++: perf after 6.1 shows them with parameters, so it is asked for the mangled ones and c++filt -p, which is
   what 6.1 does, makes them readable;
 - `0 [unknown]` behind reftrace:meta_* samples: these are notes, they have no place in the code, and reftrace prints none;
