@@ -413,7 +413,7 @@ TEST(records_of_perf_with_stacks)
 
 TEST(records_of_perf_with_build_ids)
 {
-	same_bytes("-e cpu-clock -c 1000000 -e page-faults -c 1 --buildid-mmap");
+	same_bytes("-e cpu-clock/period=1000000/,page-faults/period=1/ --buildid-mmap");
 }
 
 TEST(records_of_tracepoints)
