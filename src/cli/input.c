@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -55,6 +56,13 @@ static struct rt_error *keep_stdin(int *ret_fd)
 	return NULL;
 }
 
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
 struct rt_error *rt_input_open(const char *path, struct rt_input *ret)
 {
 	bool piped = path && !strcmp(path, "-");
@@ -63,9 +71,11 @@ struct rt_error *rt_input_open(const char *path, struct rt_input *ret)
 
 	*ret = (struct rt_input){ .path = piped ? "standard input" : path ?: RT_DEFAULT_RECORDING };
 	err = piped ? keep_stdin(&fd) : rt_fs_open_file(AT_FDCWD, ret->path, false, &fd);
-	if (err)
-		return path ? err
-			    : rt_error_fix(err, "record first: reftrace record PROG ARGS; or name a file: -i FILE");
+	if (err && !path)
+		return rt_error_fix(err, "record first: reftrace record PROG ARGS; or name a file: -i FILE");
+	if (err && is_folder(path))
+		return rt_error_fix(err, "a folder is what perf record --threads writes: record without it");
+	RT_TRY(err);
 	RT_TRY(rt_fs_map(fd, ret->path, &ret->bytes));
 	err = rt_recording_open(ret->bytes, ret->path, &ret->recording);
 	if (!err)

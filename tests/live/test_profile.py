@@ -138,6 +138,18 @@ class Profile(live.LiveTest):
         self.assertIn('names: bare: cannot read', done.stdout)
         self.assertNotIn('bare: it has no symbols there', done.stdout)
 
+    def test_folder(self):
+        """perf record --threads makes one."""
+        folder = live.temp_path('threads.data')
+        done = subprocess.run(['perf', 'record', '-q', '--threads', '-a', '-F', '99', '-e', 'cpu-clock', '-o', folder, 'true'],
+                              capture_output=True, text=True, check=False)
+        if done.returncode or not folder.is_dir():
+            self.skipTest(f'this perf makes no folder: {done.stderr}')
+        for path in (folder, folder / 'data'):
+            done = live.call('report', '-i', path)
+            self.assertEqual(done.status, 125, str(done))
+            self.assertIn('perf record --threads', done.stderr)
+
     def test_a_recording_without_samples(self):
         path = live.program('missing-put', flags=('-g', '-O2'))
         recording = live.temp_path('nothing.data')
