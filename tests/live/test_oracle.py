@@ -17,6 +17,8 @@ What is not compared letter by letter, and why:
 - sched_switch: perf has code of its own for it (prev_state=R ==>), reftrace shows the fields by name and value;
 - stubs of the PLT: the versions of perf call those of IFUNCs by different names (@plt, *ABS*+0x1234@plt), and perf 6.1
   counts the first ones to _init before them;
+- code in no file (that of engine agent): perf calls it by a file that a JIT compiler would write (/tmp/perf-1234.map, [JIT] tid
+  1234), and reftrace [anon];
 - what has no name in a table is one line: perf lists run-time addresses, reftrace those of the file.
 """
 import collections
@@ -202,6 +204,7 @@ def recording(name):
 # ---- what is said about it ----
 
 def frame(text, addresses):
+    text = re.sub(r'\(/tmp/perf-\d+\.map\)$', '([anon])', text)
     text = re.sub(r'(\S*@plt|(?<= )_init)\+0x[0-9a-f]+', '@plt', text)
     return text if addresses else re.sub(r'^[0-9a-f]+ (?=\S.*\(.*\)$)', '', text)
 
@@ -262,6 +265,7 @@ def perf_table(perf, rec, names):
         if line.startswith('#') or len(fields) != 5:
             continue
         count, period, comm, dso, symbol = fields
+        dso = re.sub(r'^(\[JIT\] tid \d+|perf-\d+\.map)$', '[anon]', dso)
         rows.append((Row(event, names.get(comm[1:], comm) if comm[0] == ':' else comm, dso, symbol[4:]), int(count), int(period)))
     return table(r for r in rows if not r[0].event.startswith('reftrace:'))
 
