@@ -37,7 +37,7 @@
 
 #include "lifetime/answer.h"
 
-static const double TWINS = 3, OWN = 0.9, SUSPECT = 0.45;
+static const double TWINS = 3, OWN = 0.9, SUSPECT = 0.45, LEFT_TO_POOL = 0.4;
 
 bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid)
 {
@@ -199,8 +199,8 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 {
 	const struct lt_inc *inc = ref->inc;
 	bool proven, over = lt_activation_over(a, ref, &proven);
-	bool twins = lt_model_closed(m, ref->site) >= TWINS && over &&
-		     (lt_model_own(m, ref->site) >= OWN || (b->owner && owes(a, m, ref, b)));
+	bool closed = lt_model_closed(m, ref->site) >= TWINS && over, own = lt_model_own(m, ref->site) >= OWN;
+	bool twins = closed && (own || (b->owner && owes(a, m, ref, b)));
 
 	if (inc->life == LT_LIVE && in_work(a->lt, inc))
 		return 0;
@@ -209,7 +209,9 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 		return twins && proven ? 0.8 : 0;
 	if (inc->life != LT_LIVE || (inc->census && inc->returned)) {
 		b->why = "the memory was freed all the same, with the reference open";
-		return twins ? 0.8 : 0;
+		/* a pool that is torn down takes along what its users still held, and who used it through helpers may
+		 * have ended with it: only a function that puts with its own hands is known to have forgotten */
+		return closed && own ? 0.8 : twins ? LEFT_TO_POOL : 0;
 	}
 	if (inc->floating && lt_ended_well(a->lt, inc->pid) && (inc->nobody || !inc->census)) {
 		b->why = "the floating reference was never sunk";
