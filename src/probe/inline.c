@@ -189,8 +189,8 @@ static unsigned counts_elsewhere(struct rt_plan_build *b, const struct rt_plan_t
 }
 
 /*
- * No probe can stand on a locked instruction, where an instance may begin: it stands before that, and what comes between
- * the two may be another instance of the same function. The counter read there is put right by that.
+ * No probe can stand on a locked instruction, where an instance may begin: it stands before that, and what comes
+ * between the two may be another instance of the same function. The counter read there is put right by that.
  */
 static void count_what_comes_between(struct rt_plan_build *b, const struct rt_plan_type *type,
 				     const struct rt_site *site, struct rt_elfaddr entry, struct rt_point *p)
