@@ -174,6 +174,22 @@ static bool owes(const struct lt_answer *a, const struct lt_model *m, const stru
 static bool took_twice(const struct lt_answer *a, const struct lt_ref *ref);
 
 /*
+ * Nobody was ever seen to close such a reference, and the function that took it may not be the one that kept it: its
+ * result is a pointer to something else, which holds the reference, or is the object under the name of what is derived
+ * from it; or it is main(), for whom all that it has ends with the program, and took it once.
+ */
+static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
+				  const struct lt_blame *b)
+{
+	const struct lt_site *site = lt_site(a->lt, ref->site);
+	const struct rt_frame *f = &lt_src(a->lt, b->guilty)->frame;
+
+	if (f->function && !strcmp(f->function, "main"))
+		return lt_model_left_open(m, ref->site) < 2;
+	return f->returns && strchr(f->returns, '*') && b->guilty == site->src[site->nr - 1];
+}
+
+/*
  * That the reference is lost is certain; whose fault that is follows from what became of others like it. The figures
  * are what came true in the mass test (jansson, kmod, fontconfig): a function that gives such references back mostly
  * forgot this one. Where nobody was ever seen to close one, it may have been handed to a container whose end lacks the
@@ -506,6 +522,8 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !held_on(a, m, ref, &b) &&
 		 !given_over(a, ref, &b) && !b.owner)
 		handed_over(a, m, ref, &b);
+	b.passed = b.lost && b.role == RT_ROLE_MISSING_PUT && !b.seen && lt_model_closed(m, ref->site) < 1 &&
+		   may_have_passed_it_on(a, m, ref, &b);
 	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
 	    (m->type->unarmed && !audited(ref->inc))) {
 		b.confidence = fmin(b.confidence, SUSPECT);

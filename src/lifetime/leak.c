@@ -13,6 +13,7 @@
 #include "lifetime/answer.h"
 
 enum { ROUNDS = 3 };
+static const double PASSED = 0.45;
 
 /* All survivors with one and the same rest. */
 struct solution {
@@ -350,6 +351,9 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 	for (unsigned i = 0; i < n && !skip; i++) {
 		if ((only < LT_UNITS && i != only) || !blames[i].guilty || blames[i].confidence <= 0)
 			continue;
+		/* now that it is clear which of the open references it is */
+		if (blames[i].passed)
+			blames[i].confidence = fmin(blames[i].confidence, PASSED);
 		lt_accuse(a, &refs[i], &blames[i]);
 		accused += blames[i].confidence >= 0.5;
 	}

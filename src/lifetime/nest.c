@@ -105,7 +105,8 @@ static bool same_kind(const struct lt_event *old, const struct lt_event *ev)
 /* nothing was counted between the two, which both count the same */
 static bool at_one_count(const struct lt_event *old, const struct lt_event *ev)
 {
-	return ev->count != INT32_MIN && ev->count == old->count && ev->delta && ev->delta == old->delta;
+	return !((old->flags | ev->flags) & LT_EV_RETURN) && ev->count != INT32_MIN && ev->count == old->count &&
+	       ev->delta && ev->delta == old->delta;
 }
 
 bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)

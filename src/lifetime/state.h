@@ -135,7 +135,8 @@ struct lt_point {
 	uint64_t function; /* ELF address */
 	uint64_t events;   /* as of the last verdict */
 	uint64_t hits, dropped, passed;
-	uint64_t outside; /* of its events, those that no use counts: they are not in the sample */
+	uint64_t outside;      /* of its events, those that no use counts: they are not in the sample */
+	uint64_t found, stale; /* pointers that it overwrites: to objects that live; to what is none, or long put */
 	uint8_t op;
 	uint8_t aux;
 	uint16_t flags;
@@ -728,6 +729,15 @@ static inline bool lt_point_hands(const struct lt_point *p)
 static inline bool lt_point_overwrites(const struct lt_point *p)
 {
 	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN) && p->aux;
+}
+
+/* what it overwrites is mostly what others have left in memory that is used again: no pointer that stands for anything
+ */
+static inline bool lt_point_stale(const struct lt_point *p)
+{
+	enum { FEW = 3 };
+
+	return p->stale >= FEW && p->stale >= p->found;
 }
 
 /* the point tells that a function is given the object, which it may keep */
