@@ -186,7 +186,7 @@ static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_mod
 
 	if (f->function && !strcmp(f->function, "main"))
 		return lt_model_left_open(m, ref->site) < 2;
-	return f->returns && strchr(f->returns, '*') && b->guilty == site->src[site->nr - 1];
+	return b->guilty == site->src[site->nr - 1] && lt_returns_stranger(a->lt, f);
 }
 
 /*
@@ -206,6 +206,9 @@ static double who(const struct lt_answer *a, const struct lt_model *m, const str
 		share = NOBODY;
 	else
 		share = lt_model_own(m, ref->site) >= OWN ? SURE : OTHERS;
+	/* objects of this site mostly end in a way that is not seen, and this one, or what it was, may have, too */
+	if (lt_model_ends_unseen(m, ref->site) > lt_model_fates(m, ref->site, true))
+		return fmin(lost, SUSPECT);
 	/* it is lost all the same: no mere suspicion, where the matching does not make it one */
 	return lost < LEAST ? lost : fmax(LEAST, share * (1 - ref->doubt));
 }

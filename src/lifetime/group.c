@@ -153,8 +153,8 @@ static double lessen(double confidence, double least, double share)
 }
 
 /*
- * Lost objects of one type, left by several functions: where the put that all of them share is missing, none of these is
- * guilty. Two faults at a time are rarer than that, so who has left the smaller part is less sure to be one.
+ * Lost objects of one type, left by several functions: where the put that all of them share is missing, none of these
+ * is guilty. Two faults at a time are rarer than that, so who has left the smaller part is less sure to be one.
  */
 static void spread(struct lt_answer *a)
 {

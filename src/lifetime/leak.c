@@ -224,7 +224,9 @@ static void fates(struct lt_answer *a, struct lt_model *m, const struct survivor
 			count_run(a, &refs[j]);
 			count_owner(a, &refs[j]);
 			lt_kept_count(a, &refs[j]);
-			if (inc->census)
+			if (inc->census && inc->returned)
+				lt_model_gone(m, refs[j].site);
+			else if (inc->census)
 				lt_model_fate(m, refs[j].site, inc->nobody);
 		}
 	}

@@ -18,7 +18,7 @@
 static const double FAR = 1e6, SMOOTH = 2, TWICE = 2, AGAIN = 1, OTHER_RUN = 0.3;
 /* cells of a site that are no put sites */
 static const uint32_t ANY = 0, LEFT = UINT32_MAX, LOST = UINT32_MAX - 2, HELD = UINT32_MAX - 3,
-		      CROSSED = UINT32_MAX - 4;
+		      CROSSED = UINT32_MAX - 4, GONE = UINT32_MAX - 5;
 enum { ROUNDS = 5 };
 
 /* the cell (g, p) of the closings by the very run that took the reference has a key of its own */
@@ -90,6 +90,16 @@ double lt_model_fates(const struct lt_model *m, uint32_t g, bool lost)
 	return value(m, g, lost ? LOST : HELD);
 }
 
+void lt_model_gone(struct lt_model *m, uint32_t g)
+{
+	bump(m, g, GONE, 1);
+}
+
+double lt_model_ends_unseen(const struct lt_model *m, uint32_t g)
+{
+	return value(m, g, GONE);
+}
+
 double lt_model_crossed(const struct lt_model *m, uint32_t g)
 {
 	return value(m, g, CROSSED);
@@ -97,7 +107,7 @@ double lt_model_crossed(const struct lt_model *m, uint32_t g)
 
 static bool is_site(uint64_t p)
 {
-	return p != ANY && p < CROSSED;
+	return p != ANY && p < GONE;
 }
 
 double lt_model_pair(const struct lt_model *m, uint32_t g, uint32_t p)

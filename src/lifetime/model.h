@@ -70,6 +70,9 @@ double lt_model_left_open(const struct lt_model *m, uint32_t g);
 /* counts that an object with an open reference of g is lost (nobody points to it), or held; and tells how many are */
 void lt_model_fate(struct lt_model *m, uint32_t g, bool lost);
 double lt_model_fates(const struct lt_model *m, uint32_t g, bool lost);
+/* an object that g left open was freed by a function that is not known; how many were */
+void lt_model_gone(struct lt_model *m, uint32_t g);
+double lt_model_ends_unseen(const struct lt_model *m, uint32_t g);
 void lt_model_learn(struct lt_model *m, uint32_t g, uint32_t p, double n);
 /* the same, of closings beyond doubt: by the slot, or by the run of the function that took the reference */
 void lt_model_learn_certain(struct lt_model *m, uint32_t g, uint32_t p, double n);

@@ -546,6 +546,8 @@ struct lt_process *lt_process(struct rt_lifetime *lt, uint32_t pid); /* made whe
  */
 enum { LT_API = 1, LT_API_NEW = 2, LT_API_FINDS = 4, LT_API_HANDS = 8 };
 unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src);
+/* by its declaration the function returns a pointer to what is none of the types, and no text */
+bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f);
 /* the function is the C library's, or the dynamic linker's */
 bool lt_is_c_library(const struct lt_src *src);
 int32_t lt_type_start(const struct lt_type *type);
