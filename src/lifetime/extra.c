@@ -17,6 +17,8 @@
 
 #include "lifetime/answer.h"
 
+static const double IN_ROW = 0.95;
+
 struct life {
 	struct lt_units units;
 	struct lt_mark marks[LT_UNITS];
@@ -100,6 +102,9 @@ static bool alone(const struct lt_answer *a, const struct lt_model *m, const str
 	b->guilty = src_of_event(a, &inc->ledger[ref->bad]);
 	lt_model_match(m, l->marks, l->n, best, l->hints, &other);
 	b->confidence = by_margin(other.cost - match.cost);
+	/* of two puts in a row either may stay alone, and both name the same function */
+	if (l->hints[best] & LT_HINT_IN_ROW)
+		b->confidence = IN_ROW;
 	for (unsigned i = 0; i < l->n; i++) {
 		if (!l->marks[i].opens && other.mate[i] < 0 && match.mate[i] >= 0) {
 			b->alternative = src_of_event(a, &inc->ledger[l->units.u[l->unit_of[i]].ev]);
