@@ -488,7 +488,7 @@ static bool given_over(const struct lt_answer *a, const struct lt_ref *ref, stru
 	b->alternative_confidence = 0.25;
 	b->guilty = to;
 	b->confidence = fmin(b->confidence, 0.85);
-	b->why = "it was given the reference, and neither passed it on, as it does otherwise, nor put it";
+	b->why = "it was given the reference, and neither passed it on nor put it, as it does otherwise";
 	return true;
 }
 
