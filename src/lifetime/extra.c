@@ -91,6 +91,8 @@ static bool alone(const struct lt_answer *a, const struct lt_model *m, const str
 	struct lt_match match, other;
 	int best = -1;
 
+	for (unsigned i = 0; i < l->n; i++)
+		l->hints[i] |= LT_HINT_TOO_MANY;
 	lt_model_match(m, l->marks, l->n, -1, l->hints, &match);
 	for (unsigned i = 0; i < l->n; i++) {
 		if (!l->marks[i].opens && match.mate[i] < 0)

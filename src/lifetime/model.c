@@ -233,12 +233,13 @@ static double extra_cost(const struct lt_model *m, const struct lt_mark *marks, 
 	for (unsigned i = 0; i < n; i++)
 		owns |= marks[i].opens && lt_site_passes(m->lt, marks[i].site, function);
 	cost += owns ? 0.5 : 0;
-	/* seen at work: worth more than what is usual where little has been seen */
-	if (hints & LT_HINT_IN_ROW)
-		return cost - 6;
-	cost -= hints & LT_HINT_TWICE ? 2.0 : 0;
+	/* seen at work: worth more than what is usual where little has been seen; less than to leave a get open for it
+	 */
+	if (hints & LT_HINT_IN_ROW && hints & LT_HINT_TOO_MANY)
+		return fmax(cost - 6, -3);
+	cost -= hints & LT_HINT_IN_ROW ? 4.0 : hints & LT_HINT_TWICE ? 2.0 : 0;
 	/* the last one is mostly the victim, whose own reference was gone */
-	cost += hints == LT_HINT_POST ? 0.7 : 0;
+	cost += (hints & ~LT_HINT_TOO_MANY) == LT_HINT_POST ? 0.7 : 0;
 	return cost > 0.05 ? cost : 0.05;
 }
 

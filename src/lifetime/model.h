@@ -78,9 +78,10 @@ void lt_model_learn(struct lt_model *m, uint32_t g, uint32_t p, double n);
 void lt_model_learn_certain(struct lt_model *m, uint32_t g, uint32_t p, double n);
 /* What an extra put may be known by. */
 enum {
-	LT_HINT_POST = 1,   /* it came after the last put */
-	LT_HINT_TWICE = 2,  /* the run of the function that did it gave back more than it had taken */
-	LT_HINT_IN_ROW = 4, /* twice in a row, in one line */
+	LT_HINT_POST = 1,    /* it came after the last put */
+	LT_HINT_TWICE = 2,   /* the run of the function that did it gave back more than it had taken */
+	LT_HINT_IN_ROW = 4,  /* twice in a row, in one line */
+	LT_HINT_TOO_MANY = 8 /* of a life that has more puts than references: one of them is extra */
 };
 
 /*
