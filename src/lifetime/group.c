@@ -158,19 +158,26 @@ static double lessen(double confidence, double least, double share)
  */
 static void spread(struct lt_answer *a)
 {
+	enum { SEVERAL = 4 };
 	static const double MOST = 0.75, LEAST = 0.55;
 
 	for (size_t i = 0; i < a->groups.len; i++) {
 		struct lt_group *g = &a->groups.data[i];
 		double all = 0, share;
+		unsigned functions = 0;
 
 		if (!missing_put(g))
 			continue;
 		for (size_t k = 0; k < a->groups.len; k++) {
 			const struct lt_group *o = &a->groups.data[k];
 
-			all += missing_put(o) && o->type == g->type ? (double)o->members.len : 0;
+			if (missing_put(o) && o->type == g->type) {
+				all += (double)o->members.len;
+				functions++;
+			}
 		}
+		if (functions < SEVERAL)
+			continue;
 		share = (double)g->members.len / all;
 		for (size_t k = 0; share < MOST && k < g->members.len; k++)
 			g->members.data[k].confidence = lessen(g->members.data[k].confidence, LEAST, share);
