@@ -28,6 +28,7 @@ struct lt_blame {
 	const char *why; /* one more sentence, static text; NULL */
 	bool lost;       /* nobody points to the object */
 	bool seen;       /* what lost it was seen: a store over the pointer */
+	bool passed;     /* it may have gone on to who asked for it: no more than a suspicion */
 };
 
 struct lt_member {

@@ -37,7 +37,7 @@
 
 #include "lifetime/answer.h"
 
-static const double TWINS = 3, OWN = 0.9, SUSPECT = 0.45;
+static const double TWINS = 3, OWN = 0.9, SUSPECT = 0.45, LEFT_TO_POOL = 0.4;
 
 bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid)
 {
@@ -174,6 +174,22 @@ static bool owes(const struct lt_answer *a, const struct lt_model *m, const stru
 static bool took_twice(const struct lt_answer *a, const struct lt_ref *ref);
 
 /*
+ * Nobody was ever seen to close such a reference, and the function that took it may not be the one that kept it: its
+ * result is a pointer to something else, which holds the reference, or is the object under the name of what is derived
+ * from it; or it is main(), for whom all that it has ends with the program, and took it once.
+ */
+static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
+				  const struct lt_blame *b)
+{
+	const struct lt_site *site = lt_site(a->lt, ref->site);
+	const struct rt_frame *f = &lt_src(a->lt, b->guilty)->frame;
+
+	if (f->function && !strcmp(f->function, "main"))
+		return lt_model_left_open(m, ref->site) < 2;
+	return b->guilty == site->src[site->nr - 1] && lt_returns_stranger(a->lt, f);
+}
+
+/*
  * That the reference is lost is certain; whose fault that is follows from what became of others like it. The figures
  * are what came true in the mass test (jansson, kmod, fontconfig): a function that gives such references back mostly
  * forgot this one. Where nobody was ever seen to close one, it may have been handed to a container whose end lacks the
@@ -190,6 +206,9 @@ static double who(const struct lt_answer *a, const struct lt_model *m, const str
 		share = NOBODY;
 	else
 		share = lt_model_own(m, ref->site) >= OWN ? SURE : OTHERS;
+	/* objects of this site mostly end in a way that is not seen, and this one, or what it was, may have, too */
+	if (lt_model_ends_unseen(m, ref->site) > lt_model_fates(m, ref->site, true))
+		return fmin(lost, SUSPECT);
 	/* it is lost all the same: no mere suspicion, where the matching does not make it one */
 	return lost < LEAST ? lost : fmax(LEAST, share * (1 - ref->doubt));
 }
@@ -199,8 +218,8 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 {
 	const struct lt_inc *inc = ref->inc;
 	bool proven, over = lt_activation_over(a, ref, &proven);
-	bool twins = lt_model_closed(m, ref->site) >= TWINS && over &&
-		     (lt_model_own(m, ref->site) >= OWN || (b->owner && owes(a, m, ref, b)));
+	bool closed = lt_model_closed(m, ref->site) >= TWINS && over, own = lt_model_own(m, ref->site) >= OWN;
+	bool twins = closed && (own || (b->owner && owes(a, m, ref, b)));
 
 	if (inc->life == LT_LIVE && in_work(a->lt, inc))
 		return 0;
@@ -209,7 +228,9 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 		return twins && proven ? 0.8 : 0;
 	if (inc->life != LT_LIVE || (inc->census && inc->returned)) {
 		b->why = "the memory was freed all the same, with the reference open";
-		return twins ? 0.8 : 0;
+		/* a pool that is torn down takes along what its users still held, and who used it through helpers may
+		 * have ended with it: only a function that puts with its own hands is known to have forgotten */
+		return closed && own ? 0.8 : twins ? LEFT_TO_POOL : 0;
 	}
 	if (inc->floating && lt_ended_well(a->lt, inc->pid) && (inc->nobody || !inc->census)) {
 		b->why = "the floating reference was never sunk";
@@ -467,7 +488,7 @@ static bool given_over(const struct lt_answer *a, const struct lt_ref *ref, stru
 	b->alternative_confidence = 0.25;
 	b->guilty = to;
 	b->confidence = fmin(b->confidence, 0.85);
-	b->why = "it was given the reference, and neither passed it on, as it does otherwise, nor put it";
+	b->why = "it was given the reference, and neither passed it on nor put it, as it does otherwise";
 	return true;
 }
 
@@ -504,6 +525,8 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !held_on(a, m, ref, &b) &&
 		 !given_over(a, ref, &b) && !b.owner)
 		handed_over(a, m, ref, &b);
+	b.passed = b.lost && b.role == RT_ROLE_MISSING_PUT && !b.seen && lt_model_closed(m, ref->site) < 1 &&
+		   may_have_passed_it_on(a, m, ref, &b);
 	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
 	    (m->type->unarmed && !audited(ref->inc))) {
 		b.confidence = fmin(b.confidence, SUSPECT);

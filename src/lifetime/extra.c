@@ -17,6 +17,8 @@
 
 #include "lifetime/answer.h"
 
+static const double IN_ROW = 0.95;
+
 struct life {
 	struct lt_units units;
 	struct lt_mark marks[LT_UNITS];
@@ -89,6 +91,8 @@ static bool alone(const struct lt_answer *a, const struct lt_model *m, const str
 	struct lt_match match, other;
 	int best = -1;
 
+	for (unsigned i = 0; i < l->n; i++)
+		l->hints[i] |= LT_HINT_TOO_MANY;
 	lt_model_match(m, l->marks, l->n, -1, l->hints, &match);
 	for (unsigned i = 0; i < l->n; i++) {
 		if (!l->marks[i].opens && match.mate[i] < 0)
@@ -100,6 +104,9 @@ static bool alone(const struct lt_answer *a, const struct lt_model *m, const str
 	b->guilty = src_of_event(a, &inc->ledger[ref->bad]);
 	lt_model_match(m, l->marks, l->n, best, l->hints, &other);
 	b->confidence = by_margin(other.cost - match.cost);
+	/* of two puts in a row either may stay alone, and both name the same function */
+	if (l->hints[best] & LT_HINT_IN_ROW)
+		b->confidence = IN_ROW;
 	for (unsigned i = 0; i < l->n; i++) {
 		if (!l->marks[i].opens && other.mate[i] < 0 && match.mate[i] >= 0) {
 			b->alternative = src_of_event(a, &inc->ledger[l->units.u[l->unit_of[i]].ev]);
@@ -287,6 +294,33 @@ static bool unsteady(const struct lt_type *type)
 }
 
 /*
+ * Objects of the type are made by what is not known, too: what was put after its end may be the next object there. A
+ * put twice in a row is none the less.
+ */
+static bool may_be_another(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_ref *ref,
+			   bool born_unseen)
+{
+	return born_unseen && !(ref->bad != LT_NO_EVENT && lt_twice_in_row(a->lt, inc, ref->bad));
+}
+
+static bool has_unborn(const struct lt_answer *a, uint32_t type)
+{
+	const struct lt_row *const rows[] = { &a->lt->live, &a->lt->graves };
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct lt_inc *inc;
+		uint32_t at = UINT32_MAX;
+
+		while ((inc = lt_row_older(rows[i], &at))) {
+			if (inc->type == type && !inc->has_new && !inc->inert && !inc->attached && !inc->inherited &&
+			    !lt_born_bare(a->lt, inc))
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
  * A reference that is given back right where it was taken was taken for nothing: that put was meant for nobody, and the
  * one that is left over is the owner's, whose reference went with it.
  */
@@ -436,7 +470,7 @@ static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		lt_accuse(a, &ref, &b);
 }
 
-static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc)
+static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc, bool born_unseen)
 {
 	struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
 	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT };
@@ -454,6 +488,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 		return;
 	taken(a, inc, &ref);
 	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type) || unsteady(m->type) ||
+	    may_be_another(a, inc, &ref, born_unseen) ||
 	    (m->type->unarmed && (!inc->counted || !(inc->has_new || lt_born_bare(a->lt, inc)))))
 		b.confidence = fmin(b.confidence, 0.45);
 	lt_accuse(a, &ref, &b);
@@ -461,12 +496,13 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
+	bool born_unseen = m->type->op[RT_OP_NEW] && has_unborn(a, type);
 	struct lt_inc *inc;
 	uint32_t at = 0;
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
 		if (inc->type == type && inc->post)
-			judge(a, m, inc);
+			judge(a, m, inc, born_unseen);
 	}
 	if (!died_of(a, type, m))
 		died_with(a, type, m);

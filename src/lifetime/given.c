@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Who was given the reference and lost it. Functions that take a reference over store it, pass it on to another such
- * function, or give it back where they cannot. One whose other runs pass on what they are given, and that this time
- * neither passed it on nor put it, has no get or put on the object at all, and is guilty all the same.
+ * function, or give it back where they cannot. One whose other runs pass on what they are given, or put it, and that
+ * this time did neither, has no get or put on the object at all, and is guilty all the same.
  */
 #include "lifetime/answer.h"
 
@@ -33,37 +33,47 @@ static bool is_within(const struct lt_answer *a, const struct lt_event *e, const
 
 /*
  * To whom the reference that event t took was passed by the run that took it: the first of these functions and the
- * innermost, NONE: to none before that run took or put another one; or there something was put, which may be this one,
- * or taken: who takes references of his own does not take this one over.
+ * innermost, NONE: to none before that run took or put another one; or there something was put, which may be this one
+ * (*ret_put), or taken: who takes references of his own does not take this one over.
  */
-static uint32_t passed_to(const struct lt_answer *a, const struct lt_inc *inc, uint32_t t, uint32_t *ret_first)
+static uint32_t passed_to(const struct lt_answer *a, const struct lt_inc *inc, uint32_t t, uint32_t *ret_first,
+			  bool *ret_put)
 {
 	const struct lt_event *taken = &inc->ledger[t];
 	uint32_t first = NONE, last = NONE;
 
+	*ret_put = false;
+	*ret_first = NONE;
 	for (uint32_t i = t + 1; taken->act && i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 		bool within = first != NONE && is_within(a, e, &inc->ledger[first]);
 
-		if (first == NONE && is_given(a, e) && e->act == taken->act)
+		if (first == NONE && is_given(a, e) && e->act == taken->act) {
 			first = last = i;
-		else if (within && e->delta)
+		} else if (within && e->delta) {
+			*ret_first = first;
+			*ret_put = e->delta < 0;
 			return NONE;
-		else if (within && is_given(a, e))
+		} else if (within && is_given(a, e)) {
 			last = i;
-		else if (!within && e->act == taken->act && e->delta)
+		} else if (!within && e->act == taken->act && e->delta) {
 			break;
+		}
 	}
 	*ret_first = first;
 	return last;
 }
 
-/* what each function did with the references that it was passed: on to others, or no further */
+/* what each function did with the references that it was passed: on to others, or put, or no further */
 static void count_passed(struct lt_answer *a, const struct lt_inc *inc)
 {
 	for (uint32_t t = 0; t < inc->nr; t++) {
-		uint32_t first, last = lt_event_takes(&inc->ledger[t]) ? passed_to(a, inc, t, &first) : NONE;
+		bool put = false;
+		uint32_t first = NONE;
+		uint32_t last = lt_event_takes(&inc->ledger[t]) ? passed_to(a, inc, t, &first, &put) : NONE;
 
+		if (put)
+			lt_count_one(&a->given_on, key_of(a, inc, &inc->ledger[first]));
 		for (uint32_t i = last == NONE ? NONE : first; i != NONE && i <= last; i++) {
 			const struct lt_event *e = &inc->ledger[i];
 
@@ -115,10 +125,11 @@ static const struct lt_event *short_of(const struct lt_answer *a, const struct l
 	for (uint32_t t = inc->nr; t-- > 0;) {
 		const struct lt_event *e = &inc->ledger[t];
 		uint32_t first, last;
+		bool put;
 
 		if (!lt_event_takes(e) || lt_site_function(a->lt, a->lt->uses.data[e->use].site) != function)
 			continue;
-		last = passed_to(a, inc, t, &first);
+		last = passed_to(a, inc, t, &first, &put);
 		if (last != NONE && stopped_short(a, inc, &inc->ledger[last]))
 			return &inc->ledger[last];
 	}

@@ -141,6 +141,53 @@ static void soften(struct lt_answer *a, size_t i)
 	}
 }
 
+static bool missing_put(const struct lt_group *g)
+{
+	return !g->suspect && g->members.len && g->kind == RT_LEAK && g->role == RT_ROLE_MISSING_PUT && g->lost;
+}
+
+/* what is claimed beyond least, by its share */
+static double lessen(double confidence, double least, double share)
+{
+	return confidence > least ? least + (confidence - least) * share : confidence;
+}
+
+/*
+ * Lost objects of one type, left by several functions: where the put that all of them share is missing, none of these
+ * is guilty. Two faults at a time are rarer than that, so who has left the smaller part is less sure to be one.
+ */
+static void spread(struct lt_answer *a)
+{
+	enum { SEVERAL = 4 };
+	static const double MOST = 0.75, LEAST = 0.55;
+
+	for (size_t i = 0; i < a->groups.len; i++) {
+		struct lt_group *g = &a->groups.data[i];
+		double all = 0, share;
+		unsigned functions = 0;
+
+		if (!missing_put(g))
+			continue;
+		for (size_t k = 0; k < a->groups.len; k++) {
+			const struct lt_group *o = &a->groups.data[k];
+
+			if (missing_put(o) && o->type == g->type) {
+				all += (double)o->members.len;
+				functions++;
+			}
+		}
+		if (functions < SEVERAL)
+			continue;
+		share = (double)g->members.len / all;
+		for (size_t k = 0; share < MOST && k < g->members.len; k++)
+			g->members.data[k].confidence = lessen(g->members.data[k].confidence, LEAST, share);
+		if (share >= MOST)
+			continue;
+		g->confidence = lessen(g->confidence / (double)g->members.len, LEAST, share) * (double)g->members.len;
+		g->seen_sum = g->seen ? lessen(g->seen_sum / (double)g->seen, LEAST, share) * (double)g->seen : 0;
+	}
+}
+
 void lt_settle(struct lt_answer *a)
 {
 	for (size_t i = 0; i < a->groups.len; i++) {
@@ -153,6 +200,7 @@ void lt_settle(struct lt_answer *a)
 		if (suspects)
 			merge(a, suspects, g);
 	}
+	spread(a);
 }
 
 void lt_count_alive(struct lt_answer *a, uint32_t type, const char *reason)

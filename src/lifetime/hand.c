@@ -41,11 +41,32 @@ static struct lt_inc *object_of(const struct rt_lifetime *lt, const struct lt_se
 	return inc;
 }
 
+/* the object, dead or NULL, ended just before by what stores over the pointer, what that called or who called it */
+static bool put_for(const struct lt_inc *inc, const struct lt_event *ev)
+{
+	const struct lt_event *end = inc && inc->nr ? &inc->ledger[inc->nr - 1] : NULL;
+
+	return end && end->tid == ev->tid &&
+	       ((ev->act && (ev->act == end->act || ev->act == end->up)) ||
+		(ev->up && (ev->up == end->act || ev->up == end->up)));
+}
+
+static void count_found(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_seen *seen)
+{
+	struct lt_point *point = &lt->points.data[lt->uses.data[seen->ev.use].point];
+
+	if (!lt_point_overwrites(point) || (seen->e->flags & RT_EV_MAYBE) || !seen->e->object)
+		return;
+	point->found += inc && inc->life == LT_LIVE;
+	point->stale += !(inc && inc->life == LT_LIVE) && !put_for(inc, &seen->ev);
+}
+
 void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 {
 	struct lt_inc *inc = object_of(lt, seen);
 	struct lt_event ev = seen->ev;
 
+	count_found(lt, inc, seen);
 	if (!inc || inc->life != LT_LIVE)
 		return;
 	ev.delta = 0;

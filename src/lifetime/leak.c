@@ -13,6 +13,7 @@
 #include "lifetime/answer.h"
 
 enum { ROUNDS = 3 };
+static const double PASSED = 0.45;
 
 /* All survivors with one and the same rest. */
 struct solution {
@@ -223,7 +224,9 @@ static void fates(struct lt_answer *a, struct lt_model *m, const struct survivor
 			count_run(a, &refs[j]);
 			count_owner(a, &refs[j]);
 			lt_kept_count(a, &refs[j]);
-			if (inc->census)
+			if (inc->census && inc->returned)
+				lt_model_gone(m, refs[j].site);
+			else if (inc->census)
 				lt_model_fate(m, refs[j].site, inc->nobody);
 		}
 	}
@@ -350,6 +353,9 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 	for (unsigned i = 0; i < n && !skip; i++) {
 		if ((only < LT_UNITS && i != only) || !blames[i].guilty || blames[i].confidence <= 0)
 			continue;
+		/* now that it is clear which of the open references it is */
+		if (blames[i].passed)
+			blames[i].confidence = fmin(blames[i].confidence, PASSED);
 		lt_accuse(a, &refs[i], &blames[i]);
 		accused += blames[i].confidence >= 0.5;
 	}

@@ -18,7 +18,7 @@
 static const double FAR = 1e6, SMOOTH = 2, TWICE = 2, AGAIN = 1, OTHER_RUN = 0.3;
 /* cells of a site that are no put sites */
 static const uint32_t ANY = 0, LEFT = UINT32_MAX, LOST = UINT32_MAX - 2, HELD = UINT32_MAX - 3,
-		      CROSSED = UINT32_MAX - 4;
+		      CROSSED = UINT32_MAX - 4, GONE = UINT32_MAX - 5;
 enum { ROUNDS = 5 };
 
 /* the cell (g, p) of the closings by the very run that took the reference has a key of its own */
@@ -90,6 +90,16 @@ double lt_model_fates(const struct lt_model *m, uint32_t g, bool lost)
 	return value(m, g, lost ? LOST : HELD);
 }
 
+void lt_model_gone(struct lt_model *m, uint32_t g)
+{
+	bump(m, g, GONE, 1);
+}
+
+double lt_model_ends_unseen(const struct lt_model *m, uint32_t g)
+{
+	return value(m, g, GONE);
+}
+
 double lt_model_crossed(const struct lt_model *m, uint32_t g)
 {
 	return value(m, g, CROSSED);
@@ -97,7 +107,7 @@ double lt_model_crossed(const struct lt_model *m, uint32_t g)
 
 static bool is_site(uint64_t p)
 {
-	return p != ANY && p < CROSSED;
+	return p != ANY && p < GONE;
 }
 
 double lt_model_pair(const struct lt_model *m, uint32_t g, uint32_t p)
@@ -223,9 +233,13 @@ static double extra_cost(const struct lt_model *m, const struct lt_mark *marks, 
 	for (unsigned i = 0; i < n; i++)
 		owns |= marks[i].opens && lt_site_passes(m->lt, marks[i].site, function);
 	cost += owns ? 0.5 : 0;
+	/* seen at work: worth more than what is usual where little has been seen; less than to leave a get open for it
+	 */
+	if (hints & LT_HINT_IN_ROW && hints & LT_HINT_TOO_MANY)
+		return fmax(cost - 6, -3);
 	cost -= hints & LT_HINT_IN_ROW ? 4.0 : hints & LT_HINT_TWICE ? 2.0 : 0;
 	/* the last one is mostly the victim, whose own reference was gone */
-	cost += hints == LT_HINT_POST ? 0.7 : 0;
+	cost += (hints & ~LT_HINT_TOO_MANY) == LT_HINT_POST ? 0.7 : 0;
 	return cost > 0.05 ? cost : 0.05;
 }
 

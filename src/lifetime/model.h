@@ -70,14 +70,18 @@ double lt_model_left_open(const struct lt_model *m, uint32_t g);
 /* counts that an object with an open reference of g is lost (nobody points to it), or held; and tells how many are */
 void lt_model_fate(struct lt_model *m, uint32_t g, bool lost);
 double lt_model_fates(const struct lt_model *m, uint32_t g, bool lost);
+/* an object that g left open was freed by a function that is not known; how many were */
+void lt_model_gone(struct lt_model *m, uint32_t g);
+double lt_model_ends_unseen(const struct lt_model *m, uint32_t g);
 void lt_model_learn(struct lt_model *m, uint32_t g, uint32_t p, double n);
 /* the same, of closings beyond doubt: by the slot, or by the run of the function that took the reference */
 void lt_model_learn_certain(struct lt_model *m, uint32_t g, uint32_t p, double n);
 /* What an extra put may be known by. */
 enum {
-	LT_HINT_POST = 1,   /* it came after the last put */
-	LT_HINT_TWICE = 2,  /* the run of the function that did it gave back more than it had taken */
-	LT_HINT_IN_ROW = 4, /* twice in a row, in one line */
+	LT_HINT_POST = 1,    /* it came after the last put */
+	LT_HINT_TWICE = 2,   /* the run of the function that did it gave back more than it had taken */
+	LT_HINT_IN_ROW = 4,  /* twice in a row, in one line */
+	LT_HINT_TOO_MANY = 8 /* of a life that has more puts than references: one of them is extra */
 };
 
 /*

@@ -102,6 +102,13 @@ static bool same_kind(const struct lt_event *old, const struct lt_event *ev)
 	       !(old->flags & LT_EV_HIDDEN) && !(ev->flags & LT_EV_HIDDEN);
 }
 
+/* nothing was counted between the two, which both count the same */
+static bool at_one_count(const struct lt_event *old, const struct lt_event *ev)
+{
+	return !((old->flags | ev->flags) & LT_EV_RETURN) && ev->count != INT32_MIN && ev->count == old->count &&
+	       ev->delta && ev->delta == old->delta;
+}
+
 bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)
 {
 	uint32_t ago = lt_nest_ago(inc, ev->tid);
@@ -116,9 +123,10 @@ bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_e
 	if ((lt_nested(lt, ev, old) || lt_tail_called(lt, ev, old) || lt_jumped_to(lt, ev, old)) &&
 	    !(old->flags & LT_EV_RETURN))
 		return old->count == ev->count || old->count == INT32_MIN || ev->count == INT32_MIN;
-	/* the wrapper is seen when it returns */
-	if ((ev->flags & LT_EV_RETURN) &&
-	    (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev) || lt_jumped_to(lt, old, ev))) {
+	/* the wrapper is seen when it returns; or both at one place, the wrapper second, as the count says */
+	if (((ev->flags & LT_EV_RETURN) &&
+	     (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev) || lt_jumped_to(lt, old, ev))) ||
+	    (at_one_count(old, ev) && lt_nested(lt, old, ev))) {
 		lt_observe_moved(lt, inc, old, ev);
 		replace_site(lt, inc, old, ev);
 		return true;

@@ -5,7 +5,8 @@
  * on the object at all, and is guilty all the same.
  *
  * Not each slot stands for a reference. One that a function overwrites in healthy objects, too, and nobody puts for
- * that, was borrowed: nearly all objects that it overwrote a pointer to, without a put, must have been left.
+ * that, was borrowed: nearly all objects that it overwrote a pointer to, without a put, must have been left. And one in
+ * which it mostly finds what is no object, or one that others have put long ago, held nothing: the memory is new to it.
  */
 #include "lifetime/answer.h"
 
@@ -54,9 +55,10 @@ static bool pays_for(const struct lt_answer *a, const struct lt_inc *inc, const 
 static bool drops(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
+	const struct lt_point *point = &a->lt->points.data[a->lt->uses.data[w->use].point];
 
-	if (w->op != RT_OP_MOVE || on_stack(w) ||
-	    !lt_point_overwrites(&a->lt->points.data[a->lt->uses.data[w->use].point]) || !function_of(a, w))
+	if (w->op != RT_OP_MOVE || on_stack(w) || !lt_point_overwrites(point) || lt_point_stale(point) ||
+	    !function_of(a, w))
 		return false;
 	for (uint32_t k = 0; k < inc->nr; k++) {
 		if (pays_for(a, inc, &inc->ledger[k], w))

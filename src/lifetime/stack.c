@@ -324,6 +324,15 @@ static bool returns_object(const struct lt_type *type, const struct rt_frame *f)
 	return word_is(s, (size_t)(end - s), type->name);
 }
 
+bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f)
+{
+	bool pointer = f->returns && strchr(f->returns, '*') && !strstr(f->returns, "char");
+
+	for (size_t i = 0; pointer && i < lt->types.len; i++)
+		pointer = !returns_object(&lt->types.data[i], f);
+	return pointer;
+}
+
 static bool hands_up(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src)
 {
 	return returns_object(type, &src->frame) || (lt_is_api(lt, type, src) & (LT_API_NEW | LT_API_HANDS));

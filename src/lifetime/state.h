@@ -135,7 +135,8 @@ struct lt_point {
 	uint64_t function; /* ELF address */
 	uint64_t events;   /* as of the last verdict */
 	uint64_t hits, dropped, passed;
-	uint64_t outside; /* of its events, those that no use counts: they are not in the sample */
+	uint64_t outside;      /* of its events, those that no use counts: they are not in the sample */
+	uint64_t found, stale; /* pointers that it overwrites: to objects that live; to what is none, or long put */
 	uint8_t op;
 	uint8_t aux;
 	uint16_t flags;
@@ -545,6 +546,8 @@ struct lt_process *lt_process(struct rt_lifetime *lt, uint32_t pid); /* made whe
  */
 enum { LT_API = 1, LT_API_NEW = 2, LT_API_FINDS = 4, LT_API_HANDS = 8 };
 unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src);
+/* by its declaration the function returns a pointer to what is none of the types, and no text */
+bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f);
 /* the function is the C library's, or the dynamic linker's */
 bool lt_is_c_library(const struct lt_src *src);
 int32_t lt_type_start(const struct lt_type *type);
@@ -728,6 +731,15 @@ static inline bool lt_point_hands(const struct lt_point *p)
 static inline bool lt_point_overwrites(const struct lt_point *p)
 {
 	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN) && p->aux;
+}
+
+/* what it overwrites is mostly what others have left in memory that is used again: no pointer that stands for anything
+ */
+static inline bool lt_point_stale(const struct lt_point *p)
+{
+	enum { FEW = 3 };
+
+	return p->stale >= FEW && p->stale >= p->found;
 }
 
 /* the point tells that a function is given the object, which it may keep */

@@ -59,10 +59,32 @@ bool lt_twice_in_run(const struct rt_lifetime *lt, const struct lt_event *x, con
 	       one_instance(lt, &lt->uses.data[x->use], &lt->uses.data[y->use], ANY_LINE);
 }
 
+/*
+ * y is what the function of x did last: it jumped to the API, which took its frame off the stack. It was called from
+ * the same place of the same run of its caller.
+ */
+static bool left_by_jump(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
+{
+	const struct lt_use *ux = &lt->uses.data[x->use], *uy = &lt->uses.data[y->use];
+	const struct lt_stack *sx = ux->stack ? &lt->stacks.data[ux->stack - 1] : NULL;
+	const struct lt_stack *sy = uy->stack ? &lt->stacks.data[uy->stack - 1] : NULL;
+	const struct lt_machine *mx, *my;
+
+	if (!sx || !sy || uy->machine != LT_JUMPED || ux->machine + 1u >= sx->nr || !sy->nr || x->tid != y->tid ||
+	    !x->sp || !y->sp || !ux->function || lt_site(lt, ux->site)->nr != lt_site(lt, uy->site)->nr ||
+	    lt_src(lt, lt_site(lt, ux->site)->src[0])->name != lt_src(lt, lt_site(lt, uy->site)->src[0])->name)
+		return false;
+	mx = &lt->machines.data[sx->first + ux->machine + 1];
+	my = &lt->machines.data[sy->first];
+	return mx->pc == my->pc && mx->cfa && my->cfa && x->sp + mx->cfa == y->sp + my->cfa;
+}
+
 static bool again(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
 {
-	return x->op == y->op && x->delta == y->delta && x->tid == y->tid && lt_twice_in_run(lt, x, y) &&
-	       one_instance(lt, &lt->uses.data[x->use], &lt->uses.data[y->use], 1);
+	if (x->op != y->op || x->delta != y->delta || x->tid != y->tid)
+		return false;
+	return left_by_jump(lt, x, y) || left_by_jump(lt, y, x) ||
+	       (lt_twice_in_run(lt, x, y) && one_instance(lt, &lt->uses.data[x->use], &lt->uses.data[y->use], 1));
 }
 
 bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
@@ -75,8 +97,10 @@ bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 	if (!i || put->op != RT_OP_PUT || put->delta >= 0)
 		return false;
 	get = &inc->ledger[i - 1];
-	return get->op == RT_OP_GET && get->delta == -put->delta && get->tid == put->tid &&
-	       lt_twice_in_run(lt, get, put) && one_instance(lt, &lt->uses.data[get->use], &lt->uses.data[put->use], 1);
+	if (get->op != RT_OP_GET || get->delta != -put->delta || get->tid != put->tid)
+		return false;
+	return left_by_jump(lt, get, put) || (lt_twice_in_run(lt, get, put) &&
+					      one_instance(lt, &lt->uses.data[get->use], &lt->uses.data[put->use], 1));
 }
 
 bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)

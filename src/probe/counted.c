@@ -236,10 +236,63 @@ static bool change_of_line(struct rt_plan_build *b, const struct rt_insn *insn, 
 	return false;
 }
 
+/* one more or less, in a register that insn does not read from memory. 0: it is no such instruction */
+static int64_t one_by(const struct rt_insn *insn, uint8_t reg, uint32_t width)
+{
+	if (insn->has_mem || !insn->has_imm || insn->dst_reg != reg || insn->width != width ||
+	    !(insn->is_add || insn->is_sub) || (insn->imm != 1 && insn->imm != -1))
+		return 0;
+	return insn->is_sub ? -insn->imm : insn->imm;
+}
+
+/* it reads into the register what insn stores */
+static bool reads_same(const struct rt_insn *one, const struct rt_insn *insn)
+{
+	return one->is_mov && one->has_mem && one->mem.reads && !one->mem.writes && !one->mem.segment &&
+	       one->dst_reg == insn->src_reg && one->mem.base == insn->mem.base && one->mem.disp == insn->mem.disp &&
+	       one->mem.index == RT_REG_NONE && one->mem.size == insn->mem.size;
+}
+
+/*
+ * What was read is tested first (an immortal object's counter is left alone), and changed and stored behind branches:
+ * the store of a register that the function has read there, and that is changed by one, and no more, in the same line.
+ */
+static bool change_of_tested(struct rt_plan_build *b, const struct rt_insn *insn, struct rt_change *ret)
+{
+	struct rt_elfaddr start, end, at, from = { 0 };
+	struct rt_insn one;
+	int64_t delta = 0;
+	bool was_read = false;
+
+	if (!insn->is_mov || insn->has_imm || insn->src_reg >= RT_TRACK_REGS || insn->mem.base >= RT_TRACK_REGS ||
+	    insn->mem.index != RT_REG_NONE || insn->mem.segment ||
+	    !rt_survey_range(&b->survey, insn->addr, &start, &end) || end.v - start.v > BACK_BYTES)
+		return false;
+	for (at = start; at.v < insn->addr.v; at.v += one.length) {
+		uint32_t both = 1u << insn->src_reg | 1u << insn->mem.base;
+		int64_t by;
+
+		if (!rt_plan_decode(b, at, &one))
+			return false;
+		was_read |= reads_same(&one, insn);
+		by = delta ? 0 : one_by(&one, insn->src_reg, insn->mem.size);
+		if (by) {
+			delta = by;
+			from = at;
+		} else if (ends_line(&one) || (one.writes & both)) {
+			delta = 0;
+		}
+	}
+	*ret = (struct rt_change){
+		.offset = insn->mem.disp, .size = (uint8_t)insn->mem.size, .known = true, .delta = delta
+	};
+	return was_read && delta && at.v == insn->addr.v && !rt_counted_joined(b, start, end, from, insn->addr);
+}
+
 /* By itself, or at the end of its line. */
 static bool change_by(struct rt_plan_build *b, const struct rt_insn *insn, struct rt_change *ret)
 {
-	return change_of(b, insn->addr, insn, ret) || change_of_line(b, insn, ret);
+	return change_of(b, insn->addr, insn, ret) || change_of_line(b, insn, ret) || change_of_tested(b, insn, ret);
 }
 
 bool rt_counted_delta(struct rt_plan_build *b, const struct rt_insn *insn, int64_t *ret_delta)

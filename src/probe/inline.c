@@ -188,6 +188,23 @@ static unsigned counts_elsewhere(struct rt_plan_build *b, const struct rt_plan_t
 	return found;
 }
 
+/*
+ * No probe can stand on a locked instruction, where an instance may begin: it stands before that, and what comes
+ * between the two may be another instance of the same function. The counter read there is put right by that.
+ */
+static void count_what_comes_between(struct rt_plan_build *b, const struct rt_plan_type *type,
+				     const struct rt_site *site, struct rt_elfaddr entry, struct rt_point *p)
+{
+	int8_t bias;
+
+	if (site->address.v >= entry.v || p->counter_offset == RT_COUNTER_UNKNOWN)
+		return;
+	if (rt_counted_bias(b, site, entry, type->counter_offset, type->counter_size, p->delta, &bias))
+		p->counter_bias = bias;
+	else
+		p->counter_offset = RT_COUNTER_UNKNOWN;
+}
+
 /* Where the instance begins. NULL and *ret, or why there can be none. */
 static const char *entry_point(struct rt_plan_build *b, const struct instance *in, struct rt_point *ret)
 {
@@ -221,6 +238,7 @@ static const char *entry_point(struct rt_plan_build *b, const struct instance *i
 			p.counter_offset = RT_COUNTER_UNKNOWN;
 		else
 			count_moved_ahead(b, type, request.start, &p);
+		count_what_comes_between(b, type, &site, in->at->entry, &p);
 	} else if (!stores && site.address.v == in->at->entry.v) {
 		rt_plan_set_counter(type, NULL, &p);
 	}

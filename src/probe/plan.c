@@ -129,10 +129,13 @@ struct rt_error *rt_plan_add(struct rt_plan_build *b, uint32_t type, uint32_t fu
 
 struct rt_error *rt_plan_take_place(struct rt_plan_build *b, uint32_t type, const struct rt_point *p, bool *ret_mine)
 {
-	/* what counts nothing may be looked at for several types: unions hold this or that */
+	/*
+	 * What counts nothing may be looked at for several types: unions hold this or that. Of what counts, the counter
+	 * tells apart what stands at one place for two instructions behind it, which no probe can stand on.
+	 */
+	uint64_t which = p->op == RT_OP_MOVE ? type : (uint64_t)p->counter_bias;
 	uint64_t place = (uint64_t)p->op | (uint64_t)p->reg << 8 | (uint64_t)p->deref << 16 | UINT64_C(1) << 24 |
-			 (p->op == RT_OP_MOVE ? (uint64_t)(type & 0x7f) << 25 : 0) |
-			 (uint64_t)(uint32_t)p->reg_offset << 32;
+			 (which & 0x7f) << 25 | (uint64_t)(uint32_t)p->reg_offset << 32;
 	uint64_t *owner = rt_map_put(&b->taken, rt_key_make(p->address.v, place), ret_mine);
 
 	if (!owner)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A call through the PLT goes to a function of another module, as the dynamic linker found it: what a stub stands for
- * is the one definition of its name among the modules of the process. Only modules whose file is open are asked.
+ * A call through the PLT goes where the dynamic linker found the function: mostly another module, but a library calls
+ * what it exports itself that way, too. What a stub stands for is the one definition of its name among the modules of
+ * the process. Only modules whose file is open are asked.
  */
 #include <string.h>
 
@@ -9,7 +10,6 @@
 
 struct search {
 	struct rt_chain *chain;
-	uint32_t from; /* module */
 	const char *name;
 	uint64_t found; /* runtime address */
 	bool several;
@@ -18,7 +18,7 @@ struct search {
 static bool visit(const struct rt_mapping *mapping, void *arg)
 {
 	struct search *s = arg;
-	struct rt_chain_module *module = mapping->module == s->from ? NULL : rt_chain_module(s->chain, mapping->module);
+	struct rt_chain_module *module = rt_chain_module(s->chain, mapping->module);
 	const struct rt_symbol *symbol;
 	struct rt_foff offset;
 
@@ -41,7 +41,7 @@ uint64_t rt_chain_behind_stub(struct rt_chain *chain, const struct rt_chain_modu
 			      uint64_t time_ns, struct rt_elfaddr target)
 {
 	const struct rt_symbol *stub = module->symtab ? rt_symtab_at(module->symtab, target) : NULL;
-	struct search s = { .chain = chain, .from = module->id };
+	struct search s = { .chain = chain };
 
 	if (!stub || !stub->plt || stub->addr.v != target.v)
 		return 0;

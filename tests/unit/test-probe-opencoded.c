@@ -148,6 +148,38 @@ TEST(atomic_counting_of_holders)
 	workdir_remove(&w);
 }
 
+/* Of an object that may be immortal the counter is read and tested, and changed and stored behind branches. */
+TEST(counters_that_are_tested_first)
+{
+	static const char tested[] =
+		"#include <stdlib.h>\n#include <assert.h>\n"
+		"struct lens { unsigned refs; int kind; };\n"
+		"#define REF(s) ((s) == NULL || (s)->refs == ~0u ? (s) : ((s)->refs++, (s)))\n"
+		"#define UNREF(s) do { if (s && (s)->refs != ~0u) { assert((s)->refs > 0); if (--(s)->refs == 0) "
+		"lens_free(s); } } while (0)\n"
+		"__attribute__((noinline)) struct lens *lens_new(void) { struct lens *l = calloc(1, sizeof(*l)); "
+		"l->refs = 1; return l; }\n"
+		"__attribute__((noinline)) void lens_free(struct lens *l) { free(l); }\n"
+		"__attribute__((noinline)) void keep(struct lens **to, struct lens *l) { *to = REF(l); }\n"
+		"__attribute__((noinline)) void drop(struct lens *l) { UNREF(l); }\n"
+		"__attribute__((noinline)) void assign(struct lens *l, unsigned n) { if (n > 3) l->refs = n + 1; }\n"
+		"int main(void) { struct lens *l = lens_new(), *m; keep(&m, l); drop(l); assign(m, 1); drop(m); return "
+		"0; }\n";
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "l.c", tested);
+	workdir_run(&w, "gcc -O2 -g -o l l.c");
+	planned_open(&p, workdir_path(&w, "l"));
+	planned_make(&p, "type=lens new=lens_new free=lens_free counter=lens.refs", NULL);
+	assert_int_equal(points_in(&p, "keep", RT_OP_GET), 1);
+	assert_int_equal(points_in(&p, "drop", RT_OP_PUT), 1);
+	assert_int_equal(points_in(&p, "assign", RT_OP_GET), 0);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
 /* Without debug information nothing says what a register points to. */
 TEST(nothing_is_guessed)
 {

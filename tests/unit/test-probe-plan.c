@@ -252,6 +252,55 @@ TEST(inlined_counting_that_moved_ahead)
 	finish(&w, &p);
 }
 
+/* how many locked instructions lie in [from, to) of i.so */
+static int locked_in(struct workdir *w, uint64_t from, uint64_t to)
+{
+	_cleanup_free_ char *code = NULL;
+	int n = 0;
+
+	if (from >= to)
+		return 0;
+	code = workdir_output(w, "objdump -d --start-address=%" PRIu64 " --stop-address=%" PRIu64 " i.so", from, to);
+	for (const char *at = code; (at = strstr(at, "lock ")); at++)
+		n++;
+	return n;
+}
+
+/* two locked instances, one after the other: the probe of the second one may stand before both */
+TEST(inlined_instances_in_a_row)
+{
+	static const char code[] =
+		"struct obj { long pad[16]; int refs; };\nlong make(long);\nvoid gone(struct obj *);\n"
+		"static inline void obj_get(struct obj *o) { __atomic_add_fetch(&o->refs, 1, 5); }\n"
+		"static inline void obj_end(struct obj *o) { if (!__atomic_sub_fetch(&o->refs, 1, 5)) gone(o); }\n"
+		"long one(struct obj *o) { long n; if (!o) return 0; obj_get(o); obj_get(o); n = make(o->pad[2]); "
+		"obj_end(o); "
+		"return n; }\n"
+		"void obj_put(struct obj *o) { obj_end(o); }\n";
+	struct workdir w;
+	struct planned p;
+	int inlined = 0, before = 0;
+
+	workdir_make(&w);
+	workdir_write(&w, "i.c", code);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o i.so i.c");
+	planned_open(&p, workdir_path(&w, "i.so"));
+	planned_make(&p, "type=obj get=obj_get put=obj_put", NULL);
+	for (size_t i = 0; i < p.plan->points.len; i++) {
+		const struct rt_point *point = &p.plan->points.data[i];
+		int between = locked_in(&w, point->address.v, point->function.v);
+
+		if (!(point->flags & RT_EV_INLINE) || strcmp(point->name, "obj_get") != 0)
+			continue;
+		inlined++;
+		before += between > 0;
+		assert_int_equal(point->counter_bias, between - locked_in(&w, point->function.v, point->address.v));
+	}
+	assert_int_equal(inlined, 2);
+	print_message("%d of the probes stand before both\n", before);
+	finish(&w, &p);
+}
+
 /* a library gives back through the function that its public one jumps to */
 TEST(wrappers_that_end_in_a_jump)
 {

@@ -160,6 +160,24 @@ TEST(where_a_call_through_a_stub_goes)
 	assert_int_equal(frames[0].callee, BASE + far + end);
 }
 
+/* a library calls what it exports itself through a stub as well */
+TEST(where_a_call_through_a_stub_of_its_own_goes)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+	struct rt_frame frames[8];
+	uint64_t end, back;
+
+	free(built_write("own.c", "__attribute__((noinline)) int own_end(int n) { return n * 3; }\n"
+				  "int own_call(int n) { return own_end(n) + 1; }\n"));
+	assert_true(built_run("gcc -O1 -shared -fPIC -Wl,--build-id own.c -o libown.so"));
+	rig_open(&rig, "libown.so", NULL, NULL, false);
+	end = address_of("nm libown.so | sed -n 's/ T own_end$//p'");
+	back = address_of("objdump -d --no-show-raw-insn libown.so | grep -A1 'call.*<own_end@plt>' | tail -1");
+	rig.namer->name(rig.namer, PID, 5, BASE + back, true, frames, 8);
+	assert_string_equal(frames[0].function, "own_call");
+	assert_int_equal(frames[0].callee, BASE + end);
+}
+
 TEST(inlined_and_demangled)
 {
 	__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
