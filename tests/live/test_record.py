@@ -291,7 +291,7 @@ class Samples(Record):
         live.need_engine()
         path = live.program('busy', flags=FRAME_POINTERS)
         spec = 'type=x get=busy_loop:1 put=busy_caller:1'
-        holder = live.Process([live.REFTRACE, 'run', '-P', spec, '--', path, '30'])
+        holder = live.Process([live.REFTRACE, 'run', '--engine', 'uprobe', '-P', spec, '--', path, '30'])
         try:
             holder.wait_line('pid')
             kernel = bpf_symbols()
