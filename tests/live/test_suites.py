@@ -17,6 +17,8 @@ INSTALLED = pathlib.Path('/usr/share/installed-tests')
 PYTHON = ('json', 'struct', 'list', 'dict', 'set', 'weakref', 'gc', 'itertools', 'threading_local', 'memoryview', 'generators', 'heapq')
 LONG = 2   # seconds that a bare test may take to be among these
 SLOW = 100 # and how many times that a traced one may
+OURS = re.compile(r'^reftrace: .*\n(?: +fix: .*\n)?', re.MULTILINE)  # events that were lost, where a test is all gets and puts
+SECONDS = re.compile(r'\d+ seconds')
 ENGINES = ('agent+uprobe', 'uprobe') if os.geteuid() == 0 else ('agent',)
 
 
@@ -57,6 +59,8 @@ def run(words, folder, seconds):
             child.wait()
             status = 'no end'
     said = [(folder / name).read_text(encoding='utf-8', errors='replace').replace(str(folder), 'FOLDER') for name in ('stdout', 'stderr')]
+    said[1] = OURS.sub('', said[1])
+    said = [SECONDS.sub('N seconds', text) for text in said]
     return Done(status, *said)
 
 
