@@ -107,10 +107,27 @@ static void read_object(struct hit *h)
 	h->aux = p->kind & RT_PROBE_SLOT ? at : 0;
 }
 
+static inline uint64_t counter_at(const struct hit *h)
+{
+	return h->object + (uint64_t)(int64_t)h->probe->counter_offset;
+}
+
 /* The program is about to change it: its line comes while the stack is looked at. What is no address does no harm. */
 static inline void fetch_counter(const struct hit *h)
 {
-	asm volatile("prefetchw (%0)" : : "r"(h->object + (uint64_t)(int64_t)h->probe->counter_offset));
+	asm volatile("prefetchw (%0)" : : "r"(counter_at(h)));
+}
+
+/*
+ * A signal's handler has told of something since the hook began, or since this was asked: what the hook has of the time
+ * may be older.
+ */
+static inline bool was_interrupted(const struct hit *h)
+{
+	if (__builtin_expect(load(h->thread->entered) != 2, 1) || h->nested)
+		return false;
+	store(h->thread->entered, (uint64_t)1);
+	return true;
 }
 
 /*
@@ -121,7 +138,7 @@ static void read_counter(struct hit *h)
 {
 	enum { TRIES = 4 }; /* where others never stop counting, an almost right time does */
 	const struct rt_probe *p = h->probe;
-	uint64_t at = h->object + (uint64_t)(int64_t)p->counter_offset, v, again;
+	uint64_t at = counter_at(h), v, again;
 	bool known;
 
 	if (!p->counter_size || !h->object)
@@ -130,18 +147,12 @@ static void read_counter(struct hit *h)
 	for (int i = 0; i < TRIES; i++) {
 		h->time = now();
 		known &= load_size(at, p->counter_size, &again);
-		if (__builtin_expect(again == v, 1))
+		if (__builtin_expect(again == v, 1) && !was_interrupted(h))
 			break;
 		v = again;
 	}
 	h->flags |= known ? RT_EV_COUNT_READ : RT_EV_COUNT_FAULT;
 	h->counter = (uint32_t)v + (uint32_t)(int32_t)p->counter_bias;
-}
-
-/* A signal's handler has told of something since the hook began, maybe since this one's time was read. */
-static inline bool was_interrupted(const struct hit *h)
-{
-	return __builtin_expect(load(h->thread->entered) == 2, 0) && !h->nested;
 }
 
 static __attribute__((noinline)) bool is_in_sample(struct hit *h)
@@ -340,8 +351,6 @@ static void on_leave(struct hit *h, const struct rt_agent_pending *wait, uint64_
 	if (!has_room(h))
 		return;
 	read_result(h, result);
-	if (was_interrupted(h))
-		read_result(h, result);
 	if (!h->object && !(h->flags & RT_EV_NO_OBJECT))
 		count(&h->count->unmet);
 	else if (!is_traced(h))
@@ -422,8 +431,6 @@ static void on_hit(struct hit *h)
 	if (!has_room(h))
 		return;
 	read_counter(h);
-	if (was_interrupted(h))
-		read_counter(h);
 	send_event(h);
 }
 

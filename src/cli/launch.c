@@ -54,22 +54,25 @@ static struct rt_error *list(const char *const *data, size_t len, const char ***
 	return NULL;
 }
 
-static bool wants_calls(const struct rt_spec *spec)
+/* Types whose operations are system calls. */
+static size_t calls_in(const struct rt_spec *spec)
 {
-	bool wanted = false;
+	size_t n = 0;
 
 	for (size_t i = 0; i < spec->types.len; i++)
-		wanted |= rt_spec_is_calls(&spec->types.data[i]);
-	return wanted;
+		n += rt_spec_is_calls(&spec->types.data[i]);
+	return n;
+}
+
+static bool wants_calls(const struct rt_spec *spec)
+{
+	return calls_in(spec);
 }
 
 /* Nothing else is told: what happens in the kernel needs nothing in the program. */
 static bool wants_only_calls(const struct rt_spec *spec)
 {
-	for (size_t i = 0; i < spec->types.len; i++)
-		if (!rt_spec_is_calls(&spec->types.data[i]))
-			return false;
-	return spec->types.len;
+	return spec->types.len && calls_in(spec) == spec->types.len;
 }
 
 static struct rt_engine_sample sample_of(const struct rt_options *options)

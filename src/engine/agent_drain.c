@@ -175,12 +175,15 @@ static void set_idle(struct line *l, uint64_t now)
 {
 	struct rt_agent_member *m = l->member;
 	bool hooked = is_in_hook(l);
-	uint64_t end = __atomic_load_n(&l->thread->taken, __ATOMIC_ACQUIRE), idle = m->idle;
+	uint64_t idle = hooked ? m->idle : now;
 
-	if (!hooked)
-		idle = now;
-	else if (end > l->pos && is_whole(slot(l, end - 1)) && slot(l, end - 1)->head.time_ns > idle)
-		idle = slot(l, end - 1)->head.time_ns;
+	if (hooked) {
+		uint64_t end = __atomic_load_n(&l->thread->taken, __ATOMIC_ACQUIRE);
+		const struct rt_wire_event *last = end > l->pos ? slot(l, end - 1) : NULL;
+
+		if (last && is_whole(last) && last->head.time_ns > idle)
+			idle = last->head.time_ns;
+	}
 	if (!hooked || idle != m->idle || !m->since) {
 		m->since = hooked ? now : 0;
 		m->out = false;

@@ -190,7 +190,7 @@ static const char *let_go_on(struct patching *p, uint64_t address, const struct 
 		struct standing *t = &p->standing.data[i];
 		uint64_t behind = t->pc - address;
 
-		if (!behind || behind >= (stub->moved > RT_MOVE_JUMP ? stub->moved : RT_MOVE_JUMP))
+		if (!behind || behind >= stub->moved)
 			continue;
 		if (!stub->place[behind] || !rt_stopped_send(p->r, t->tid, at + stub->place[behind]))
 			return "a thread stands in the instructions that the jump would be written over";
@@ -205,7 +205,7 @@ static struct rt_error *jump_to_stub(struct patching *p, const struct rt_agent_s
 {
 	uint8_t code[RT_AGENT_STUB_CODE], original[RT_AGENT_STUB_CODE], jump[RT_MOVE_JUMP] = { 0xe9 };
 	struct rt_agent_stub_request request;
-	size_t size = 0, index = 0, moved;
+	size_t size = 0, index = 0;
 	struct rt_agent_stub stub;
 	struct rt_agent_area *area;
 	struct rt_agent_jump *j;
@@ -232,10 +232,9 @@ static struct rt_error *jump_to_stub(struct patching *p, const struct rt_agent_s
 	*ret_why = "an instruction there cannot be moved";
 	if (!rt_agent_stub_make(&request, &stub))
 		return NULL;
-	moved = stub.moved > RT_MOVE_JUMP ? stub.moved : RT_MOVE_JUMP;
 	/* others change code, too */
 	*ret_why = "its code was changed in memory: another tracer or debugger, or the program itself";
-	if (memcmp(code, original, moved) != 0)
+	if (memcmp(code, original, stub.moved) != 0)
 		return NULL;
 	distance = (int32_t)(request.at - (address + RT_MOVE_JUMP));
 	memcpy(jump + 1, &distance, sizeof(distance));
@@ -253,7 +252,7 @@ static struct rt_error *jump_to_stub(struct patching *p, const struct rt_agent_s
 		return NULL;
 	}
 	j->address = address;
-	j->moved = (uint8_t)moved;
+	j->moved = (uint8_t)stub.moved;
 	memcpy(j->original, code, sizeof(j->original));
 	memcpy(j->jump, jump, sizeof(j->jump));
 	return NULL;

@@ -81,5 +81,9 @@ bool rt_agent_stub_make(const struct rt_agent_stub_request *r, struct rt_agent_s
 	if (!over)
 		n += rt_insn_jump(r->address + ret->moved, ret->bytes + n);
 	ret->size = n;
-	return seen == r->sight_nr && (ret->moved >= RT_MOVE_JUMP || is_padding(r, ret->moved));
+	if (seen < r->sight_nr || !is_padding(r, ret->moved))
+		return false;
+	if (ret->moved < RT_MOVE_JUMP)
+		ret->moved = RT_MOVE_JUMP;
+	return true;
 }

@@ -37,8 +37,7 @@ struct rt_agent_stub_request {
 struct rt_agent_stub {
 	uint8_t bytes[RT_AGENT_STUB_MAX];
 	size_t size;  /* of bytes */
-	size_t moved; /* bytes of the code that it stands for: more or fewer (where nothing runs the rest) than the jump
-		       */
+	size_t moved; /* bytes of the code that it stands for: as many as the jump has, or more */
 	/* by how far behind the jump's start an instruction begins: where that is in bytes; 0: none begins there */
 	uint16_t place[RT_AGENT_STUB_CODE];
 };

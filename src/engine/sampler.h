@@ -10,9 +10,9 @@
  *     RT_WIRE_PERF         each record of the rings in the kernel's bytes; the pid carries no exec generation
  *     RT_WIRE_PERF         COMM, FORK, MMAP2, KSYMBOL and BPF_EVENT of what was there before, time 0 (no time)
  *     RT_WIRE_PERF         FINISHED_ROUND (type 68) after each pass over all rings
- *     RT_WIRE_PERF         samples of module:module_load and module_free, where the kernel has modules and lets us look
- * at every CPU; then MMAP2 of what came, at the tracepoint's time RT_BLOB_HOST         the machine;
- * RT_BLOB_TRACING_DATA where a tracepoint is used
+ *     RT_WIRE_PERF         samples of module:module_load and module_free, where the kernel has modules and lets us
+ *                          look at every CPU; then MMAP2 of what came, at the tracepoint's time
+ *     RT_BLOB_HOST         the machine; RT_BLOB_TRACING_DATA where a tracepoint is used
  *
  * Two rings per CPU: one for the samples of all events, one for the side-band, which wakes at once. Every sample holds
  * IDENTIFIER, IP, TID, TIME (CLOCK_MONOTONIC), CPU and PERIOD; CALLCHAIN when asked for, REGS_USER and

@@ -223,14 +223,19 @@ static struct rt_error *begin(struct rt_stopped *r)
 	return NULL;
 }
 
+/* Has what calls need, and the thread's registers are ours to change. */
+static struct rt_error *need(struct rt_stopped *r)
+{
+	if (!r->gate)
+		RT_TRY(find_gate(r));
+	return r->begun ? NULL : begin(r);
+}
+
 struct rt_error *rt_stopped_call(struct rt_stopped *r, long number, const uint64_t args[6], int64_t *ret)
 {
 	struct user_regs_struct regs;
 
-	if (!r->gate)
-		RT_TRY(find_gate(r));
-	if (!r->begun)
-		RT_TRY(begin(r));
+	RT_TRY(need(r));
 	regs = healing(r);
 	regs.rip = r->gate;
 	regs.rax = (uint64_t)number;
@@ -255,10 +260,7 @@ struct rt_error *rt_stopped_do(struct rt_stopped *r, uint64_t at, uint64_t rdi, 
 {
 	struct user_regs_struct regs;
 
-	if (!r->gate)
-		RT_TRY(find_gate(r));
-	if (!r->begun)
-		RT_TRY(begin(r));
+	RT_TRY(need(r));
 	regs = healing(r);
 	regs.rip = at;
 	regs.rdi = rdi;

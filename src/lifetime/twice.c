@@ -79,12 +79,17 @@ static bool left_by_jump(const struct rt_lifetime *lt, const struct lt_event *x,
 	return mx->pc == my->pc && mx->cfa && my->cfa && x->sp + mx->cfa == y->sp + my->cfa;
 }
 
+/* y was done in the line of x, by the same run of the function, or as the last thing that it did */
+static bool in_one_line(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
+{
+	return left_by_jump(lt, x, y) ||
+	       (lt_twice_in_run(lt, x, y) && one_instance(lt, &lt->uses.data[x->use], &lt->uses.data[y->use], 1));
+}
+
 static bool again(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
 {
-	if (x->op != y->op || x->delta != y->delta || x->tid != y->tid)
-		return false;
-	return left_by_jump(lt, x, y) || left_by_jump(lt, y, x) ||
-	       (lt_twice_in_run(lt, x, y) && one_instance(lt, &lt->uses.data[x->use], &lt->uses.data[y->use], 1));
+	return x->op == y->op && x->delta == y->delta && x->tid == y->tid &&
+	       (in_one_line(lt, x, y) || left_by_jump(lt, y, x));
 }
 
 bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
@@ -97,10 +102,7 @@ bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 	if (!i || put->op != RT_OP_PUT || put->delta >= 0)
 		return false;
 	get = &inc->ledger[i - 1];
-	if (get->op != RT_OP_GET || get->delta != -put->delta || get->tid != put->tid)
-		return false;
-	return left_by_jump(lt, get, put) || (lt_twice_in_run(lt, get, put) &&
-					      one_instance(lt, &lt->uses.data[get->use], &lt->uses.data[put->use], 1));
+	return get->op == RT_OP_GET && get->delta == -put->delta && get->tid == put->tid && in_one_line(lt, get, put);
 }
 
 bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)

@@ -303,13 +303,14 @@ RT_CHECK struct rt_error *rt_identity_find(const struct rt_session_options *opti
 RT_CHECK struct rt_error *rt_identity_environment(const struct rt_identity *id, const char *const *extra, char ***ret);
 void rt_environment_free(char **env);
 void rt_identity_deinit(struct rt_identity *id);
-/* In a child: takes the identity on. false: errno. */
-bool rt_target_become(const struct rt_identity *id);
+/* In a child: waits for the word of its parent. false: that is gone. */
+bool rt_target_await(int go);
 /*
- * Becomes the program, found as execvp() finds it; but a file that the kernel does not
- * take is no shell script: execvp() would trace a shell that reads it. Returns with errno.
+ * In a child: takes identity, environment and signal mask, and becomes the program. What keeps it from that is written
+ * to report, as an errno; its status is what a shell would give.
  */
-void rt_target_exec(const char *const *command);
+_Noreturn void rt_target_start(const struct rt_identity *id, char **env, const sigset_t *mask,
+			       const char *const *command, int report);
 
 /* ---- tracee.c: what ptrace tells ---- */
 

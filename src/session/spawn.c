@@ -7,31 +7,6 @@
 
 #include "session/internal.h"
 
-extern char **environ;
-
-/* In the child, between fork and exec; never returns. Status: what a shell would give. */
-static void child(const struct rt_spawn_options *options, const struct rt_identity *id, char **env, int go, int report)
-{
-	char byte = 0;
-	int errnum;
-	ssize_t n;
-
-	do {
-		n = read(go, &byte, 1);
-	} while (n < 0 && errno == EINTR);
-	if (n != 1)
-		_exit(127); /* our parent gave up */
-	if (rt_target_become(id)) {
-		environ = env;
-		sigprocmask(SIG_SETMASK, &options->mask, NULL);
-		rt_target_exec(options->command);
-	}
-	errnum = errno;
-	if (write(report, &errnum, sizeof(errnum)) < 0)
-		_exit(125);
-	_exit(errnum == ENOENT ? 127 : 126);
-}
-
 static void pipe_close(int (*fds)[2])
 {
 	for (int i = 0; i < 2; i++) {
@@ -54,7 +29,9 @@ static struct rt_error *start(const struct rt_spawn_options *options, const stru
 	pid = fork();
 	if (pid == 0) {
 		close(go[1]);
-		child(options, id, env, go[0], report[1]);
+		if (!rt_target_await(go[0]))
+			_exit(127); /* our parent gave up */
+		rt_target_start(id, env, &options->mask, options->command, report[1]);
 	}
 	rt_environment_free(env);
 	if (pid < 0)

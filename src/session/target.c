@@ -30,7 +30,7 @@ unsigned long rt_session_ptrace_flags(const struct rt_session *s)
 	return flags | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 }
 
-bool rt_target_become(const struct rt_identity *id)
+static bool become(const struct rt_identity *id)
 {
 	if (!id->change)
 		return true;
@@ -38,7 +38,11 @@ bool rt_target_become(const struct rt_identity *id)
 	       setresuid(id->uid, id->uid, id->uid) == 0;
 }
 
-void rt_target_exec(const char *const *command)
+/*
+ * Becomes the program, found as execvp() finds it; but a file that the kernel does not take is no shell script:
+ * execvp() would trace a shell that reads it. Returns with errno.
+ */
+static void become_program(const char *const *command)
 {
 	const char *name = command[0], *path = getenv("PATH") ?: "/usr/local/bin:/usr/bin:/bin";
 	/* the list is the owner's; exec does not write to it */
@@ -64,32 +68,44 @@ void rt_target_exec(const char *const *command)
 	errno = found;
 }
 
-/* In the child, between fork and exec; never returns. Status: what a shell would give. */
-static void child(struct rt_session *s, const struct rt_identity *id, char **env, int go, int report)
+bool rt_target_await(int go)
 {
 	char byte;
 	ssize_t n;
-	int errnum;
 
 	do {
 		n = read(go, &byte, 1);
 	} while (n < 0 && errno == EINTR);
-	if (n != 1)
+	return n == 1;
+}
+
+void rt_target_start(const struct rt_identity *id, char **env, const sigset_t *mask, const char *const *command,
+		     int report)
+{
+	int errnum;
+
+	if (become(id)) {
+		environ = env;
+		sigprocmask(SIG_SETMASK, mask, NULL);
+		become_program(command);
+	}
+	errnum = errno;
+	if (write(report, &errnum, sizeof(errnum)) < 0)
+		_exit(125);
+	_exit(errnum == ENOENT ? 127 : 126);
+}
+
+/* In the child, between fork and exec; never returns. */
+static void child(struct rt_session *s, const struct rt_identity *id, char **env, int go, int report)
+{
+	if (!rt_target_await(go))
 		_exit(125); /* we were killed before anything was started */
 	sigaction(SIGCHLD, &s->old_chld, NULL);
 	for (size_t i = 0; i < sizeof(s->old_limits) / sizeof(s->old_limits[0]); i++) {
 		if (s->old_limits[i].known)
 			setrlimit(s->old_limits[i].resource, &s->old_limits[i].limit);
 	}
-	if (rt_target_become(id)) {
-		environ = env;
-		sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
-		rt_target_exec(s->options.command);
-	}
-	errnum = errno;
-	if (write(report, &errnum, sizeof(errnum)) < 0)
-		_exit(125);
-	_exit(errnum == ENOENT ? 127 : 126);
+	rt_target_start(id, env, &s->old_mask, s->options.command, report);
 }
 
 struct pipes {
