@@ -39,6 +39,17 @@ void refcnt_teardown_register(void (*fn)(void))
 			       (void *)(uintptr_t)fn);
 }
 
+/*
+ * The report has had the addresses of handles in its hands. LeakSanitizer, which looks after it, takes what is left of
+ * them on the stack for references.
+ */
+static void __attribute__((noinline)) wipe_stack(void)
+{
+	char below[4096];
+
+	explicit_bzero(below, sizeof(below));
+}
+
 static void at_exit(void)
 {
 	static bool done;
@@ -50,6 +61,7 @@ static void at_exit(void)
 	for (unsigned i = n_teardowns < TEARDOWNS ? n_teardowns : TEARDOWNS; i-- > 0;)
 		teardowns[i]();
 	left = rc_report_left(true);
+	wipe_stack();
 	if (rc_alias_fallbacks())
 		rc_report_note("not complete: %lu reference%s had no alias handle", rc_alias_fallbacks(),
 			       rc_alias_fallbacks() == 1 ? "" : "s");

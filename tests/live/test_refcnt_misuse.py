@@ -116,6 +116,7 @@ RIVAL = '\n  if not that, the one taken at\n    make\n    leak\n    main'
 FORK = '''refcnt: left at exit: 1 object, 1 reference
 refcnt: LEAK: conn, 1 reference taken by get, first on #1 (count 3 now) by thread 1
     take
+    forget
     in_fork
     main
 refcnt: 2 references that the parent process took before the fork are its own matter'''
@@ -275,7 +276,7 @@ class Misuse(live.LiveTest):
             said, leaks = self.said('checked', 'fork', 0)
             self.assertEqual(said, FORK)
             self.assertEqual(leaks, 'LeakSanitizer: detected memory leaks\nDirect leak\n    conn_handle_\n    conn_get\n'
-                                    '    take\n    in_fork\n    main')
+                                    '    take\n    forget\n    in_fork\n    main')
 
     def test_exit_in_handler(self):
         """It always ends; an operation that was cut is said to be, and whatever is reported is true."""
