@@ -56,9 +56,16 @@ __attribute__((noinline)) static void never(struct item *it)
 	item_unref(it);
 }
 
+__attribute__((noinline)) static void finish(struct item *it)
+{
+	printf("last %d\\n", it->value);
+	item_unref(it);
+}
+
 int main(int argc, char **argv)
 {
 	for (int i = 0; i < 40; i++) {
+		finish(item_new(i));
 		struct item *it = item_new(i);
 
 		check(it);
@@ -111,15 +118,18 @@ class Mutate(live.LiveTest):
         return next(i for i, line in enumerate(lines, 1) if i >= after and text in line)
 
     def test_kinds_and_places(self):
-        """Each fault of what ran, with kind and line; none where nobody came by, in comments, texts or the API."""
+        """Each fault of what ran, with kind and line; none where nobody came by, in comments, texts or the API. A put
+        is too early where it was the last."""
         self.mutate('--make', '--count', '99')
         begin = self.line('static int check')
         error, usual = self.line('item_unref(mine)', begin), self.line('item_unref(mine)', begin + 8)
+        finish = self.line('item_unref(it)', self.line('static void finish'))
         last = self.line('item_unref(it)', self.line('never(it)', self.line('int main')))
         found = {(c['kind'], c['guilty']['function'], c['guilty']['line']) for c in self.truth()['cases']}
         self.assertEqual(found, {('missing_put_error_path', 'check', error), ('extra_put', 'check', error),
                                  ('missing_put', 'check', usual), ('extra_put', 'check', usual),
-                                 ('put_too_early', 'check', usual),
+                                 ('missing_put', 'finish', finish), ('extra_put', 'finish', finish),
+                                 ('put_too_early', 'finish', finish),
                                  ('extra_get', 'check', self.line('item_ref(it)', begin)),
                                  ('missing_put', 'main', last), ('extra_put', 'main', last)})
 

@@ -33,6 +33,7 @@ def case(made, name, m, status):
     return {'id': name, 'kind': m.kind, 'type': m.type, 'traits': traits,
             'guilty': {'function': m.call.function.name, 'also_accepted': also, 'file': str(path),
                        'line': m.call.line},
+            'edit': [m.call.source.text[m.begin:m.end], m.text.rstrip('\n')],
             'run': f'{made.recipe.name}/run {name}', 'run_healthy': f'{made.recipe.name}/run healthy'}
 
 
@@ -61,7 +62,7 @@ def make(made, options):
     while left and len(cases) < options.count:
         m = left.pop(0)
         name = f'm{len(cases) + 1}'
-        if not made.build_mutant(name, m):
+        if not made.matters(m) or not made.build_mutant(name, m):
             continue
         status = made.run(name)
         if status in program.ENDLESS:

@@ -18,10 +18,13 @@ class Mutant:
         self.text = text + '\n' * lost
         self.site = (call.source.path, call.begin)
         self.counted = '1'
+        self.early = None  # the object that is put before its use
 
-    def apply(self):
+    def apply(self, put=None):
+        """-> the file with the fault; put: what its call becomes then"""
         source = self.call.source
-        return source.text[:self.begin] + self.text + source.text[self.end:]
+        text = self.text.replace(self.call.text(), put, 1) if put else self.text
+        return source.text[:self.begin] + text + source.text[self.end:]
 
     def key(self):
         return f'{self.call.source.path}:{self.begin}:{self.way}'
@@ -50,6 +53,7 @@ class Maker:
         self.own = {f.name for op in ('new', 'get', 'put', 'free', 'hidden', 'wrappers') for f in getattr(kind, op)}
         self.gets = {f.name: f for f in kind.get + kind.get_macros}
         self.puts = {f.name: f for f in kind.put + kind.put_macros}
+        self.macros = {f.name for f in kind.get_macros + kind.put_macros}
 
     def mutant(self, kind, way, call, begin, end, text):
         made = Mutant(kind, way, call, self.kind.name, begin, end, text)
@@ -61,12 +65,16 @@ class Maker:
 
     def all(self):
         for call in self.source.calls(set(self.gets) | set(self.puts)):
-            if call.function.name in self.own:
+            if call.function.name in self.own or not self.is_ours(call):
                 continue
             if call.name in self.puts:
                 yield from self.of_put(call)
             if call.name in self.gets:
                 yield from self.of_get(call)
+
+    def is_ours(self, call):
+        """Types may share a macro: what the object is called tells them apart."""
+        return call.name not in self.macros or bool(self.kind.objects.fullmatch(self.object_of(call)[0] or ''))
 
     def object_of(self, call):
         """(the object as an expression, may it be computed twice?)"""
@@ -108,8 +116,10 @@ class Maker:
         start = begin + before.start(1)
         used = self.source.text[start:begin + before.end(1)]
         blanks = self.source.text[begin + before.end(1):call.begin]
-        yield self.mutant('put_too_early', 'put before use', call, start, call.end,
-                          f'{call.text()}; {used}{blanks}((void)0)')
+        early = self.mutant('put_too_early', 'put before use', call, start, call.end,
+                            f'{call.text()}; {used}{blanks}((void)0)')
+        early.early = argument
+        yield early
 
     def of_get(self, call):
         argument, plain = self.object_of(call)

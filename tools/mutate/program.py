@@ -17,6 +17,7 @@ import debian  # pylint: disable=wrong-import-position
 
 HITS = 0x200000000000
 HITS_BYTES = 1 << 20
+WATCHED = f'((unsigned long *){HITS + HITS_BYTES:#x})[rt_watched / 16 % 4096]'  # as in hit.c
 RUN_SECONDS = 120
 BUILD_SECONDS = 1800
 ENDLESS = (124, 137)  # how timeout(1) ends for what had to be stopped
@@ -148,8 +149,6 @@ exit $status
         number = {site: i for i, site in enumerate(sites)}
         if len(number) * 4 > HITS_BYTES:
             raise Broken(f'{len(number)} sites are more than can be counted')
-        hits = self.folder / 'hits'
-        hits.write_bytes(bytes(HITS_BYTES))
         for path, source in self.files.items():
             edits = [e for site, m in sites.items() if str(site[0]) == path for e in self.marks(m, number[site])]
             text = source.text
@@ -159,21 +158,37 @@ exit $status
         try:
             if not self.build('marked'):
                 raise Broken(f'does not build with its sites marked: {self.log}')
-            self.run('marked', RT_MUTATE_HITS=str(hits), PFX=f'env LD_PRELOAD={self.hit_library()}')
+            counts = self.counted('marked')
         finally:
             self.restore()
-        counts = array.array('I', hits.read_bytes())
         return {site: counts[i] for site, i in number.items() if counts[i]}
 
+    def counted(self, variant):
+        """Runs a variant that has marks. -> how often it came by each"""
+        hits = self.folder / 'hits'
+        hits.write_bytes(bytes(HITS_BYTES))
+        self.run(variant, RT_MUTATE_HITS=str(hits), PFX=f'env LD_PRELOAD={self.hit_library()}')
+        return array.array('I', hits.read_bytes())
+
     @staticmethod
-    def marks(m, number):
+    def add(number):
+        return f'__atomic_add_fetch((unsigned *){HITS:#x} + {number}, 1, __ATOMIC_RELAXED)'
+
+    def marks(self, m, number):
         """What is put in where so that a call is counted; where the object is none, it does not count."""
         call = m.call
-        mark = (f'__extension__({{ if ({m.counted}) '
-                f'__atomic_add_fetch((unsigned *){HITS:#x} + {number}, 1, __ATOMIC_RELAXED); }})')
+        mark = f'__extension__({{ if ({m.counted}) {self.add(number)}; }})'
         if call.is_statement:
             return [(call.statement_begin, f'do {{ {mark}; '), (call.end, '; } while (0)')]
         return [(call.begin, f'({mark}, '), (call.end, ')')]
+
+    def matters(self, m):
+        """A put that comes too early is a fault only where it is the last one: a build of its own, with a mark, tells."""
+        if not m.early:
+            return True
+        text = (f'do {{ unsigned long rt_watched = (unsigned long)({m.early}); {WATCHED} = rt_watched; {m.call.text()}; '
+                f'if (rt_watched && {WATCHED} != rt_watched) {self.add(0)}; }} while (0)')
+        return self.build_mutant('marked', m, text) and self.counted('marked')[0] > 0
 
     def restore(self):
         for source in self.files.values():
@@ -182,9 +197,10 @@ exit $status
             if now != was:
                 source.path.write_bytes(was)
 
-    def build_mutant(self, variant, m):
+    def build_mutant(self, variant, m, put=None):
+        """put: what stands for the put that is too early"""
         try:
-            m.call.source.path.write_bytes(m.apply().encode('utf-8', 'surrogateescape'))
+            m.call.source.path.write_bytes(m.apply(put).encode('utf-8', 'surrogateescape'))
             return self.build(variant)
         finally:
             self.restore()
