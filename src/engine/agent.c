@@ -108,6 +108,12 @@ static struct rt_error *task_for(struct rt_agent *a, uint32_t pid, uint32_t wire
 	return NULL;
 }
 
+static struct rt_error *cannot_have(uint32_t pid, const char *why, const char *what)
+{
+	return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "process %u cannot have the agent: %s%s", pid, why, what),
+			    "as root: --engine uprobe");
+}
+
 static struct rt_error *agent_extend(struct rt_engine *engine, const struct rt_arm *arm,
 				     void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg)
 {
@@ -116,13 +122,13 @@ static struct rt_error *agent_extend(struct rt_engine *engine, const struct rt_a
 
 	if (a->stopped)
 		return rt_error_new(RT_E_INTERNAL, "engine agent: extend after stop");
+	if (arm->unfit)
+		return cannot_have(arm->pid, "its memory is laid out by ", arm->unfit);
 	RT_TRY(task_for(a, arm->pid, arm->wire_pid, arm->tid, &task));
 	if (task->lodger)
 		return NULL;
 	if (!task->pool)
-		return rt_error_fix(
-			rt_error_new(RT_E_UNSUPPORTED, "process %u cannot have the agent: %s", arm->pid, task->why),
-			"as root: --engine uprobe");
+		return cannot_have(arm->pid, task->why, "");
 	return rt_agent_patch(a, task, arm, failed, arg);
 }
 
@@ -132,6 +138,8 @@ static struct rt_error *agent_code(struct rt_engine *engine, const struct rt_arm
 	struct rt_agent *a = agent_of(engine);
 	struct rt_agent_task *task = NULL;
 
+	if (arm->unfit)
+		return NULL;
 	RT_TRY(task_for(a, arm->pid, arm->wire_pid, arm->tid, &task));
 	return task->pool ? rt_agent_tell_code(a, task, list, count) : NULL;
 }

@@ -58,8 +58,9 @@ struct rt_arm {
 	uint32_t tid;            /* a thread of it that stands in a ptrace stop of the caller's; 0: none */
 	const uint32_t *threads; /* all of it, where they have been running its code; NULL: nobody has */
 	size_t thread_count;
-	const char *path; /* opens the very file that is mapped: /proc/PID/map_files/..., /proc/PID/exe, or a path
-			     checked by the caller */
+	const char *unfit; /* a runtime in it that lays out all of its memory: no place for an engine's code; or NULL */
+	const char *path;  /* opens the very file that is mapped: /proc/PID/map_files/..., /proc/PID/exe, or a path
+			      checked by the caller */
 	const struct rt_point *const *points; /* all of one module, or all of system calls: then path is NULL */
 	size_t point_count;
 	uint64_t bias;              /* runtime address - ELF address, for engines without cookies */
@@ -129,6 +130,8 @@ struct rt_engine_ops {
 	struct rt_error *(*drain)(struct rt_engine *engine, struct rt_event_sink *sink);
 	/* Drops what is armed in pid (it exited, exec'ed or is let go). Does not wait for the kernel. */
 	void (*forget)(struct rt_engine *engine, uint32_t pid);
+	/* Waits until it is gone, before a process runs on without a tracer. NULL: forget() leaves nothing. */
+	void (*settle)(struct rt_engine *engine);
 	/*
 	 * For an engine that has code in the processes: takes it out of their way while they stand. They are let go
 	 * then, so that who is in the middle of it comes to its end, and stop() is called. NULL: stop() needs none.

@@ -337,6 +337,14 @@ static void mixed_forget(struct rt_engine *engine, uint32_t pid)
 		m->uprobe->ops->forget(m->uprobe, pid);
 }
 
+static void mixed_settle(struct rt_engine *engine)
+{
+	struct mixed *m = mixed_of(engine);
+
+	if (m->uprobe)
+		m->uprobe->ops->settle(m->uprobe);
+}
+
 /* ---- the rest is U's, or both's ---- */
 
 static struct rt_error *mixed_thread(struct rt_engine *engine, uint32_t pid, uint32_t tid, bool ends)
@@ -484,6 +492,7 @@ const struct rt_engine_ops rt_engine_mixed = {
 	.sample = mixed_sample,
 	.drain = mixed_drain,
 	.forget = mixed_forget,
+	.settle = mixed_settle,
 	.disarm = mixed_disarm,
 	.stop = mixed_stop,
 	.stats = mixed_stats,

@@ -265,6 +265,14 @@ static void uprobe_forget(struct rt_engine *engine, uint32_t pid)
 	collect_entries(u);
 }
 
+static void uprobe_settle(struct rt_engine *engine)
+{
+	struct rt_uprobe *u = uprobe_of(engine);
+
+	if (u->reaper)
+		rt_reaper_wait(u->reaper);
+}
+
 /* Closes every link and waits for it: afterwards no program runs any more. */
 static void disarm(struct rt_uprobe *u)
 {
@@ -511,6 +519,7 @@ const struct rt_engine_ops rt_engine_uprobe = {
 	.cost = uprobe_cost,
 	.drain = uprobe_drain,
 	.forget = uprobe_forget,
+	.settle = uprobe_settle,
 	.stop = uprobe_stop,
 	.stats = uprobe_stats,
 	.close = uprobe_close,

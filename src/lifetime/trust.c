@@ -43,6 +43,7 @@ static const char *cause_text(uint32_t cause)
 		[RT_LOSS_BALANCE] = "probe hits and records do not agree",
 		[RT_LOSS_REFUSED] = "a function cannot be probed",
 		[RT_LOSS_DOUBT] = "may hit wrong places",
+		[RT_LOSS_RIGHTS] = "an ordinary user traced it, so that it ran without the rights that its file has",
 	};
 
 	return cause < RT_LOSS_NR && texts[cause] ? texts[cause] : "something is missing";

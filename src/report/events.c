@@ -256,8 +256,9 @@ static struct rt_error *event(struct rt_events *w, const struct rt_wire_event *e
 
 static struct rt_error *loss(struct rt_events *w, const struct rt_wire_loss *r, struct rt_sink *sink)
 {
-	static const char *const causes[RT_LOSS_NR] = { "",    "ring",     "stackmap", "fault",   "returns", "unarmed",
-							"cut", "untraced", "balance",  "refused", "doubt",   "passed" };
+	static const char *const causes[RT_LOSS_NR] = { "",        "ring",   "stackmap", "fault",   "returns",
+							"unarmed", "cut",    "untraced", "balance", "refused",
+							"doubt",   "passed", "rights" };
 
 	if (r->head.kind == RT_WIRE_HITS) {
 		rt_sink_printf(sink, "hits :%u %" PRIu64, r->point, r->value);

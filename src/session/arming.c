@@ -81,6 +81,7 @@ static struct rt_error *arm_module(struct rt_session *s, struct rt_process *p, c
 	struct rt_arm arm = { .pid = p->tgid,
 			      .wire_pid = rt_process_wire(p),
 			      .tid = rt_process_standing(p),
+			      .unfit = p->unfit,
 			      .path = path,
 			      .points = points,
 			      .point_count = stop_at.v ? 0 : m->point_nr,
@@ -249,6 +250,9 @@ static struct rt_error *first_look(struct rt_session *s, struct rt_process *p)
 				    "process %u (%s) is not traced: not an x86-64 program", p->tgid,
 				    rt_module_basename(m));
 	}
+	RT_TRY(rt_session_examine(s, p));
+	if (p->foreign)
+		return NULL;
 	hook = find_hook(s, p);
 	return hook.v ? arm_module(s, p, rt_session_module(s, p->loader), hook) : NULL;
 }

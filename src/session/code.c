@@ -90,7 +90,9 @@ struct rt_error *rt_session_tell_code(struct rt_session *s, struct rt_process *p
 {
 	struct rt_error *err = NULL, *lost;
 	struct list list = { 0 };
-	const struct rt_arm where = { .pid = p->tgid, .wire_pid = rt_process_wire(p), .tid = rt_process_standing(p) };
+	const struct rt_arm where = {
+		.pid = p->tgid, .wire_pid = rt_process_wire(p), .tid = rt_process_standing(p), .unfit = p->unfit
+	};
 	uint64_t digest = digest_of(p);
 
 	if (s->code_epoch != s->engine->code_epoch)

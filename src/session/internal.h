@@ -79,18 +79,20 @@ struct rt_process {
 	uint32_t loader;                    /* module id of the dynamic linker, 0 = none */
 	uint64_t debug_state;               /* run-time address of r_debug.r_state, 0 = unknown */
 	size_t guard_slot;
-	bool attached;    /* by -p, or forked from such a one */
-	bool shares_mm;   /* a vfork child before its exec */
-	bool looked;      /* its mappings were read at least once */
-	bool loaded;      /* its initial modules are mapped: plan and arm */
-	bool stop_armed;  /* the dynamic linker's hook is armed */
-	bool calls_armed; /* its system calls are watched */
-	bool foreign;     /* image of another machine: not traced */
-	bool dying;       /* its exit has begun: waiting for every thread's exit event */
-	bool census_done; /* its memory was looked through */
-	int exit_status;  /* of dying: as of wait(2) */
-	bool left;        /* main has returned, and for the stream it has ended: nothing is armed any more */
-	uint64_t exit_at; /* run-time address of exit() where it is armed; 1: there is none; 0: not looked for */
+	bool attached;     /* by -p, or forked from such a one */
+	bool shares_mm;    /* a vfork child before its exec */
+	bool looked;       /* its mappings were read at least once */
+	bool loaded;       /* its initial modules are mapped: plan and arm */
+	bool stop_armed;   /* the dynamic linker's hook is armed */
+	bool calls_armed;  /* its system calls are watched */
+	bool foreign;      /* image of another machine: not traced */
+	bool let_go;       /* it must not be traced at all (refusal.c): the thread that called exec is let go */
+	const char *unfit; /* static: whose runtime an engine's code would be in the way of, NULL: nobody's */
+	bool dying;        /* its exit has begun: waiting for every thread's exit event */
+	bool census_done;  /* its memory was looked through */
+	int exit_status;   /* of dying: as of wait(2) */
+	bool left;         /* main has returned, and for the stream it has ended: nothing is armed any more */
+	uint64_t exit_at;  /* run-time address of exit() where it is armed; 1: there is none; 0: not looked for */
 	uint64_t dying_ns;
 	uint64_t cpu_ns;    /* CPU time that was counted, where that matters (governor.c) */
 	uint64_t code_told; /* digest of the mappings that the engine was told of, 0: none */
@@ -312,6 +314,14 @@ bool rt_target_await(int go);
 _Noreturn void rt_target_start(const struct rt_identity *id, char **env, const sigset_t *mask,
 			       const char *const *command, int report);
 
+/* ---- refusal.c: programs that must not be traced, or not in this way ---- */
+
+/*
+ * Looks at what p has become. An error: it has not run yet, and must not. Else p->unfit, and p->let_go, which is told
+ * in the stream.
+ */
+RT_CHECK struct rt_error *rt_session_examine(struct rt_session *s, struct rt_process *p);
+
 /* ---- tracee.c: what ptrace tells ---- */
 
 /* Handles one wait status. */
@@ -389,6 +399,7 @@ struct rt_session {
 	uint32_t root;     /* pid of the first process */
 	bool root_started; /* exec succeeded */
 	bool root_running; /* past its first stop: code of the program may have run */
+	bool root_let_go;  /* it runs on, untraced: only its end is waited for */
 	bool root_ended, root_known;
 	int root_status;
 	int exec_pipe;     /* the launched child writes the errno of a failed exec; -1 */

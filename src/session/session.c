@@ -102,7 +102,7 @@ static bool root_runs(const struct rt_session *s)
 {
 	if (s->options.pid_count || s->root_ended)
 		return false;
-	return s->options.observe_only ? s->root != 0 : rt_session_process(s, s->root) != NULL;
+	return s->options.observe_only ? s->root != 0 : s->root_let_go || rt_session_process(s, s->root) != NULL;
 }
 
 /* First: the program decides what the signal means. Second: stop now. */
@@ -201,7 +201,7 @@ static struct rt_error *loop(struct rt_session *s, int signal_fd)
 	while (!s->finish) {
 		RT_TRY(rt_tracee_reap(s));
 		RT_TRY(check_started(s));
-		if (!s->threads.len && !s->processes.len)
+		if (!s->threads.len && !s->processes.len && (!s->root_let_go || s->root_ended))
 			return NULL;
 		RT_TRY(rt_session_drain(s));
 		RT_TRY(rt_sources_drain(s));

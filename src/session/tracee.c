@@ -233,6 +233,20 @@ static struct rt_error *on_child(struct rt_session *s, struct rt_thread *t, int 
 
 /* ---- exec ---- */
 
+/* It runs on as it would without us; the kernel's breakpoints of what it was before would stop it. */
+static struct rt_error *leave_untraced(struct rt_session *s, struct rt_thread *t)
+{
+	struct rt_process *p = t->process;
+	uint32_t wire = rt_process_wire(p), tgid = p->tgid;
+
+	if (s->ops->settle)
+		s->ops->settle(s->engine);
+	s->root_let_go |= tgid == s->root && !s->options.pid_count;
+	ptrace(PTRACE_DETACH, t->tid, 0, 0);
+	rt_process_remove(s, p);
+	return rt_emit_task(s, RT_WIRE_MARK, wire, tgid, 0, RT_MARK_DETACH);
+}
+
 static struct rt_error *on_exec(struct rt_session *s, struct rt_thread *t)
 {
 	struct rt_process *p = t->process;
@@ -266,10 +280,13 @@ static struct rt_error *on_exec(struct rt_session *s, struct rt_thread *t)
 	p->debug_state = 0;
 	p->code_told = 0;
 	p->attached = p->shares_mm = p->looked = p->loaded = p->stop_armed = p->calls_armed = p->foreign = false;
+	p->unfit = NULL;
 	p->dying = p->census_done = p->left = false;
 	p->exit_at = 0;
 	t->exiting = t->exit_held = false;
 	RT_TRY(rt_session_look(s, p));
+	if (p->let_go)
+		return leave_untraced(s, t);
 	rt_thread_continue(t, 0);
 	return NULL;
 }
@@ -512,6 +529,11 @@ struct rt_error *rt_tracee_status(struct rt_session *s, uint32_t tid, int status
 {
 	struct rt_thread *t = rt_session_thread(s, tid);
 
+	if (!WIFSTOPPED(status) && !t && tid == s->root && s->root_let_go) {
+		s->root_ended = s->root_known = true;
+		s->root_status = status;
+		return NULL;
+	}
 	if (!WIFSTOPPED(status))
 		return t ? on_end(s, t, status) : NULL;
 	if (!t) {
