@@ -56,9 +56,14 @@ __attribute__((noinline)) static void never(struct item *it)
 	item_unref(it);
 }
 
-__attribute__((noinline)) static void finish(struct item *it)
+__attribute__((noinline)) static void show(struct item *it)
 {
 	printf("last %d\\n", it->value);
+}
+
+__attribute__((noinline)) static void finish(struct item *it)
+{
+	show(it);
 	item_unref(it);
 }
 

@@ -43,7 +43,7 @@ class Call:
         self.arguments = split(source.clean, paren + 1, end - 1)
         before = source.clean[function.begin:begin].rstrip()
         # "x = " before it: what it is given to, where nothing else stands in that statement
-        given = re.search(r'[;{})]\s*([\w.>\[\]-]+)\s*=$', before)
+        given = re.search(r'[;{})]\s*(\w[\w.>\[\]-]*)\s*=$', before)
         self.given = given and given.group(1)
         self.statement_begin = function.begin + given.start(1) if given else begin
         if given:

@@ -104,12 +104,13 @@ class Maker:
         yield from self.earlier(call, argument)
 
     def earlier(self, call, argument):
-        """The statement before it uses the object: the put goes before that."""
+        """The statement before it is given the object: the put goes before that. Who only reads a member is nothing that
+        can be traced."""
         clean, begin = self.source.clean, call.function.begin
         before = re.search(r'[;{}]\s*(\w+\s*\([^;{}]*\)\s*;)\s*$', clean[begin:call.begin])
         word = argument.lstrip('&')
         if not before or self.puts[call.name].pointer or \
-                not re.search(r'(?<![\w.>])' + re.escape(word) + r'(?![\w])', before.group(1)):
+                not re.search(r'(?<![\w.>])' + re.escape(word) + r'(?!\w|\s*(?:->|\.|\[))', before.group(1)):
             return
         if before.group(1).split('(')[0].strip() in self.own | {'if', 'while', 'for', 'switch', 'return'}:
             return

@@ -18,7 +18,7 @@ import debian  # pylint: disable=wrong-import-position
 HITS = 0x200000000000
 HITS_BYTES = 1 << 20
 WATCHED = f'((unsigned long *){HITS + HITS_BYTES:#x})[rt_watched / 16 % 4096]'  # as in hit.c
-RUN_SECONDS = 120
+RUN_SECONDS = 45
 BUILD_SECONDS = 1800
 ENDLESS = (124, 137)  # how timeout(1) ends for what had to be stopped
 
