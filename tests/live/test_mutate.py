@@ -67,9 +67,19 @@ __attribute__((noinline)) static void finish(struct item *it)
 	item_unref(it);
 }
 
+static struct item *kept;
+
+__attribute__((noinline)) static void touch(void)
+{
+	item_ref(kept);
+	item_unref(kept);
+}
+
 int main(int argc, char **argv)
 {
+	kept = item_new(-1);
 	for (int i = 0; i < 40; i++) {
+		touch();
 		finish(item_new(i));
 		struct item *it = item_new(i);
 
@@ -124,17 +134,19 @@ class Mutate(live.LiveTest):
 
     def test_kinds_and_places(self):
         """Each fault of what ran, with kind and line; none where nobody came by, in comments, texts or the API. A put
-        is too early where it was the last."""
+        is too early where it was the last, and a reference is lost where the object would have ended."""
         self.mutate('--make', '--count', '99')
         begin = self.line('static int check')
         error, usual = self.line('item_unref(mine)', begin), self.line('item_unref(mine)', begin + 8)
         finish = self.line('item_unref(it)', self.line('static void finish'))
+        touch = self.line('item_ref(kept)')
         last = self.line('item_unref(it)', self.line('never(it)', self.line('int main')))
         found = {(c['kind'], c['guilty']['function'], c['guilty']['line']) for c in self.truth()['cases']}
         self.assertEqual(found, {('missing_put_error_path', 'check', error), ('extra_put', 'check', error),
                                  ('missing_put', 'check', usual), ('extra_put', 'check', usual),
                                  ('missing_put', 'finish', finish), ('extra_put', 'finish', finish),
                                  ('put_too_early', 'finish', finish),
+                                 ('extra_put', 'touch', touch), ('extra_put', 'touch', touch + 1),
                                  ('extra_get', 'check', self.line('item_ref(it)', begin)),
                                  ('missing_put', 'main', last), ('extra_put', 'main', last)})
 

@@ -53,9 +53,9 @@ def make(made, options):
         raise program.Broken(f'does not build: {made.log}')
     if made.run('healthy') > 128:
         raise program.Broken(f'its run dies: {made.log}')
-    running = [m for m in all_of_them if m.site in reached]
+    running = [m for m in all_of_them if m.site in reached and (reached[m.site][1] or not m.needs_end)]
     print(f'{made.recipe.name}: {len(all_of_them)} mutants at {len({m.site for m in all_of_them})} sites, '
-          f'{len(reached)} of these run', flush=True)
+          f'{len(reached)} of these run, {len(running)} mutants would be faults there', flush=True)
     cases, left, endless = [], mutant.choose(running, len(running), options.seed), 0
     for old in made.out.glob('m*'):
         shutil.rmtree(old)
@@ -69,7 +69,7 @@ def make(made, options):
             endless += 1
             continue
         cases.append(case(made, name, m, status))
-        cases[-1]['reached'] = reached[m.site]
+        cases[-1]['reached'] = reached[m.site][0]
     if endless:
         print(f'{made.recipe.name}: {endless} mutants left out, whose runs do not end', flush=True)
     (made.folder / 'truth.json').write_text(json.dumps(truth_of(made, cases), indent=1))

@@ -17,8 +17,9 @@ class Mutant:
         lost = call.source.text.count('\n', begin, end) - text.count('\n')
         self.text = text + '\n' * lost
         self.site = (call.source.path, call.begin)
-        self.counted = '1'
+        self.counted, self.object = '1', '0'  # in C; 0: it cannot be told without computing it twice
         self.early = None  # the object that is put before its use
+        self.needs_end = False  # a fault only where the object ends in a run that is well
 
     def apply(self, put=None):
         """-> the file with the fault; put: what its call becomes then"""
@@ -60,7 +61,9 @@ class Maker:
         place = self.puts.get(call.name) or self.gets[call.name]
         text, plain = self.object_of(call)
         if plain:
-            made.counted = self.kind.counted.format(f'({"*" if place.pointer else ""}({text}))')
+            made.object = f'({"*" if place.pointer else ""}({text}))'
+            made.counted = self.kind.counted.format(made.object)
+            made.needs_end = kind not in ('extra_put', 'put_too_early') and not self.kind.pooled
         return made
 
     def all(self):

@@ -17,7 +17,7 @@ import debian  # pylint: disable=wrong-import-position
 
 HITS = 0x200000000000
 HITS_BYTES = 1 << 20
-WATCHED = f'((unsigned long *){HITS + HITS_BYTES:#x})[rt_watched / 16 % 4096]'  # as in hit.c
+PASS = f'((void (*)(const void *, unsigned))*(void **){HITS + HITS_BYTES:#x})'  # as in hit.c
 RUN_SECONDS = 45
 BUILD_SECONDS = 1800
 ENDLESS = (124, 137)  # how timeout(1) ends for what had to be stopped
@@ -142,12 +142,13 @@ exit $status
         return found
 
     def reached(self, mutants):
-        """-> site -> how often the program's run comes by, of those where it does. A build of its own has marks."""
+        """-> site -> (how often the program's run comes by, how many of the objects end behind it), of those where it
+        does come by. A build of its own has marks."""
         sites = {}
         for m in mutants:
             sites.setdefault(m.site, m)
         number = {site: i for i, site in enumerate(sites)}
-        if len(number) * 4 > HITS_BYTES:
+        if len(number) * 8 > HITS_BYTES:
             raise Broken(f'{len(number)} sites are more than can be counted')
         for path, source in self.files.items():
             edits = [e for site, m in sites.items() if str(site[0]) == path for e in self.marks(m, number[site])]
@@ -161,34 +162,33 @@ exit $status
             counts = self.counted('marked')
         finally:
             self.restore()
-        return {site: counts[i] for site, i in number.items() if counts[i]}
+        return {site: counts[i] for site, i in number.items() if counts[i][0]}
 
     def counted(self, variant):
-        """Runs a variant that has marks. -> how often it came by each"""
+        """Runs a variant that has marks. -> for each (how often it was passed, how many of the objects ended)"""
         hits = self.folder / 'hits'
         hits.write_bytes(bytes(HITS_BYTES))
         self.run(variant, RT_MUTATE_HITS=str(hits), PFX=f'env LD_PRELOAD={self.hit_library()}')
-        return array.array('I', hits.read_bytes())
+        numbers = array.array('I', hits.read_bytes())
+        return list(zip(numbers[::2], numbers[1::2]))
 
     @staticmethod
-    def add(number):
-        return f'__atomic_add_fetch((unsigned *){HITS:#x} + {number}, 1, __ATOMIC_RELAXED)'
-
-    def marks(self, m, number):
+    def marks(m, number):
         """What is put in where so that a call is counted; where the object is none, it does not count."""
         call = m.call
-        mark = f'__extension__({{ if ({m.counted}) {self.add(number)}; }})'
+        mark = f'__extension__({{ if ({m.counted}) {PASS}((const void *)({m.object}), {number}); }})'
         if call.is_statement:
             return [(call.statement_begin, f'do {{ {mark}; '), (call.end, '; } while (0)')]
         return [(call.begin, f'({mark}, '), (call.end, ')')]
 
     def matters(self, m):
-        """A put that comes too early is a fault only where it is the last one: a build of its own, with a mark, tells."""
+        """A put that comes too early is a fault only where it is the last one: a build of its own, with marks, tells."""
         if not m.early:
             return True
-        text = (f'do {{ unsigned long rt_watched = (unsigned long)({m.early}); {WATCHED} = rt_watched; {m.call.text()}; '
-                f'if (rt_watched && {WATCHED} != rt_watched) {self.add(0)}; }} while (0)')
-        return self.build_mutant('marked', m, text) and self.counted('marked')[0] > 0
+        ended = f'*(volatile unsigned *){HITS + 4:#x}'
+        text = (f'do {{ const void *rt_object = (const void *)({m.early}); unsigned rt_ended = {ended}; '
+                f'{PASS}(rt_object, 0); {m.call.text()}; if ({ended} != rt_ended) {PASS}(0, 1); }} while (0)')
+        return self.build_mutant('marked', m, text) and self.counted('marked')[1][0] > 0
 
     def restore(self):
         for source in self.files.values():

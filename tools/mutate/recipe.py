@@ -32,7 +32,7 @@ class Type:
     """A counted type. counted: when it is, as an expression in C, {} being the object."""
 
     def __init__(self, table):
-        unknown = set(table) - {'name', 'start', 'counter', 'counted', 'objects', *OPS, *MACROS}
+        unknown = set(table) - {'name', 'start', 'counter', 'counted', 'objects', 'pooled', *OPS, *MACROS}
         if unknown:
             raise BadRecipe(f'type: unknown key {sorted(unknown)[0]}')
         self.name, self.start, self.counter = table['name'], table.get('start'), table.get('counter')
@@ -41,6 +41,7 @@ class Type:
         # what is a macro is a site, but no function to be told of; in lists of suspects it is none
         self.get_macros, self.put_macros = ([Operation(text) for text in table.get(op, [])] for op in MACROS)
         self.counted = table.get('counted', '{0} != 0')
+        self.pooled = table.get('pooled', False)
         self.objects = re.compile(table.get('objects', '.*'), re.DOTALL)
 
     def truth(self):

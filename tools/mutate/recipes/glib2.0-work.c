@@ -8,7 +8,7 @@
 static void values(void)
 {
 	GVariantBuilder *builder = g_variant_builder_new(G_VARIANT_TYPE("a{sv}"));
-	GVariant *all, *one, *two, *maybe;
+	GVariant *all, *one, *two, *maybe, *child;
 	GVariantDict *dict;
 	GVariantIter iter;
 	GBytes *bytes, *part;
@@ -39,7 +39,9 @@ static void values(void)
 	one = g_variant_byteswap(maybe);
 	g_variant_unref(one);
 	one = g_variant_get_normal_form(maybe);
-	g_variant_compare(g_variant_get_child_value(g_variant_new("(i)", 3), 0), g_variant_new_int32(4));
+	child = g_variant_get_child_value(two, 0);
+	g_variant_equal(child, two);
+	g_variant_unref(child);
 	g_variant_unref(one);
 	g_variant_unref(maybe);
 	g_bytes_unref(part);
