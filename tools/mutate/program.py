@@ -136,7 +136,7 @@ exit $status
         for kind in self.recipe.types:
             for source in self.files.values():
                 for m in mutant.Maker(kind, source).all():
-                    if m.key() not in seen:
+                    if m.key() not in seen and m.call.function.name not in self.recipe.known:
                         seen.add(m.key())
                         found.append(m)
         return found

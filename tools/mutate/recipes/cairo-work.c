@@ -53,14 +53,17 @@ static void patterns(cairo_t *cr)
 	cairo_arc(on, 4, 4, 3, 0, 6.3);
 	cairo_fill(on);
 	cairo_destroy(on);
-	cairo_set_source_surface(cr, dot, 2, 2);
-	got = cairo_pattern_reference(cairo_get_source(cr));
-	cairo_pattern_set_extend(got, CAIRO_EXTEND_REPEAT);
-	cairo_rectangle(cr, 10, 10, 20, 20);
-	cairo_fill(cr);
-	cairo_mask_surface(cr, dot, 1, 1);
-	cairo_set_source_rgb(cr, 0, 0, 0);
-	cairo_pattern_destroy(got);
+	/* of a surface in error, cairo's own cairo_set_source_surface() loses the pattern */
+	if (!cairo_surface_status(dot)) {
+		cairo_set_source_surface(cr, dot, 2, 2);
+		got = cairo_pattern_reference(cairo_get_source(cr));
+		cairo_pattern_set_extend(got, CAIRO_EXTEND_REPEAT);
+		cairo_rectangle(cr, 10, 10, 20, 20);
+		cairo_fill(cr);
+		cairo_mask_surface(cr, dot, 1, 1);
+		cairo_set_source_rgb(cr, 0, 0, 0);
+		cairo_pattern_destroy(got);
+	}
 	cairo_surface_destroy(dot);
 	under = cairo_surface_create_for_rectangle(cairo_get_target(cr), 4, 4, 16, 16);
 	on = cairo_create(under);
@@ -173,7 +176,8 @@ static void replay(cairo_surface_t *from, cairo_surface_t *onto)
 {
 	cairo_t *cr = cairo_create(onto);
 
-	cairo_set_source_surface(cr, from, 0, 0);
+	if (!cairo_surface_status(from))
+		cairo_set_source_surface(cr, from, 0, 0);
 	cairo_paint(cr);
 	cairo_destroy(cr);
 }
