@@ -60,7 +60,7 @@ class Maker:
         made = Mutant(kind, way, call, self.kind.name, begin, end, text)
         place = self.puts.get(call.name) or self.gets[call.name]
         text, plain = self.object_of(call)
-        if plain:
+        if plain and not place.out:
             made.object = f'({"*" if place.pointer else ""}({text}))'
             made.counted = self.kind.counted.format(made.object)
             made.needs_end = kind not in ('extra_put', 'put_too_early') and not self.kind.pooled
@@ -138,6 +138,7 @@ class Maker:
         put = next((p for p in self.puts.values() if not p.pointer and p.argument == 1), None)
         if put and call.is_statement:
             whole = self.source.text[call.statement_begin:call.end]
+            argument = f'*({argument})' if self.gets[call.name].out else argument
             yield self.mutant('extra_put', 'put what was just taken', call, call.statement_begin, call.end,
                               f'do {{ {whole}; {put.name}({call.given or argument}); }} while (0)')
 

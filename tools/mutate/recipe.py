@@ -22,7 +22,8 @@ class Operation:
             raise BadRecipe(f'"{text}" is no FUNCTION[:PLACE]')
         self.text, self.name = text, match['name']
         self.pointer = bool(match['pointer'])
-        self.argument = int(match['argument'] or 1)
+        self.out = (match['place'] or '').startswith('out')
+        self.argument = int(match['argument'] or re.sub(r'\D', '', match['place'] or '') or 1)
 
     def entry(self):
         return {'function': self.name, 'spec': self.text}
