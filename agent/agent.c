@@ -4,6 +4,7 @@
  * a record and goes; what is where was decided by the tool. What it says of a hit is what engine K's BPF programs
  * (bpf/reftrace.bpf.c) say.
  */
+#include "pending.h"
 #include "send.h"
 
 /* ---- who runs ---- */
@@ -214,68 +215,6 @@ static bool capture(struct hit *h)
 
 /* ---- returns ---- */
 
-/* The thunk that goes on at ra; RT_AGENT_RETURNS: there are no more. */
-static uint32_t thunk_for(struct rt_agent_shared *pool, uint64_t ra)
-{
-	for (uint32_t n = 0; n < RT_AGENT_RETURNS; n++) {
-		uint32_t i = (uint32_t)((ra * MIX >> 40) + n) & (RT_AGENT_RETURNS - 1);
-		uint64_t free = 0;
-
-		if (load(pool->return_address[i]) == ra)
-			return i;
-		if (!load(pool->return_address[i]) &&
-		    (__atomic_compare_exchange_n(&pool->return_address[i], &free, ra, false, __ATOMIC_ACQ_REL,
-						 __ATOMIC_RELAXED) ||
-		     free == ra))
-			return i;
-	}
-	return RT_AGENT_RETURNS;
-}
-
-static inline struct rt_agent_pending *pending_place(struct rt_agent_process *p, uint64_t slot, uint32_t n)
-{
-	return &p->pending[((slot * MIX >> 40) + n) & (RT_AGENT_PENDING - 1)];
-}
-
-/*
- * Forgets what waits for a return from this slot: left behind by longjmp() or an exception. Returns how many levels
- * wait that are to stay, where the slot is hooked and this is a tail call.
- */
-static uint16_t pending_levels(struct hit *h, uint64_t slot, bool hooked)
-{
-	struct rt_agent_process *p = h->process;
-	uint16_t levels = 0;
-
-	for (uint32_t n = 0; n < RT_AGENT_PENDING_WAYS; n++) {
-		struct rt_agent_pending *at = pending_place(p, slot, n);
-
-		if (load(at->slot) != slot)
-			continue;
-		if (!hooked) {
-			/* that call does not wait for its return any more; counters are sums over all threads */
-			if (!at->inherited)
-				h->thread->count[at->point].entries--;
-			store(at->slot, 0);
-		} else if (at->level >= levels) {
-			levels = (uint16_t)(at->level + 1);
-		}
-	}
-	return levels;
-}
-
-static struct rt_agent_pending *pending_take(struct rt_agent_process *p, uint64_t slot)
-{
-	for (uint32_t n = 0; n < RT_AGENT_PENDING_WAYS; n++) {
-		struct rt_agent_pending *at = pending_place(p, slot, n);
-		uint64_t free = 0;
-
-		if (!load(at->slot) &&
-		    __atomic_compare_exchange_n(&at->slot, &free, slot, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			return at;
-	}
-	return NULL;
-}
-
 /* Entry of a function whose return is the event: its return address becomes a thunk's. */
 static void on_enter(struct hit *h)
 {
@@ -306,7 +245,9 @@ static void on_enter(struct hit *h)
 	wait->point = h->point;
 	wait->flags = h->flags;
 	wait->level = level;
-	wait->inherited = 0;
+	wait->inherited = wait->lifted = 0;
+	wait->thread = h->thread->number;
+	h->thread->waiting++;
 	if (!hooked)
 		*(uint64_t *)slot = (uint64_t)(uintptr_t)rt_agent_thunks + thunk * THUNK_BYTES;
 }
@@ -376,7 +317,7 @@ static void leave_all(struct hit *h, uint64_t slot, uint64_t result)
 		if (!last)
 			return;
 		copy = *last;
-		store(last->slot, 0);
+		waits_no_more(h, last);
 		on_leave(h, &copy, result);
 	}
 }
@@ -474,6 +415,28 @@ void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
 	if (__builtin_expect(h.began != 0, 0))
 		take_time(&h);
 	leave(&h);
+}
+
+/* An unwinder is about to walk the stack of this thread. */
+void rt_agent_unwind(const struct hit_regs *regs, uint32_t number);
+void rt_agent_unwind(const struct hit_regs *regs, uint32_t number)
+{
+	struct hit h;
+
+	if (begin(&h, regs))
+		lift_returns(&h, number);
+	else
+		lift_all();
+}
+
+/* It has come to its end: all frames above this one live on. */
+void rt_agent_unwound(const struct hit_regs *regs, uint32_t number);
+void rt_agent_unwound(const struct hit_regs *regs, uint32_t number)
+{
+	struct hit h;
+
+	if (begin(&h, regs))
+		put_returns_back(&h);
 }
 
 /* The return address of the call whose thunk is `number`. */

@@ -18,6 +18,8 @@ rt_agent_head:
 	.long rt_agent_fixups_end - rt_agent_head
 	.long rt_agent_end - rt_agent_head
 	.long rt_agent_add - rt_agent_head
+	.long rt_agent_unwind_entry - rt_agent_head
+	.long rt_agent_unwound_entry - rt_agent_head
 
 	.text
 	.macro push_registers
@@ -89,6 +91,8 @@ rt_agent_head:
 
 	from_stub rt_agent_entry rt_agent_hit
 	from_stub rt_agent_stop_entry rt_agent_stop
+	from_stub rt_agent_unwind_entry rt_agent_unwind
+	from_stub rt_agent_unwound_entry rt_agent_unwound
 
 /*
  * The tool has a thread do this, and keeps it from the call. A thread whose tool was killed meanwhile makes it, and goes

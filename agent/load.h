@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-only OR BSD-2-Clause */
 /*
- * Loads of the program's memory. One that faults costs the program nothing: the tracer sees the signal first, finds
- * the instruction in the table of fixups, and lets the thread go on there (src/engine/agent_fault.c).
+ * Loads of the program's memory, and stores to its stack. One that faults costs the program nothing: the tracer sees
+ * the signal first, finds the instruction in the table of fixups, and lets the thread go on there (agent_fault() in
+ * src/engine/agent.c).
  */
 #pragma once
 
@@ -54,6 +55,22 @@ static inline uint64_t load_at(uint64_t base, uint64_t place, uint64_t *bad)
 		     : "=&r"(v), "+r"(*bad)
 		     : "r"(base), "r"(place));
 	return v;
+}
+
+/* Nothing is stored where it faults. */
+static inline void store_u64(uint64_t at, uint64_t v)
+{
+	asm volatile("1:	movq %0, (%1)\n"
+		     "2:\n"
+		     ".pushsection .text.fixup, \"ax\"\n"
+		     "3:	jmp 2b\n"
+		     ".popsection\n"
+		     ".pushsection .fixups, \"a\"\n"
+		     "	.long 1b - ., 3b - .\n"
+		     ".popsection\n"
+		     :
+		     : "r"(v), "r"(at)
+		     : "memory");
 }
 
 /* size 1, 2, 4 or 8 */

@@ -9,6 +9,7 @@
  *   leave    its return: one event
  *   session  enter and leave in one, for kernels with uprobe sessions
  *   stop     stops the thread, so that the tracer can look at new code
+ *   unwind   stops it where it waits for returns, so that the tracer can put its return addresses right
  *   call     enter and leave of system calls (call.h)
  */
 #include "call.h"
@@ -59,7 +60,12 @@ static __always_inline bool pending_key(struct rt_pending_key *key, struct rt_pe
 		key->level = ++first->levels;
 		return true;
 	}
-	/* Left behind by longjmp() or an exception: that call does not wait for its return any more. */
+	/*
+	 * Left behind by longjmp() or an exception: that call does not wait for its return any more. One that was
+	 * lifted may have had it, unseen.
+	 */
+	if (first->lifted)
+		return true;
 	i = bpf_get_smp_processor_id() * rt_points + RT_COOKIE_POINT(first->cookie);
 	count = bpf_map_lookup_elem(&counts, &i);
 	if (count && first->nested <= RT_PENDING_MAX)
@@ -222,6 +228,18 @@ SEC("kprobe")
 int stop_any(struct pt_regs *ctx)
 {
 	bpf_send_signal_thread(SIGSTOP);
+	return 0;
+}
+
+/* An unwinder begins, or is over, and the kernel's trampolines may be on the stack. */
+SEC("kprobe")
+int unwind_any(struct pt_regs *ctx)
+{
+	uint64_t pid_tgid = bpf_get_current_pid_tgid();
+	uint32_t *nested = bpf_map_lookup_elem(&nesting, &pid_tgid);
+
+	if (nested && *nested)
+		bpf_send_signal_thread(SIGSTOP);
 	return 0;
 }
 

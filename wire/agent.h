@@ -46,6 +46,12 @@ struct rt_agent_site {
 	uint32_t point[RT_AGENT_SITE_POINTS]; /* ids; 0: no more */
 };
 
+/* What a stub says that is no site: the dynamic linker's hook, and enum kind of struct rt_unwinder. */
+#define RT_AGENT_SIGHT_STOP 0x70000000u
+#define RT_AGENT_SIGHT_UNWIND 0x70000001u
+#define RT_AGENT_SIGHT_FORCED 0x70000002u
+#define RT_AGENT_SIGHT_UNWOUND 0x70000003u
+
 #define RT_AGENT_SAMPLING (1u << 31)
 
 /* Rewrites of these are told by a new generation (RT_CODE_MAKE()). */
@@ -68,7 +74,10 @@ struct rt_agent_pending {
 	uint16_t flags;
 	uint16_t level;     /* tail calls share the slot: 0 is the outermost */
 	uint32_t inherited; /* not 0: entered before fork(), by the parent */
-	uint32_t pad[5];
+	uint32_t thread;    /* rt_agent_thread.number */
+	uint32_t lifted;    /* RT_AGENT_SIGHT_* that has put its own return address into the slot, or 0 */
+	uint32_t pad;
+	uint64_t ra; /* where it was lifted: that address */
 };
 
 struct rt_agent_known {
@@ -92,7 +101,7 @@ struct rt_agent_process {
 	uint64_t stop_done;  /* as far as was answered */
 	uint64_t strangers;  /* events of threads that nothing was left for */
 	uint32_t stop_tid;   /* which one */
-	uint32_t pad3;
+	uint32_t astray;     /* not 0: who waits for a return is not always the thread that entered */
 	uint64_t pad1[4];
 	uint64_t stacks_taken; /* pieces of the ring of stacks */
 	uint64_t pad2[7];
@@ -156,9 +165,9 @@ struct rt_agent_thread {
 	/* of one hook in RT_AGENT_TIMED: how many told of an event, and of none; cycles of the time stamp counter */
 	uint32_t timed[2];
 	uint64_t cycles[2];
-	uint64_t taken; /* events since the beginning */
-	uint32_t turn;  /* hooks since one was timed */
-	uint32_t pad0;
+	uint64_t taken;   /* events since the beginning */
+	uint32_t turn;    /* hooks since one was timed */
+	uint32_t waiting; /* calls whose return is waited for, or more */
 	uint64_t pad1[6];
 	uint64_t read;
 	uint64_t pad2[7];
@@ -186,7 +195,8 @@ struct rt_agent_head {
 	uint32_t thunk_bytes;
 	uint32_t fixup, fixup_end; /* struct rt_agent_fixup */
 	uint32_t bytes;
-	uint32_t add; /* adds si to the 16 bits at rdi, atomically, and calls rt_sigreturn(2) */
+	uint32_t add;             /* adds si to the 16 bits at rdi, atomically, and calls rt_sigreturn(2) */
+	uint32_t unwind, unwound; /* what stubs call, too */
 };
 #define RT_AGENT_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 
@@ -202,4 +212,4 @@ _Static_assert(sizeof(struct rt_agent_thread) <= RT_AGENT_CHUNK, "thread");
 _Static_assert(__builtin_offsetof(struct rt_agent_thread, taken) == 64, "taken");
 _Static_assert(__builtin_offsetof(struct rt_agent_thread, read) == 128, "read");
 _Static_assert(__builtin_offsetof(struct rt_agent_thread, ring) == 192, "ring");
-_Static_assert(sizeof(struct rt_agent_head) == 64, "head");
+_Static_assert(sizeof(struct rt_agent_head) == 72, "head");

@@ -324,7 +324,9 @@ struct rt_pending {
 	uint8_t levels;  /* at level 0: how many more levels there are */
 	uint8_t drop;    /* not 0: its stack could not be sent */
 	uint32_t nested; /* how many such entries the thread was in, this one included */
+	uint64_t lifted; /* not 0: the slot has ra again, for an unwinder, and had this; with RT_PENDING_FORCED */
 };
+#define RT_PENDING_FORCED 1 /* the unwinder will end the thread; trampolines start a page */
 
 /* Counting mode: what was done to one object since its birth, or since it was last balanced. */
 #define RT_TALLY_SITES 24

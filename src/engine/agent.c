@@ -44,13 +44,18 @@ static struct rt_agent_task *add_task(struct rt_agent *a, uint32_t pid, uint32_t
 	return task;
 }
 
+static bool returns_unseen(const struct rt_agent_pending *w)
+{
+	return w->lifted && w->lifted != RT_AGENT_SIGHT_FORCED;
+}
+
 /* Calls that have not returned: the program ended in them, or it was left by a jump. */
 static void count_waiting(const struct rt_agent *a, const struct rt_agent_task *task, struct rt_point_count *counts)
 {
 	for (size_t i = 0; i < RT_AGENT_PENDING; i++) {
 		const struct rt_agent_pending *w = &rt_agent_process(task)->pending[i];
 
-		if (w->slot && !w->inherited && w->point <= a->last_point)
+		if (w->slot && !w->inherited && !returns_unseen(w) && w->point <= a->last_point)
 			counts[w->point].waiting++;
 	}
 }
@@ -220,8 +225,10 @@ static struct rt_error *agent_fork(struct rt_engine *engine, uint32_t parent, ui
 	process->code = rt_agent_process(from)->code;
 	/* calls of the parent that it will return from, too */
 	memcpy(process->pending, rt_agent_process(from)->pending, sizeof(process->pending));
-	for (size_t i = 0; i < RT_AGENT_PENDING; i++)
+	for (size_t i = 0; i < RT_AGENT_PENDING; i++) {
 		process->pending[i].inherited = 1;
+		process->astray |= process->pending[i].slot != 0;
+	}
 	address = task->pool->at + task->offset;
 	(void)rt_stopped_write(&r, task->pool->code, &address, sizeof(address));
 	rt_stopped_close(&r);

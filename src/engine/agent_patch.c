@@ -129,7 +129,8 @@ static struct rt_error *find_area(struct patching *p, uint64_t address, size_t *
 	*ret_why = "the system refuses the memory for code near it";
 	if (at < 0)
 		return NULL;
-	entries = (struct rt_agent_entries){ task->pool->code + head->hit, task->pool->code + head->stop };
+	entries = (struct rt_agent_entries){ task->pool->code + head->hit, task->pool->code + head->stop,
+					     task->pool->code + head->unwind, task->pool->code + head->unwound };
 	*ret_why = "its memory cannot be written";
 	if (!rt_stopped_write(p->r, start, &entries, sizeof(entries)))
 		return NULL;
@@ -167,6 +168,25 @@ bool rt_agent_is_jumped(const struct rt_agent_task *task, uint64_t address, size
 		if (address < j->address + j->moved && j->address < address + bytes)
 			return true;
 	}
+	return false;
+}
+
+size_t rt_agent_behind_jump(const struct rt_agent_task *task, uint64_t address)
+{
+	for (size_t i = 0; i < task->jumps.len; i++) {
+		const struct rt_agent_jump *j = &task->jumps.data[i];
+
+		if (address - j->address < j->moved)
+			return j->address + j->moved - address;
+	}
+	return 0;
+}
+
+static bool begins_jump(const struct rt_agent_task *task, uint64_t address)
+{
+	for (size_t i = 0; i < task->jumps.len; i++)
+		if (task->jumps.data[i].address == address)
+			return true;
 	return false;
 }
 
@@ -449,9 +469,34 @@ static struct rt_error *arm_places(struct patching *p)
 	return NULL;
 }
 
+/* Where stacks are unwound: who waits for returns on them gives way. */
+static struct rt_error *arm_unwinders(struct patching *p)
+{
+	static const uint32_t sights[] = { [RT_UNWINDER_BEGINS] = RT_AGENT_SIGHT_UNWIND,
+					   [RT_UNWINDER_FORCED] = RT_AGENT_SIGHT_FORCED,
+					   [RT_UNWINDER_OVER] = RT_AGENT_SIGHT_UNWOUND };
+
+	for (size_t i = 0; i < p->arm->unwinder_count; i++) {
+		const struct rt_unwinder *u = &p->arm->unwinders[i];
+		const struct rt_agent_sight sight = { sights[u->kind], u->before };
+		uint64_t address = p->arm->bias + u->address.v - u->before;
+		const char *why = "there is no room for a jump";
+
+		if (begins_jump(p->task, address))
+			continue; /* of the parent's */
+		if (!u->no_room)
+			RT_TRY(jump_to_stub(p, &sight, 1, address, u->offset.v - u->before, &why));
+		if (why)
+			rt_log_debug("engine", "process %u: an unwinder: %s", p->task->pid, why);
+		if (why && u->kind != RT_UNWINDER_OVER)
+			fail(p, 0, "an exception through a call whose return is waited for ends the program");
+	}
+	return NULL;
+}
+
 static struct rt_error *arm_all(struct patching *p)
 {
-	const struct rt_agent_sight hook = { 0 };
+	const struct rt_agent_sight hook = { RT_AGENT_SIGHT_STOP, 0 };
 	const struct rt_arm *arm = p->arm;
 	const char *why = NULL;
 
@@ -459,6 +504,7 @@ static struct rt_error *arm_all(struct patching *p)
 	for (size_t i = 0; i < arm->point_count; i++)
 		RT_TRY(add_point(p, arm->points[i]));
 	RT_TRY(arm_places(p));
+	RT_TRY(arm_unwinders(p));
 	if (!arm->stop_at.v || p->task->stop_armed)
 		return NULL;
 	RT_TRY(jump_to_stub(p, &hook, 1, arm->bias + arm->stop_at.v, arm->stop_offset.v, &why));
@@ -511,6 +557,25 @@ struct rt_error *rt_agent_patch(struct rt_agent *a, struct rt_agent_task *task, 
 	return err;
 }
 
+/* Calls that have not returned do so as without us: nobody is there any more to tell an unwinder of. */
+static void lift_returns(const struct rt_agent_task *task, const struct rt_stopped *r)
+{
+	const struct rt_agent_head *head = rt_agent_blob_head();
+	const struct rt_agent_shared *shared = rt_agent_shared(task->pool);
+	uint64_t thunks = task->pool->code + head->thunk, at;
+
+	for (size_t i = 0; i < RT_AGENT_PENDING; i++) {
+		uint64_t slot = rt_agent_process(task)->pending[i].slot, number;
+
+		if (!slot || !rt_stopped_read(r, slot, &at, sizeof(at)))
+			continue;
+		number = (at - thunks) / head->thunk_bytes;
+		if (at >= thunks && number < RT_AGENT_RETURNS)
+			(void)rt_stopped_write(r, slot, &shared->return_address[number],
+					       sizeof(shared->return_address[number]));
+	}
+}
+
 void rt_agent_unpatch(struct rt_agent_task *task)
 {
 	struct rt_stopped r;
@@ -528,5 +593,6 @@ void rt_agent_unpatch(struct rt_agent_task *task)
 			rt_log_debug("engine", "a jump stays in process %u", task->pid);
 	}
 	(void)rt_stopped_write(&r, task->pool->code + offsetof(struct rt_agent_head, off), &leaving, sizeof(leaving));
+	lift_returns(task, &r);
 	rt_stopped_close(&r);
 }

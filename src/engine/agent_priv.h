@@ -196,6 +196,8 @@ RT_CHECK struct rt_error *rt_agent_inject(struct rt_agent *a, struct rt_agent_ta
 
 /* Whether a jump takes the place of any of the bytes from address on: a breakpoint there would not be hit. */
 bool rt_agent_is_jumped(const struct rt_agent_task *task, uint64_t address, size_t bytes);
+/* How far behind address the code goes on that no jump has written over; 0: none has there. */
+size_t rt_agent_behind_jump(const struct rt_agent_task *task, uint64_t address);
 /* Arms points of arm in a process that has the agent. */
 RT_CHECK struct rt_error *rt_agent_patch(struct rt_agent *a, struct rt_agent_task *task, const struct rt_arm *arm,
 					 void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg);

@@ -37,6 +37,22 @@ static bool is_padding(const struct rt_agent_stub_request *r, size_t moved)
 	return true;
 }
 
+/* Where in an area's entries the one is that this sight calls. */
+static uint32_t entry_of(uint32_t site)
+{
+	switch (site) {
+	case RT_AGENT_SIGHT_STOP:
+		return __builtin_offsetof(struct rt_agent_entries, stop);
+	case RT_AGENT_SIGHT_UNWIND:
+	case RT_AGENT_SIGHT_FORCED:
+		return __builtin_offsetof(struct rt_agent_entries, unwind);
+	case RT_AGENT_SIGHT_UNWOUND:
+		return __builtin_offsetof(struct rt_agent_entries, unwound);
+	default:
+		return __builtin_offsetof(struct rt_agent_entries, hit);
+	}
+}
+
 /* Calls the agent: CALL bytes, that will lie at `at`. */
 static size_t put_call(const struct rt_agent_stub_request *r, uint32_t site, uint64_t at, uint8_t *out)
 {
@@ -50,10 +66,12 @@ static size_t put_call(const struct rt_agent_stub_request *r, uint32_t site, uin
 	n = put(out, n, &push, 1);
 	n = put(out, n, &site, sizeof(site));
 	n = put(out, n, call, sizeof(call));
-	entry = (int32_t)(r->area + (site ? 0 : __builtin_offsetof(struct rt_agent_entries, stop)) - (at + n + 4));
+	entry = (int32_t)(r->area + entry_of(site) - (at + n + 4));
 	n = put(out, n, &entry, sizeof(entry));
 	return put(out, n, leave, sizeof(leave));
 }
+
+_Static_assert(sizeof(struct rt_agent_entries) == RT_AGENT_STUB_ENTRIES, "entries");
 
 bool rt_agent_stub_make(const struct rt_agent_stub_request *r, struct rt_agent_stub *ret)
 {

@@ -5,23 +5,24 @@
 
 #include "base/bytes.h"
 #include "insn/decoder.h"
+#include "wire/agent.h"
 
 enum {
 	RT_AGENT_STUB_MAX = 384,    /* bytes of a stub */
-	RT_AGENT_STUB_ENTRIES = 16, /* bytes at the start of an area, for what its stubs call */
+	RT_AGENT_STUB_ENTRIES = 32, /* bytes at the start of an area, for what its stubs call */
 	RT_AGENT_STUB_CODE = 64,    /* bytes of the code that are looked at: what comes before an instruction, and it */
 	RT_AGENT_STUB_SIGHTS = 8,   /* instructions that one stub lets be seen */
 };
 
-/* What is to be seen: a site, or (number 0) the dynamic linker's hook. */
+/* What is to be seen. */
 struct rt_agent_sight {
-	uint32_t site;
+	uint32_t site;  /* its number, or RT_AGENT_SIGHT_* */
 	uint8_t behind; /* bytes from the start of the jump to the instruction */
 };
 
 /* Where an area's stubs find what they call: to be written to its start, RT_AGENT_STUB_ENTRIES bytes. */
 struct rt_agent_entries {
-	uint64_t hit, stop;
+	uint64_t hit, stop, unwind, unwound;
 };
 
 struct rt_agent_stub_request {

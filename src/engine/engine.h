@@ -12,6 +12,7 @@
 #include "engine/semaphore.h"
 #include "event/stream.h"
 #include "probe/plan.h"
+#include "probe/unwinder.h"
 
 enum rt_attach_path { RT_ATTACH_AUTO, RT_ATTACH_MULTI, RT_ATTACH_TRACEFS };
 
@@ -63,9 +64,11 @@ struct rt_arm {
 			      checked by the caller */
 	const struct rt_point *const *points; /* all of one module, or all of system calls: then path is NULL */
 	size_t point_count;
-	uint64_t bias;              /* runtime address - ELF address, for engines without cookies */
-	struct rt_elfaddr stop_at;  /* v != 0: also stop the process here (the dynamic linker's hook) */
-	struct rt_foff stop_offset; /* file offset of stop_at */
+	uint64_t bias;                       /* runtime address - ELF address, for engines without cookies */
+	struct rt_elfaddr stop_at;           /* v != 0: also stop the process here (the dynamic linker's hook) */
+	struct rt_foff stop_offset;          /* file offset of stop_at */
+	const struct rt_unwinder *unwinders; /* where it has to make way, as there are points at returns */
+	size_t unwinder_count;
 };
 
 /* An executable mapping of a process. */
@@ -115,6 +118,11 @@ struct rt_engine_ops {
 	bool (*fault)(struct rt_engine *engine, uint32_t pid, uint32_t tid);
 	/* Whether a thread at pc is on the engine's way to or from a point. */
 	bool (*is_in)(struct rt_engine *engine, uint32_t pid, uint64_t pc);
+	/*
+	 * For an engine whose replaced return addresses the tracer puts right. tid stands in a stop that the engine
+	 * asked for (rt_engine_is_stop()); true: it was at one of rt_arm.unwinders, and that is done.
+	 */
+	bool (*unwinds)(struct rt_engine *engine, uint32_t pid, uint32_t tid);
 	/*
 	 * For an engine that stops nothing itself. asks: whether thread *ret_tid of pid waits at a stop_at; answer: it
 	 * was looked at while it stood, and may go on.

@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "engine/agent_priv.h"
 #include "engine/engine.h"
+#include "engine/point_probe.h"
 #include "insn/move.h"
 
 /* Both number the stacks of a process from 1 on; K's carry this as well. */
@@ -23,6 +24,7 @@ struct mixed {
 	struct rt_agent *agent;
 	struct rt_engine *uprobe; /* NULL as long as nothing needs it */
 	struct rt_map without;    /* processes that cannot have the agent */
+	struct rt_map returns;    /* processes with the agent in which K waits for returns, too */
 	/* one drain */
 	struct rt_event_sink of_agent, of_uprobe;
 	struct rt_event_sink *to;
@@ -263,6 +265,9 @@ static struct rt_error *extend_uprobe(struct mixed *m, const struct rt_arm *arm,
 		else
 			r->points.data[n++] = p;
 	}
+	for (size_t i = 0; i < n; i++)
+		if (rt_point_at_return(r->points.data[i]) && !rt_map_put(&m->returns, rt_key_make(arm->pid, 0), NULL))
+			return rt_error_nomem();
 	part.points = r->points.data;
 	part.point_count = n;
 	if (!r->stop)
@@ -270,6 +275,40 @@ static struct rt_error *extend_uprobe(struct mixed *m, const struct rt_arm *arm,
 	if (!n && !part.stop_at.v)
 		return NULL;
 	RT_TRY(need_uprobe(m));
+	return m->uprobe->ops->extend(m->uprobe, &part, failed, arg);
+}
+
+/*
+ * U makes way for who unwinds a stack by a jump. Where returns are K's to see as well, K stops the thread behind that;
+ * not where nothing of the unwinder is left behind it: what K waited for is told as missed then.
+ */
+static struct rt_error *extend_unwinders(struct mixed *m, const struct rt_arm *arm,
+					 void (*failed)(const struct rt_arm_failure *failure, void *arg), void *arg)
+{
+	const struct rt_agent_task *task;
+	struct rt_arm part = *arm;
+	_cleanup_free_ struct rt_unwinder *list = calloc(arm->unwinder_count, sizeof(*list));
+
+	if (!list)
+		return rt_error_nomem();
+	RT_TRY(rt_engine_agent.extend(&m->agent->base, arm, failed, arg));
+	task = rt_agent_task(m->agent, arm->pid);
+	if (!task || !m->uprobe || !rt_map_get(&m->returns, rt_key_make(arm->pid, 0)))
+		return NULL;
+	part.unwinders = list;
+	part.unwinder_count = 0;
+	for (size_t i = 0; i < arm->unwinder_count; i++) {
+		struct rt_unwinder *u = &list[part.unwinder_count];
+		size_t behind;
+
+		*u = arm->unwinders[i];
+		behind = rt_agent_behind_jump(task, arm->bias + u->address.v);
+		if (behind && u->kind == RT_UNWINDER_OVER && u->before)
+			continue;
+		u->address.v += behind;
+		u->offset.v += behind;
+		part.unwinder_count++;
+	}
 	return m->uprobe->ops->extend(m->uprobe, &part, failed, arg);
 }
 
@@ -284,6 +323,8 @@ static struct rt_error *mixed_extend(struct rt_engine *engine, const struct rt_a
 		RT_TRY(need_uprobe(m));
 		return m->uprobe->ops->extend(m->uprobe, arm, failed, arg);
 	}
+	if (arm->unwinder_count)
+		return extend_unwinders(m, arm, failed, arg);
 	err = extend_agent(m, arm, &r);
 	if (!err && r.nomem)
 		err = rt_error_nomem();
@@ -332,9 +373,17 @@ static void mixed_forget(struct rt_engine *engine, uint32_t pid)
 	struct mixed *m = mixed_of(engine);
 
 	(void)rt_map_remove(&m->without, rt_key_make(pid, 0), NULL);
+	(void)rt_map_remove(&m->returns, rt_key_make(pid, 0), NULL);
 	rt_engine_agent.forget(&m->agent->base, pid);
 	if (m->uprobe)
 		m->uprobe->ops->forget(m->uprobe, pid);
+}
+
+static bool mixed_unwinds(struct rt_engine *engine, uint32_t pid, uint32_t tid)
+{
+	struct mixed *m = mixed_of(engine);
+
+	return m->uprobe && m->uprobe->ops->unwinds(m->uprobe, pid, tid);
 }
 
 static void mixed_settle(struct rt_engine *engine)
@@ -439,6 +488,7 @@ static void mixed_close(struct rt_engine *engine)
 		m->uprobe->ops->close(m->uprobe);
 	rt_vec_deinit(&m->waiting);
 	rt_map_deinit(&m->without);
+	rt_map_deinit(&m->returns);
 	free(m);
 }
 
@@ -493,6 +543,7 @@ const struct rt_engine_ops rt_engine_mixed = {
 	.drain = mixed_drain,
 	.forget = mixed_forget,
 	.settle = mixed_settle,
+	.unwinds = mixed_unwinds,
 	.disarm = mixed_disarm,
 	.stop = mixed_stop,
 	.stats = mixed_stats,

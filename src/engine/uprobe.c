@@ -110,6 +110,24 @@ static struct rt_error *raise_semaphores(struct rt_uprobe *u, const struct rt_ar
 	return NULL;
 }
 
+/* What is armed already in its place is told of again. */
+static struct rt_error *choose_unwinder(struct rt_uprobe_process *process, const struct rt_arm *arm,
+					const struct rt_unwinder *unwinder, struct rt_uprobe_sites *sites)
+{
+	struct rt_uprobe_unwinder place = { arm->bias + unwinder->address.v, unwinder->kind };
+	struct rt_uprobe_site *s;
+
+	for (size_t i = 0; i < process->unwinders.len; i++)
+		if (process->unwinders.data[i].address == place.address)
+			return NULL;
+	s = rt_vec_add(&sites->unwinders);
+	if (!s || !rt_vec_push(&process->unwinders, place))
+		return rt_error_nomem();
+	s->offset = unwinder->offset.v;
+	s->address = place.address;
+	return NULL;
+}
+
 /* Those points of the request that are not armed yet, with their table entries filled. */
 static struct rt_error *choose_sites(struct rt_uprobe *u, uint32_t entry, const struct rt_arm *arm,
 				     struct rt_uprobe_sites *sites, const struct rt_uprobe_report *report)
@@ -142,6 +160,8 @@ static struct rt_error *choose_sites(struct rt_uprobe *u, uint32_t entry, const 
 		if (why)
 			rt_uprobe_fail(report, s, 0, why);
 	}
+	for (size_t i = 0; i < arm->unwinder_count; i++)
+		RT_TRY(choose_unwinder(process, arm, &arm->unwinders[i], sites));
 	if (arm->stop_at.v) {
 		sites->stop.offset = arm->stop_offset.v;
 		sites->stop.address = arm->bias + arm->stop_at.v;
@@ -171,6 +191,7 @@ struct rt_error *rt_uprobe_extend(struct rt_uprobe *u, const struct rt_arm *arm,
 	if (!err && u->options.semaphore == RT_SEMAPHORE_WRITE)
 		err = raise_semaphores(u, arm);
 	rt_vec_deinit(&sites.list);
+	rt_vec_deinit(&sites.unwinders);
 	return err;
 }
 
@@ -209,9 +230,9 @@ static struct rt_error *uprobe_drain(struct rt_engine *engine, struct rt_event_s
 /* Breakpoints belong to a process; what was written into the parent is in the child, too. */
 static struct rt_error *uprobe_fork(struct rt_engine *engine, uint32_t parent, uint32_t pid, uint32_t wire_pid)
 {
-	const struct rt_uprobe *u = uprobe_of(engine);
+	struct rt_uprobe *u = uprobe_of(engine);
 
-	(void)wire_pid;
+	RT_TRY(rt_uprobe_inherit(u, parent, pid, wire_pid));
 	return u->semaphores ? rt_semaphores_fork(u->semaphores, parent, pid) : NULL;
 }
 
@@ -236,6 +257,7 @@ static void release_process(struct rt_uprobe *u, uint32_t entry, bool silent)
 	rt_map_remove(&u->by_pid, rt_key_make(process->pid, 0), NULL);
 	rt_reaper_close(u->reaper, process->links.data, process->links.len, entry);
 	rt_vec_deinit(&process->links);
+	rt_vec_deinit(&process->unwinders);
 	rt_map_deinit(&process->armed);
 	process->armed = (struct rt_map){ 0 };
 	process->pid = 0;
@@ -265,6 +287,11 @@ static void uprobe_forget(struct rt_engine *engine, uint32_t pid)
 	collect_entries(u);
 }
 
+static bool uprobe_unwinds(struct rt_engine *engine, uint32_t pid, uint32_t tid)
+{
+	return rt_uprobe_unwinds(uprobe_of(engine), pid, tid);
+}
+
 static void uprobe_settle(struct rt_engine *engine)
 {
 	struct rt_uprobe *u = uprobe_of(engine);
@@ -278,6 +305,8 @@ static void disarm(struct rt_uprobe *u)
 {
 	_cleanup_free_ bool *gone = calloc(u->process_end + 1, sizeof(*gone));
 
+	if (!u->stopped)
+		rt_uprobe_unwind_all(u);
 	rt_uprobe_call_stop(u);
 	if (!u->reaper || !gone)
 		return;
@@ -318,7 +347,7 @@ static void count_waiting(struct rt_uprobe *u, uint64_t *waiting)
 		key = next;
 		from = &key;
 		if (!bpf_map_lookup_elem(fd, &key, &pending) && RT_COOKIE_POINT(pending.cookie) <= u->last_point &&
-		    pending.nested <= RT_PENDING_MAX)
+		    pending.nested <= RT_PENDING_MAX && (!pending.lifted || pending.lifted & RT_PENDING_FORCED))
 			waiting[RT_COOKIE_POINT(pending.cookie)]++;
 	}
 }
@@ -369,11 +398,11 @@ static struct rt_error *uprobe_stop(struct rt_engine *engine, struct rt_event_si
 		if (!u->probes[point].op)
 			continue;
 		sum_point(u, point, &count);
-		count.waiting = waiting[point];
+		count.waiting = waiting[point] + u->left[point];
 		u->returns_missed += rt_point_count_missed(&count);
 		RT_TRY(rt_point_say(sink, point, &count,
 				    u->options.counting ? "the table of objects was full" : "the ring buffer was full",
-				    "returns not seen: calls nested more than 64 deep"));
+				    "returns not seen: an unwinder was there, or calls nested more than 64 deep"));
 	}
 	return NULL;
 }
@@ -430,6 +459,7 @@ static void uprobe_close(struct rt_engine *engine)
 	free(u->processes);
 	rt_uprobe_tally_drop(u);
 	free(u->records);
+	free(u->left);
 	free(u->steps);
 	free(u);
 }
@@ -459,8 +489,9 @@ static struct rt_error *open_path(const struct rt_engine_options *options, enum 
 		return rt_error_nomem();
 	RT_TRY(rt_uprobe_load(u));
 	u->records = calloc(u->points, sizeof(*u->records));
+	u->left = calloc(u->points, sizeof(*u->left));
 	u->steps = calloc(u->points, sizeof(*u->steps));
-	if (!u->records || !u->steps)
+	if (!u->records || !u->left || !u->steps)
 		return rt_error_nomem();
 	if (path == RT_ATTACH_TRACEFS)
 		RT_TRY(rt_tracefs_create(options->root_fd, &u->tracefs));
@@ -520,6 +551,7 @@ const struct rt_engine_ops rt_engine_uprobe = {
 	.drain = uprobe_drain,
 	.forget = uprobe_forget,
 	.settle = uprobe_settle,
+	.unwinds = uprobe_unwinds,
 	.stop = uprobe_stop,
 	.stats = uprobe_stats,
 	.close = uprobe_close,

@@ -151,6 +151,7 @@ static void choose_programs(struct rt_uprobe *u)
 	use(b->progs.enter_trace, !multi, 0);
 	use(b->progs.leave_trace, !multi, 0);
 	use(b->progs.stop_any, true, multi ? RT_ATTACH_TYPE_MULTI : 0);
+	use(b->progs.unwind_any, true, multi ? RT_ATTACH_TYPE_MULTI : 0);
 	bpf_program__set_autoload(b->progs.call_enter, u->options.calls);
 	bpf_program__set_autoload(b->progs.call_leave, u->options.calls);
 }
@@ -313,6 +314,11 @@ int rt_uprobe_prog_stop(const struct rt_uprobe *u)
 	return bpf_program__fd(u->bpf->progs.stop_any);
 }
 
+int rt_uprobe_prog_unwind(const struct rt_uprobe *u)
+{
+	return bpf_program__fd(u->bpf->progs.unwind_any);
+}
+
 int rt_uprobe_prog_call_enter(const struct rt_uprobe *u)
 {
 	return bpf_program__fd(u->bpf->progs.call_enter);
@@ -341,6 +347,11 @@ int rt_uprobe_map_sites(const struct rt_uprobe *u)
 int rt_uprobe_map_ips(const struct rt_uprobe *u)
 {
 	return bpf_map__fd(u->bpf->maps.ips);
+}
+
+int rt_uprobe_map_nesting(const struct rt_uprobe *u)
+{
+	return bpf_map__fd(u->bpf->maps.nesting);
 }
 
 int rt_uprobe_map_pendings(const struct rt_uprobe *u)

@@ -137,6 +137,35 @@ static struct rt_error *arm_kind(struct batch *b, struct rt_uprobe_sites *sites,
 	return arm_range(b, 0, b->count);
 }
 
+/* Arms unwinders [first, first + count) of the request, halving on failure. */
+static struct rt_error *arm_unwinders(struct batch *b, struct rt_uprobe_sites *sites, size_t first, size_t count)
+{
+	_cleanup_free_ uint64_t *offsets = calloc(count + 1, sizeof(*offsets));
+	_cleanup_free_ uint64_t *cookies = calloc(count + 1, sizeof(*cookies));
+	struct rt_multi_request request = { b->prog, b->type, b->arm->pid, false, b->arm->path, offsets, cookies };
+	int fd;
+
+	if (!count)
+		return NULL;
+	if (!offsets || !cookies || !rt_vec_reserve(&b->process->links, b->process->links.len + 1))
+		return rt_error_nomem();
+	for (size_t i = 0; i < count; i++)
+		offsets[i] = sites->unwinders.data[first + i].offset;
+	request.count = count;
+	fd = rt_multi_link(&request);
+	if (fd >= 0) {
+		(void)rt_vec_push(&b->process->links, fd);
+		return NULL;
+	}
+	if (count > 1) {
+		RT_TRY(arm_unwinders(b, sites, first, count / 2));
+		return arm_unwinders(b, sites, first + count / 2, count - count / 2);
+	}
+	rt_uprobe_fail(b->report, &sites->unwinders.data[first], -fd,
+		       "an exception through a call whose return is waited for ends the program");
+	return NULL;
+}
+
 static struct rt_error *arm_stop(struct rt_uprobe *u, struct rt_uprobe_process *process, const struct rt_arm *arm,
 				 struct rt_uprobe_sites *sites, const struct rt_uprobe_report *report)
 {
@@ -164,10 +193,13 @@ struct rt_error *rt_multi_arm(struct rt_uprobe *u, uint32_t entry, const struct 
 			      struct rt_uprobe_sites *sites, const struct rt_uprobe_report *report)
 {
 	struct batch base = { .u = u, .process = &u->processes[entry], .arm = arm, .report = report };
-	_cleanup_(batch_deinit) struct batch entries = base, enters = base, leaves = base;
+	_cleanup_(batch_deinit) struct batch entries = base, enters = base, leaves = base, unwinders = base;
 
 	if (sites->stop.address)
 		RT_TRY(arm_stop(u, base.process, arm, sites, report));
+	unwinders.prog = rt_uprobe_prog_unwind(u);
+	unwinders.type = RT_ATTACH_TYPE_MULTI;
+	RT_TRY(arm_unwinders(&unwinders, sites, 0, sites->unwinders.len));
 	if (!sites->list.len)
 		return NULL;
 	entries.prog = rt_uprobe_prog_entry(u);

@@ -3,6 +3,7 @@
  * Inside engine K.
  *
  *   uprobe.c           the ops table: processes, extend, forget, stop, totals
+ *   uprobe_unwind.c    return addresses, while the program unwinds its stacks
  *   uprobe_load.c      BPF object: sizes, loading, tables mapped into memory
  *   uprobe_code.c      code of processes -> tables of mappings and unwind rows
  *   uprobe_point.c     plan's points -> table entries; what lies in memory at a point
@@ -50,6 +51,13 @@ struct rt_uprobe_site {
 struct rt_uprobe_sites {
 	RT_VEC(struct rt_uprobe_site) list;
 	struct rt_uprobe_site stop; /* stop.address != 0: stop the process there */
+	RT_VEC(struct rt_uprobe_site) unwinders;
+};
+
+/* Where the process stops, as returns are waited for, in it. */
+struct rt_uprobe_unwinder {
+	uint64_t address;
+	int kind; /* of struct rt_unwinder */
 };
 
 struct rt_uprobe_process {
@@ -57,7 +65,8 @@ struct rt_uprobe_process {
 	uint32_t salt;
 	RT_VEC(int) links;
 	struct rt_map armed; /* (point, 0) -> 1 */
-	uint32_t space;      /* index of spaces, 0: its code is not known */
+	RT_VEC(struct rt_uprobe_unwinder) unwinders;
+	uint32_t space; /* index of spaces, 0: its code is not known */
 };
 
 /* Entries of the table of mappings that say what code a process has; those that have the same share them. */
@@ -115,6 +124,7 @@ struct rt_uprobe {
 	int call_links[2];           /* of the raw tracepoints; -1: not yet */
 	struct rt_uprobe_code code;
 	uint64_t *records;                   /* events handed on, for each point */
+	uint64_t *left;                      /* of each point: calls that an exception has left */
 	bool *steps;                         /* of each point: the kernel steps over the armed instruction */
 	struct rt_uprobe_process *processes; /* [RT_UPROBE_PROCESSES] */
 	uint32_t process_end;                /* entries ever used */
@@ -154,6 +164,7 @@ int rt_uprobe_prog_enter(const struct rt_uprobe *u);
 int rt_uprobe_prog_leave(const struct rt_uprobe *u);
 int rt_uprobe_prog_session(const struct rt_uprobe *u);
 int rt_uprobe_prog_stop(const struct rt_uprobe *u);
+int rt_uprobe_prog_unwind(const struct rt_uprobe *u);
 int rt_uprobe_prog_call_enter(const struct rt_uprobe *u);
 int rt_uprobe_prog_call_leave(const struct rt_uprobe *u);
 int rt_uprobe_map_callers(const struct rt_uprobe *u);
@@ -161,6 +172,7 @@ int rt_uprobe_map_tallies(const struct rt_uprobe *u);
 int rt_uprobe_map_sites(const struct rt_uprobe *u);
 int rt_uprobe_map_ips(const struct rt_uprobe *u);
 int rt_uprobe_map_pendings(const struct rt_uprobe *u);
+int rt_uprobe_map_nesting(const struct rt_uprobe *u);
 
 /* uprobe.c: entry of pid in the table of processes, made if new. wire_pid 0: pid. */
 RT_CHECK struct rt_error *rt_uprobe_process(struct rt_uprobe *u, uint32_t pid, uint32_t wire_pid, uint32_t *ret);
@@ -206,6 +218,15 @@ RT_CHECK struct rt_error *rt_tracefs_arm(struct rt_uprobe *u, uint32_t entry, co
 void rt_tracefs_forget(struct rt_uprobe *u, uint32_t pid);
 /* Removes our definitions (all perf events must be closed). */
 void rt_tracefs_destroy(struct rt_tracefs *t);
+
+/*
+ * uprobe_unwind.c: a forked child waits for the returns that its parent waits for. Whether tid, which the engine has
+ * stopped, stands where a stack is unwound: its return addresses are put right then. And those of all processes, which
+ * stand and run on without us.
+ */
+RT_CHECK struct rt_error *rt_uprobe_inherit(struct rt_uprobe *u, uint32_t parent, uint32_t pid, uint32_t wire_pid);
+bool rt_uprobe_unwinds(struct rt_uprobe *u, uint32_t pid, uint32_t tid);
+void rt_uprobe_unwind_all(struct rt_uprobe *u);
 
 /* uprobe_call.c: points at system calls, in one process */
 RT_CHECK struct rt_error *rt_uprobe_call_arm(struct rt_uprobe *u, uint32_t entry, const struct rt_arm *arm,

@@ -26,7 +26,7 @@
 #include "base/text.h"
 #include "engine/uprobe_tracefs.h"
 
-enum kind { KIND_ENTRY, KIND_ENTER, KIND_LEAVE, KIND_STOP };
+enum kind { KIND_ENTRY, KIND_ENTER, KIND_LEAVE, KIND_STOP, KIND_UNWIND };
 
 struct event {
 	dev_t dev;
@@ -153,6 +153,8 @@ static int program(const struct job *j)
 		return rt_uprobe_prog_enter(j->u);
 	case KIND_LEAVE:
 		return rt_uprobe_prog_leave(j->u);
+	case KIND_UNWIND:
+		return rt_uprobe_prog_unwind(j->u);
 	case KIND_STOP:
 		break;
 	}
@@ -324,11 +326,21 @@ static struct rt_error *arm_stop(struct job *j, struct rt_uprobe_sites *sites)
 	return arm_range(j, 0, j->count);
 }
 
+static struct rt_error *arm_unwinders(struct job *j, struct rt_uprobe_sites *sites)
+{
+	j->kind = KIND_UNWIND;
+	for (j->count = 0; j->count < sites->unwinders.len; j->count++)
+		j->sites[j->count] = &sites->unwinders.data[j->count];
+	RT_TRY(use_known_events(j));
+	return arm_range(j, 0, j->count);
+}
+
 struct rt_error *rt_tracefs_arm(struct rt_uprobe *u, uint32_t entry, const struct rt_arm *arm,
 				struct rt_uprobe_sites *sites, const struct rt_uprobe_report *report)
 {
 	_cleanup_close_ int file = open(arm->path, O_RDONLY | O_CLOEXEC);
-	_cleanup_free_ struct rt_uprobe_site **list = calloc(sites->list.len + 1, sizeof(struct rt_uprobe_site *));
+	_cleanup_free_ struct rt_uprobe_site **list =
+		calloc(sites->list.len + sites->unwinders.len + 1, sizeof(struct rt_uprobe_site *));
 	struct job j = { .u = u,
 			 .t = u->tracefs,
 			 .process = &u->processes[entry],
@@ -343,6 +355,7 @@ struct rt_error *rt_tracefs_arm(struct rt_uprobe *u, uint32_t entry, const struc
 		return rt_error_errno(RT_E_UNREADABLE, errno, "cannot open %s", arm->path);
 	if (sites->stop.address)
 		RT_TRY(arm_stop(&j, sites));
+	RT_TRY(arm_unwinders(&j, sites));
 	if (!sites->list.len)
 		return NULL;
 	RT_TRY(name_sites(&j, entry, sites));

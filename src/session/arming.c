@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
+#include "engine/point_probe.h"
 #include "session/internal.h"
 
 #ifndef AT_BASE
@@ -70,8 +71,11 @@ static bool is_alive(const struct rt_process *p)
 	return state && state != 'Z' && state != 'X';
 }
 
+/* What of a module is to be armed. */
+enum part { POINTS, STOP, UNWINDERS };
+
 static struct rt_error *arm_module(struct rt_session *s, struct rt_process *p, const struct rt_module *m,
-				   struct rt_elfaddr stop_at)
+				   enum part part, struct rt_elfaddr stop_at)
 {
 	const struct rt_session_map *map = code_of(p, m->id);
 	_cleanup_free_ const struct rt_point **points = calloc(m->point_nr + 1, sizeof(points[0]));
@@ -84,7 +88,9 @@ static struct rt_error *arm_module(struct rt_session *s, struct rt_process *p, c
 			      .unfit = p->unfit,
 			      .path = path,
 			      .points = points,
-			      .point_count = stop_at.v ? 0 : m->point_nr,
+			      .point_count = part == POINTS ? m->point_nr : 0,
+			      .unwinders = m->unwinders.list.data,
+			      .unwinder_count = part == UNWINDERS ? m->unwinders.list.len : 0,
 			      .stop_at = stop_at,
 			      .threads = tids,
 			      .thread_count = tids ? p->threads.len : 0 };
@@ -203,7 +209,52 @@ static struct rt_error *arm_calls(struct rt_session *s, struct rt_process *p)
 struct rt_error *rt_session_arm_stop(struct rt_session *s, struct rt_process *p, const struct rt_module *m,
 				     struct rt_elfaddr at)
 {
-	return arm_module(s, p, m, at);
+	return arm_module(s, p, m, STOP, at);
+}
+
+/* Whether any return is waited for in p. */
+static bool waits_for_returns(const struct rt_session *s, const struct rt_process *p)
+{
+	for (size_t i = 0; i < p->armed.len; i++) {
+		const struct rt_module *m = rt_session_module(s, p->armed.data[i]);
+
+		for (uint32_t k = 0; k < m->point_nr; k++)
+			if (rt_point_at_return(&s->points.data[m->point + k]))
+				return true;
+	}
+	return false;
+}
+
+static bool is_hooked(const struct rt_process *p, uint32_t module)
+{
+	for (size_t i = 0; i < p->hooked.len; i++)
+		if (p->hooked.data[i] == module)
+			return true;
+	return false;
+}
+
+/* All places where stacks are unwound, on which returns may be waited for. */
+static struct rt_error *arm_unwinders(struct rt_session *s, struct rt_process *p)
+{
+	if (p->foreign || !waits_for_returns(s, p))
+		return NULL;
+	for (size_t i = 0; i < p->maps.len; i++) {
+		struct rt_module *m = rt_session_module(s, p->maps.data[i].module);
+		const struct rt_symtab *symtab;
+
+		if (!p->maps.data[i].executable || is_hooked(p, m->id))
+			continue;
+		if (!rt_vec_push(&p->hooked, m->id))
+			return rt_error_nomem();
+		if (!m->unwinders_known) {
+			m->unwinders_known = true;
+			RT_TRY(rt_module_symtab(m, &symtab));
+			RT_TRY(rt_unwinders_find(m->image, symtab, s->ops->room, &m->unwinders));
+		}
+		if (m->unwinders.list.len)
+			RT_TRY(arm_module(s, p, m, UNWINDERS, (struct rt_elfaddr){ 0 }));
+	}
+	return NULL;
 }
 
 struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p)
@@ -217,11 +268,14 @@ struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p)
 			continue;
 		if (!rt_vec_push(&p->armed, m->id))
 			return rt_error_nomem();
-		RT_TRY(arm_module(s, p, m, (struct rt_elfaddr){ 0 }));
+		/* an engine that comes in by this has not heard of them */
+		rt_vec_clear(&p->hooked);
+		RT_TRY(arm_module(s, p, m, POINTS, (struct rt_elfaddr){ 0 }));
 	}
 	/* arming may have brought in an engine that knows nothing yet */
 	if (s->code_epoch != s->engine->code_epoch)
 		RT_TRY(rt_session_tell_code(s, p));
+	RT_TRY(arm_unwinders(s, p));
 	return rt_session_arm_exit(s, p);
 }
 
@@ -234,7 +288,7 @@ struct rt_error *rt_session_arm_child(struct rt_session *s, struct rt_process *p
 		struct rt_elfaddr hook = find_hook(s, p);
 
 		if (hook.v)
-			RT_TRY(arm_module(s, p, rt_session_module(s, p->loader), hook));
+			RT_TRY(arm_module(s, p, rt_session_module(s, p->loader), STOP, hook));
 	}
 	return p->loaded ? rt_session_arm(s, p) : NULL;
 }
@@ -254,7 +308,7 @@ static struct rt_error *first_look(struct rt_session *s, struct rt_process *p)
 	if (p->foreign)
 		return NULL;
 	hook = find_hook(s, p);
-	return hook.v ? arm_module(s, p, rt_session_module(s, p->loader), hook) : NULL;
+	return hook.v ? arm_module(s, p, rt_session_module(s, p->loader), STOP, hook) : NULL;
 }
 
 struct rt_error *rt_session_look(struct rt_session *s, struct rt_process *p)

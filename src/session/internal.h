@@ -75,6 +75,7 @@ struct rt_process {
 	RT_VEC(struct rt_thread *) threads;
 	RT_VEC(struct rt_session_map) maps; /* by address */
 	RT_VEC(uint32_t) armed;             /* module ids whose points are armed here */
+	RT_VEC(uint32_t) hooked;            /* and those whose unwinders were looked for */
 	uint32_t main_module;               /* 0 = not known */
 	uint32_t loader;                    /* module id of the dynamic linker, 0 = none */
 	uint64_t debug_state;               /* run-time address of r_debug.r_state, 0 = unknown */
@@ -145,10 +146,12 @@ struct rt_module {
 	struct rt_unwind_rows *rows; /* lazily */
 	bool main;                   /* some process runs it */
 	bool scanned, planned;
-	bool rows_told;    /* the engine has its unwind rows */
-	bool unnamed;      /* symbols could not be read */
-	uint32_t point;    /* index of its first point in rt_session.points */
-	uint32_t point_nr; /* how many, in a row */
+	bool rows_told;                /* the engine has its unwind rows */
+	bool unnamed;                  /* symbols could not be read */
+	uint32_t point;                /* index of its first point in rt_session.points */
+	uint32_t point_nr;             /* how many, in a row */
+	struct rt_unwinders unwinders; /* once unwinders_known */
+	bool unwinders_known;
 };
 
 /*

@@ -245,17 +245,23 @@ static struct rt_error *emit_changes(struct rt_session *s, struct rt_process *p,
 	return NULL;
 }
 
+static bool is_there(const struct rt_process *p, uint32_t module)
+{
+	for (size_t i = 0; i < p->maps.len; i++)
+		if (p->maps.data[i].module == module)
+			return true;
+	return false;
+}
+
 /* A module that comes again is armed again. */
 static void forget_gone(struct rt_process *p)
 {
-	for (size_t i = p->armed.len; i-- > 0;) {
-		bool there = false;
-
-		for (size_t k = 0; k < p->maps.len && !there; k++)
-			there = p->maps.data[k].module == p->armed.data[i];
-		if (!there)
+	for (size_t i = p->armed.len; i-- > 0;)
+		if (!is_there(p, p->armed.data[i]))
 			p->armed.data[i] = p->armed.data[--p->armed.len];
-	}
+	for (size_t i = p->hooked.len; i-- > 0;)
+		if (!is_there(p, p->hooked.data[i]))
+			p->hooked.data[i] = p->hooked.data[--p->hooked.len];
 }
 
 struct rt_error *rt_session_sync(struct rt_session *s, struct rt_process *p)
@@ -350,6 +356,7 @@ void rt_modules_deinit(struct rt_session *s)
 		rt_dwarf_destroy(m->dwarf);
 		rt_symtab_destroy(m->symtab);
 		rt_image_destroy(m->image);
+		rt_vec_deinit(&m->unwinders.list);
 		free(m->path);
 		free(m);
 	}

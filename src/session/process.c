@@ -105,6 +105,7 @@ void rt_process_remove(struct rt_session *s, struct rt_process *p)
 	rt_vec_deinit(&p->threads);
 	rt_vec_deinit(&p->maps);
 	rt_vec_deinit(&p->armed);
+	rt_vec_deinit(&p->hooked);
 	free(p);
 }
 

@@ -63,6 +63,10 @@ static struct rt_error *on_signal(struct rt_session *s, struct rt_thread *t, int
 	if (rt_tracee_is_engine_stop(t->tid, status)) {
 		int exit_status;
 
+		if (s->ops->unwinds && s->ops->unwinds(s->engine, t->process->tgid, t->tid)) {
+			rt_thread_continue(t, 0);
+			return NULL;
+		}
 		if (rt_session_is_exit(t->process, t, &exit_status))
 			return rt_session_main_returned(s, t, exit_status);
 		RT_TRY(rt_session_look(s, t->process));
@@ -276,6 +280,7 @@ static struct rt_error *on_exec(struct rt_session *s, struct rt_thread *t)
 	}
 	rt_vec_clear(&p->maps);
 	rt_vec_clear(&p->armed);
+	rt_vec_clear(&p->hooked);
 	p->main_module = p->loader = 0;
 	p->debug_state = 0;
 	p->code_told = 0;

@@ -15,10 +15,14 @@ DEMOS = {
     'thread-leak': True, 'hand-over': True, 'extra-get': True, 'start-zero': False, 'find-hidden': False,
     'inlined': False, 'cache': True, 'slot-put': True, 'swap': True, 'dlopen': True, 'fork-exec': True, 'cxx': True,
     'many-threads': True, 'freed-by-force': True, 'recursion': True, 'tail-call': True, 'inner-new': True,
-    'marked': True, 'hooks': True,
+    'marked': True, 'hooks': True, 'thrown': True,
 }
 COMPILERS = list(itertools.product(('gcc', 'clang'), ('-O0', '-O2')))
 SETTLE_LIMIT = 5.0  # seconds from the program's end to the report; the aim is 1.5
+
+
+def saw(text):
+    return [line for line in text.splitlines() if line.startswith('saw ')]
 
 
 class Demos(live.LiveTest):
@@ -44,6 +48,8 @@ class Demos(live.LiveTest):
             return
         self.assertIsNotNone(run.truth, f'the program did not come to its end\n{run}')
         self.assertEqual(run.status, 0, str(run))
+        # what the program sees of itself
+        self.assertEqual(saw(run.stdout), saw(live.Process([path, variant]).wait()[1]), str(run))
         guilty = run.truth.guilty
         self.assertEqual(guilty is None, variant == 'ok' or name in ('cache', 'many-threads'))
         if is_told or DEMOS[name]:
