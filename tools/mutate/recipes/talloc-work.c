@@ -62,7 +62,7 @@ static void session_close(struct session *s)
 		at = &(*at)->next;
 	*at = s->next;
 	talloc_free(s->cache);
-	talloc_unlink(s, s->view);
+	/* and what it holds */
 	talloc_free(s);
 }
 
