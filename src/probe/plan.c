@@ -88,6 +88,18 @@ struct rt_error *rt_plan_create(const struct rt_spec *spec, const struct rt_plan
 	return NULL;
 }
 
+/* Two symbol tables may tell of the same function. */
+static bool is_refused(const struct rt_plan *plan, const struct rt_refused *r)
+{
+	for (size_t i = plan->refused.len; i-- > 0 && plan->refused.data[i].module == r->module;) {
+		const struct rt_refused *other = &plan->refused.data[i];
+
+		if (other->type == r->type && !strcmp(other->function, r->function) && !strcmp(other->why, r->why))
+			return true;
+	}
+	return false;
+}
+
 struct rt_error *rt_plan_refuse(struct rt_plan_build *b, uint32_t type, uint32_t function, const char *name,
 				enum rt_code code, const char *format, ...)
 {
@@ -99,7 +111,10 @@ struct rt_error *rt_plan_refuse(struct rt_plan_build *b, uint32_t type, uint32_t
 		r.why = NULL;
 	va_end(ap);
 	r.function = strdup(name);
-	if (!r.why || !r.function || !rt_vec_push(&b->plan->refused, r)) {
+	if (r.why && r.function && is_refused(b->plan, &r)) {
+		free(r.why);
+		free(r.function);
+	} else if (!r.why || !r.function || !rt_vec_push(&b->plan->refused, r)) {
 		free(r.why);
 		free(r.function);
 		return rt_error_nomem();

@@ -26,16 +26,15 @@ struct failures {
 static void failed(const struct rt_arm_failure *failure, void *arg)
 {
 	struct failures *f = arg;
-	const struct rt_session *s = f->s;
-	const char *name = failure->point && failure->point <= s->points.len ? s->points.data[failure->point - 1].name
-			   : f->m                                            ? rt_module_basename(f->m)
-									     : "system calls";
+	/* a point has its own name */
+	const char *name = failure->point ? "" : f->m ? rt_module_basename(f->m) : "system calls";
 
 	if (f->err)
 		return;
 	f->s->armed_failed++;
-	f->err = rt_emit_loss(f->s, RT_LOSS_UNARMED, rt_process_wire(f->p), failure->point, "%s: %s%s%s", name,
-			      failure->why ? failure->why : "", failure->why && failure->errnum ? ": " : "",
+	f->err = rt_emit_loss(f->s, RT_LOSS_UNARMED, rt_process_wire(f->p), failure->point, "%s%s%s%s%s", name,
+			      *name ? ": " : "", failure->why ? failure->why : "",
+			      failure->why && failure->errnum ? ": " : "",
 			      failure->errnum ? strerror(failure->errnum) : "");
 }
 
