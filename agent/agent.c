@@ -215,6 +215,15 @@ static bool capture(struct hit *h)
 
 /* ---- returns ---- */
 
+/* Whether the processor keeps return addresses as well, and ends the thread where the stack has others. */
+static inline bool has_shadow_stack(void)
+{
+	uint64_t top = 0;
+
+	asm volatile("rdsspq %0" : "+r"(top)); /* else it does nothing */
+	return top;
+}
+
 /* Entry of a function whose return is the event: its return address becomes a thunk's. */
 static void on_enter(struct hit *h)
 {
@@ -225,14 +234,14 @@ static void on_enter(struct hit *h)
 	bool hooked;
 
 	count(&h->count->entries);
-	if (!load_u64(slot, &ra))
-		return;
+	if (has_shadow_stack() || !load_u64(slot, &ra))
+		return; /* an entry without an end: said as missed */
 	hooked = is_thunk(ra, &thunk);
 	level = pending_levels(h, slot, hooked);
 	if (!hooked)
 		thunk = thunk_for(h->pool, ra);
 	if (thunk == RT_AGENT_RETURNS || !(wait = pending_take(h->process, slot)))
-		return; /* entries without an end: said as missed */
+		return;
 	if (!capture(h))
 		h->stack = 0;
 	read_object(h);

@@ -407,8 +407,8 @@ static struct rt_error *agent_stop(struct rt_engine *engine, struct rt_event_sin
 			continue;
 		sum_point(a, point, &count);
 		RT_TRY(rt_point_say(sink, point, &count, "the ring buffer was full",
-				    "returns not seen: an exception or a jump has left the call, or "
-				    "too many wait"));
+				    "returns not seen: an exception or a jump has left the call, the "
+				    "processor keeps a shadow stack, or too many wait"));
 	}
 	return rt_point_say_loss(sink, RT_LOSS_RING, 0, a->strangers, "too many threads for the agent's memory");
 }
