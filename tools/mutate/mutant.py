@@ -76,8 +76,9 @@ class Maker:
                 yield from self.of_get(call)
 
     def is_ours(self, call):
-        """Types may share a macro: what the object is called tells them apart."""
-        return call.name not in self.macros or bool(self.kind.objects.fullmatch(self.object_of(call)[0] or ''))
+        """Types may share a macro: where it stands and what the object is called tells them apart."""
+        text = f'{self.source.path.name}:{self.object_of(call)[0]}'
+        return call.name not in self.macros or bool(self.kind.objects.fullmatch(text))
 
     def object_of(self, call):
         """(the object as an expression, may it be computed twice?)"""

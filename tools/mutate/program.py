@@ -70,6 +70,7 @@ class Program:
         """The source lies in src, configured."""
         done = self.folder / 'configured'
         if done.exists():
+            self.copy_files()
             return
         shutil.rmtree(self.source, ignore_errors=True)
         if self.recipe.package:
@@ -80,11 +81,17 @@ class Program:
             shutil.copytree(pristine, self.source, symlinks=True)
         else:
             self.source.mkdir()
-        for name in self.recipe.files:
-            shutil.copy(self.recipe.path.parent / name, self.source)
+        self.copy_files()
         if shell(self.recipe.configure, self.source, self.log, self.environment(), BUILD_SECONDS):
             raise Broken(f'cannot be configured: {self.log}')
         done.touch()
+
+    def copy_files(self):
+        """What lies beside the recipe, where it is another than before."""
+        for name in self.recipe.files:
+            ours, there = self.recipe.path.parent / name, self.source / name
+            if not there.exists() or there.read_bytes() != ours.read_bytes():
+                shutil.copy(ours, there)
 
     def build(self, variant):
         """Builds what src is now and keeps the artifacts as this variant. -> whether it built"""
