@@ -193,6 +193,7 @@ static bool capture(struct hit *h)
 	uint64_t how = (uint64_t)(uint32_t)h->probe->cfa_delta << 32 | site_flags(h->probe) << 1 |
 		       (h->probe->kind & RT_PROBE_SITE);
 	struct memo_search s = { .how = how, .code = code };
+	struct rt_wire_frame few[RT_AGENT_FRAMES];
 	struct walk w;
 
 	h->sp = h->probe->kind & RT_PROBE_SITE ? sp : sp + (uint64_t)(int64_t)h->probe->cfa_delta;
@@ -201,7 +202,7 @@ static bool capture(struct hit *h)
 		return true;
 	w.code = code;
 	w.memo = s.place;
-	walk_init(h, &w);
+	walk_init(h, &w, few);
 	if (code)
 		while (step(h, &w, sp))
 			;

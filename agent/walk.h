@@ -10,7 +10,6 @@
 
 #define SPAN (1u << 20) /* a CFA farther away than this is on another stack */
 #define USER_BITS 47    /* of an address in user space */
-#define FRAMES 16
 #define IN_REGISTER 0
 #define LOST_BP 1 /* no CFA comes of it: not a multiple of eight */
 
@@ -21,7 +20,8 @@ struct walk {
 	bool skip;  /* the frame of pc is that of the probed function: not told */
 	bool plain; /* all that was read is written down in the memo */
 	struct rt_agent_memo *memo;
-	struct rt_wire_frame frame[FRAMES];
+	uint32_t limit; /* of nr */
+	struct rt_wire_frame *frame;
 };
 
 static inline uint64_t mix(uint64_t hash, uint64_t pc, uint32_t cfa)
@@ -225,7 +225,7 @@ static bool step(struct hit *h, struct walk *w, uint64_t start)
 		return false;
 	}
 	w->end = RT_STACK_DEPTH;
-	return w->nr < FRAMES;
+	return w->nr < w->limit;
 }
 
 static inline uint32_t site_flags(const struct rt_probe *p)
@@ -233,7 +233,8 @@ static inline uint32_t site_flags(const struct rt_probe *p)
 	return (p->kind & RT_PROBE_SITE) && !(p->flags & RT_EV_AT_RETURN) ? RT_FRAME_SITE : 0;
 }
 
-static void walk_init(struct hit *h, struct walk *w)
+/* few: room for RT_AGENT_FRAMES; a signal's handler that came into another hook has no other. */
+static void walk_init(struct hit *h, struct walk *w, struct rt_wire_frame *few)
 {
 	uint64_t sp = h->regs->reg[RSP];
 
@@ -242,6 +243,12 @@ static void walk_init(struct hit *h, struct walk *w)
 	w->bp = h->regs->reg[RBP];
 	w->sp = sp;
 	w->sp0 = h->sp;
+	w->frame = few;
+	w->limit = h->pool->frames;
+	if (__builtin_expect(w->limit > RT_AGENT_FRAMES, 0)) {
+		w->frame = h->nested ? few : h->thread->frame;
+		w->limit = h->nested ? RT_AGENT_FRAMES : w->limit;
+	}
 	w->nr = w->steps = w->hung = 0;
 	w->end = RT_STACK_DEPTH;
 	w->back = 0;

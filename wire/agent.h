@@ -29,6 +29,7 @@ enum {
 	RT_AGENT_KNOWN = 32768,  /* stacks of a process that were sent */
 	RT_AGENT_PENDING = 8192, /* calls of a process whose return is waited for */
 	RT_AGENT_PENDING_WAYS = 16,
+	RT_AGENT_FRAMES = 16,     /* that a stack has at most, if more are not asked for */
 	RT_AGENT_MEMO_BITS = 10,  /* walks of a thread that are remembered, as a power of two */
 	RT_AGENT_MEMO_WAYS = 8,   /* of these that are tried for one hit */
 	RT_AGENT_MEMO_STRIDE = 4, /* places of a walk are looked at so many at a time */
@@ -58,7 +59,9 @@ struct rt_agent_site {
 struct rt_agent_shared {
 	uint32_t sampling;    /* 0: every object is traced; else RT_AGENT_SAMPLING and RT_SAMPLE_* */
 	uint32_t sample_rate; /* of 2^32 */
-	uint64_t pad[7];
+	uint32_t frames;      /* of a stack, at most; up to RT_STACK_MAX */
+	uint32_t pad0;
+	uint64_t pad[6];
 	struct rt_probe probe[RT_AGENT_POINTS];
 	struct rt_agent_site site[RT_AGENT_SITES];
 	uint64_t return_address[RT_AGENT_RETURNS]; /* 0 = free; stays what it is: thunk i goes there */
@@ -176,6 +179,7 @@ struct rt_agent_thread {
 	struct rt_agent_memo memo[1 << RT_AGENT_MEMO_BITS];
 	struct rt_agent_forks forks[1 << RT_AGENT_FORKS_BITS];
 	struct rt_agent_rule rule[RT_AGENT_RULES];
+	struct rt_wire_frame frame[RT_STACK_MAX]; /* of a stack that is long, while it is walked */
 };
 
 /* rt_agent_head.off: no hook begins any more, and those that run end; or nothing is told at all */

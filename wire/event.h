@@ -139,7 +139,7 @@ enum {
 	RT_FRAME_ROWS = 1 << 2, /* of frame[0]: the whole stack was walked by unwind rows, and needs no further proof */
 };
 
-#define RT_STACK_MAX 64 /* frames in one record */
+#define RT_STACK_MAX 256 /* frames in one record */
 
 struct rt_wire_frame {
 	uint64_t pc;  /* return address (innermost first), unless RT_FRAME_SITE */

@@ -104,6 +104,7 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 		.types = types,
 		.engine = { .attach = options->attach,
 			    .ring_bytes = options->ring_bytes,
+			    .frames = options->frames,
 			    .root_fd = AT_FDCWD,
 			    .semaphore = options->semaphore,
 			    .calls = wants_calls(&launch->spec),

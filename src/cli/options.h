@@ -35,6 +35,7 @@ struct rt_options {
 	enum rt_attach_path attach;
 	enum rt_semaphore_way semaphore;
 	size_t ring_bytes; /* 0 = default */
+	unsigned frames;   /* of a stack; 0 = default */
 	bool inject;       /* engine agent for running programs */
 	bool counts;       /* no events: counts by object */
 	double sample;     /* which part of the objects is traced; 0 = not told */
@@ -107,6 +108,7 @@ enum {
 	RT_OPT_NO_PRESETS,
 	RT_OPT_ENGINE,
 	RT_OPT_ATTACH,
+	RT_OPT_FRAMES,
 	RT_OPT_NO_CENSUS,
 	RT_OPT_FIRST_INSN,
 	RT_OPT_FORMAT,

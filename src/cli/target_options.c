@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/command.h"
 
 static const struct argp_option target_options[] = {
@@ -54,7 +55,7 @@ const struct argp rt_target_argp = { target_options, parse_target };
 
 static const struct argp_option trace_options[] = {
 	{ NULL, 0, NULL, 0, "What to trace:", 2 },
-	{ "type", 't', "NAME", 0, "only this type of object, as in struct NAME (repeatable)" },
+	{ "type", 't', "NAME", 0, "only objects of struct NAME (repeatable)" },
 	{ "pairs", 'P', "SPEC", 0,
 	  "get/put functions, a preset's name, or a file (repeatable): -P 'type=obj new=obj_new get=obj_get:1 "
 	  "put=obj_put:1'; without -P they are searched for by name and type" },
@@ -69,6 +70,7 @@ static const struct argp_option trace_options[] = {
 	{ "attach", RT_OPT_ATTACH, "HOW", 0, "auto, multi (uprobe_multi, Linux 6.6), tracefs" },
 	{ "semaphore", RT_OPT_SEMAPHORE, "HOW", 0, "who raises semaphores: auto, kernel, write, none" },
 	{ "ring", 'm', "SIZE", 0, "size of the event ring: 64K, 16M" },
+	{ "frames", RT_OPT_FRAMES, "N", 0, "follow stacks to N frames, up to 256 (16)" },
 	{ "sample", RT_OPT_SAMPLE, "RATE", 0, "trace only this part of the objects: 1/100, 1%" },
 	{ "max-overhead", RT_OPT_MAX_OVERHEAD, "PART", 0, "trace as many objects as cost at most: 5%" },
 	{ "counts", RT_OPT_COUNTS, NULL, 0, "only count, by object and place: for days" },
@@ -89,6 +91,17 @@ static int position(const char *arg, const char *const *words)
 		if (!strcmp(arg, words[i]))
 			return i;
 	return -1;
+}
+
+static struct rt_error *parse_frames(const char *arg, unsigned *ret)
+{
+	uint64_t n;
+
+	if (!rt_parse_u64(arg, strlen(arg), 10, &n) || n < 1 || n > RT_STACK_MAX)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "--frames=%s is no number of frames", arg), "1 to %d",
+				    RT_STACK_MAX);
+	*ret = (unsigned)n;
+	return NULL;
 }
 
 static error_t parse_trace(int key, char *arg, struct argp_state *state)
@@ -147,6 +160,8 @@ static error_t parse_trace(int key, char *arg, struct argp_state *state)
 	}
 	case 'm':
 		return rt_option_fault(options, rt_parse_size(arg, &options->ring_bytes));
+	case RT_OPT_FRAMES:
+		return rt_option_fault(options, parse_frames(arg, &options->frames));
 	case RT_OPT_INJECT:
 		options->inject = true;
 		return 0;

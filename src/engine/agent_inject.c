@@ -121,6 +121,7 @@ static const char *inject(struct rt_agent *a, struct rt_agent_task *task, struct
 		return why;
 	}
 	memcpy(rt_agent_shared(pool)->probe, a->probe, sizeof(a->probe));
+	rt_agent_shared(pool)->frames = a->options.frames ?: RT_AGENT_FRAMES;
 	rt_agent_shared(pool)->sample_rate = a->options.sample.rate;
 	if (a->options.sample.on)
 		rt_agent_shared(pool)->sampling =

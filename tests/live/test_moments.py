@@ -321,5 +321,52 @@ class AtExit(live.LiveTest):
         self.assertGreaterEqual(seen, 5 if live.REAL else 3)
 
 
+class Seeded(live.LiveTest):
+    """Real programs with a library that forgets a block, a mapping and a descriptor one time in five."""
+    PROGRAMS = (['ls', '/etc'], ['git', '--version'], ['sqlite3', ':memory:', 'select 1'], ['xz', '--version'], ['file', '/bin/ls'],
+                ['find', '/etc/apt'], ['bash', '-c', 'true'], ['gio', 'info', '/usr'])
+    GUILTY = {'heap': 'use_block', 'mapping': 'use_mapping', 'fd': 'use_fd'}
+
+    def setUp(self):
+        live.need_engine()
+        self.library = live.temp_path('seeded.so')
+        live._compile(live.PROGRAMS / 'seeded.c', self.library, 'gcc', ('-g', '-O2'))
+
+    def found(self, command, seeded):
+        presets = ('malloc', 'mapping', 'fd') if live.ENGINE != 'agent' else ('malloc',)
+        run = live.trace(*[w for p in presets for w in ('-P', p)], '-E', f'LD_PRELOAD={self.library}', '-E', f'SEEDED={seeded}',
+                         '--', *command, timeout=120)
+        self.assertTrue(run.findings['trust']['complete'], str(run))
+        return [(f['type'], f['guilty']['function'], f['objects']) for f in run.findings['findings']], run
+
+    def test_named(self):
+        want = {(kind, function, 20) for kind, function in self.GUILTY.items() if live.ENGINE != 'agent' or kind == 'heap'}
+        seen = 0
+        for command in self.PROGRAMS[:len(self.PROGRAMS) if live.REAL else 3]:
+            if not shutil.which(command[0]):
+                continue
+            with self.subTest(command=command):
+                found, run = self.found(command, 1)
+                self.assertEqual(set(found), want, str(run))
+                found, run = self.found(command, 0)
+                self.assertEqual(found, [], str(run))
+                seen += 1
+        self.assertGreaterEqual(seen, 5 if live.REAL else 3)
+
+    def test_named_inside(self):
+        """In the middle of what a large program does by itself."""
+        script = live.temp_path('seeded.py')
+        script.write_text(f'''
+import ctypes, json, re
+lib = ctypes.CDLL({str(self.library)!r})
+for n in range(100):
+    json.loads(json.dumps({{str(k): [k] * 5 for k in range(50)}})); re.sub('a', 'b', 'banana' * n)
+    with open('/etc/passwd') as f: f.read()
+    for fn in (lib.use_block, lib.use_mapping, lib.use_fd): fn(n, 1)
+''')
+        found, run = self.found(['/usr/bin/python3', script], '')
+        self.assertEqual({f[1] for f in found}, set(self.GUILTY.values()), str(run))
+
+
 if __name__ == '__main__':
     unittest.main()

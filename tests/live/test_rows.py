@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Stacks by unwind rows, of code without frame pointers: frame by frame what gdb sees at the same hit (unwound.py)."""
+"""Stacks by unwind rows, of code without frame pointers, by both engines: frame by frame what gdb sees at the same hit
+(unwound.py)."""
 import glob
 import shutil
 import unittest
@@ -8,7 +9,9 @@ import live
 import unwound
 
 FLAGS = ('-O2', '-fomit-frame-pointer', '-mavx')
-# program, function, module; what lies deeper than 16 frames is compared as far as that
+ENGINES = (['--engine', 'uprobe'], ['--engine', 'agent'])
+WHOLE = ['--frames', '256']  # more than any of these has
+# program, function, module
 REAL = {
     'python3': (['/usr/bin/python3.11', '-S', live.SOURCE / 'tests' / 'live' / 'walked.py'], 'malloc', 'libc.so.6'),
     'gdb': (['/usr/bin/gdb', '-nx', '-batch', '-ex', 'help'], 'malloc', 'libc.so.6'),
@@ -35,13 +38,15 @@ class Rows(unittest.TestCase):
         program = live.program('walked', cc, flags)
         late = program.parent / 'late.so'
         live._compile(live.PROGRAMS / 'walked-late.c', late, cc.replace('++', ''), flags)
-        result = unwound.compare([program, late], 'obj_get', program)
         said = int(live.call(program, late).stdout.split()[0])
-        self.assertEqual((result.events, result.gdb), (said, said))
-        self.check(result, (unwound.NO_ROW, unwound.OTHER_STACK))
-        # the generated code, and where a coroutine returns to, which nothing has called; the handler on its own stack
-        self.assertEqual((result.ends[unwound.NO_ROW], result.ends[unwound.OTHER_STACK]), (2, 1))
-        self.assertEqual(result.ends[unwound.DEPTH], 3)
+        ways = [[*engine, *more] for engine in ENGINES for more in ([], WHOLE)]
+        for options, result in unwound.compare([program, late], 'obj_get', program, ways):
+            with self.subTest(options):
+                self.assertEqual((result.events, result.gdb), (said, said))
+                self.check(result, (unwound.NO_ROW, unwound.OTHER_STACK))
+                # the generated code, and where a coroutine returns to, which nothing has called; the handler on its own stack
+                self.assertEqual((result.ends[unwound.NO_ROW], result.ends[unwound.OTHER_STACK]), (2, 1))
+                self.assertEqual(result.ends[unwound.DEPTH], 0 if options[-1] == '256' else 3)
 
     def test_gcc(self):
         self.fixture('gcc', FLAGS)
@@ -52,6 +57,12 @@ class Rows(unittest.TestCase):
     def test_with_frame_pointers(self):
         self.fixture('gcc', ('-O1', '-fno-omit-frame-pointer'))
 
+    def test_usage(self):
+        for frames in ('0', '257', 'all'):
+            run = live.call('run', '--frames', frames, '--', 'true')
+            self.assertEqual(run.status, 2, str(run))
+            self.assertRegex(run.stderr, r'--frames=\w+ is no number of frames(?s:.*)fix: 1 to 256')
+
     def test_real_programs(self):
         if not live.REAL:
             self.skipTest('heavy: run.py --real')
@@ -60,11 +71,14 @@ class Rows(unittest.TestCase):
             if not shutil.which(command[0]):
                 print(f'{name}: not installed')
                 continue
-            result = unwound.compare(command, function, path, hits=5000)
-            print(f'{name}: {sum(result.ends.values())} stacks, {len(result.different)} differ; '
-                  f'{result.ends[unwound.ROOT]} whole, {result.ends[unwound.DEPTH]} of 16 frames')
-            with self.subTest(name):
-                self.check(result)
+            ways = [[*engine, *WHOLE] for engine in ENGINES]
+            for options, result in unwound.compare(command, function, path, ways, hits=5000):
+                print(f'{name} {" ".join(options)}: {sum(result.ends.values())} stacks, {len(result.different)} differ; '
+                      f'{result.ends[unwound.ROOT]} down to the start, {result.ends[unwound.DEPTH]} cut', flush=True)
+                with self.subTest(name, options=options):
+                    self.check(result)
+                    self.assertEqual(result.ends[unwound.DEPTH], 0)
+                    self.assertGreater(result.ends[unwound.ROOT], 100)
 
 
 if __name__ == '__main__':

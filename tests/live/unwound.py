@@ -85,11 +85,11 @@ gdb.execute('kill', to_string=True) if gdb.selected_inferior().pid else None
 '''
 
 
-def ours(command, function, env=None):
+def ours(command, function, env=None, options=()):
     """-> ELF address of the armed instruction, [(thread, (frames, end, by rows))] of the events"""
     path = live.temp_path('rows')
     done = subprocess.run(['setarch', '-R', live.REFTRACE, 'run', '--no-follow', '-w', path,
-                           '-o', os.devnull, '-P', f'type=thing use={function}:1', '--', *map(str, command)], capture_output=True,
+                           '-o', os.devnull, *options, '-P', f'type=thing use={function}:1', '--', *map(str, command)], capture_output=True,
                           text=True, check=False, stdin=subprocess.DEVNULL, env=env, timeout=300)
     with open(path, 'rb') as f:
         records = spool.read(f.read())[2]
@@ -148,16 +148,7 @@ def by_thread(hits):
 Result = collections.namedtuple('Result', 'events gdb ends by_rows different')
 
 
-def compare(command, function, module, hits=2000):
-    """
-    The first hits of a function in a module, as both see them. Ends: how many of our stacks end why; different: those of
-    our stacks that are not what gdb saw at that hit, down to the outermost frame or to where ours say that they end.
-    """
-    env = {**os.environ, '_': 'x'}
-    for name in ('LINES', 'COLUMNS'):
-        env.pop(name, None)
-    address, events = ours(command, function, env)
-    theirs = gdbs(command, module, address, hits, env)
+def held_against(events, theirs):
     different, seen = [], []
     for our, their in zip(by_thread(events), by_thread(theirs)):
         for at, ((frames, end, rows), walked) in enumerate(zip(our, their)):
@@ -167,3 +158,20 @@ def compare(command, function, module, hits=2000):
                 different.append((at, end, frames, walked))
             seen.append((end, rows))
     return Result(len(events), len(theirs), collections.Counter(e[0] for e in seen), sum(e[1] for e in seen), different)
+
+
+def compare(command, function, module, ways, hits=2000):
+    """
+    The first hits of a function in a module, as reftrace with each of these lists of options and as gdb see them. Ends:
+    how many of our stacks end why; different: those of our stacks that are not what gdb saw at that hit, down to the
+    outermost frame or to where ours say that they end.
+    """
+    env, known = {**os.environ, '_': 'x'}, {}
+    for name in ('LINES', 'COLUMNS'):
+        env.pop(name, None)
+    for options in ways:
+        address, events = ours(command, function, env, options)
+        # engines choose the instruction that each of them arms best
+        if address not in known:
+            known[address] = gdbs(command, module, address, hits, env)
+        yield options, held_against(events, known[address])
