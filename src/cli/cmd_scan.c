@@ -95,7 +95,7 @@ static const char *place_suffix(struct scan *s, const struct rt_spec_function *f
 	case RT_PLACE_ARG:
 		return rt_format(&s->arena, ":%u", f->arg);
 	case RT_PLACE_ARG_PTR:
-		return rt_format(&s->arena, ":*%u", f->arg);
+		return rt_format(&s->arena, ":%s%u", f->levels > 1 ? "**" : "*", f->arg);
 	case RT_PLACE_RET:
 		return ":ret";
 	case RT_PLACE_RET_PTR:

@@ -81,7 +81,7 @@ static struct rt_error *adopt(const struct rt_options *options, struct rt_spec *
 	for (size_t i = 0; i < from->types.len; i++) {
 		struct rt_spec_type *type = &from->types.data[i];
 
-		if (!wanted(options, type->name) || has_type(spec, type->name))
+		if (!wanted(options, type->name) || has_type(spec, type->name) || !rt_spec_verified(type))
 			continue;
 		/* nobody told us that this program has them */
 		for (size_t n = 0; n < type->functions.len; n++)

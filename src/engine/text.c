@@ -37,7 +37,8 @@ struct rt_text {
 	struct word holder, signal, point, count, module, linkage, calls;
 	uint64_t entry, bytes; /* 0 = not told */
 	int32_t start;
-	uint64_t object_size, counter;
+	uint64_t object_size;
+	int32_t counter;
 	bool has_counter;
 };
 
@@ -194,7 +195,10 @@ static struct rt_error *key_number(struct rt_text *t, struct word k, struct word
 	} else if (is(k, "size")) {
 		RT_TRY(number(t, v, UINT32_MAX, &t->object_size));
 	} else if (is(k, "counter")) {
-		RT_TRY(number(t, v, INT32_MAX, &t->counter));
+		bool before = v.len && *v.s == '-';
+
+		RT_TRY(number(t, (struct word){ v.s + before, v.len - before }, INT32_MAX, &n));
+		t->counter = before ? -(int32_t)n : (int32_t)n;
 		t->has_counter = true;
 	} else {
 		*ret_known = false;
@@ -255,7 +259,7 @@ static struct rt_error *split(struct rt_text *t, const char *s, const char *end)
 	t->holder = t->signal = t->point = t->count = t->module = t->linkage = t->calls = (struct word){ 0 };
 	t->entry = t->bytes = 0;
 	t->start = RT_START_UNKNOWN;
-	t->object_size = t->counter = 0;
+	t->object_size = 0;
 	t->has_counter = false;
 	t->nr = 0;
 	t->time_ns += STEP_NS;
@@ -344,7 +348,7 @@ static struct rt_error *line_type(struct rt_text *t)
 		return bad(t, t->words[0].s,
 			   "expected: type NAME [floating|heap|free|kernel|descriptor|sampled...] [start=N]");
 	if (t->has_counter) {
-		a.counter_offset = (int32_t)t->counter;
+		a.counter_offset = t->counter;
 		a.counter_size = t->bytes ? (uint32_t)t->bytes : 4;
 	}
 	a.object_size = (uint32_t)t->object_size;

@@ -44,9 +44,16 @@ struct object {
 	uint16_t pending;
 	bool known, mixed; /* mixed: several threads since then */
 	bool made;         /* its new was seen */
+	bool found;        /* nothing was done since a find handed it out */
+	bool alone;        /* all since then was done by the thread tid */
+	uint64_t outer_sp; /* and that is the outermost place that it was done from; new included */
 	bool born;         /* the one pending is new: the next reading says what it starts with */
 	bool dead;         /* the last put is done */
+	bool inside;       /* and something inside of it since */
+	uint64_t end_sp;   /* of the last put */
 	uint32_t ended_by; /* row, when dead */
+	uint32_t only;     /* row + 1: the find that handed out its only reference, at first sight; 0 = none */
+	uint32_t doubted;  /* row + 1: it put the last reference of the one before, and this was done since; 0 = none */
 };
 
 struct rt_effects {
@@ -121,8 +128,8 @@ static struct rt_error *take_point(struct rt_effects *e, const struct rt_wire_po
 	size_t row = 0, index = 0;
 	bool made;
 
-	/* what is said not to count is not held against anybody; and the other operations show it where it does */
-	if (!type || (w->head.op != RT_OP_NEW && w->head.op != RT_OP_FREE && !w->delta))
+	/* moves count nothing and read no counter */
+	if (!type || w->head.op == RT_OP_MOVE)
 		return NULL;
 	name = rt_intern_string(&e->names, w->name);
 	if (!name)
@@ -156,10 +163,13 @@ static void note(struct row *row, int64_t by, bool agrees)
 	row->moves[i].count++;
 }
 
-/* The counter is count now, before whatever comes next by tid (0: the census, which nobody races with). */
+/*
+ * The counter is count now, before whatever comes next by tid. 0: the census, which may find the memory freed by
+ * somebody who was not seen: it can agree, and never contradicts.
+ */
 static void reading(struct rt_effects *e, struct object *o, int64_t count, uint32_t tid)
 {
-	bool alone = !o->mixed && (!tid || tid == o->tid);
+	bool alone = !o->mixed && tid == o->tid;
 	struct row *row = &e->row.data[o->row];
 
 	if (o->born && o->pending == 1) {
@@ -182,11 +192,16 @@ static void reading(struct rt_effects *e, struct object *o, int64_t count, uint3
 	o->mixed = o->born = false;
 }
 
-static void operation(struct rt_effects *e, struct object *o, uint32_t row, int32_t delta, uint32_t tid)
+static void operation(struct object *o, uint32_t row, int32_t delta, const struct rt_wire_event *w)
 {
-	o->mixed |= o->pending && o->tid != tid;
+	o->mixed |= o->pending && o->tid != w->head.tid;
+	o->found = false;
+	o->alone &= o->tid == w->head.tid;
 	o->row = row;
-	o->tid = tid;
+	o->tid = w->head.tid;
+	o->sp = w->sp;
+	if (o->outer_sp < w->sp)
+		o->outer_sp = w->sp;
 	o->delta += delta;
 	if (o->pending < UINT16_MAX)
 		o->pending++;
@@ -199,11 +214,30 @@ static bool is_inside(const struct object *o, const struct rt_wire_event *w)
 	       (int32_t)w->count == o->count && o->delta == w->delta;
 }
 
+/* What was done since its last put was done to the dead object. */
+static void counted_on(struct rt_effects *e, struct object *o)
+{
+	if (o->doubted)
+		e->row.data[o->doubted - 1].after_end++;
+	o->doubted = 0;
+}
+
+/* What was done since the last put, and did not end it, was done to the next one, by its constructor before that
+ * returned. */
+static void made_anew(struct rt_effects *e, struct object *o, const struct rt_wire_event *w)
+{
+	if (!o->doubted || o->dead || !o->alone || o->tid != w->head.tid || o->outer_sp > w->sp)
+		return;
+	e->row.data[o->doubted - 1].freed++;
+	o->doubted = 0;
+}
+
 /* What was there is gone, and how is told by what comes. */
 static void end(struct rt_effects *e, struct object *o)
 {
 	if (o->dead)
 		e->row.data[o->ended_by].freed++;
+	counted_on(e, o);
 	*o = (struct object){ 0 };
 }
 
@@ -212,16 +246,73 @@ static bool is_count(const struct rt_wire_event *w)
 	return (w->flags & (RT_EV_COUNT_READ | RT_EV_COUNT_EXACT)) && !(w->flags & RT_EV_COUNT_FAULT);
 }
 
+/*
+ * A find returns, and the counter says what it handed out. How it was when the find was called is known if nothing was
+ * done since the last reading; or what was done since then, or since the object was made, was done inside of it: then
+ * the one that shows what is declared is believed. An only reference of an object that was not seen before was handed
+ * out if it is put.
+ */
+static void found(struct rt_effects *e, struct object *o, const struct point *p, const struct rt_wire_event *w)
+{
+	struct row *row = &e->row.data[p->row];
+	int64_t count = (int32_t)w->count;
+	/* what it called, or jumped to */
+	bool inside = o->tid == w->head.tid && w->sp && o->sp && o->sp <= w->sp;
+	bool more = o->known && count == o->count + w->delta;
+	bool hands_on = o->known && !o->pending && o->found && count == o->count;
+	bool makes = o->made && o->alone && o->outer_sp <= w->sp && count == w->delta;
+
+	if (inside && (hands_on || makes || (more && o->pending == 1)))
+		note(row, w->delta, true);
+	else if (o->known && !o->pending && (more || o->tid == w->head.tid))
+		note(row, count - o->count, more);
+	else if (!o->known && !o->pending && count == w->delta)
+		o->only = p->row + 1;
+	/* what was done before the call is judged only if the find shows that it added nothing itself */
+	if (o->pending && inside && count == o->count + o->delta)
+		reading(e, o, count, w->head.tid);
+	o->pending = 0;
+	o->delta = 0;
+	o->mixed = o->born = false;
+	o->count = count;
+	o->known = o->found = true;
+	o->tid = w->head.tid;
+	o->sp = w->sp;
+}
+
+/*
+ * On its way to the end the last put may take the object once more, and put it, before it counts down; or call the
+ * function that does.
+ */
+static bool in_last_put(struct object *o, const struct rt_wire_event *w)
+{
+	int64_t count = (int32_t)w->count;
+
+	if (!o->dead || o->tid != w->head.tid || !w->sp || w->sp >= o->end_sp || !is_count(w) ||
+	    count != (o->inside ? o->count + o->delta : o->count))
+		return false;
+	if (!o->inside) {
+		o->inside = true;
+		o->pending = 0;
+		o->delta = 0;
+	}
+	return true;
+}
+
 static void counted(struct rt_effects *e, struct object *o, const struct point *p, const struct rt_wire_event *w)
 {
 	/* at a return the operation may be in the counter or not */
-	bool before = is_count(w) && (!(w->flags & RT_EV_AT_RETURN) || (w->flags & RT_EV_COUNT_EXACT));
+	bool before = is_count(w) && (!(w->flags & RT_EV_AT_RETURN) || (w->flags & RT_EV_COUNT_EXACT) || !w->delta);
 	uint8_t op = w->head.op;
 
-	if (o->dead && (op == RT_OP_GET || op == RT_OP_PUT)) {
-		/* of a type without a constructor that is declared it may be the next one at this address */
-		e->row.data[o->ended_by].after_end += o->made;
-		*o = (struct object){ 0 };
+	if (!in_last_put(o, w) && o->dead && (op == RT_OP_GET || op == RT_OP_PUT)) {
+		/* of a type without a constructor that is declared it is taken for the next one at this address */
+		counted_on(e, o);
+		*o = (struct object){ .doubted = o->made ? o->ended_by + 1 : 0, .alone = true, .tid = w->head.tid };
+	}
+	if (op == RT_OP_GET && (w->flags & RT_EV_HIDDEN) && (w->flags & RT_EV_AT_RETURN) && is_count(w)) {
+		found(e, o, p, w);
+		return;
 	}
 	if (before && is_inside(o, w)) {
 		o->pending = 0;
@@ -229,11 +320,15 @@ static void counted(struct rt_effects *e, struct object *o, const struct point *
 	} else if (before) {
 		reading(e, o, (int32_t)w->count, w->head.tid);
 	}
-	o->sp = w->sp;
-	operation(e, o, p->row, w->delta, w->head.tid);
-	if (op == RT_OP_PUT && before && o->known && o->count + w->delta == 0) {
+	operation(o, p->row, w->delta, w);
+	if (op == RT_OP_PUT && before && o->known && o->count + w->delta == 0 && !o->dead) {
 		o->dead = true;
+		o->inside = false;
+		o->end_sp = w->sp;
 		o->ended_by = p->row;
+		/* it was somebody's own */
+		if (o->only)
+			note(&e->row.data[o->only - 1], 1, true);
 		e->row.data[p->row].ended++;
 	}
 }
@@ -258,11 +353,12 @@ static struct rt_error *take_event(struct rt_effects *e, const struct rt_wire_ev
 	o = &e->object.data[index];
 	switch (w->head.op) {
 	case RT_OP_NEW:
+		made_anew(e, o, w);
 		/* a constructor in a constructor is one creation */
 		if (!o->born || o->dead)
 			end(e, o);
-		*o = (struct object){ .born = true, .made = true };
-		operation(e, o, p->row, 0, w->head.tid);
+		*o = (struct object){ .born = true, .made = true, .alone = true, .tid = w->head.tid };
+		operation(o, p->row, 0, w);
 		if (is_count(w) && (w->flags & RT_EV_AT_RETURN))
 			reading(e, o, (int32_t)w->count, w->head.tid);
 		break;
@@ -378,6 +474,8 @@ static int by_type(const void *x, const void *y)
 struct rt_error *rt_effects_table(struct rt_effects *e, const struct rt_effect **ret, size_t *ret_count)
 {
 	rt_vec_clear(&e->table);
+	for (size_t i = 0; i < e->object.len; i++)
+		counted_on(e, &e->object.data[i]);
 	for (uint32_t i = 0; i < e->row.len; i++) {
 		struct rt_effect *effect = rt_vec_add(&e->table);
 

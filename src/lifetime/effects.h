@@ -4,8 +4,9 @@
  * stream, pure and alone: no life is reconstructed, so that a wrong spec cannot explain itself away.
  *
  * An operation is judged where the counter was read on both sides of it: before it, and before the next operation on
- * the same object (or by the census). What stands between unread is judged only together. Readings of different threads
- * can agree and never contradict: one may have been late.
+ * the same object (or by the census). What stands between unread is judged only together. Readings of different
+ * threads, and of the census, can agree and never contradict: one may have been late, the memory somebody else's by
+ * then.
  */
 #pragma once
 

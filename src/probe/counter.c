@@ -35,7 +35,9 @@ static const char *pointee(struct rt_plan_build *b, const struct rt_target *t)
 	const struct rt_spec_function *f = &t->as;
 	const struct rt_survey_function *declared = rt_survey_declaration(&b->survey, t->name, t->addr);
 	const struct rt_param *p;
-	unsigned levels = f->place == RT_PLACE_ARG || f->place == RT_PLACE_RET ? 1 : 2;
+	unsigned levels = f->place == RT_PLACE_ARG_PTR                               ? 1 + f->levels
+			  : f->place == RT_PLACE_RET_PTR || f->place == RT_PLACE_OUT ? 2
+										     : 1;
 
 	if (!declared)
 		return NULL;

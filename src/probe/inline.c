@@ -216,7 +216,7 @@ static const char *entry_point(struct rt_plan_build *b, const struct instance *i
 	bool stores;
 
 	request.slot = p.place == RT_PLACE_ARG_PTR;
-	p.deref = (uint8_t)(in->at->deref + (p.place == RT_PLACE_ARG_PTR));
+	p.deref = (uint8_t)(in->at->deref + rt_spec_levels(&type->spec->functions.data[in->function]));
 	p.reg_offset = in->at->offset;
 	if (!in->at->located)
 		return in->at->why_not ? in->at->why_not : "its object cannot be located";

@@ -14,7 +14,7 @@ const char *rt_plan_structure(struct rt_plan_build *b, const struct rt_spec_func
 	const struct rt_survey_function *d = rt_survey_function(&b->survey, alias ? alias : f->name, NULL);
 	const struct rt_param *p;
 
-	if (!d || f->place == RT_PLACE_RET_PTR)
+	if (!d || f->place == RT_PLACE_RET_PTR || rt_spec_levels(f) > 1)
 		return NULL;
 	p = f->place == RT_PLACE_RET ? &d->returns : rt_survey_param(&b->survey, d, f->arg);
 	return p && p->pointers == (f->place == RT_PLACE_ARG || f->place == RT_PLACE_RET ? 1 : 2) ? p->pointee : NULL;

@@ -199,7 +199,7 @@ static const char *set_place(struct rt_plan_build *b, const struct wanted *w, co
 			return "this argument is too small for a pointer";
 		p->width = (int8_t)(operand.is_signed ? -operand.size : operand.size);
 	}
-	p->deref += f->place == RT_PLACE_ARG_PTR;
+	p->deref = (uint8_t)(p->deref + rt_spec_levels(f));
 	return NULL;
 }
 

@@ -29,13 +29,14 @@ struct parser {
 	struct rt_spec_type *type;         /* that words go to; NULL before the first */
 	const char *type_at;               /* where it began, for messages */
 	bool named;                        /* type has been given a name */
+	RT_VEC(struct span) unverified;    /* function names of unverified=, of the type */
 	struct rt_spec_includes *includes; /* NULL: there can be none */
 };
 
-static const char *const keys[] = { "type", "new", "get",    "put",   "free",    "sink",  "steal", "swap",
-				    "move", "use", "hidden", "start", "counter", "class", "preset" };
+static const char *const keys[] = { "type", "new", "get",    "put",   "free",    "sink",  "steal",      "swap",
+				    "move", "use", "hidden", "start", "counter", "class", "unverified", "preset" };
 
-#define KEYS_TEXT "type new get put free sink steal swap move use hidden start counter class preset"
+#define KEYS_TEXT "type new get put free sink steal swap move use hidden start counter class unverified preset"
 
 /* What is wrong at `at`, with line and column from 1. */
 static struct rt_error *spec_error(const struct parser *p, const char *at, const char *format, ...)
@@ -104,6 +105,27 @@ static struct rt_error *begin_type(struct parser *p, const char *at)
 	return p->type->origin ? NULL : rt_error_nomem();
 }
 
+/* What unverified= names may be told before or behind it. */
+static struct rt_error *mark_unverified(struct parser *p)
+{
+	for (size_t i = 0; i < p->unverified.len; i++) {
+		struct span name = p->unverified.data[i];
+		char text[QUOTE_MAX + 4];
+		bool found = false;
+
+		for (size_t n = 0; n < p->type->functions.len; n++) {
+			if (span_is(name, "*") || span_is(name, p->type->functions.data[n].name))
+				found = p->type->functions.data[n].unverified = true;
+		}
+		if (!found)
+			return spec_error(p, name.start,
+					  "'%s' is no function of the type, expected the name of one, or *",
+					  quote(name, text));
+	}
+	rt_vec_clear(&p->unverified);
+	return NULL;
+}
+
 static struct rt_error *end_type(struct parser *p)
 {
 	if (!p->type)
@@ -111,6 +133,7 @@ static struct rt_error *end_type(struct parser *p)
 	if (!p->type->functions.len)
 		return spec_error(p, p->type_at, "type %s names no function, expected new=, get=, put= or free=",
 				  p->type->name ? p->type->name : "without a name");
+	RT_TRY(mark_unverified(p));
 	if (!p->type->name)
 		p->type->name = rt_spec_common_stem(p->type);
 	p->type = NULL;
@@ -171,7 +194,7 @@ static struct rt_error *parse_condition(struct parser *p, struct span value, uin
 			  quote(value, text));
 }
 
-/* "1" "*1" "ret" "*ret" "out*1" */
+/* "1" "*1" "**1" "ret" "*ret" "out*1" */
 static struct rt_error *parse_place(struct parser *p, struct span value, struct rt_spec_function *f)
 {
 	char text[QUOTE_MAX + 4];
@@ -179,7 +202,7 @@ static struct rt_error *parse_place(struct parser *p, struct span value, struct 
 	struct span digits = value;
 	uint64_t number;
 
-	f->arg = 0;
+	f->arg = f->levels = 0;
 	if (span_is(value, "ret") || span_is(value, "*ret")) {
 		f->place = *value.start == '*' ? RT_PLACE_RET_PTR : RT_PLACE_RET;
 		return NULL;
@@ -188,13 +211,16 @@ static struct rt_error *parse_place(struct parser *p, struct span value, struct 
 	if (span_len(value) > 4 && memcmp(value.start, "out*", 4) == 0) {
 		f->place = RT_PLACE_OUT;
 		digits.start += 4;
-	} else if (span_len(value) > 1 && *value.start == '*') {
-		f->place = RT_PLACE_ARG_PTR;
-		digits.start++;
+	} else {
+		while (digits.start + 1 < digits.end && *digits.start == '*' && f->levels < RT_SPEC_LEVELS_MAX) {
+			f->place = RT_PLACE_ARG_PTR;
+			f->levels++;
+			digits.start++;
+		}
 	}
 	if (!rt_parse_u64(digits.start, span_len(digits), 10, &number))
 		return spec_error(p, value.start,
-				  "'%s' does not say where the object is, expected N, *N, ret, *ret or out*N",
+				  "'%s' does not say where the object is, expected N, *N, **N, ret, *ret or out*N",
 				  quote(value, text));
 	if (number < 1 || number > arg_max)
 		return spec_error(p, digits.start, "argument %" PRIu64 " cannot be seen, expected 1 to %u", number,
@@ -384,7 +410,8 @@ static void parse_tail(struct span *place, struct rt_spec_function *f)
 /* A marker tells its arguments when it is passed; it has no result. */
 static struct rt_error *check_marker(struct parser *p, struct span item, const struct rt_spec_function *f)
 {
-	if ((f->place == RT_PLACE_ARG || f->place == RT_PLACE_ARG_PTR) && f->condition == RT_IF_ALWAYS && !f->tail)
+	if ((f->place == RT_PLACE_ARG || f->place == RT_PLACE_ARG_PTR) && f->condition == RT_IF_ALWAYS && !f->tail &&
+	    (f->levels < 2 || !rt_spec_is_kept(f)))
 		return NULL;
 	if (rt_spec_is_kept(f))
 		return spec_error(p, item.start,
@@ -457,6 +484,20 @@ static const char *find_comma(struct span value)
 	return NULL;
 }
 
+/* "FN,FN2" or "*" */
+static struct rt_error *parse_unverified(struct parser *p, struct span value)
+{
+	for (;;) {
+		const char *comma = find_comma(value);
+
+		if (!rt_vec_push(&p->unverified, ((struct span){ value.start, comma ? comma : value.end })))
+			return rt_error_nomem();
+		if (!comma)
+			return NULL;
+		value.start = comma + 1;
+	}
+}
+
 /* "FN:1,FN2:*1" */
 static struct rt_error *parse_functions(struct parser *p, struct span value, enum rt_op op, bool hidden)
 {
@@ -503,7 +544,7 @@ static struct rt_error *parse_start(struct parser *p, struct span value)
 	return NULL;
 }
 
-/* "+8" "+8:4" "+0x10" */
+/* "+8" "+8:4" "+0x10" "-16:4" */
 static struct rt_error *parse_counter_offset(struct parser *p, struct span value)
 {
 	char text[QUOTE_MAX + 4];
@@ -517,13 +558,16 @@ static struct rt_error *parse_counter_offset(struct parser *p, struct span value
 		base = 16;
 	}
 	if (!rt_parse_u64(digits.start, span_len(digits), base, &offset) || offset > INT32_MAX)
-		return spec_error(p, value.start, "counter='%s' is no offset, expected +BYTES or +BYTES:SIZE",
+		return spec_error(p, value.start, "counter='%s' is no offset, expected +BYTES, -BYTES or +BYTES:SIZE",
 				  quote(value, text));
 	if (colon && (!rt_parse_u64(colon + 1, (size_t)(value.end - colon - 1), 10, &size) ||
 		      (size != 1 && size != 2 && size != 4 && size != 8)))
 		return spec_error(p, colon + 1, "a counter has 1, 2, 4 or 8 bytes, not '%s'",
 				  quote((struct span){ colon + 1, value.end }, text));
-	p->type->counter_offset = (int32_t)offset;
+	/* one that begins within its size before the object would lie in both */
+	if (*value.start == '-' && offset < size)
+		return spec_error(p, value.start, "counter='%s' does not end before the object", quote(value, text));
+	p->type->counter_offset = *value.start == '-' ? -(int32_t)offset : (int32_t)offset;
 	p->type->counter_size = (uint32_t)size;
 	return NULL;
 }
@@ -533,15 +577,16 @@ static struct rt_error *parse_counter(struct parser *p, struct span value)
 	char text[QUOTE_MAX + 4];
 	const char *dot, *c = value.start;
 
-	if (c < value.end && *c == '+')
+	if (c < value.end && (*c == '+' || *c == '-'))
 		return parse_counter_offset(p, value);
 	while (c < value.end && rt_spec_is_name_char(*c))
 		c++;
 	dot = memchr(value.start, '.', span_len(value));
 	if (c < value.end || !dot || dot == value.start || dot + 1 == value.end)
-		return spec_error(p, value.start,
-				  "counter='%s' names no field, expected STRUCT.MEMBER or +OFFSET[:BYTES]",
-				  quote(value, text));
+		return spec_error(
+			p, value.start,
+			"counter='%s' names no field, expected STRUCT.MEMBER, +OFFSET[:BYTES] or -OFFSET[:BYTES]",
+			quote(value, text));
 	free(p->type->counter_struct);
 	free(p->type->counter_member);
 	p->type->counter_struct = strndup(value.start, (size_t)(dot - value.start));
@@ -630,6 +675,8 @@ static struct rt_error *parse_word(struct parser *p, struct span word)
 		return parse_counter(p, value);
 	if (span_is(key, "class"))
 		return parse_class(p, value);
+	if (span_is(key, "unverified"))
+		return parse_unverified(p, value);
 	if (span_is(key, "hidden"))
 		return parse_functions(p, value, RT_OP_GET, true);
 	return parse_functions(p, value, op, false);
@@ -681,5 +728,6 @@ struct rt_error *rt_spec_parse_including(const char *text, size_t len, const cha
 	if (!err)
 		err = rt_spec_join(spec, &p.spec);
 	rt_spec_deinit(&p.spec);
+	rt_vec_deinit(&p.unverified);
 	return err;
 }

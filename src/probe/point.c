@@ -80,7 +80,7 @@ static void set_place(const struct rt_spec_function *f, const struct rt_site *si
 	if (f->place == RT_PLACE_RET || f->place == RT_PLACE_RET_PTR)
 		return;
 	p->reg = site->reg;
-	p->deref = f->place == RT_PLACE_ARG_PTR;
+	p->deref = (uint8_t)rt_spec_levels(f);
 }
 
 struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *t)

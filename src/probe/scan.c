@@ -136,7 +136,11 @@ bool rt_scan_is_known(const struct rt_spec *spec, const char *name)
 struct rt_error *rt_scan_add_function(struct rt_spec_type *type, const char *name, enum rt_op op, enum rt_place place,
 				      uint8_t arg)
 {
-	struct rt_spec_function f = { .op = (uint8_t)op, .place = (uint8_t)place, .arg = arg, .guessed = true };
+	struct rt_spec_function f = { .op = (uint8_t)op,
+				      .place = (uint8_t)place,
+				      .arg = arg,
+				      .levels = place == RT_PLACE_ARG_PTR,
+				      .guessed = true };
 
 	f.name = strdup(name);
 	if (!f.name)

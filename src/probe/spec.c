@@ -85,6 +85,28 @@ char *rt_spec_common_stem(const struct rt_spec_type *type)
 	return type_name(first, len);
 }
 
+bool rt_spec_verified(struct rt_spec_type *type)
+{
+	size_t kept = 0, ends = 0;
+	bool usable = true;
+
+	for (size_t i = 0; i < type->functions.len; i++) {
+		struct rt_spec_function *f = &type->functions.data[i];
+
+		if (!f->unverified) {
+			ends += f->op == RT_OP_PUT || f->op == RT_OP_FREE;
+			type->functions.data[kept++] = *f;
+			continue;
+		}
+		/* without a constructor less is known of an object; without any of the others it looks lost */
+		usable &= f->op == RT_OP_NEW || f->hidden;
+		free(f->name);
+		free(f->dso);
+	}
+	type->functions.len = kept;
+	return usable && ends;
+}
+
 void rt_spec_keep(struct rt_spec *spec, const char *const *names, size_t count)
 {
 	size_t kept = 0;
@@ -114,9 +136,10 @@ bool rt_spec_has_function(const struct rt_spec_type *type, const struct rt_spec_
 		const struct rt_spec_function *f = &type->functions.data[i];
 
 		if (f->op == function->op && f->place == function->place && f->arg == function->arg &&
-		    f->size_arg == function->size_arg && f->to == function->to && f->behind == function->behind &&
-		    f->condition == function->condition && f->hidden == function->hidden &&
-		    same_text(f->name, function->name) && same_text(f->dso, function->dso))
+		    f->levels == function->levels && f->size_arg == function->size_arg && f->to == function->to &&
+		    f->behind == function->behind && f->condition == function->condition &&
+		    f->hidden == function->hidden && same_text(f->name, function->name) &&
+		    same_text(f->dso, function->dso))
 			return true;
 	}
 	return false;
@@ -226,17 +249,29 @@ static void write_function(struct rt_sink *sink, const struct rt_spec_function *
 	else if (f->place == RT_PLACE_RET_PTR)
 		rt_sink_puts(sink, ":*ret");
 	else
-		rt_sink_printf(sink, ":%s%u",
-			       f->place == RT_PLACE_OUT       ? "out*"
-			       : f->place == RT_PLACE_ARG_PTR ? "*"
-							      : "",
-			       f->arg);
+		rt_sink_printf(sink, ":%s%s%u", f->place == RT_PLACE_OUT ? "out*" : "",
+			       &"**"[RT_SPEC_LEVELS_MAX - rt_spec_levels(f)], f -> arg);
 	if (f->behind)
 		rt_sink_printf(sink, "+%u", f->behind);
 	if (f->size_arg)
 		rt_sink_printf(sink, f->to ? "-%u" : "[%u]", f->size_arg);
 	rt_sink_puts(sink, f->tail ? ":tail" : "");
 	rt_sink_puts(sink, conditions[f->condition]);
+}
+
+static void write_unverified(struct rt_sink *sink, const struct rt_spec_type *type)
+{
+	for (size_t i = 0; i < type->functions.len; i++) {
+		const struct rt_spec_function *f = &type->functions.data[i];
+		size_t first = 0;
+
+		if (!f->unverified)
+			continue;
+		while (!type->functions.data[first].unverified || !same_text(type->functions.data[first].name, f->name))
+			first++;
+		if (first == i)
+			rt_sink_printf(sink, "unverified=%s\n", f->name);
+	}
 }
 
 static void write_type(struct rt_sink *sink, const struct rt_spec_type *type)
@@ -258,11 +293,12 @@ static void write_type(struct rt_sink *sink, const struct rt_spec_type *type)
 	else if (type->start != RT_START_UNKNOWN)
 		rt_sink_printf(sink, "start=%" PRId32 "\n", type->start);
 	if (type->counter_offset != RT_COUNTER_UNKNOWN)
-		rt_sink_printf(sink, "counter=+%" PRId32 ":%" PRIu32 "\n", type->counter_offset, type->counter_size);
+		rt_sink_printf(sink, "counter=%+" PRId32 ":%" PRIu32 "\n", type->counter_offset, type->counter_size);
 	if (type->counter_struct)
 		rt_sink_printf(sink, "counter=%s.%s\n", type->counter_struct, type->counter_member);
 	if (type->klass)
 		rt_sink_printf(sink, "class=%s\n", type->klass);
+	write_unverified(sink, type);
 }
 
 struct rt_error *rt_spec_write(const struct rt_spec *spec, char **ret)

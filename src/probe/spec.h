@@ -7,11 +7,11 @@
  *
  * Words are separated by blanks or newlines; `#` starts a comment; `[name]`
  * starts a type (same as type=name) in a file. Keys: type new get put free sink
- * steal swap move use hidden start counter class. A function list is
+ * steal swap move use hidden start counter class unverified. A function list is
  * comma-separated; each is FN or FN@DSO (FN may hold * and ?; DSO is the file's basename,
  * with or without what follows ".so", or a glob) or 0xADDRESS@DSO (an ELF address), then
  *   :N      argument N, from 1 (the default is :1; for new and hidden it is :ret)
- *   :*N     what argument N points to (T **)
+ *   :*N     what argument N points to (T **); :**N what that points to
  *   :ret    the result;  :*ret  what it points to
  *   :out*N  what argument N points to when the function returns
  *   ?ret!=0 ?ret==0 ?ret>0 ?ret<0 ?ret>=0   only if the result is so
@@ -36,8 +36,9 @@
  *
  * Without a type= the common prefix of the functions names the type. A type
  * that was there before gets the new functions too; told values replace older ones.
- * `start=` is the count after new: 0, 1, n, or floating. `counter=` is
- * STRUCT.MEMBER or +OFFSET[:BYTES].
+ * unverified=FN,...: functions of the type that were never seen to do what is said of them; * for all. Who chooses
+ * types without being told their functions leaves them out (rt_spec_verified()). `start=` is the count after new: 0, 1,
+ * n, or floating. `counter=` is STRUCT.MEMBER or +OFFSET[:BYTES], or -OFFSET[:BYTES] where it lies before the object.
  */
 #pragma once
 
@@ -59,6 +60,7 @@ struct rt_spec_function {
 	uint8_t op;        /* enum rt_op */
 	uint8_t place;     /* enum rt_place */
 	uint8_t arg;       /* for ARG, ARG_PTR, OUT: 1.. */
+	uint8_t levels;    /* for ARG_PTR: stars, 1 or 2 */
 	uint8_t condition; /* enum rt_condition on the result */
 	uint8_t size_arg;  /* of a system call: the argument that says how many bytes; 0: none does */
 	bool to;           /* size_arg is the last one that is meant */
@@ -66,6 +68,7 @@ struct rt_spec_function {
 	bool hidden;       /* from hidden=: a get that a find hides */
 	bool tail;         /* the function that it jumps to does the counting, for others as well */
 	bool guessed;      /* found by scan, not told */
+	bool unverified;   /* nobody has seen it do what is said here */
 };
 
 struct rt_spec_type {
@@ -103,6 +106,13 @@ RT_CHECK struct rt_error *rt_spec_argument(const char *arg, const char *const *p
 RT_CHECK struct rt_error *rt_spec_write(const struct rt_spec *spec, char **ret);
 
 void rt_spec_deinit(struct rt_spec *spec);
+/* How many times the argument is followed to the object. */
+static inline unsigned rt_spec_levels(const struct rt_spec_function *function)
+{
+	return function->place == RT_PLACE_ARG_PTR ? function->levels : 0;
+}
+/* Takes the functions out that are unverified. false: what is left says too little of what happens to the objects. */
+bool rt_spec_verified(struct rt_spec_type *type);
 /* Leaves only the types of these names. */
 void rt_spec_keep(struct rt_spec *spec, const char *const *names, size_t count);
 

@@ -12,6 +12,7 @@
 
 /* Arguments that are passed in registers. */
 #define RT_SPEC_ARG_MAX 6
+#define RT_SPEC_LEVELS_MAX 2
 /* Of a marker, sys/sdt.h. */
 #define RT_SPEC_MARKER_ARG_MAX 12
 

@@ -147,7 +147,7 @@ static struct rt_error *type(struct rt_events *w, const struct rt_wire_type *r, 
 	}
 	if (r->start >= 0 && r->start <= INT16_MAX)
 		rt_sink_printf(sink, " start=%d", r->start);
-	if (r->counter_offset >= 0)
+	if (r->counter_offset != RT_COUNTER_UNKNOWN)
 		rt_sink_printf(sink, " counter=%d bytes=%u", r->counter_offset, r->counter_size);
 	if (r->object_size)
 		rt_sink_printf(sink, " size=%u", r->object_size);

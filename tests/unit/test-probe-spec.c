@@ -99,10 +99,11 @@ TEST(names_of_sources)
 		}
 	}
 	assert_says("get=ns::f(int put=g", "-P: line 1, column 10: this bracket is not closed");
-	assert_says("get=ns::f:1)",
-		    "-P: line 1, column 11: '1)' does not say where the object is, expected N, *N, ret, *ret or out*N");
-	assert_says("get=f::1",
-		    "-P: line 1, column 7: ':1' does not say where the object is, expected N, *N, ret, *ret or out*N");
+	assert_says("get=ns::f:1)", "-P: line 1, column 11: '1)' does not say where the object is, expected N, *N, "
+				    "**N, ret, *ret or out*N");
+	assert_says(
+		"get=f::1",
+		"-P: line 1, column 7: ':1' does not say where the object is, expected N, *N, **N, ret, *ret or out*N");
 }
 
 /* What a type is called that has no name of its own. */
@@ -367,7 +368,9 @@ TEST(writing_and_reading_agree)
 	static const char text[] =
 		"[obj]\nnew=obj_new:ret\nnew=obj_make:*ret?ret!=0\nget=obj_get@lib*.so:1\nget=g:out*2?ret>=0\n"
 		"hidden=obj_find:ret\nput=obj_put:*3?ret<0\nfree=0x1f0@prog:1\nstart=floating\n"
-		"counter=+8:4\n\n[two]\nget=two_get:1\nstart=3\ncounter=two.a.b\nclass=x\n";
+		"counter=+8:4\n\n[two]\nget=two_get:1\nput=two_put:**2\nstart=3\ncounter=two.a.b\nclass=x\nunverified="
+		"two_get\n\n"
+		"[three]\nfree=three_free:1\ncounter=-32:4\n";
 	_cleanup_free_ char *written = NULL;
 	struct rt_spec spec = { 0 };
 
@@ -377,20 +380,42 @@ TEST(writing_and_reading_agree)
 	rt_spec_deinit(&spec);
 }
 
+TEST(what_nobody_verified)
+{
+	struct rt_spec spec = { 0 };
+	struct rt_spec_type *t;
+
+	assert_ok(parse("type=a unverified=a_find,a_new new=a_new,a_make get=a_get put=a_put hidden=a_find "
+			"type=b unverified=* get=b_get put=b_put type=c get=c_get put=c_put,c_drop unverified=c_drop",
+			&spec));
+	t = &spec.types.data[0];
+	assert_true(rt_spec_verified(t));
+	assert_int_equal(t->functions.len, 3);
+	assert_string_equal(t->functions.data[0].name, "a_make");
+	assert_false(rt_spec_verified(&spec.types.data[1]));
+	/* what is put by c_drop would look lost */
+	assert_false(rt_spec_verified(&spec.types.data[2]));
+	rt_spec_deinit(&spec);
+	assert_says("get=a_get unverified=a_put",
+		    "-P: line 1, column 22: 'a_put' is no function of the type, expected the name of one, or *");
+}
+
 TEST(every_error_says_where_and_what_is_expected)
 {
 	assert_says("", "-P: line 1, column 1: nothing is named, expected words like get=FN:1 put=FN:1");
 	assert_says("type=a get=x\n  gett=y", "-P: line 2, column 3: unknown key 'gett', expected one of type new get "
 					      "put free sink steal swap move use "
-					      "hidden start counter class preset");
+					      "hidden start counter class unverified preset");
 	assert_says("get", "-P: line 1, column 1: 'get' is no KEY=VALUE word");
 	assert_says("get= put=x", "-P: line 1, column 5: nothing after 'get='");
 	assert_says("get=:1", "-P: line 1, column 5: a function name is missing before ':1'");
 	assert_says("get=a,,b", "-P: line 1, column 7: a function name is missing");
 	assert_says("get=a:0", "-P: line 1, column 7: argument 0 cannot be seen, expected 1 to 6");
+	assert_says("get=a:**7", "-P: line 1, column 9: argument 7 cannot be seen, expected 1 to 6");
+	assert_says("get=a counter=-3:4", "-P: line 1, column 15: counter='-3:4' does not end before the object");
 	assert_says("get=a:*7", "-P: line 1, column 8: argument 7 cannot be seen, expected 1 to 6");
 	assert_says("get=a:return",
-		    "-P: line 1, column 7: 'return' does not say where the object is, expected N, *N, ret, "
+		    "-P: line 1, column 7: 'return' does not say where the object is, expected N, *N, **N, ret, "
 		    "*ret or out*N");
 	assert_says("get=a:1?ret=1",
 		    "-P: line 1, column 9: unknown condition 'ret=1', expected ret!=0, ret==0, ret>0, ret<0 or "
@@ -403,10 +428,10 @@ TEST(every_error_says_where_and_what_is_expected)
 	assert_says("get=a start=-1",
 		    "-P: line 1, column 13: start='-1' is no count, expected 0, 1, another number, or floating");
 	assert_says("get=a counter=refs",
-		    "-P: line 1, column 15: counter='refs' names no field, expected STRUCT.MEMBER or "
-		    "+OFFSET[:BYTES]");
+		    "-P: line 1, column 15: counter='refs' names no field, expected STRUCT.MEMBER, "
+		    "+OFFSET[:BYTES] or -OFFSET[:BYTES]");
 	assert_says("get=a counter=+x",
-		    "-P: line 1, column 15: counter='+x' is no offset, expected +BYTES or +BYTES:SIZE");
+		    "-P: line 1, column 15: counter='+x' is no offset, expected +BYTES, -BYTES or +BYTES:SIZE");
 	assert_says("get=a counter=+8:3", "-P: line 1, column 18: a counter has 1, 2, 4 or 8 bytes, not '3'");
 	assert_says("type=a", "-P: line 1, column 6: type a names no function, expected new=, get=, put= or free=");
 	assert_says("type=a/b get=c",
@@ -570,9 +595,8 @@ TEST(tails)
 		    "-P: line 1, column 7: :tail is for objects that are an argument, expected N:tail");
 	assert_says("get=a:*1:tail put=b",
 		    "-P: line 1, column 7: :tail is for objects that are an argument, expected N:tail");
-	assert_says(
-		"get=a:1:tial put=b",
-		"-P: line 1, column 7: '1:tial' does not say where the object is, expected N, *N, ret, *ret or out*N");
+	assert_says("get=a:1:tial put=b", "-P: line 1, column 7: '1:tial' does not say where the object is, expected "
+					  "N, *N, **N, ret, *ret or out*N");
 }
 
 TEST(globs)
