@@ -39,7 +39,8 @@ static const char *pointee(struct rt_plan_build *b, const struct rt_target *t)
 			  : f->place == RT_PLACE_RET_PTR || f->place == RT_PLACE_OUT ? 2
 										     : 1;
 
-	if (!declared)
+	/* behind something else's pointer */
+	if (!declared || f->behind)
 		return NULL;
 	p = f->place == RT_PLACE_RET || f->place == RT_PLACE_RET_PTR ? &declared->returns
 								     : rt_survey_param(&b->survey, declared, f->arg);

@@ -209,6 +209,7 @@ static void count_what_comes_between(struct rt_plan_build *b, const struct rt_pl
 static const char *entry_point(struct rt_plan_build *b, const struct instance *in, struct rt_point *ret)
 {
 	const struct rt_plan_type *type = &b->plan->types.data[in->type];
+	const struct rt_spec_function *f = &type->spec->functions.data[in->function];
 	struct rt_site_request request = site_request(b, in, in->at->entry, in->at->reg);
 	struct rt_point p = start_point(b, in);
 	struct rt_site site;
@@ -216,8 +217,10 @@ static const char *entry_point(struct rt_plan_build *b, const struct instance *i
 	bool stores;
 
 	request.slot = p.place == RT_PLACE_ARG_PTR;
-	p.deref = (uint8_t)(in->at->deref + rt_spec_levels(&type->spec->functions.data[in->function]));
-	p.reg_offset = in->at->offset;
+	p.deref = (uint8_t)(in->at->deref + rt_spec_levels(f));
+	p.reg_offset = in->at->offset + (p.place == RT_PLACE_ARG_PTR ? f->behind : 0);
+	if (f->behind && in->at->deref)
+		return "its object is behind too many pointers";
 	if (!in->at->located)
 		return in->at->why_not ? in->at->why_not : "its object cannot be located";
 	if (!gap_is_straight(b, in->at, &stores))

@@ -194,7 +194,31 @@ static struct rt_error *parse_condition(struct parser *p, struct span value, uin
 			  quote(value, text));
 }
 
-/* "1" "*1" "**1" "ret" "*ret" "out*1" */
+/* A small number, 1 to most. */
+static struct rt_error *parse_small(struct parser *p, struct span digits, unsigned most, uint8_t *ret)
+{
+	char text[QUOTE_MAX + 4];
+	uint64_t number;
+
+	if (!rt_parse_u64(digits.start, span_len(digits), 10, &number) || number < 1 || number > most)
+		return spec_error(p, digits.start, "'%s' is no number from 1 to %u", quote(digits, text), most);
+	*ret = (uint8_t)number;
+	return NULL;
+}
+
+/* Takes "+8" off. */
+static struct rt_error *parse_behind(struct parser *p, struct span *place, struct rt_spec_function *f)
+{
+	const char *plus = memchr(place->start, '+', span_len(*place));
+	struct span digits = { plus ? plus + 1 : place->end, place->end };
+
+	if (!plus)
+		return NULL;
+	place->end = plus;
+	return parse_small(p, digits, UINT8_MAX, &f->behind);
+}
+
+/* "1" "*1" "*1+8" "**1" "ret" "*ret" "out*1" */
 static struct rt_error *parse_place(struct parser *p, struct span value, struct rt_spec_function *f)
 {
 	char text[QUOTE_MAX + 4];
@@ -208,6 +232,8 @@ static struct rt_error *parse_place(struct parser *p, struct span value, struct 
 		return NULL;
 	}
 	f->place = RT_PLACE_ARG;
+	if (!rt_spec_call(f) && *value.start == '*')
+		RT_TRY(parse_behind(p, &digits, f));
 	if (span_len(value) > 4 && memcmp(value.start, "out*", 4) == 0) {
 		f->place = RT_PLACE_OUT;
 		digits.start += 4;
@@ -222,22 +248,12 @@ static struct rt_error *parse_place(struct parser *p, struct span value, struct 
 		return spec_error(p, value.start,
 				  "'%s' does not say where the object is, expected N, *N, **N, ret, *ret or out*N",
 				  quote(value, text));
+	if (f->behind && f->levels > 1)
+		return spec_error(p, value.start, "'%s' is too much, expected *N+BYTES", quote(value, text));
 	if (number < 1 || number > arg_max)
 		return spec_error(p, digits.start, "argument %" PRIu64 " cannot be seen, expected 1 to %u", number,
 				  arg_max);
 	f->arg = (uint8_t)number;
-	return NULL;
-}
-
-/* A small number, 1 to most. */
-static struct rt_error *parse_small(struct parser *p, struct span digits, unsigned most, uint8_t *ret)
-{
-	char text[QUOTE_MAX + 4];
-	uint64_t number;
-
-	if (!rt_parse_u64(digits.start, span_len(digits), 10, &number) || number < 1 || number > most)
-		return spec_error(p, digits.start, "'%s' is no number from 1 to %u", quote(digits, text), most);
-	*ret = (uint8_t)number;
 	return NULL;
 }
 
@@ -411,7 +427,7 @@ static void parse_tail(struct span *place, struct rt_spec_function *f)
 static struct rt_error *check_marker(struct parser *p, struct span item, const struct rt_spec_function *f)
 {
 	if ((f->place == RT_PLACE_ARG || f->place == RT_PLACE_ARG_PTR) && f->condition == RT_IF_ALWAYS && !f->tail &&
-	    (f->levels < 2 || !rt_spec_is_kept(f)))
+	    (f->levels < 2 || !rt_spec_is_kept(f)) && !f->behind)
 		return NULL;
 	if (rt_spec_is_kept(f))
 		return spec_error(p, item.start,

@@ -81,6 +81,7 @@ static void set_place(const struct rt_spec_function *f, const struct rt_site *si
 		return;
 	p->reg = site->reg;
 	p->deref = (uint8_t)rt_spec_levels(f);
+	p->reg_offset = f->place == RT_PLACE_ARG_PTR ? f->behind : 0;
 }
 
 struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *t)

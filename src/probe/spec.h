@@ -11,7 +11,7 @@
  * comma-separated; each is FN or FN@DSO (FN may hold * and ?; DSO is the file's basename,
  * with or without what follows ".so", or a glob) or 0xADDRESS@DSO (an ELF address), then
  *   :N      argument N, from 1 (the default is :1; for new and hidden it is :ret)
- *   :*N     what argument N points to (T **); :**N what that points to
+ *   :*N     what argument N points to (T **); :**N what that points to; :*N+BYTES what lies so far behind there
  *   :ret    the result;  :*ret  what it points to
  *   :out*N  what argument N points to when the function returns
  *   ?ret!=0 ?ret==0 ?ret>0 ?ret<0 ?ret>=0   only if the result is so
@@ -64,7 +64,7 @@ struct rt_spec_function {
 	uint8_t condition; /* enum rt_condition on the result */
 	uint8_t size_arg;  /* of a system call: the argument that says how many bytes; 0: none does */
 	bool to;           /* size_arg is the last one that is meant */
-	uint8_t behind;    /* of a system call, RT_PLACE_OUT: bytes to add to the argument */
+	uint8_t behind;    /* bytes to add to the argument: ARG_PTR; OUT of a system call */
 	bool hidden;       /* from hidden=: a get that a find hides */
 	bool tail;         /* the function that it jumps to does the counting, for others as well */
 	bool guessed;      /* found by scan, not told */

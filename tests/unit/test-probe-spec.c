@@ -262,7 +262,7 @@ TEST(markers_have_no_results)
 {
 	static const char expected[] = "a marker has arguments only, expected sdt:PROVIDER:NAME[@FILE][:N or :*N]";
 	static const char *const texts[] = { "get=sdt:a:b:ret", "get=sdt:a:b:out*1", "get=sdt:a:b:1?ret>0",
-					     "get=sdt:a:b:1:tail" };
+					     "get=sdt:a:b:1:tail", "get=sdt:a:b:*1+8" };
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		char message[160];
@@ -367,7 +367,7 @@ TEST(writing_and_reading_agree)
 {
 	static const char text[] =
 		"[obj]\nnew=obj_new:ret\nnew=obj_make:*ret?ret!=0\nget=obj_get@lib*.so:1\nget=g:out*2?ret>=0\n"
-		"hidden=obj_find:ret\nput=obj_put:*3?ret<0\nfree=0x1f0@prog:1\nstart=floating\n"
+		"hidden=obj_find:ret\nput=obj_put:*3+40?ret<0\nfree=0x1f0@prog:1\nstart=floating\n"
 		"counter=+8:4\n\n[two]\nget=two_get:1\nput=two_put:**2\nstart=3\ncounter=two.a.b\nclass=x\nunverified="
 		"two_get\n\n"
 		"[three]\nfree=three_free:1\ncounter=-32:4\n";
@@ -412,6 +412,11 @@ TEST(every_error_says_where_and_what_is_expected)
 	assert_says("get=a,,b", "-P: line 1, column 7: a function name is missing");
 	assert_says("get=a:0", "-P: line 1, column 7: argument 0 cannot be seen, expected 1 to 6");
 	assert_says("get=a:**7", "-P: line 1, column 9: argument 7 cannot be seen, expected 1 to 6");
+	assert_says("get=a:**1+8", "-P: line 1, column 7: '**1+8' is too much, expected *N+BYTES");
+	assert_says("get=a:*1+x", "-P: line 1, column 10: 'x' is no number from 1 to 255");
+	assert_says("get=a:1+8",
+		    "-P: line 1, column 7: '1+8' does not say where the object is, expected N, *N, **N, ret, "
+		    "*ret or out*N");
 	assert_says("get=a counter=-3:4", "-P: line 1, column 15: counter='-3:4' does not end before the object");
 	assert_says("get=a:*7", "-P: line 1, column 8: argument 7 cannot be seen, expected 1 to 6");
 	assert_says("get=a:return",
