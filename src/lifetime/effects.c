@@ -51,7 +51,10 @@ struct object {
 	bool dead;         /* the last put is done */
 	bool inside;       /* and something inside of it since */
 	uint64_t end_sp;   /* of the last put */
+	uint32_t end_stack;
 	uint32_t ended_by; /* row, when dead */
+	uint32_t stack;    /* of the operation since then */
+	uint32_t jumped;   /* row + 1: of what jumped to the one since then; 0 = nothing did */
 	uint32_t only;     /* row + 1: the find that handed out its only reference, at first sight; 0 = none */
 	uint32_t doubted;  /* row + 1: it put the last reference of the one before, and this was done since; 0 = none */
 };
@@ -182,9 +185,13 @@ static void reading(struct rt_effects *e, struct object *o, int64_t count, uint3
 		/* a constant, which counting does nothing to: never made, and never a count of references */
 		bool inert = !o->made && count == o->count && (count == 0 || count == -1);
 
-		if (agrees || (alone && !inert))
+		if (agrees || (alone && !inert)) {
 			note(row, count - o->count, agrees);
+			if (o->jumped)
+				note(&e->row.data[o->jumped - 1], count - o->count, agrees);
+		}
 	}
+	o->jumped = 0;
 	o->count = count;
 	o->known = true;
 	o->pending = 0;
@@ -200,6 +207,7 @@ static void operation(struct object *o, uint32_t row, int32_t delta, const struc
 	o->row = row;
 	o->tid = w->head.tid;
 	o->sp = w->sp;
+	o->stack = w->stack;
 	if (o->outer_sp < w->sp)
 		o->outer_sp = w->sp;
 	o->delta += delta;
@@ -207,10 +215,17 @@ static void operation(struct object *o, uint32_t row, int32_t delta, const struc
 		o->pending++;
 }
 
-/* A get that calls a get, both of them traced: the outer one has done nothing yet. */
-static bool is_inside(const struct object *o, const struct rt_wire_event *w)
+/* Its frame is the other one's, and who called is the same: what was there is a jump. */
+static bool is_jumped_to(const struct rt_wire_event *w, uint64_t sp, uint32_t stack)
 {
-	return o->known && o->pending == 1 && !o->born && o->tid == w->head.tid && w->sp && w->sp < o->sp &&
+	return w->sp == sp && w->stack && w->stack == stack;
+}
+
+/* A get that calls a get or jumps to it, both of them traced: the outer one has done nothing yet. */
+static bool is_inside(const struct object *o, uint32_t row, const struct rt_wire_event *w)
+{
+	return o->known && o->pending == 1 && !o->born && o->tid == w->head.tid && w->sp &&
+	       (w->sp < o->sp || (is_jumped_to(w, o->sp, o->stack) && row != o->row)) &&
 	       (int32_t)w->count == o->count && o->delta == w->delta;
 }
 
@@ -272,6 +287,7 @@ static void found(struct rt_effects *e, struct object *o, const struct point *p,
 	if (o->pending && inside && count == o->count + o->delta)
 		reading(e, o, count, w->head.tid);
 	o->pending = 0;
+	o->jumped = 0;
 	o->delta = 0;
 	o->mixed = o->born = false;
 	o->count = count;
@@ -284,16 +300,18 @@ static void found(struct rt_effects *e, struct object *o, const struct point *p,
  * On its way to the end the last put may take the object once more, and put it, before it counts down; or call the
  * function that does.
  */
-static bool in_last_put(struct object *o, const struct rt_wire_event *w)
+static bool in_last_put(struct object *o, uint32_t row, const struct rt_wire_event *w)
 {
 	int64_t count = (int32_t)w->count;
+	bool deeper = w->sp && (w->sp < o->end_sp || (is_jumped_to(w, o->end_sp, o->end_stack) && row != o->ended_by));
 
-	if (!o->dead || o->tid != w->head.tid || !w->sp || w->sp >= o->end_sp || !is_count(w) ||
+	if (!o->dead || (w->flags & RT_EV_HIDDEN) || o->tid != w->head.tid || !deeper || !is_count(w) ||
 	    count != (o->inside ? o->count + o->delta : o->count))
 		return false;
 	if (!o->inside) {
 		o->inside = true;
 		o->pending = 0;
+		o->jumped = 0;
 		o->delta = 0;
 	}
 	return true;
@@ -305,7 +323,7 @@ static void counted(struct rt_effects *e, struct object *o, const struct point *
 	bool before = is_count(w) && (!(w->flags & RT_EV_AT_RETURN) || (w->flags & RT_EV_COUNT_EXACT) || !w->delta);
 	uint8_t op = w->head.op;
 
-	if (!in_last_put(o, w) && o->dead && (op == RT_OP_GET || op == RT_OP_PUT)) {
+	if (!in_last_put(o, p->row, w) && o->dead && (op == RT_OP_GET || op == RT_OP_PUT)) {
 		/* of a type without a constructor that is declared it is taken for the next one at this address */
 		counted_on(e, o);
 		*o = (struct object){ .doubted = o->made ? o->ended_by + 1 : 0, .alone = true, .tid = w->head.tid };
@@ -314,7 +332,8 @@ static void counted(struct rt_effects *e, struct object *o, const struct point *
 		found(e, o, p, w);
 		return;
 	}
-	if (before && is_inside(o, w)) {
+	if (before && is_inside(o, p->row, w)) {
+		o->jumped = is_jumped_to(w, o->sp, o->stack) ? o->row + 1 : 0;
 		o->pending = 0;
 		o->delta = 0;
 	} else if (before) {
@@ -325,6 +344,7 @@ static void counted(struct rt_effects *e, struct object *o, const struct point *
 		o->dead = true;
 		o->inside = false;
 		o->end_sp = w->sp;
+		o->end_stack = w->stack;
 		o->ended_by = p->row;
 		/* it was somebody's own */
 		if (o->only)

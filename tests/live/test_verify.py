@@ -53,6 +53,21 @@ class Verify(live.LiveTest):
                          {'session_new': 'verified', 'session_ref': 'verified', 'session_unref': 'verified',
                           'serve': 'contradicted'})
 
+    def test_wrappers(self):
+        """What jumps to a put has put; what was only done before one has not."""
+        path = live.program('wrapped', flags=('-g', '-O2'))
+        spec = 'type=value new=value_new get=value_get,box_get:*1+8 put=value_put,value_release,value_drop,value_idle'
+        rows = self.verify('-P', spec, '--', path, status=23)
+        self.assertEqual({f: r['verdict'] for (_, f), r in rows.items()},
+                         {'value_new': 'verified', 'value_get': 'verified', 'value_put': 'verified', 'value_release': 'verified',
+                          'box_get': 'not checked', 'value_drop': 'not checked', 'value_idle': 'contradicted'})
+        for engine in ('uprobe', 'agent'):
+            # what lies behind a pointer of something else: each life is told whole
+            run = live.trace('--engine', engine, '-P', 'type=value new=value_new get=box_get:*1+8,value_get put=value_put',
+                             '--', path)
+            self.assertEqual((run.findings['findings'], {(s['api'], s['events']) for s in run.findings['sites']}),
+                             ([], {(f, 20) for f in ('value_new', 'box_get', 'value_get', 'value_put')}), run)
+
     def test_text_and_never_ran(self):
         path = live.program('missing-put')
         run = live.call('scan', '--verify', '-P', 'type=session new=session_new get=session_ref put=session_unref', '--',
