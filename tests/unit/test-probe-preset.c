@@ -83,7 +83,7 @@ TEST(every_name_is_there)
 	}
 }
 
-/* every file parses, has a start and a get and a put (a heap: new and free) for each type */
+/* every file parses; each type has what takes (a get, or what makes an object) and what gives back (a put, or a free) */
 TEST(every_preset_is_complete)
 {
 	DIR *dir;
@@ -105,8 +105,8 @@ TEST(every_preset_is_complete)
 
 			for (size_t i = 0; i < spec.types.data[t].functions.len; i++)
 				ops |= 1u << spec.types.data[t].functions.data[i].op;
-			assert_true((ops & 1u << RT_OP_GET && ops & 1u << RT_OP_PUT) ||
-				    (ops & 1u << RT_OP_NEW && ops & 1u << RT_OP_FREE));
+			assert_true(ops & (1u << RT_OP_GET | 1u << RT_OP_NEW));
+			assert_true(ops & (1u << RT_OP_PUT | 1u << RT_OP_FREE));
 		}
 		rt_spec_deinit(&spec);
 	}
