@@ -83,7 +83,8 @@ TEST(every_name_is_there)
 	}
 }
 
-/* every file parses; each type has what takes (a get, or what makes an object) and what gives back (a put, or a free) */
+/* every file parses; each type has what takes (a get, or what makes an object) and what gives back (a put, or a free)
+ */
 TEST(every_preset_is_complete)
 {
 	DIR *dir;
