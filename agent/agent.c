@@ -94,6 +94,11 @@ static void read_object(struct hit *h)
 
 	if (p->scale)
 		v += read_reg(h, p->index) * p->scale;
+	if (__builtin_expect(p->stored != 0, 0)) {
+		h->object = read_reg(h, p->stored - 1);
+		h->aux = v;
+		return;
+	}
 	for (uint32_t n = 0; n < p->deref; n++) {
 		/* what is narrow may end where the memory ends */
 		uint32_t size = n + 1 == p->deref && p->width ? (uint32_t)(p->width < 0 ? -p->width : p->width) : 8;

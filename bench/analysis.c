@@ -130,7 +130,7 @@ static void give_stack(struct world *w, uint32_t site, uint32_t place)
 static void give_tables(struct world *w)
 {
 	static const char *const names[] = { "", "obj_new", "obj_get", "obj_put" };
-	struct rt_wire_type *type = rt_record_type(1, "obj");
+	struct rt_wire_type *type = rt_record_type(1, "obj", NULL);
 	struct rt_wire_module *module = rt_record_module(1, "/usr/bin/reference");
 	struct rt_wire_map map = { .head = { .size = sizeof(map), .kind = RT_WIRE_MAP, .time_ns = 1, .pid = PID },
 				   .start = TEXT - 0x1000,
@@ -146,7 +146,7 @@ static void give_tables(struct world *w)
 	w->take(w->arg, &module->head);
 	w->take(w->arg, &map.head);
 	for (uint32_t i = OPS_NEW; i <= OPS_PUT; i++) {
-		struct rt_wire_point *point = rt_record_point(i, names[i]);
+		struct rt_wire_point *point = rt_record_point(i, names[i], NULL);
 
 		if (!point)
 			exit(1);

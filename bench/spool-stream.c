@@ -78,7 +78,7 @@ static void give_names(struct world *w)
 {
 	static const char *const names[] = { "", "obj_new", "obj_get", "obj_put" };
 	static const uint8_t ops[] = { 0, RT_OP_NEW, RT_OP_GET, RT_OP_PUT };
-	struct rt_wire_type *type = rt_record_type(1, "obj");
+	struct rt_wire_type *type = rt_record_type(1, "obj", NULL);
 	struct rt_wire_module *module = rt_record_module(1, "/usr/bin/reference");
 	struct rt_wire_map map = { .head = { .size = sizeof(map), .kind = RT_WIRE_MAP, .time_ns = 1, .pid = PID },
 				   .start = 0x555555554000,
@@ -95,7 +95,7 @@ static void give_names(struct world *w)
 	w->take(w->arg, &module->head);
 	w->take(w->arg, &map.head);
 	for (uint32_t i = 1; i <= POINTS; i++) {
-		struct rt_wire_point *point = rt_record_point(i, names[i]);
+		struct rt_wire_point *point = rt_record_point(i, names[i], NULL);
 
 		if (!point)
 			exit(1);

@@ -48,6 +48,11 @@ static __always_inline void read_object(struct hit *h, struct pt_regs *ctx)
 
 	if (p->scale)
 		v += read_reg(ctx, p->index) * p->scale;
+	if (p->stored) {
+		h->object = read_reg(ctx, p->stored - 1);
+		h->aux = v;
+		return;
+	}
 	for (n = 0; n < RT_PROBE_DEREF_MAX; n++) {
 		if (n >= p->deref)
 			break;

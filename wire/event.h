@@ -167,7 +167,9 @@ struct rt_wire_type {
 	uint32_t counter_size;  /* bytes: 1, 2, 4 or 8 */
 	uint32_t object_size;   /* bytes, 0 = unknown */
 	uint32_t flags;         /* RT_TYPE_* */
-	char name[];            /* NUL-terminated, padded to 8 */
+	/* name, and where debug information calls the struct something else, that: each NUL-terminated; padded to 8
+	 * with zeroes */
+	char name[];
 };
 
 enum {
@@ -189,7 +191,9 @@ struct rt_wire_point {
 	uint64_t function; /* ELF address of the function (or inlined instance) that it stands for */
 	uint32_t flags;    /* RT_EV_HIDDEN, RT_EV_AT_RETURN, RT_EV_INLINE */
 	uint32_t aux;      /* enum rt_aux */
-	char name[];       /* function name, NUL-terminated, padded to 8 */
+	/* function name, and where debug information calls the same code something else, that: each NUL-terminated;
+	 * padded to 8 with zeroes */
+	char name[];
 };
 
 enum rt_aux {
@@ -198,7 +202,8 @@ enum rt_aux {
 	RT_AUX_OBJECT = 2,
 	RT_AUX_SIZE = 3,
 	RT_AUX_RESULT = 4,
-	RT_AUX_BLOCK = 5 /* slot in a block that is freed right here */
+	RT_AUX_BLOCK = 5, /* slot in a block that is freed right here */
+	RT_AUX_STORED = 6 /* slot that a pointer to the object is stored in right here */
 };
 
 #define RT_BUILD_ID_MAX 20 /* bytes of a build-id in records, as in the kernel's; of a longer one, the first */

@@ -62,7 +62,9 @@ struct rt_probe {
 	int8_t counter_bias;  /* added to what was read: the armed instruction lies behind the change */
 	uint32_t type;        /* of the object */
 	int32_t start;        /* references that its new gives */
-	uint32_t pad[6];      /* one cache line: its place is a shift */
+	uint8_t stored;       /* not 0: the object is in this register (its number + 1), and stored where it would be */
+	uint8_t pad0[3];
+	uint32_t pad[5]; /* one cache line: its place is a shift */
 };
 
 /* A value that is narrower than a register or a read: width as in struct rt_probe. */

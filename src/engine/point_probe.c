@@ -31,6 +31,7 @@ static const char *set_object(struct rt_probe *probe, const struct rt_point *p)
 	probe->scale = p->scale;
 	probe->width = p->width;
 	probe->deref = p->deref;
+	probe->stored = p->stored;
 	if (p->place == RT_PLACE_ARG_PTR) {
 		probe->kind |= RT_PROBE_SLOT;
 		if (!probe->deref)

@@ -34,7 +34,7 @@ struct rt_text {
 	struct word words[WORDS]; /* without the key=value ones */
 	unsigned nr;
 	struct text_event e;
-	struct word holder, signal, point, count, module, linkage, calls;
+	struct word holder, signal, point, count, module, linkage, alias, structure, calls;
 	uint64_t entry, bytes; /* 0 = not told */
 	int32_t start;
 	uint64_t object_size;
@@ -239,6 +239,10 @@ static struct rt_error *key_value(struct rt_text *t, struct word w, bool *ret_ta
 		t->module = v;
 	} else if (is(k, "linkage")) {
 		t->linkage = v;
+	} else if (is(k, "alias")) {
+		t->alias = v;
+	} else if (is(k, "structure")) {
+		t->structure = v;
 	} else if (is(k, "calls")) {
 		t->calls = v;
 	} else if (is(k, "signal")) {
@@ -256,7 +260,8 @@ static struct rt_error *key_value(struct rt_text *t, struct word w, bool *ret_ta
 static struct rt_error *split(struct rt_text *t, const char *s, const char *end)
 {
 	t->e = (struct text_event){ 0 };
-	t->holder = t->signal = t->point = t->count = t->module = t->linkage = t->calls = (struct word){ 0 };
+	t->holder = t->signal = t->point = t->count = t->module = t->linkage = (struct word){ 0 };
+	t->alias = t->structure = t->calls = (struct word){ 0 };
 	t->entry = t->bytes = 0;
 	t->start = RT_START_UNKNOWN;
 	t->object_size = 0;
@@ -343,6 +348,7 @@ static struct rt_error *line_type(struct rt_text *t)
 	/* by bit of RT_TYPE_* */
 	static const char *const words[] = { "floating", "heap", "free", "kernel", "descriptor", "sampled" };
 	struct rt_wire_type a = { .start = t->start, .counter_offset = RT_COUNTER_UNKNOWN };
+	const char *structure;
 
 	if (t->nr < 2)
 		return bad(t, t->words[0].s,
@@ -361,7 +367,10 @@ static struct rt_error *line_type(struct rt_text *t)
 			return bad(t, t->words[i].s, "expected: floating, heap, free, kernel, descriptor or sampled");
 		a.flags |= 1u << bit;
 	}
-	return text_type(&t->build, t->words[1].s, t->words[1].len, &a) ? NULL : rt_error_nomem();
+	structure = t->structure.len ? text_unescape(&t->build, t->structure.s, t->structure.len) : NULL;
+	if (t->structure.len && !structure)
+		return rt_error_nomem();
+	return text_type(&t->build, t->words[1].s, t->words[1].len, &a, structure) ? NULL : rt_error_nomem();
 }
 
 static struct rt_error *loss(struct rt_text *t, enum rt_wire_kind kind, uint32_t cause, uint32_t point, uint64_t value,
@@ -439,7 +448,7 @@ static struct rt_error *line_unarmed(struct rt_text *t)
 
 	if (op == RT_OP_NONE)
 		return bad(t, t->words[0].s, "expected: unarmed FUNCTION TYPE OP [TEXT]");
-	type = text_type(&t->build, t->words[2].s, t->words[2].len, NULL);
+	type = text_type(&t->build, t->words[2].s, t->words[2].len, NULL, NULL);
 	point = type ? text_point(&t->build, type, op, 0, 0, 0, t->words[1].s, t->words[1].len) : 0;
 	return point ? loss(t, RT_WIRE_LOSS, RT_LOSS_UNARMED, point, 0, 4) : rt_error_nomem();
 }
@@ -542,24 +551,29 @@ static struct rt_error *line_task(struct rt_text *t, bool *ret_known)
 	return NULL;
 }
 
-/* point NUMBER TYPE OP FUNCTION [slot|object|size|result|block] [flags=] [delta=] [entry=] */
+/* point NUMBER TYPE OP FUNCTION [slot|object|size|result|block|stored] [flags=] [delta=] [entry=] [alias=] */
 static struct rt_error *line_point(struct rt_text *t)
 {
-	static const char *const kinds[] = { "", "slot", "object", "size", "result", "block" };
+	static const char *const kinds[] = { "", "slot", "object", "size", "result", "block", "stored" };
 	enum rt_op op = t->nr > 3 ? rt_op_parse(t->words[3].s, t->words[3].len) : RT_OP_NONE;
 	struct rt_wire_point p = { .head = { .op = op }, .delta = t->e.delta, .function = t->entry };
+	const char *alias;
 	uint64_t id = 0;
 
 	if (op == RT_OP_NONE || t->nr < 5 || t->nr > 6)
-		return bad(t, t->words[0].s, "expected: point NUMBER TYPE OP FUNCTION [slot|object|size|result|block]");
+		return bad(t, t->words[0].s, "expected: point NUMBER TYPE OP FUNCTION [slot|object|size|result|block|stored]");
 	RT_TRY(number(t, t->words[1], UINT32_MAX, &id));
 	for (p.aux = 0; t->nr == 6 && !is(t->words[5], kinds[p.aux]);) {
 		if (++p.aux == sizeof(kinds) / sizeof(kinds[0]))
-			return bad(t, t->words[5].s, "expected: slot, object, size, result or block");
+			return bad(t, t->words[5].s, "expected: slot, object, size, result, block or stored");
 	}
 	p.flags = t->e.flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE);
-	p.type = text_type(&t->build, t->words[2].s, t->words[2].len, NULL);
-	return p.type && text_declare(&t->build, id, &p, t->words[4].s, t->words[4].len) ? NULL : rt_error_nomem();
+	p.type = text_type(&t->build, t->words[2].s, t->words[2].len, NULL, NULL);
+	alias = t->alias.len ? text_unescape(&t->build, t->alias.s, t->alias.len) : NULL;
+	if (!p.type || (t->alias.len && !alias) ||
+	    !text_declare(&t->build, id, &p, t->words[4].s, t->words[4].len, alias))
+		return rt_error_nomem();
+	return NULL;
 }
 
 /* frame FRAME [module=] [entry=] [linkage=] [calls=]; program PATH */

@@ -41,7 +41,8 @@ static bool text_module(struct text_build *b)
 	return emit_owned(b, &rt_record_module(MODULE_ID, b->module_path)->head);
 }
 
-uint32_t text_type(struct text_build *b, const char *name, size_t len, const struct rt_wire_type *attributes)
+uint32_t text_type(struct text_build *b, const char *name, size_t len, const struct rt_wire_type *attributes,
+		   const char *structure)
 {
 	const char *plain = text_unescape(b, name, len);
 	uint32_t text = plain ? rt_intern_string(&b->names, plain) : 0;
@@ -64,7 +65,7 @@ uint32_t text_type(struct text_build *b, const char *name, size_t len, const str
 		*t = (struct text_type){ .name = text, .counter = RT_COUNTER_UNKNOWN };
 		id = (uint32_t)b->types.len;
 	}
-	record = rt_record_type(id, rt_intern_text(&b->names, text));
+	record = rt_record_type(id, rt_intern_text(&b->names, text), structure);
 	if (record && attributes) {
 		record->start = attributes->start;
 		record->counter_offset = attributes->counter_offset;
@@ -86,7 +87,7 @@ static uint64_t text_entry(struct text_build *b, uint32_t name)
 	return entry ? *entry : 0;
 }
 
-static uint32_t point_new(struct text_build *b, uint32_t name, const struct rt_wire_point *like)
+static uint32_t point_new(struct text_build *b, uint32_t name, const struct rt_wire_point *like, const char *alias)
 {
 	struct text_point *p = text_module(b) ? rt_vec_add(&b->points) : NULL;
 	uint32_t id = (uint32_t)b->points.len;
@@ -96,7 +97,7 @@ static uint32_t point_new(struct text_build *b, uint32_t name, const struct rt_w
 		return 0;
 	*p = (struct text_point){ .type = like->type, .function = name, .op = like->head.op };
 	p->flags = (uint16_t)like->flags;
-	record = rt_record_point(id, rt_intern_text(&b->names, name));
+	record = rt_record_point(id, rt_intern_text(&b->names, name), alias);
 	if (record) {
 		record->head.op = like->head.op;
 		record->type = like->type;
@@ -110,10 +111,11 @@ static uint32_t point_new(struct text_build *b, uint32_t name, const struct rt_w
 }
 
 uint32_t text_declare(struct text_build *b, uint64_t number, const struct rt_wire_point *like, const char *function,
-		      size_t len)
+		      size_t len, const char *alias)
 {
 	const char *plain = text_unescape(b, function, len);
-	uint32_t name = plain ? rt_intern_string(&b->names, plain) : 0, id = name ? point_new(b, name, like) : 0;
+	uint32_t name = plain ? rt_intern_string(&b->names, plain) : 0;
+	uint32_t id = name ? point_new(b, name, like, alias) : 0;
 	uint64_t *slot = id ? rt_map_put(&b->declared, rt_key_make(number, 0), NULL) : NULL;
 
 	if (!slot)
@@ -171,7 +173,7 @@ uint32_t text_point(struct text_build *b, uint32_t type, enum rt_op op, uint16_t
 	id = rt_map_put(&b->point_ids, key, &made);
 	if (!id || !made)
 		return id ? (uint32_t)*id : 0;
-	*id = point_new(b, name, &like);
+	*id = point_new(b, name, &like, NULL);
 	return (uint32_t)*id;
 }
 
@@ -445,7 +447,7 @@ static bool text_api(struct text_build *b, const struct text_event *e, uint32_t 
 bool text_event(struct text_build *b, const struct text_event *e)
 {
 	struct rt_wire_event r = { .head = { sizeof(r), RT_WIRE_EVENT, e->op, 0, e->time_ns, e->pid, e->tid } };
-	uint32_t type = text_type(b, e->type, e->type_len, NULL);
+	uint32_t type = text_type(b, e->type, e->type_len, NULL, NULL);
 	unsigned depth = 0;
 
 	r.point = e->point;

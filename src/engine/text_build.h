@@ -69,12 +69,13 @@ struct text_event {
 /* Each false: out of memory, or (stack) RT_STACK_MAX frames are not enough. */
 bool text_emit(struct text_build *b, const void *record, size_t size);
 /* Id of the type, made with its record when new. attributes NULL: as it is. */
-uint32_t text_type(struct text_build *b, const char *name, size_t len, const struct rt_wire_type *attributes);
+uint32_t text_type(struct text_build *b, const char *name, size_t len, const struct rt_wire_type *attributes,
+		   const char *structure);
 uint32_t text_point(struct text_build *b, uint32_t type, enum rt_op op, uint16_t flags, uint32_t aux, int32_t delta,
 		    const char *function, size_t len);
-/* A point by number: entry is where its function starts, 0 = by its name. */
+/* A point by number: entry is where its function starts, 0 = by its name. alias as in rt_record_point(). */
 uint32_t text_declare(struct text_build *b, uint64_t number, const struct rt_wire_point *like, const char *function,
-		      size_t len);
+		      size_t len, const char *alias);
 uint32_t text_declared(const struct text_build *b, const char *s, size_t len); /* ":3" -> id; 0 = no such */
 /* What else is known of a frame that is written s. calls (a frame, too) may be NULL. */
 bool text_frame_fact(struct text_build *b, const char *s, size_t len, const struct text_fact *fact, const char *calls,

@@ -103,25 +103,30 @@ bool rt_record_valid(const void *bytes, size_t bytes_left)
 	return counted_parts_fit(&head, bytes);
 }
 
-/* strings are cut where a record could not say its size any more; ret_tail is where the string starts */
-static void *make(enum rt_wire_kind kind, size_t fixed, const char *text, char **ret_tail)
+enum { STRING_MAX = 24 * 1024 }; /* bytes; strings are cut where a record could not say its size any more */
+
+/* a second string, where there is one, stands behind the NUL of the first; ret_tail is where that starts */
+static void *make(enum rt_wire_kind kind, size_t fixed, const char *text, const char *second, char **ret_tail)
 {
-	size_t len = strnlen(text, 32 * 1024);
-	struct rt_wire_head *head = calloc(1, RT_WIRE_ALIGN(fixed + len + 1));
+	size_t len = strnlen(text, STRING_MAX), more = second ? strnlen(second, STRING_MAX) + 1 : 0;
+	struct rt_wire_head *head = calloc(1, RT_WIRE_ALIGN(fixed + len + 1 + more));
 
 	if (!head)
 		return NULL;
-	head->size = (uint16_t)RT_WIRE_ALIGN(fixed + len + 1);
+	head->size = (uint16_t)RT_WIRE_ALIGN(fixed + len + 1 + more);
 	head->kind = kind;
 	*ret_tail = (char *)head + fixed;
 	memcpy(*ret_tail, text, len);
+	if (more)
+		memcpy(*ret_tail + len + 1, second, more - 1);
 	return head;
 }
 
-struct rt_wire_type *rt_record_type(uint32_t id, const char *name)
+struct rt_wire_type *rt_record_type(uint32_t id, const char *name, const char *structure)
 {
 	char *tail;
-	struct rt_wire_type *r = make(RT_WIRE_TYPE, __builtin_offsetof(struct rt_wire_type, name), name, &tail);
+	struct rt_wire_type *r =
+		make(RT_WIRE_TYPE, __builtin_offsetof(struct rt_wire_type, name), name, structure, &tail);
 
 	if (r) {
 		r->id = id;
@@ -131,20 +136,38 @@ struct rt_wire_type *rt_record_type(uint32_t id, const char *name)
 	return r;
 }
 
-struct rt_wire_point *rt_record_point(uint32_t id, const char *name)
+struct rt_wire_point *rt_record_point(uint32_t id, const char *name, const char *alias)
 {
 	char *tail;
-	struct rt_wire_point *r = make(RT_WIRE_POINT, __builtin_offsetof(struct rt_wire_point, name), name, &tail);
+	struct rt_wire_point *r =
+		make(RT_WIRE_POINT, __builtin_offsetof(struct rt_wire_point, name), name, alias, &tail);
 
 	if (r)
 		r->id = id;
 	return r;
 }
 
+static const char *second(const struct rt_wire_head *r, const char *first)
+{
+	const char *end = (const char *)r + r->size, *text = first + strlen(first) + 1;
+
+	return text < end && *text && memchr(text, 0, (size_t)(end - text)) ? text : NULL;
+}
+
+const char *rt_type_structure(const struct rt_wire_type *r)
+{
+	return second(&r->head, r->name);
+}
+
+const char *rt_point_alias(const struct rt_wire_point *r)
+{
+	return second(&r->head, r->name);
+}
+
 struct rt_wire_module *rt_record_module(uint32_t id, const char *path)
 {
 	char *tail;
-	struct rt_wire_module *r = make(RT_WIRE_MODULE, __builtin_offsetof(struct rt_wire_module, path), path, &tail);
+	struct rt_wire_module *r = make(RT_WIRE_MODULE, __builtin_offsetof(struct rt_wire_module, path), path, NULL, &tail);
 
 	if (r)
 		r->id = id;
@@ -154,7 +177,7 @@ struct rt_wire_module *rt_record_module(uint32_t id, const char *path)
 struct rt_wire_loss *rt_record_loss(enum rt_loss cause, uint32_t point, uint64_t value, const char *text)
 {
 	char *tail;
-	struct rt_wire_loss *r = make(RT_WIRE_LOSS, __builtin_offsetof(struct rt_wire_loss, text), text, &tail);
+	struct rt_wire_loss *r = make(RT_WIRE_LOSS, __builtin_offsetof(struct rt_wire_loss, text), text, NULL, &tail);
 
 	if (r) {
 		r->cause = cause;

@@ -28,6 +28,7 @@ struct lt_blame {
 	const char *why; /* one more sentence, static text; NULL */
 	bool lost;       /* nobody points to the object */
 	bool seen;       /* what lost it was seen: a store over the pointer */
+	bool own;        /* the pointer was that of just this reference */
 	bool passed;     /* it may have gone on to who asked for it: no more than a suspicion */
 };
 
@@ -145,6 +146,7 @@ struct lt_loser {
 	uint32_t by; /* source id; 0: none is known */
 	bool freed;  /* it freed the block that held the pointer */
 	bool thin;   /* it was seen to do so to this object only: the memory may have been used again */
+	bool own;    /* the slot was that of just this reference */
 };
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);
 /* each reference that the object has left stood in a slot that was overwritten by who takes references to put there */

@@ -146,6 +146,10 @@ static double by_census(const struct lt_answer *a, const struct lt_model *m, con
 
 	if (twins && lost >= held)
 		return 0.9;
+	/* two pointers that one line takes references for are both there, or one is taken for nobody */
+	if (more && ref->ev != LT_NO_EVENT && ref->inc->ledger[ref->ev].op == RT_OP_GET &&
+	    lt_twice_in_line(a->lt, inc, ref->ev))
+		return 0.7;
 	if (stack_only && lost >= TWINS * held)
 		return 0.7;
 	if (twins && more && closed >= left)
@@ -470,7 +474,8 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 	b->alternative = b->guilty;
 	b->alternative_confidence = 0.25;
 	b->guilty = loser.by;
-	b->confidence = fmin(b->confidence, loser.thin ? 0.65 : 0.85);
+	b->confidence = fmin(b->confidence, loser.thin ? 0.65 : loser.own ? 0.9 : 0.85);
+	b->own = loser.own;
 	b->seen = true;
 	b->why = loser.freed ? "it freed what held the pointer to the object, and put nothing"
 			     : "it overwrote the pointer to the object, and put nothing";

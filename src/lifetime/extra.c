@@ -470,6 +470,23 @@ static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		lt_accuse(a, &ref, &b);
 }
 
+/*
+ * Something is known that leaves no room for more than a suspicion. What one run does twice in a row to an object whose
+ * whole life was seen is beyond what other objects of the type are like.
+ */
+static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref, bool born_unseen)
+{
+	const struct lt_inc *inc = ref->inc;
+	bool begun = inc->has_new || lt_born_bare(a->lt, inc);
+
+	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type))
+		return true;
+	if (begun && ref->bad != LT_NO_EVENT && lt_twice_in_row(a->lt, inc, ref->bad))
+		return false;
+	return unsteady(m->type) || may_be_another(a, inc, ref, born_unseen) ||
+	       (m->type->unarmed && (!inc->counted || !begun));
+}
+
 static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc, bool born_unseen)
 {
 	struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
@@ -487,9 +504,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	if (!b.guilty)
 		return;
 	taken(a, inc, &ref);
-	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type) || unsteady(m->type) ||
-	    may_be_another(a, inc, &ref, born_unseen) ||
-	    (m->type->unarmed && (!inc->counted || !(inc->has_new || lt_born_bare(a->lt, inc)))))
+	if (is_doubtful(a, m, &ref, born_unseen))
 		b.confidence = fmin(b.confidence, 0.45);
 	lt_accuse(a, &ref, &b);
 }

@@ -76,6 +76,7 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 	if (lt_point_given(&lt->points.data[lt->uses.data[ev.use].point]) && inc->nr &&
 	    inc->ledger[inc->nr - 1].use == ev.use && inc->ledger[inc->nr - 1].sp == ev.sp)
 		return; /* once more, with nothing between */
+	inc->slotted |= ev.slot != 0;
 	if (lt_ledger_add(lt, inc, &ev))
 		inc->recent.tid[(inc->nr - 1) % LT_RECENT] = 0; /* no operation: none is looked for in it */
 }

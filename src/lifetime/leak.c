@@ -85,6 +85,7 @@ static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc 
 	if (!v)
 		return false;
 	v->inc = inc;
+	lt_slots_settle(a->lt, inc);
 	lt_pair(a->lt, inc, &units);
 	for (unsigned i = 0; i < units.nr; i++) {
 		if (units.u[i].opens && units.u[i].mate >= 0 && !inc->incomplete)
@@ -281,6 +282,11 @@ static unsigned main_ref(const struct lt_model *m, const struct lt_ref *refs, co
 
 	for (unsigned i = 0; i < n; i++) {
 		double d = blames[i].confidence - blames[best].confidence;
+
+		if (blames[i].own != blames[best].own) {
+			best = blames[i].own ? i : best;
+			continue;
+		}
 		bool twice = refs[i].ev != LT_NO_EVENT && lt_twice_in_row(m->lt, refs[i].inc, refs[i].ev);
 
 		if (twice != best_twice) {
@@ -379,6 +385,7 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type == type && inc->forced && !inc->post)
 			ok = collect_one(a, &s, inc, m);
 	}
+	lt_model_learn_gets(m);
 	solve(&s, m);
 	fates(a, m, &s);
 	lt_overwrites_healthy(a, type);

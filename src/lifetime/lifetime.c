@@ -71,6 +71,7 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_map_deinit(&lt->stack_by_wire);
 	rt_map_deinit(&lt->use_by_key);
 	rt_map_deinit(&lt->memo);
+	rt_map_deinit(&lt->told_name);
 	rt_vec_deinit(&lt->types);
 	rt_vec_deinit(&lt->points);
 	rt_vec_deinit(&lt->processes);

@@ -156,10 +156,37 @@ static double prior(const struct rt_lifetime *lt, uint32_t g, uint32_t p)
 	return best;
 }
 
+static bool is_maker(const struct lt_model *m, uint32_t g)
+{
+	return rt_map_get(&m->costs->makers, rt_key_make(g, 0));
+}
+
+void lt_model_learn_gets(struct lt_model *m)
+{
+	enum { ENOUGH = 8 };
+	const struct rt_map_slot *s;
+	double own = 0, all = 0;
+	size_t pos = 0;
+
+	while ((s = rt_map_next(&m->index, &pos))) {
+		bool certain = s->key.a & CERTAIN, get = (uint32_t)s->key.a && !is_maker(m, (uint32_t)s->key.a);
+
+		own += get && certain ? m->n.data[s->value] : 0;
+		all += get && !certain && s->key.b == ANY ? m->n.data[s->value] : 0;
+	}
+	m->gets_own = all >= ENOUGH ? own / all : 0;
+	m->learnt++;
+}
+
 /* what it costs that p closes g, wherever the two are; runs: it is known which run of a function did either */
 static double share_cost(const struct lt_model *m, uint32_t g, uint32_t p, double says, bool runs)
 {
+	static const double LEAST = 0.1;
 	double n = value(m, g, p);
+
+	/* nothing was seen of this site, but who takes by a get nearly always gives back himself */
+	if (says < 1 && value(m, g, ANY) < 1 && !is_maker(m, g))
+		says *= fmax(LEAST, 1 - m->gets_own);
 
 	/* that the function which took the reference closes it holds for one run of it, and these are two */
 	if (says >= 1 && runs) {
@@ -214,11 +241,13 @@ static bool taken_again(const struct lt_mark *marks, unsigned n, unsigned o)
 
 static double left_cost(const struct lt_model *m, const struct lt_mark *marks, unsigned n, unsigned o)
 {
-	double left = value(m, marks[o].site, LEFT);
+	double left = value(m, marks[o].site, LEFT), again;
 
-	return -log((left + 0.5) / (value(m, marks[o].site, ANY) + left + 1)) - (marks[o].how & LT_MARK_TWICE ? TWICE
-										 : taken_again(marks, n, o)   ? AGAIN
-													      : 0);
+	if (marks[o].how & (LT_MARK_TWICE | LT_MARK_LOST))
+		again = TWICE;
+	else
+		again = taken_again(marks, n, o) ? AGAIN : 0;
+	return -log((left + 0.5) / (value(m, marks[o].site, ANY) + left + 1)) - again;
 }
 
 /* of a put that nobody owed: sites that never put in health, and those that give back twice, come first */
@@ -306,6 +335,7 @@ static void model_round(struct lt_model *m)
 {
 	struct lt_model next = { .lt = m->lt, .type = m->type, .learnt = m->learnt + 1, .costs = m->costs };
 
+	next.gets_own = m->gets_own;
 	model_exact(&next);
 	for (size_t i = 0; i < m->type->shapes.len; i++) {
 		const struct lt_shape *s = &m->type->shapes.data[i];
@@ -373,6 +403,19 @@ const struct lt_cell *lt_model_next(const struct lt_model *m, uint32_t g, uint32
 	return c;
 }
 
+static bool find_makers(struct lt_model *m)
+{
+	for (size_t i = 0; i < m->lt->uses.len; i++) {
+		const struct lt_use *use = &m->lt->uses.data[i];
+		const struct lt_point *p = &m->lt->points.data[use->point];
+
+		if (p->op == RT_OP_NEW && &m->lt->types.data[p->type] == m->type && use->site &&
+		    !rt_map_put(&m->costs->makers, rt_key_make(use->site, 0), NULL))
+			return false;
+	}
+	return true;
+}
+
 bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, const struct lt_type *type)
 {
 	*m = (struct lt_model){ .lt = lt, .type = type, .learnt = 1, .costs = calloc(1, sizeof(*m->costs)) };
@@ -380,9 +423,12 @@ bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, const struc
 		return false;
 	for (unsigned i = 0; i < LT_UNITS; i++)
 		m->costs->far[i] = 0.1 * log1p(i);
+	if (!find_makers(m))
+		return false;
 	model_exact(m);
 	for (unsigned round = 0; round < ROUNDS; round++)
 		model_round(m);
+	lt_model_learn_gets(m);
 	return lt_model_settle(m);
 }
 
@@ -394,6 +440,7 @@ void lt_model_deinit(struct lt_model *m)
 	rt_map_deinit(&m->first);
 	if (m->costs) {
 		rt_map_deinit(&m->costs->index);
+		rt_map_deinit(&m->costs->makers);
 		rt_vec_deinit(&m->costs->of);
 	}
 	free(m->costs);

@@ -27,6 +27,7 @@ struct lt_costs {
 	struct rt_map index; /* (g, p) -> of */
 	RT_VEC(struct lt_cost) of;
 	double far[LT_UNITS]; /* by how many marks the two are apart */
+	struct rt_map makers; /* sites where constructors are called */
 };
 
 struct lt_model {
@@ -35,6 +36,7 @@ struct lt_model {
 	struct rt_map index; /* (g, p) -> cell; (g, 0) -> all closings of g; (0, p) -> all by p; (g, LEFT) */
 	RT_VEC(double) n;
 	uint64_t learnt;        /* how often closings were counted, in this and the models before it */
+	double gets_own;        /* share of what gets took that the very run which took it closed; 0 = not known */
 	struct lt_costs *costs; /* owned */
 	/* the same cells by g, once they are all there */
 	RT_VEC(struct lt_cell) cells;
@@ -50,6 +52,8 @@ struct lt_match {
 /* Learns from the shapes of type. false: out of memory. */
 bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, const struct lt_type *type);
 void lt_model_deinit(struct lt_model *m);
+/* Learns what becomes of references that gets take, in all that was counted so far. */
+void lt_model_learn_gets(struct lt_model *m);
 /* All cells are made: from here on they are found by site, too, until others are. false: out of memory. */
 bool lt_model_settle(struct lt_model *m);
 /* the next cell of g (settled); *pos is 0 at first. NULL: there are no more */

@@ -8,7 +8,7 @@
  * that, was borrowed: nearly all objects that it overwrote a pointer to, without a put, must have been left. And one in
  * which it mostly finds what is no object, or one that others have put long ago, held nothing: the memory is new to it.
  */
-#include "lifetime/answer.h"
+#include "lifetime/slot.h"
 
 static const double SHARE = 0.8, FEW = 2;
 
@@ -17,54 +17,15 @@ static uint32_t function_of(const struct lt_answer *a, const struct lt_event *e)
 	return lt_site_function(a->lt, a->lt->uses.data[e->use].site);
 }
 
-/* A variable of a function that runs, an output of the one that stores mostly: what it had held is of no interest. */
-static bool on_stack(const struct lt_event *w)
+/* the block that the slot lies in is freed there */
+static bool is_block(const struct lt_answer *a, const struct lt_event *e)
 {
-	enum { BELOW = 1 << 16, ABOVE = 8 << 20 }; /* bytes */
-
-	return w->slot && w->sp > BELOW && w->slot >= w->sp - BELOW && w->slot < w->sp + ABOVE;
+	return a->lt->points.data[a->lt->uses.data[e->use].point].aux == RT_AUX_BLOCK;
 }
 
-/*
- * e gives back what the store w has lost: it was done by the run of the function that w lies in, or in it; or by its
- * caller, or the caller's, for itself: helpers take things out and apart that their callers put. A caller that has
- * taken a reference of its own put that one.
- */
-static bool pays_for(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e,
-		     const struct lt_event *w)
-{
-	enum { CALLERS = 2 };
-	unsigned out, in;
-
-	if (e->delta >= 0 || e->tid != w->tid)
-		return false;
-	if (function_of(a, e) == function_of(a, w) && (!e->act || !w->act || e->act == w->act))
-		return true;
-	if (!lt_come_together(a->lt, w, e, &out, &in) || (out && (in || out > CALLERS)))
-		return false;
-	for (uint32_t i = 0; out && i < inc->nr; i++) {
-		const struct lt_event *own = &inc->ledger[i];
-
-		if ((own->delta > 0 || own->op == RT_OP_NEW) && own->act && own->act == e->act)
-			return false;
-	}
-	return true;
-}
-
-/* event number i overwrites a pointer, and nobody puts anything for it */
 static bool drops(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
-	const struct lt_event *w = &inc->ledger[i];
-	const struct lt_point *point = &a->lt->points.data[a->lt->uses.data[w->use].point];
-
-	if (w->op != RT_OP_MOVE || on_stack(w) || !lt_point_overwrites(point) || lt_point_stale(point) ||
-	    !function_of(a, w))
-		return false;
-	for (uint32_t k = 0; k < inc->nr; k++) {
-		if (pays_for(a, inc, &inc->ledger[k], w))
-			return false;
-	}
-	return true;
+	return lt_slot_dropped(a->lt, inc, i);
 }
 
 static void count(struct lt_answer *a, const struct lt_inc *inc, struct rt_map *into)
@@ -122,6 +83,22 @@ bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref)
 	return inc->known && n >= inc->balance;
 }
 
+/* the same pointer once more: a helper frees the block that it was given by who was about to free it */
+static bool dropped_before(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *w = &inc->ledger[i];
+
+	for (uint32_t k = i; w->slot && k-- > 0;) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->delta)
+			return false;
+		if (e->slot == w->slot && e->tid == w->tid && drops(a, inc, k))
+			return true;
+	}
+	return false;
+}
+
 /*
  * The pointers to the object that the function lost, and nobody put, do not stand for what is left: there are more of
  * them, or, where blocks went with them, fewer. Those were borrowed.
@@ -131,7 +108,7 @@ static bool borrowed(const struct lt_answer *a, const struct lt_inc *inc, uint32
 	int64_t n = 0;
 
 	for (uint32_t i = 0; i < inc->nr; i++)
-		n += drops(a, inc, i) && function_of(a, &inc->ledger[i]) == function;
+		n += drops(a, inc, i) && !dropped_before(a, inc, i) && function_of(a, &inc->ledger[i]) == function;
 	return inc->known && (n > inc->balance || (freed && n < inc->balance));
 }
 
@@ -157,12 +134,30 @@ static bool still_held(const struct lt_answer *a, const struct lt_ref *ref, cons
 	return taken->op == RT_OP_GET;
 }
 
+/* the slot that the reference was taken for was emptied without a put; 0: not so, or it was passed on from there */
+static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	const struct lt_inc *inc = ref->inc;
+	uint32_t i = lt_slot_lost(a->lt, inc, ref->ev), function = i == LT_NO_EVENT ? 0 : function_of(a, &inc->ledger[i]);
+	double left = value(&a->dropped_left, function, inc->type);
+	double healthy = value(&a->dropped_healthy, function, inc->type);
+
+	if (!function || left < healthy)
+		return (struct lt_loser){ 0 };
+	return (struct lt_loser){ .by = lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0],
+				  .freed = is_block(a, &inc->ledger[i]),
+				  .own = true };
+}
+
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
+	struct lt_loser own = own_slot(a, ref);
 
+	if (own.by)
+		return own;
 	for (uint32_t i = inc->nr; i-- > ref->ev + 1u;) {
-		bool freed = a->lt->points.data[a->lt->uses.data[inc->ledger[i].use].point].aux == RT_AUX_BLOCK;
+		bool freed = is_block(a, &inc->ledger[i]);
 		uint32_t function;
 		double left, healthy;
 
@@ -174,8 +169,9 @@ struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *re
 		if (left < SHARE * (left + healthy) || borrowed(a, inc, function, freed) ||
 		    (freed && still_held(a, ref, &inc->ledger[i])))
 			continue;
-		return (struct lt_loser){ lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0], freed,
-					  left < FEW };
+		return (struct lt_loser){ .by = lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0],
+					  .freed = freed,
+					  .thin = left < FEW };
 	}
 	return (struct lt_loser){ 0 };
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lifetime/lanes.h"
+#include "lifetime/slot.h"
 #include "lifetime/state.h"
 
 enum { BASE_MAX = 32 };
@@ -432,12 +433,14 @@ static uint8_t number_of(struct sights *s, uint32_t what)
 static uint8_t how(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_unit *u)
 {
 	const struct lt_event *e = event_of(inc, u);
+	uint8_t lost;
 
 	if (!e || !u->opens)
 		return 0;
+	lost = lt_slot_lost(lt, inc, u->ev) == LT_NO_EVENT ? 0 : LT_MARK_LOST;
 	if (e->op == RT_OP_NEW)
-		return LT_MARK_NEW;
-	return e->op == RT_OP_GET && inc->has_new && lt_twice_in_row(lt, inc, u->ev) ? LT_MARK_TWICE : 0;
+		return LT_MARK_NEW | lost;
+	return (e->op == RT_OP_GET && inc->has_new && lt_twice_in_row(lt, inc, u->ev) ? LT_MARK_TWICE : 0) | lost;
 }
 
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,

@@ -133,6 +133,7 @@ void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc)
 	    inc->inherited || odd_one(type, inc))
 		return;
 	inc->shaped = true;
+	lt_slots_settle(lt, inc);
 	lt_pair(lt, inc, &units);
 	/* the first ones, and now and then one, say what there is to learn */
 	if (type->healthy < OWNERS_ALL || type->healthy % OWNERS_EVERY == 0)

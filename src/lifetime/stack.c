@@ -96,7 +96,7 @@ static uint32_t src_intern(struct rt_lifetime *lt, const struct rt_frame *f)
 
 		if (!src)
 			return 0;
-		*src = (struct lt_src){ .frame = *f, .function = function, .name = name };
+		*src = (struct lt_src){ .frame = *f, .function = function, .name = lt_told_name(lt, name) };
 	}
 	return id;
 }
@@ -321,7 +321,8 @@ static bool returns_object(const struct lt_type *type, const struct rt_frame *f)
 		return false;
 	while (end > s && end[-1] == ' ')
 		end--;
-	return word_is(s, (size_t)(end - s), type->name);
+	return word_is(s, (size_t)(end - s), type->name) ||
+	       (type->structure && word_is(s, (size_t)(end - s), type->structure));
 }
 
 bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f)
@@ -435,7 +436,7 @@ const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wir
 	now.up = use->site ? use->up : LT_GONE;
 	if (use->stack && !use->jumped)
 		now.plain = lt->stacks.data[use->stack - 1].plain;
-	now.slot = point->aux == RT_AUX_SLOT || point->aux == RT_AUX_BLOCK;
+	now.slot = point->aux == RT_AUX_SLOT || point->aux == RT_AUX_BLOCK || point->aux == RT_AUX_STORED;
 	*k = now;
 	return k;
 }

@@ -16,6 +16,7 @@
  *   watch.c        lives that are kept whole
  *   shape.c        dead objects by their pattern; model.c: which site closes which
  *   hand.c         who was handed a reference
+ *   slot.c         which slot keeps which reference
  *   overwrite.c    whose store lost the last pointer
  *   given.c        who was given the object last
  *   owner.c        whose business a reference is
@@ -59,7 +60,7 @@ enum {
 struct lt_src {
 	struct rt_frame frame; /* of the first pc that was seen */
 	uint32_t function;     /* id of name and file */
-	uint32_t name;         /* id of the bare name, 0 = unknown */
+	uint32_t name;         /* id of the bare name, or of the one that it was told by; 0 = unknown */
 };
 
 /* One machine frame of a stack. */
@@ -162,6 +163,7 @@ enum {
 	LT_EV_SWAPPED = 1 << 4,  /* made from a swap */
 	LT_EV_HIDDEN = 1 << 5,
 	LT_EV_RETURN = 1 << 6,
+	LT_EV_KEPT = 1 << 7, /* slot is where the reference was seen to be kept (slot.c) */
 };
 
 struct lt_watch_count {
@@ -233,6 +235,7 @@ struct lt_inc {
 	bool inert;     /* its counter is none, and stays as it is: what is done to the object counts nothing */
 	bool shaky;     /* a life before it at its address lacks its birth, its end or operations */
 	bool shaped;    /* counted in the model */
+	bool slotted;   /* pointers to it were stored since slots were looked at */
 	uint8_t within; /* gets inside the activation of the last put that were not put again */
 	/* census */
 	bool rooted, child;
@@ -266,7 +269,11 @@ struct lt_mark {
 		act; /* how: LT_MARK_*; thread, act: in the order of first sight; act 0 = not proven */
 };
 
-enum { LT_MARK_NEW = 1, LT_MARK_TWICE = 2 /* in a row, by one run of a function */ };
+enum {
+	LT_MARK_NEW = 1,
+	LT_MARK_TWICE = 2, /* in a row, by one run of a function */
+	LT_MARK_LOST = 4   /* the slot that it was taken for was emptied without a put */
+};
 
 /* One unit of a life's references: the event, and its partner where that is beyond doubt. */
 struct lt_unit {
@@ -335,6 +342,7 @@ struct lt_owner {
 struct lt_type {
 	uint32_t id;
 	const char *name;
+	const char *structure; /* what declarations call it, where that is another name; NULL */
 	int32_t start; /* references after new; RT_START_UNKNOWN until learnt */
 	bool start_learnt;
 	bool counter;
@@ -459,6 +467,7 @@ struct rt_lifetime {
 	RT_VEC(struct lt_site) sites;   /* by site id - 1 */
 	RT_VEC(struct lt_use) uses;
 	struct rt_map stack_by_wire, use_by_key, memo;
+	struct rt_map told_name; /* name of a function in frames -> the name that it was told by, where that is another */
 
 	RT_VEC(struct lt_type) types;
 	RT_VEC(struct lt_point) points;
@@ -538,6 +547,8 @@ bool lt_type_record(struct rt_lifetime *lt, const struct rt_wire_type *r);
 bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r);
 bool lt_module_record(struct rt_lifetime *lt, const struct rt_wire_module *r);
 void lt_map_record(struct rt_lifetime *lt, const struct rt_wire_map *r); /* learns which program a process runs */
+/* the name (in names) that the function of this name was told by, where frames call it something else; else name */
+uint32_t lt_told_name(const struct rt_lifetime *lt, uint32_t name);
 struct lt_point *lt_point(struct rt_lifetime *lt, uint32_t id);
 struct lt_process *lt_process(struct rt_lifetime *lt, uint32_t pid); /* made when new; NULL: out of memory */
 /*
@@ -614,6 +625,9 @@ bool lt_stem_keeps(const char *name);
 /* owner.c: a dead object shows whose business its references were */
 void lt_owners_learn(struct rt_lifetime *lt, const struct lt_inc *inc);
 
+/* slot.c: gives the gets and puts of a life the slots that their references were kept in, as far as that was seen */
+void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc);
+
 /* pair.c */
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret);
 /*
@@ -622,6 +636,8 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
  */
 bool lt_twice_in_run(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y);
 bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
+/* the same in just one line */
+bool lt_twice_in_line(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
 /* the put number ev gives back what the event right before it took, in the same run and in its line or the one before
  */
 bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
@@ -730,7 +746,14 @@ static inline bool lt_point_hands(const struct lt_point *p)
 /* the point tells of the pointer that a store overwrites */
 static inline bool lt_point_overwrites(const struct lt_point *p)
 {
-	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN) && p->aux;
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN) && p->aux &&
+	       p->aux != RT_AUX_STORED;
+}
+
+/* the point tells that a pointer to the object is stored in the slot */
+static inline bool lt_point_stores(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && p->aux == RT_AUX_STORED;
 }
 
 /* what it overwrites is mostly what others have left in memory that is used again: no pointer that stands for anything

@@ -79,17 +79,20 @@ static bool left_by_jump(const struct rt_lifetime *lt, const struct lt_event *x,
 	return mx->pc == my->pc && mx->cfa && my->cfa && x->sp + mx->cfa == y->sp + my->cfa;
 }
 
-/* y was done in the line of x, by the same run of the function, or as the last thing that it did */
-static bool in_one_line(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
+/*
+ * y was done in the line of x, or so many lines apart, by the same run of the function, or as the last thing that it
+ * did
+ */
+static bool in_lines(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y, int lines)
 {
 	return left_by_jump(lt, x, y) ||
-	       (lt_twice_in_run(lt, x, y) && one_instance(lt, &lt->uses.data[x->use], &lt->uses.data[y->use], 1));
+	       (lt_twice_in_run(lt, x, y) && one_instance(lt, &lt->uses.data[x->use], &lt->uses.data[y->use], lines));
 }
 
-static bool again(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
+static bool again(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y, int lines)
 {
 	return x->op == y->op && x->delta == y->delta && x->tid == y->tid &&
-	       (in_one_line(lt, x, y) || left_by_jump(lt, y, x));
+	       (in_lines(lt, x, y, lines) || left_by_jump(lt, y, x));
 }
 
 bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
@@ -102,20 +105,30 @@ bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 	if (!i || put->op != RT_OP_PUT || put->delta >= 0)
 		return false;
 	get = &inc->ledger[i - 1];
-	return get->op == RT_OP_GET && get->delta == -put->delta && get->tid == put->tid && in_one_line(lt, get, put);
+	return get->op == RT_OP_GET && get->delta == -put->delta && get->tid == put->tid && in_lines(lt, get, put, 1);
 }
 
-bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
+static bool in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev, int lines)
 {
 	const struct lt_event *mine = &inc->ledger[ev];
 	uint32_t i = ev;
 
 	while (i > 0 && !inc->ledger[i - 1].delta && inc->ledger[i - 1].op != RT_OP_NEW)
 		i--;
-	if (i > 0 && again(lt, mine, &inc->ledger[i - 1]))
+	if (i > 0 && again(lt, mine, &inc->ledger[i - 1], lines))
 		return true;
 	i = ev + 1u;
 	while (i < inc->nr && !inc->ledger[i].delta)
 		i++;
-	return i < inc->nr && again(lt, mine, &inc->ledger[i]);
+	return i < inc->nr && again(lt, mine, &inc->ledger[i], lines);
+}
+
+bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
+{
+	return in_row(lt, inc, ev, 1);
+}
+
+bool lt_twice_in_line(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
+{
+	return in_row(lt, inc, ev, 0);
 }

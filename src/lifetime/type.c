@@ -38,6 +38,13 @@ bool lt_type_record(struct rt_lifetime *lt, const struct rt_wire_type *r)
 	if (!t || !name)
 		return false;
 	t->name = rt_intern_text(&lt->names, name);
+	if (rt_type_structure(r)) {
+		uint32_t structure = rt_intern_string(&lt->names, rt_type_structure(r));
+
+		if (!structure)
+			return false;
+		t->structure = rt_intern_text(&lt->names, structure);
+	}
 	if (r->start >= 0 && r->start < LT_COUNT_SANE) {
 		t->start = r->start;
 		t->start_learnt = false;
@@ -59,10 +66,34 @@ static unsigned api_of(const struct rt_wire_point *r)
 	return r->flags & RT_EV_HIDDEN ? LT_API_FINDS : LT_API;
 }
 
+/* frames call the function of this name (in names) something else, and so do points where it is inlined */
+static bool learn_alias(struct rt_lifetime *lt, const struct rt_wire_point *r, uint32_t name)
+{
+	const char *alias = rt_point_alias(r);
+	uint32_t other = alias ? rt_intern_string(&lt->names, alias) : 0;
+	bool made = false;
+	uint64_t *told = other ? rt_map_put(&lt->told_name, rt_key_make(other, 0), &made) : NULL;
+
+	if (told)
+		*told = name;
+	for (size_t i = 0; made && i < lt->points.len; i++) {
+		if (lt->points.data[i].name == other)
+			lt->points.data[i].name = name;
+	}
+	return !alias || told;
+}
+
+uint32_t lt_told_name(const struct rt_lifetime *lt, uint32_t name)
+{
+	const uint64_t *told = rt_map_get(&lt->told_name, rt_key_make(name, 0));
+
+	return told ? (uint32_t)*told : name;
+}
+
 bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 {
 	struct lt_type *t = type_of(lt, r->type);
-	uint32_t name = rt_intern_string(&lt->names, r->name);
+	uint32_t name = lt_told_name(lt, rt_intern_string(&lt->names, r->name));
 	bool made;
 	uint64_t *index, *api;
 	struct lt_point *p;
@@ -71,7 +102,7 @@ bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 		return false;
 	index = rt_map_put(&lt->point_by_id, rt_key_make(r->id, 0), &made);
 	api = rt_map_put(&t->api, rt_key_make(name, 0), NULL);
-	if (!index || !api)
+	if (!index || !api || !learn_alias(lt, r, name))
 		return false;
 	*api |= api_of(r);
 	if (!made)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pointers to counted objects that are given up without a new one in their place: the block that holds them is passed
- * to a free(), or NULL is stored there. What they pointed to is looked at just before. Nothing is counted there.
+ * Slots of counted objects that debug information knows: the block that holds the pointer is passed to a free(), NULL is
+ * stored there, or, by a function that counts references, another pointer. What the slot held is looked at just before,
+ * and what is stored. Nothing is counted there.
  *
  * Which structs hold such pointers, debug information says; and of what struct a block is, by the variable that points
  * to it right there. A member that may point to anything (the void * of a list) counts where few blocks with one are
@@ -48,8 +49,10 @@ struct drop {
 	struct rt_insn insn;
 	const struct rt_symbol *symbol; /* of the function */
 	uint8_t reg;                    /* that the member lies behind */
+	uint8_t stored;                 /* register; RT_REG_NONE: no object is stored there */
 	int64_t offset;
 	uint32_t type;             /* index */
+	bool fresh;                /* in memory that was just allocated */
 	bool freed, knows_nothing; /* knows_nothing: of what is in the block */
 };
 
@@ -64,6 +67,7 @@ struct drops {
 	unsigned blocks;
 	struct rt_way way;
 	struct origin origins[RT_TRACK_REGS];
+	bool counts; /* the function that is looked at counts references, or calls what does */
 	bool nomem;
 };
 
@@ -91,6 +95,9 @@ static uint8_t block_of(struct drops *d, const char *name)
 {
 	const struct rt_survey_function *f = rt_survey_function(&d->b->survey, name, NULL);
 
+	/* a part or a copy of a function that debug information knows by its whole name */
+	if (!f && strchr(name, '.'))
+		return RT_REG_NONE;
 	if (!strcasestr(name, "free") && !strcasestr(name, "dealloc") && strncmp(name, "_ZdlPv", 6) != 0)
 		return RT_REG_NONE;
 	for (unsigned i = 1; f && i <= f->param_count; i++) {
@@ -217,7 +224,7 @@ static bool free_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	const uint64_t *reg = insn->has_target && (insn->call || (insn->jump && !insn->conditional))
 				      ? rt_map_get(&d->frees, rt_key_make(insn->target.v, 0))
 				      : NULL;
-	struct drop drop = { .insn = *insn, .symbol = symbol, .freed = true };
+	struct drop drop = { .insn = *insn, .symbol = symbol, .stored = RT_REG_NONE, .freed = true };
 	size_t first;
 
 	if (!reg || d->blocks == BLOCKS_MAX || d->way.now.fresh.regs[*reg].kind == RT_VALUE_OBJECT)
@@ -233,20 +240,35 @@ static bool free_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	return true;
 }
 
-/* insn stores NULL into a member that points to an object */
-static bool clear_at(struct drops *d, const struct rt_symbol *symbol, const struct rt_insn *insn)
+/* what insn stores: 0, a register, or what is no pointer to an object (RT_TRACK_REGS) */
+static uint8_t what_it_stores(const struct drops *d, const struct rt_insn *insn)
+{
+	const struct rt_value *v = insn->src_reg < RT_TRACK_REGS ? &d->way.now.fresh.regs[insn->src_reg] : NULL;
+
+	if (insn->has_imm)
+		return insn->imm ? RT_TRACK_REGS : RT_REG_NONE;
+	if (!v || v->kind == RT_VALUE_FRAME)
+		return RT_TRACK_REGS;
+	if (v->kind == RT_VALUE_CONST)
+		return v->n ? RT_TRACK_REGS : RT_REG_NONE;
+	return d->counts ? insn->src_reg : RT_TRACK_REGS;
+}
+
+/* insn stores NULL, or in a function that counts anything, into a member that points to an object */
+static bool store_at(struct drops *d, const struct rt_symbol *symbol, const struct rt_insn *insn)
 {
 	const struct rt_mem_operand *mem = &insn->mem;
 	struct drop drop = { .insn = *insn, .symbol = symbol, .reg = mem->base };
-	const struct rt_value *v = insn->src_reg < RT_TRACK_REGS ? &d->way.now.fresh.regs[insn->src_reg] : NULL;
 	size_t first;
 
 	if (!insn->is_mov || !insn->has_mem || !mem->writes || mem->segment || mem->size != 8 ||
 	    mem->index != RT_REG_NONE || mem->base >= RT_TRACK_REGS || mem->base == RT_REG_RSP || mem->disp < 0 ||
-	    !(insn->has_imm ? !insn->imm : v && v->kind == RT_VALUE_CONST && !v->n) ||
 	    !rt_map_get(&d->offsets, rt_key_make((uint64_t)mem->disp, 0)) || d->blocks == BLOCKS_MAX ||
-	    d->way.now.fresh.regs[mem->base].kind == RT_VALUE_OBJECT ||
 	    d->way.now.fresh.regs[mem->base].kind == RT_VALUE_FRAME)
+		return true;
+	drop.stored = what_it_stores(d, insn);
+	drop.fresh = d->way.now.fresh.regs[mem->base].kind == RT_VALUE_OBJECT;
+	if (drop.stored == RT_TRACK_REGS || (drop.fresh && drop.stored == RT_REG_NONE))
 		return true;
 	d->blocks++;
 	first = members_at(d, insn, mem->base);
@@ -268,7 +290,7 @@ static struct rt_error *look_through(struct drops *d, const struct rt_symbol *sy
 		if (!rt_plan_decode(d->b, d->way.now.at, &insn))
 			return NULL;
 		(void)rt_way_reaches(&d->way);
-		if (!free_at(d, symbol, &insn) || !clear_at(d, symbol, &insn))
+		if (!free_at(d, symbol, &insn) || !store_at(d, symbol, &insn))
 			return rt_error_nomem();
 		follow(d, &insn);
 		if (!rt_way_pass(&d->way, &insn))
@@ -297,28 +319,33 @@ static bool may_clear(const struct drops *d, struct rt_bytes code, size_t i)
 }
 
 /* Cheap look at the bytes: is there a call or jump to a free(), or a NULL stored where a member may lie? */
-static bool is_worth_it(const struct drops *d, const struct rt_symbol *symbol)
+static bool is_worth_it(struct drops *d, const struct rt_symbol *symbol)
 {
 	struct rt_bytes code = rt_image_at(d->b->module->image, symbol->addr, symbol->size);
 	enum { CALL = 0xe8, JUMP = 0xe9, SHORT_JUMP = 0xeb };
+	const struct rt_takers *t = d->takers;
+	bool worth = false;
 
-	for (size_t i = 0; i + 2 <= code.size; i++) {
+	d->counts = false;
+	for (size_t i = 0; i < t->inlined.len && !d->counts; i++)
+		d->counts = t->inlined.data[i] >= symbol->addr.v && t->inlined.data[i] - symbol->addr.v < symbol->size;
+	for (size_t i = 0; i + 2 <= code.size && !d->counts; i++) {
 		bool is_short = code.data[i] == SHORT_JUMP;
 		int32_t to;
 		uint64_t next = symbol->addr.v + i + 1 + (is_short ? 1 : sizeof(to));
 
-		if (may_clear(d, code, i))
-			return true;
+		worth = worth || may_clear(d, code, i);
 		if (!is_short && ((code.data[i] != CALL && code.data[i] != JUMP) || i + 1 + sizeof(to) > code.size))
 			continue;
 		if (is_short)
 			to = (int8_t)code.data[i + 1];
 		else
 			memcpy(&to, code.data + i + 1, sizeof(to));
-		if (rt_map_get(&d->frees, rt_key_make(next + (uint64_t)(int64_t)to, 0)))
-			return true;
+		next += (uint64_t)(int64_t)to;
+		worth = worth || rt_map_get(&d->frees, rt_key_make(next, 0));
+		d->counts = rt_map_get(&t->counts, rt_key_make(next, 0));
 	}
-	return false;
+	return worth || d->counts;
 }
 
 /*
@@ -340,36 +367,18 @@ static char *name_of(const struct drops *d, const struct drop *drop)
 
 static struct rt_error *add_point(struct drops *d, const struct drop *drop)
 {
-	struct rt_plan_build *b = d->b;
-	const struct rt_plan_type *type = &b->plan->types.data[drop->type];
-	struct rt_point p = { .kind = RT_POINT_INSN,
-			      .op = RT_OP_MOVE,
-			      .guessed = true,
-			      .flags =
-				      (uint16_t)(RT_EV_INLINE | RT_EV_HIDDEN | (drop->knows_nothing ? RT_EV_MAYBE : 0)),
-			      .address = drop->insn.addr,
-			      .function = drop->insn.addr,
-			      .cost = drop->insn.cost,
-			      .cfa_delta = rt_plan_cfa_delta(b, drop->insn.addr),
-			      .place = RT_PLACE_ARG_PTR,
-			      .frees = drop->freed,
-			      .deref = 1,
-			      .reg = drop->reg,
-			      .reg_offset = drop->freed ? drop->offset : drop->insn.mem.disp,
-			      .counter_offset = RT_COUNTER_UNKNOWN };
-	_cleanup_free_ char *name = NULL;
-	bool mine = false;
+	const struct rt_slot slot = { .type = drop->type,
+				      .insn = &drop->insn,
+				      .reg = drop->reg,
+				      .index = RT_REG_NONE,
+				      .offset = drop->freed ? drop->offset : drop->insn.mem.disp,
+				      .stored = drop->stored,
+				      .fresh = drop->fresh,
+				      .freed = drop->freed,
+				      .maybe = drop->knows_nothing };
+	_cleanup_free_ char *name = name_of(d, drop);
 
-	if ((p.cost != RT_COST_EMULATED && p.cost != RT_COST_STEP) || !rt_plan_has_room(b, p.address, &p) ||
-	    !rt_image_offset(b->module->image, p.address, &p.offset))
-		return NULL;
-	RT_TRY(rt_plan_take_place(b, drop->type, &p, &mine));
-	if (!mine)
-		return NULL;
-	name = name_of(d, drop);
-	if (!name)
-		return rt_error_nomem();
-	return rt_plan_add(b, drop->type, (uint32_t)type->spec->functions.len, &p, name);
+	return name ? rt_plan_slot(d->b, &slot, name) : rt_error_nomem();
 }
 
 static struct rt_error *add_points(struct drops *d)

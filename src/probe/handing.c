@@ -67,7 +67,12 @@ static struct rt_error *add_taker(struct search *s, uint64_t address, uint32_t t
 		       : rt_error_nomem();
 }
 
-/* stubs through which this module calls takers of others */
+static struct rt_error *add_counting(struct search *s, uint64_t address)
+{
+	return rt_map_put(&s->t.counts, rt_key_make(address, 0), NULL) ? NULL : rt_error_nomem();
+}
+
+/* stubs through which this module calls what other modules have */
 static struct rt_error *add_stubs(struct search *s)
 {
 	const struct rt_symtab *symtab = s->b->module->symtab;
@@ -78,10 +83,13 @@ static struct rt_error *add_stubs(struct search *s)
 		for (uint32_t t = 0; stub->plt && t < s->b->plan->types.len; t++) {
 			const struct rt_spec_type *spec = s->b->plan->types.data[t].spec;
 
-			for (size_t i = 0; i < spec->functions.len; i++)
-				if (opens(spec->functions.data[i].op, spec->functions.data[i].hidden) &&
-				    rt_spec_means(spec->functions.data[i].name, stub->name, rt_spec_is_told(spec)))
+			for (size_t i = 0; i < spec->functions.len; i++) {
+				if (!rt_spec_means(spec->functions.data[i].name, stub->name, rt_spec_is_told(spec)))
+					continue;
+				RT_TRY(add_counting(s, stub->addr.v));
+				if (opens(spec->functions.data[i].op, spec->functions.data[i].hidden))
 					RT_TRY(add_taker(s, stub->addr.v, t));
+			}
 		}
 	}
 	return NULL;
@@ -94,7 +102,12 @@ static struct rt_error *find_takers(struct search *s)
 	for (size_t i = 0; i < plan->points.len; i++) {
 		const struct rt_point *p = &plan->points.data[i];
 
-		if (p->module != s->b->module->id || !opens(p->op, p->flags & RT_EV_HIDDEN))
+		if (p->module != s->b->module->id)
+			continue;
+		RT_TRY(add_counting(s, p->function.v));
+		if ((p->flags & RT_EV_INLINE) && !rt_vec_push(&s->t.inlined, p->address.v))
+			return rt_error_nomem();
+		if (!opens(p->op, p->flags & RT_EV_HIDDEN))
 			continue;
 		RT_TRY(add_taker(s, p->function.v, p->type - 1));
 		if ((p->flags & RT_EV_INLINE) &&
@@ -295,6 +308,8 @@ struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 		err = rt_plan_given(&s.t);
 	rt_map_deinit(&s.t.type_of);
 	rt_map_deinit(&s.t.at);
+	rt_map_deinit(&s.t.counts);
+	rt_vec_deinit(&s.t.inlined);
 	rt_vec_deinit(&s.sites);
 	rt_vec_deinit(&s.site_types);
 	rt_vec_deinit(&s.givers);

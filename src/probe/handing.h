@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where the references of a module come from: what handing.c finds out and overwrite.c uses as well. Private to probe/.
+ * Where the references of a module come from: what handing.c finds out and overwrite.c, dropped.c and given.c use as well. Private to
+ * probe/.
  */
 #pragma once
 
@@ -13,6 +14,8 @@ struct rt_takers {
 	struct rt_map at;   /* (address, type + 1) of what hands out a reference to its caller, or the stub of such; and
 			       (address, 0) */
 	uint64_t low, high; /* all of these addresses lie in [low, high] */
+	struct rt_map counts;     /* addresses of all that counts references, of any type, or of the stubs of such */
+	RT_VEC(uint64_t) inlined; /* and where such is inlined */
 };
 
 /* The type that parameter or result p points to through so many levels: index + 1; 0: none. */
@@ -21,6 +24,24 @@ uint32_t rt_takers_type(const struct rt_takers *t, const struct rt_param *p, uin
 bool rt_takers_told(const struct rt_takers *t, uint32_t type, const char *name);
 /* The arguments of d up to this one are in registers for whole numbers, one each. */
 bool rt_takers_in_registers(struct rt_survey *survey, const struct rt_survey_function *d, unsigned arg);
+
+/* A place in memory that holds, or is about to hold, a pointer to an object; at one instruction. */
+struct rt_slot {
+	uint32_t type; /* index */
+	const struct rt_insn *insn;
+	uint8_t reg;          /* enum rt_reg; RT_REG_RIP: offset is its ELF address */
+	uint8_t index, scale; /* scale 0: none */
+	int64_t offset;       /* the slot is at reg + offset + index * scale */
+	uint8_t stored;       /* enum rt_reg of the register that is stored there; RT_REG_NONE: no object is */
+	bool freed;           /* the block that it lies in is freed */
+	bool fresh;           /* in memory that was just allocated: nothing was held there */
+	bool maybe;           /* it may hold anything */
+};
+/*
+ * slot.c: points that look at what the slot held, and at what is stored there. Nothing is counted there, and what cannot
+ * be armed is not missed. name is copied.
+ */
+RT_CHECK struct rt_error *rt_plan_slot(struct rt_plan_build *b, const struct rt_slot *slot, const char *name);
 
 /* overwrite.c: points at the stores that may overwrite the pointer to an object. */
 RT_CHECK struct rt_error *rt_plan_overwrites(const struct rt_takers *t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Stores of a pointer to a counted object, that the function was given as an argument or got from a constructor or a
- * get, into memory that is not its own frame and that it has not just allocated: a slot, which may have held another
- * object before. What it held is looked at just before the store. Nothing is counted there.
+ * get, into memory that is not its own frame: a slot, which may have held another object before. What it held, if it has
+ * not just been allocated, and what is stored is looked at just before the store. Nothing is counted there.
  *
  * Code is looked at in the order of its addresses: what is found is a place worth a look, and what is seen there
  * decides.
@@ -20,6 +20,7 @@ struct store {
 	const char *function;
 	struct rt_elfaddr start; /* of the function */
 	struct rt_insn insn;
+	bool fresh; /* into memory that was just allocated */
 };
 
 struct stores {
@@ -37,7 +38,7 @@ struct look {
 	uint8_t object; /* register that has one at the entry; RT_REG_NONE: results of calls are */
 };
 
-static bool is_slot(const struct rt_track *objects, const struct rt_track *fresh, const struct rt_insn *insn)
+static bool is_slot(const struct rt_track *objects, const struct rt_insn *insn)
 {
 	const struct rt_mem_operand *mem = &insn->mem;
 	const struct rt_value *v;
@@ -51,8 +52,7 @@ static bool is_slot(const struct rt_track *objects, const struct rt_track *fresh
 	/* a variable of the program */
 	if (mem->base == RT_REG_RIP)
 		return mem->index == RT_REG_NONE;
-	return mem->base < RT_TRACK_REGS && objects->regs[mem->base].kind != RT_VALUE_FRAME &&
-	       fresh->regs[mem->base].kind != RT_VALUE_OBJECT;
+	return mem->base < RT_TRACK_REGS && objects->regs[mem->base].kind != RT_VALUE_FRAME;
 }
 
 static struct rt_error *look_through(struct stores *s, const struct look *look)
@@ -70,8 +70,9 @@ static struct rt_error *look_through(struct stores *s, const struct look *look)
 
 		if (!rt_plan_decode(b, way->now.at, insn))
 			return NULL;
-		if (rt_way_reaches(way) && is_slot(&way->now.objects, &way->now.fresh, insn) &&
-		    !rt_vec_push(&s->all, store))
+		store.fresh = insn->has_mem && insn->mem.base < RT_TRACK_REGS &&
+			      way->now.fresh.regs[insn->mem.base].kind == RT_VALUE_OBJECT;
+		if (rt_way_reaches(way) && is_slot(&way->now.objects, insn) && !rt_vec_push(&s->all, store))
 			return rt_error_nomem();
 		if (!rt_way_pass(way, insn))
 			return rt_error_nomem();
@@ -166,40 +167,18 @@ static char *name_of(const struct rt_takers *t, const struct store *store)
 
 static struct rt_error *add_store(const struct rt_takers *t, const struct store *store)
 {
-	const struct rt_plan_type *type = &t->b->plan->types.data[store->type];
-	const struct rt_insn *insn = &store->insn;
-	struct rt_point p = { .kind = RT_POINT_INSN,
-			      .op = RT_OP_MOVE,
-			      .guessed = true,
-			      .flags = RT_EV_INLINE | RT_EV_HIDDEN,
-			      .address = insn->addr,
-			      .function = insn->addr,
-			      .cost = insn->cost,
-			      .cfa_delta = rt_plan_cfa_delta(t->b, insn->addr),
-			      .place = RT_PLACE_ARG_PTR,
-			      .deref = 1,
-			      .reg = insn->mem.base,
-			      .reg_offset = insn->mem.disp,
-			      .counter_offset = RT_COUNTER_UNKNOWN };
-	_cleanup_free_ char *name = NULL;
-	bool mine = false;
+	const struct rt_mem_operand *mem = &store->insn.mem;
+	const struct rt_slot slot = { .type = store->type,
+				      .insn = &store->insn,
+				      .reg = mem->base,
+				      .index = mem->index,
+				      .scale = mem->index == RT_REG_NONE ? 0 : mem->scale,
+				      .offset = mem->disp,
+				      .stored = store->insn.src_reg,
+				      .fresh = store->fresh };
+	_cleanup_free_ char *name = name_of(t, store);
 
-	if (insn->mem.base == RT_REG_RIP)
-		p.reg_offset -= (int64_t)insn->addr.v; /* it lies wherever the file was loaded */
-	if (insn->mem.index != RT_REG_NONE) {
-		p.index = insn->mem.index;
-		p.scale = insn->mem.scale;
-	}
-	if ((insn->cost != RT_COST_EMULATED && insn->cost != RT_COST_STEP) || !rt_plan_has_room(t->b, insn->addr, &p) ||
-	    !rt_image_offset(t->b->module->image, insn->addr, &p.offset))
-		return NULL;
-	RT_TRY(rt_plan_take_place(t->b, store->type, &p, &mine));
-	if (!mine)
-		return NULL;
-	name = name_of(t, store);
-	if (!name)
-		return rt_error_nomem();
-	return rt_plan_add(t->b, store->type, (uint32_t)type->spec->functions.len, &p, name);
+	return name ? rt_plan_slot(t->b, &slot, name) : rt_error_nomem();
 }
 
 static struct rt_error *add_stores(struct stores *s)

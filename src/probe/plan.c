@@ -42,10 +42,14 @@ void rt_plan_destroy(struct rt_plan *plan)
 {
 	if (!plan)
 		return;
-	for (size_t i = 0; i < plan->types.len; i++)
+	for (size_t i = 0; i < plan->types.len; i++) {
 		free(plan->types.data[i].seen);
-	for (size_t i = 0; i < plan->points.len; i++)
+		free(plan->types.data[i].structure);
+	}
+	for (size_t i = 0; i < plan->points.len; i++) {
 		free(plan->points.data[i].name);
+		free(plan->points.data[i].alias);
+	}
 	for (size_t i = 0; i < plan->refused.len; i++) {
 		free(plan->refused.data[i].function);
 		free(plan->refused.data[i].why);
@@ -126,6 +130,7 @@ struct rt_error *rt_plan_refuse(struct rt_plan_build *b, uint32_t type, uint32_t
 struct rt_error *rt_plan_add(struct rt_plan_build *b, uint32_t type, uint32_t function, const struct rt_point *point,
 			     const char *name)
 {
+	const char *alias = b->survey.functions.len ? rt_survey_alias(&b->survey, name) : NULL;
 	struct rt_plan_type *t = &b->plan->types.data[type];
 	struct rt_point p = *point;
 
@@ -133,8 +138,10 @@ struct rt_error *rt_plan_add(struct rt_plan_build *b, uint32_t type, uint32_t fu
 	p.module = b->module->id;
 	p.type = t->id;
 	p.name = strdup(name);
-	if (!p.name || !rt_vec_push(&b->plan->points, p)) {
+	p.alias = alias ? strdup(alias) : NULL;
+	if (!p.name || (alias && !p.alias) || !rt_vec_push(&b->plan->points, p)) {
 		free(p.name);
+		free(p.alias);
 		return rt_error_nomem();
 	}
 	t->points++;
@@ -192,11 +199,31 @@ struct rt_error *rt_plan_check_machine(const struct rt_plan_module *module)
 			    module->name, module->image->machine);
 }
 
+/* what is given to a get or put, or a constructor returns, is declared as a pointer to it */
+static struct rt_error *name_structures(struct rt_plan_build *b)
+{
+	for (size_t t = 0; t < b->plan->types.len; t++) {
+		struct rt_plan_type *type = &b->plan->types.data[t];
+
+		for (size_t i = 0; i < type->spec->functions.len && !type->structure; i++) {
+			const char *name = rt_plan_structure(b, &type->spec->functions.data[i]);
+
+			if (!name || !strcmp(name, type->spec->name))
+				continue;
+			type->structure = strdup(name);
+			if (!type->structure)
+				return rt_error_nomem();
+		}
+	}
+	return NULL;
+}
+
 static struct rt_error *build(struct rt_plan_build *b)
 {
 	RT_TRY(rt_decoder_create(b->module->image->machine, &b->decoder));
 	RT_TRY(rt_survey_init(b->module, &b->survey));
 	RT_TRY(rt_plan_resolve(b));
+	RT_TRY(name_structures(b));
 	rt_plan_counters(b);
 	RT_TRY(rt_plan_points(b));
 	RT_TRY(rt_plan_markers(b));

@@ -32,6 +32,8 @@ struct rt_point {
 	uint8_t cost;   /* enum rt_probe_cost of the armed instruction */
 	bool guessed;
 	bool frees;                 /* with a slot: the block that it lies in is freed right here */
+	uint8_t stored;             /* enum rt_reg + 1 of the register that is stored right here, where the object would
+				       be, and holds it; 0: nothing is */
 	int32_t start;              /* references that its type's new gives, as the session knows it */
 	bool sampled;               /* its operations are told only where the object is in the sample */
 	struct rt_elfaddr address;  /* of the armed instruction */
@@ -65,6 +67,7 @@ struct rt_point {
 				instruction may lie behind the one that counts. 0 where the result names the object:
 				there the count is the one AFTER the operation */
 	char *name;          /* function; owned by the plan */
+	char *alias;         /* what debug information calls it, where that is another name; NULL; owned by the plan */
 };
 
 /* A function of the spec that could not become a point, and why. */
@@ -86,6 +89,7 @@ struct rt_plan_type {
 	uint32_t counter_size;
 	const char *counter_from; /* "told", "debug info", "inferred", NULL: static text */
 	uint32_t object_size;
+	char *structure; /* what declarations call the struct, where that is another name; NULL; owned by the plan */
 	uint32_t points; /* how many so far */
 	uint8_t *seen;   /* per function of spec: RT_SEEN_*; owned by the plan */
 };

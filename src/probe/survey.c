@@ -161,12 +161,24 @@ const struct rt_survey_function *rt_survey_declaration(struct rt_survey *survey,
 	return any ? any : rt_survey_at(survey, addr);
 }
 
+/* a header may declare the name that only symbols have */
+static bool has_code(struct rt_survey *survey, const char *name)
+{
+	const struct rt_survey_function *f = NULL;
+
+	while ((f = rt_survey_function(survey, name, f))) {
+		if (f->has_body || f->has_inlined)
+			return true;
+	}
+	return false;
+}
+
 const char *rt_survey_alias(struct rt_survey *survey, const char *name)
 {
 	const struct rt_survey_symbol *s = rt_survey_symbol(survey, name, NULL);
 	const struct rt_survey_function *f = s ? rt_survey_at(survey, s->symbol->addr) : NULL;
 
-	return f && !rt_survey_function(survey, name, NULL) ? f->name : NULL;
+	return f && !has_code(survey, name) ? f->name : NULL;
 }
 
 const struct rt_param *rt_survey_param(const struct rt_survey *survey, const struct rt_survey_function *function,

@@ -151,6 +151,8 @@ static struct rt_error *type(struct rt_events *w, const struct rt_wire_type *r, 
 		rt_sink_printf(sink, " counter=%d bytes=%u", r->counter_offset, r->counter_size);
 	if (r->object_size)
 		rt_sink_printf(sink, " size=%u", r->object_size);
+	if (rt_type_structure(r))
+		rt_sink_printf(sink, " structure=%s", word(w, rt_type_structure(r)));
 	rt_sink_puts(sink, "\n");
 	return NULL;
 }
@@ -192,7 +194,7 @@ static const char *type_name(const struct rt_events *w, uint32_t id)
 
 static struct rt_error *point(struct rt_events *w, const struct rt_wire_point *r, struct rt_sink *sink)
 {
-	static const char *const kinds[] = { "", " slot", " object", " size", " result", " block" };
+	static const char *const kinds[] = { "", " slot", " object", " size", " result", " block", " stored" };
 	bool made;
 	uint64_t *slot = rt_map_put(&w->points, rt_key_make(r->id, 0), &made);
 
@@ -209,6 +211,8 @@ static struct rt_error *point(struct rt_events *w, const struct rt_wire_point *r
 		rt_sink_printf(sink, " delta=%d", r->delta);
 	if (r->function)
 		rt_sink_printf(sink, " entry=0x%" PRIx64, r->function);
+	if (rt_point_alias(r))
+		rt_sink_printf(sink, " alias=%s", word(w, rt_point_alias(r)));
 	rt_sink_puts(sink, "\n");
 	return NULL;
 }

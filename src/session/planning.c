@@ -55,7 +55,7 @@ static struct rt_error *emit_types(struct rt_session *s, struct rt_batch *b)
 
 		if (!type->points)
 			continue;
-		record = rt_record_type(b->type_base + type->id, type->spec->name);
+		record = rt_record_type(b->type_base + type->id, type->spec->name, type->structure);
 		if (!record)
 			return rt_error_nomem();
 		record->start = type->start;
@@ -65,7 +65,7 @@ static struct rt_error *emit_types(struct rt_session *s, struct rt_batch *b)
 		record->flags = type_flags(s, b, type);
 		digest = ((uint64_t)(uint32_t)record->start << 32 | (uint32_t)record->counter_offset) ^
 			 (uint64_t)record->object_size << 20 ^ (uint64_t)record->counter_size << 8 ^ record->flags ^
-			 1ull << 63;
+			 (uint64_t)(type->structure != NULL) << 62 ^ 1ull << 63;
 		if (b->digest.data[i] == digest)
 			continue;
 		b->digest.data[i] = digest;
@@ -78,6 +78,8 @@ static uint32_t aux_of(const struct rt_point *p)
 {
 	if (p->kind == RT_POINT_CALL)
 		return p->size_reg == RT_REG_NONE ? RT_AUX_NONE : RT_AUX_SIZE;
+	if (p->stored)
+		return RT_AUX_STORED;
 	if (p->place == RT_PLACE_ARG_PTR || p->place == RT_PLACE_OUT || p->place == RT_PLACE_RET_PTR)
 		return p->frees ? RT_AUX_BLOCK : RT_AUX_SLOT;
 	return RT_AUX_NONE;
@@ -102,7 +104,7 @@ static struct rt_error *take_points(struct rt_session *s, struct rt_batch *b, ui
 		if (point->start == RT_START_UNKNOWN)
 			point->start = 1;
 		point->sampled = is_sampled(s, &b->plan->types.data[point->type - b->type_base - 1]);
-		record = rt_record_point(point->id, point->name);
+		record = rt_record_point(point->id, point->name, point->alias);
 		if (!record)
 			return rt_error_nomem();
 		record->head.op = point->op;

@@ -46,7 +46,7 @@ static void record(struct recording *r, int status)
 	r->chunk_end[0] = r->sink.len;
 	for (int c = 0; c < CHUNKS; c++) {
 		struct rt_event_sink *sink = rt_spool_writer_sink(w);
-		_cleanup_free_ struct rt_wire_type *type = rt_record_type(1, "obj");
+		_cleanup_free_ struct rt_wire_type *type = rt_record_type(1, "obj", NULL);
 
 		assert_ok(sink->record(sink, &type->head));
 		for (uint64_t i = 1; i < PER_CHUNK; i++) {

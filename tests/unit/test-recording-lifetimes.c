@@ -47,12 +47,12 @@ static void give_stack(struct stream *s, uint32_t pid, uint32_t id)
 
 static void give_names(struct stream *s)
 {
-	struct rt_wire_type *type = rt_record_type(1, "obj");
+	struct rt_wire_type *type = rt_record_type(1, "obj", NULL);
 
 	give(s, &type->head);
 	free(type);
 	for (uint32_t i = 1; i <= 2; i++) {
-		struct rt_wire_point *point = rt_record_point(i, i == 1 ? "obj_get" : "obj_put");
+		struct rt_wire_point *point = rt_record_point(i, i == 1 ? "obj_get" : "obj_put", NULL);
 
 		point->type = 1;
 		point->head.op = i == 1 ? RT_OP_GET : RT_OP_PUT;

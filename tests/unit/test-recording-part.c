@@ -98,8 +98,8 @@ static void give_event(struct records *r, uint32_t pid, uint32_t stack, uint64_t
 
 static void give_tables(struct records *r)
 {
-	_cleanup_free_ struct rt_wire_type *type = rt_record_type(1, "obj");
-	_cleanup_free_ struct rt_wire_point *point = rt_record_point(1, "obj_get");
+	_cleanup_free_ struct rt_wire_type *type = rt_record_type(1, "obj", NULL);
+	_cleanup_free_ struct rt_wire_point *point = rt_record_point(1, "obj_get", NULL);
 	_cleanup_free_ struct rt_wire_module *module = rt_record_module(MODULE, "/opt/prog");
 	_cleanup_free_ struct rt_wire_loss *unarmed = rt_record_loss(RT_LOSS_UNARMED, 1, 1, "no probe");
 

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which slot keeps which reference. Who takes a reference to keep it stores the pointer; who gives it back takes the
+ * pointer out, overwrites it, or frees the block that it lies in. Where both are seen, the get and the put of one slot
+ * belong together, whatever else is done to the object; and a slot that was lost without a put lost the reference that
+ * was taken for it.
+ *
+ * The taker of a stored pointer is the last one before the store that was done in the run of a function that stores
+ * it, or called by it, or that called it, and gave nothing back in between. Slots on the stack are no keepers: outputs are
+ * stored over what was.
+ */
+#include "lifetime/slot.h"
+
+enum { LOOK_BACK = 64 /* events */, CALLERS = 2 };
+
+static const struct lt_point *point_of(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return &lt->points.data[lt->uses.data[e->use].point];
+}
+
+static uint32_t function_of(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return lt_site_function(lt, lt->uses.data[e->use].site);
+}
+
+static bool takes(const struct lt_event *e)
+{
+	return e->op == RT_OP_NEW || e->delta > 0;
+}
+
+/* A variable of a function that runs, an output of the one that stores mostly: what it had held is of no interest. */
+static bool on_stack(const struct lt_event *w)
+{
+	enum { BELOW = 1 << 16, ABOVE = 8 << 20 }; /* bytes */
+
+	return w->slot && w->sp > BELOW && w->slot >= w->sp - BELOW && w->slot < w->sp + ABOVE;
+}
+
+static bool fills(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return e->op == RT_OP_MOVE && e->slot && lt_point_stores(point_of(lt, e)) && !on_stack(e);
+}
+
+static bool empties(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	const struct lt_point *p = point_of(lt, e);
+
+	return e->op == RT_OP_MOVE && lt_point_overwrites(p) && !lt_point_stale(p) && !on_stack(e) &&
+	       function_of(lt, e);
+}
+
+/*
+ * e gives back what the store w has lost: it was done by the run of the function that w lies in, or in it; or by its
+ * caller, or the caller's, for itself: helpers take things out and apart that their callers put. A caller that has
+ * taken a reference of its own put that one.
+ */
+static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *e,
+		     const struct lt_event *w)
+{
+	unsigned out, in;
+
+	if (e->delta >= 0 || e->tid != w->tid)
+		return false;
+	if (function_of(lt, e) == function_of(lt, w) && (!e->act || !w->act || e->act == w->act))
+		return true;
+	if (!lt_come_together(lt, w, e, &out, &in) || (out && (in || out > CALLERS)))
+		return false;
+	for (uint32_t i = 0; out && i < inc->nr; i++) {
+		const struct lt_event *own = &inc->ledger[i];
+
+		if (takes(own) && own->act && own->act == e->act)
+			return false;
+	}
+	return true;
+}
+
+/* whose pointer the slot held when event number i emptied it */
+enum held { UNKNOWN, OWN /* that of a reference */, BORROWED };
+
+static enum held held_in(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	const uint64_t slot = inc->ledger[i].slot;
+
+	for (uint32_t k = i; slot && k-- > 0;) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->slot == slot && (e->flags & LT_EV_KEPT) && takes(e))
+			return OWN;
+	}
+	for (uint32_t k = i; slot && k-- > 0;) {
+		if (inc->ledger[k].slot == slot && fills(lt, &inc->ledger[k]))
+			return BORROWED;
+	}
+	return UNKNOWN;
+}
+
+bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *w = &inc->ledger[i];
+	enum held held = empties(lt, w) ? held_in(lt, inc, i) : BORROWED;
+
+	for (uint32_t k = 0; held != BORROWED && k < inc->nr; k++) {
+		const struct lt_event *put = &inc->ledger[k];
+
+		/* one that is known to have paid for another slot has not paid for this one */
+		if (held == OWN && (put->flags & LT_EV_KEPT) && put->slot != w->slot)
+			continue;
+		if (pays_for(lt, inc, put, w))
+			return false;
+	}
+	return held != BORROWED;
+}
+
+/* the reference that event number k took was there when number i stored the pointer, as far as functions tell */
+static bool may_be_for(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t k, uint32_t i)
+{
+	const struct lt_event *taken = &inc->ledger[k], *store = &inc->ledger[i];
+	unsigned out, in;
+
+	if (taken->act && (taken->act == store->act || taken->up == store->act))
+		return true;
+	return lt_come_together(lt, taken, store, &out, &in) && (!out || !in);
+}
+
+/* the event that took the reference for which number i stored the pointer; NULL: not known */
+static struct lt_event *taker_of(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	unsigned given_back = 0;
+
+	for (uint32_t k = i; k-- > 0 && k + LOOK_BACK >= i;) {
+		struct lt_event *e = &inc->ledger[k];
+
+		if (e->tid != inc->ledger[i].tid)
+			continue;
+		if (e->delta < 0) {
+			given_back++;
+		} else if (takes(e)) {
+			if (given_back)
+				given_back--;
+			else if (!e->slot && may_be_for(lt, inc, k, i))
+				return e;
+			/* who has taken a reference stores that one, more than once maybe, and not one that he was given */
+			else if (e->act && e->act == inc->ledger[i].act)
+				return NULL;
+		}
+	}
+	return NULL;
+}
+
+/* a reference was taken for the slot before event number i, and it is not paid for yet */
+static bool is_kept(const struct lt_inc *inc, uint32_t i)
+{
+	int kept = 0;
+
+	for (uint32_t k = 0; k < i; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if ((e->flags & LT_EV_KEPT) && e->slot == inc->ledger[i].slot)
+			kept += takes(e) ? 1 : -1;
+	}
+	return kept > 0;
+}
+
+/* the put that pays for the slot that event number i empties, the nearest one: mostly just before; NULL: none does */
+static struct lt_event *payer_of(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	struct lt_event *before = NULL, *after = NULL;
+
+	for (uint32_t k = i; k-- > 0 && k + LOOK_BACK >= i && !before;) {
+		struct lt_event *e = &inc->ledger[k];
+
+		if (!e->slot && pays_for(lt, inc, e, &inc->ledger[i]))
+			before = e;
+	}
+	for (uint32_t k = i + 1; k < inc->nr && k <= i + LOOK_BACK && !before && !after; k++) {
+		struct lt_event *e = &inc->ledger[k];
+
+		if (!e->slot && pays_for(lt, inc, e, &inc->ledger[i]))
+			after = e;
+	}
+	return before ? before : after;
+}
+
+void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	if (!inc->slotted)
+		return;
+	inc->slotted = false;
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *w = &inc->ledger[i];
+		struct lt_event *e = NULL;
+
+		if (fills(lt, w))
+			e = taker_of(lt, inc, i);
+		else if (empties(lt, w) && is_kept(inc, i))
+			e = payer_of(lt, inc, i);
+		if (!e)
+			continue;
+		e->slot = w->slot;
+		e->flags |= LT_EV_KEPT;
+	}
+}
+
+uint32_t lt_slot_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
+{
+	const struct lt_event *taken = &inc->ledger[ev];
+
+	if (!(taken->flags & LT_EV_KEPT))
+		return LT_NO_EVENT;
+	for (uint32_t i = ev + 1; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->slot != taken->slot)
+			continue;
+		/* another reference was taken for the slot, or one was put: that was this one */
+		if ((e->flags & LT_EV_KEPT) && e->delta)
+			return LT_NO_EVENT;
+		if (empties(lt, e))
+			return lt_slot_dropped(lt, inc, i) ? i : LT_NO_EVENT;
+	}
+	return LT_NO_EVENT;
+}

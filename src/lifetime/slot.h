@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which slot keeps which reference (slot.c). */
+#pragma once
+
+#include "lifetime/answer.h"
+
+/*
+ * Event number i takes a pointer to the object out of a slot (overwrites it, or frees the block that it lies in), nobody
+ * puts a reference for that, and none is known to have stored the pointer without one. After lt_slots_settle().
+ */
+bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i);
+/*
+ * The event that emptied the slot of just the reference that event number ev took, where nobody put anything for it;
+ * LT_NO_EVENT: none did, or which slot it was taken for is not known. After lt_slots_settle().
+ */
+uint32_t lt_slot_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev);
