@@ -3,10 +3,7 @@
  * What names say about who closes what: item_add and item_remove, x_new and
  * x_free, FcValueSave and FcValueDestroy. A prior only: counted evidence outweighs it.
  */
-#include <ctype.h>
-#include <string.h>
-#include <strings.h>
-
+#include "base/words.h"
 #include "lifetime/state.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -68,75 +65,17 @@ static const char *const keepers[] = { "add",  "insert",  "attach",  "link",    
 				       "save", "cache",   "queue",   "enqueue",  "append",   "intern", "set",
 				       "bind", "connect", "install", "remember", "keep",     "memo" };
 
-/* whatever begins in one of these ways ends in one of those, where the rest of the names is the same */
+/* whatever begins in one of these ways ends in any way (rt_words_end()), where the rest of the names is the same */
 static const char *const openers[] = { "new",  "create", "alloc", "init", "open", "copy", "dup",    "clone", "save",
 				       "set",  "add",	 "load",  "make", "read", "build", "start", "setup", "parse",
 				       "ensure" };
-static const char *const closers[] = { "free",	 "destroy", "delete",  "release", "dispose", "finalize", "finish",
-				       "unref",	 "close",   "cleanup", "clear",	  "deinit",  "fini",	 "drop",
-				       "remove", "reset",   "exit",    "done",	  "stop",    "term" };
 
-enum { TOKENS = 10 };
+enum { WORDS = 10 };
 
-struct token {
-	const char *s;
-	size_t len;
-};
-
-/* how long the word is that name begins with: up to a sign, or to a capital letter that begins another word */
-static size_t word_length(const char *name)
-{
-	size_t i = 0;
-
-	while (name[i] && !strchr("_:.~", name[i])) {
-		bool capital = i && isupper((unsigned char)name[i]);
-
-		if (capital &&
-		    (!isupper((unsigned char)name[i - 1]) || (name[i + 1] && islower((unsigned char)name[i + 1]))))
-			break;
-		i++;
-	}
-	return i;
-}
-
-static unsigned tokens(const char *name, struct token ret[TOKENS])
-{
-	unsigned n = 0;
-
-	while (*name && n < TOKENS) {
-		size_t len = word_length(name);
-
-		if (len)
-			ret[n++] = (struct token){ name, len };
-		name += len;
-		name += *name && strchr("_:.~", *name);
-	}
-	return n;
-}
-
-static bool token_is(struct token t, const char *word)
-{
-	return strlen(word) == t.len && !strncasecmp(t.s, word, t.len);
-}
-
-static bool token_in(struct token t, const char *const *words, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (token_is(t, words[i]))
-			return true;
-	}
-	return false;
-}
-
-static bool same(struct token a, struct token b)
-{
-	return a.len == b.len && !strncasecmp(a.s, b.s, a.len);
-}
-
-static bool opposite(struct token a, struct token b)
+static bool opposite(struct rt_word a, struct rt_word b)
 {
 	for (size_t i = 0; i < COUNT(pairs); i++) {
-		if (token_is(a, pairs[i][0]) && token_is(b, pairs[i][1]))
+		if (rt_word_is(a, pairs[i][0]) && rt_word_is(b, pairs[i][1]))
 			return true;
 	}
 	return false;
@@ -144,21 +83,19 @@ static bool opposite(struct token a, struct token b)
 
 double lt_stem_match(const char *opens, const char *closes)
 {
-	struct token a[TOKENS], b[TOKENS];
-	unsigned na = tokens(opens, a), nb = tokens(closes, b);
-	bool found = false, begins = false, ends = false;
+	struct rt_word a[WORDS], b[WORDS];
+	unsigned na = rt_words(opens, a, WORDS), nb = rt_words(closes, b, WORDS);
+	bool found = false, begins = false;
 	double shared = 0;
 
 	for (unsigned i = 0; i < na; i++) {
-		begins |= token_in(a[i], openers, COUNT(openers));
+		begins |= rt_word_in(a[i], openers, COUNT(openers));
 		for (unsigned j = 0; j < nb; j++) {
 			found |= opposite(a[i], b[j]);
-			shared += same(a[i], b[j]);
+			shared += rt_word_same(a[i], b[j]);
 		}
 	}
-	for (unsigned j = 0; j < nb; j++)
-		ends |= token_in(b[j], closers, COUNT(closers));
-	if (!found && (!begins || !ends || shared < 1))
+	if (!found && (!begins || !rt_words_end(closes) || shared < 1))
 		return 0;
 	if (na == 1 && nb == 1)
 		return 0.6;
@@ -167,11 +104,11 @@ double lt_stem_match(const char *opens, const char *closes)
 
 bool lt_stem_keeps(const char *name)
 {
-	struct token t[TOKENS];
-	unsigned n = tokens(name, t);
+	struct rt_word t[WORDS];
+	unsigned n = rt_words(name, t, WORDS);
 
 	for (unsigned i = 0; i < n; i++) {
-		if (token_in(t[i], keepers, COUNT(keepers)))
+		if (rt_word_in(t[i], keepers, COUNT(keepers)))
 			return true;
 	}
 	return false;
