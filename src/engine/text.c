@@ -567,7 +567,7 @@ static struct rt_error *line_point(struct rt_text *t)
 		if (++p.aux == sizeof(kinds) / sizeof(kinds[0]))
 			return bad(t, t->words[5].s, "expected: slot, object, size, result, block or stored");
 	}
-	p.flags = t->e.flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE);
+	p.flags = t->e.flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE | RT_EV_MAYBE);
 	p.type = text_type(&t->build, t->words[2].s, t->words[2].len, NULL, NULL);
 	alias = t->alias.len ? text_unescape(&t->build, t->alias.s, t->alias.len) : NULL;
 	if (!p.type || (t->alias.len && !alias) ||

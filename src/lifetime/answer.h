@@ -75,6 +75,8 @@ struct lt_answer {
 	/* (name of a function, type) -> references that it was given, and passed on to another such function; did not
 	 */
 	struct rt_map given_on, given_kept;
+	/* (name of a function that ends things, type) -> objects that it was given: counted, or left alone */
+	struct rt_map ended, left_alone;
 	struct rt_map kept_by; /* (type and site, pid) -> index of kept */
 	RT_VEC(struct lt_keeping) kept;
 	RT_VEC(struct lt_group) groups;
@@ -155,6 +157,14 @@ bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref);
 void lt_given_healthy(struct lt_answer *a, uint32_t type);
 /* source id of the function that was given the reference, passes on what it is given, and did not; 0: none is known */
 uint32_t lt_given_to(const struct lt_answer *a, const struct lt_ref *ref);
+/* ended.c: counts what functions that end things do with healthy objects of the type */
+void lt_ends_healthy(struct lt_answer *a, uint32_t type);
+/* Who was to end it. */
+struct lt_ender {
+	uint32_t src; /* source id; 0: nobody is known */
+	bool does;    /* it does so with other objects */
+};
+struct lt_ender lt_ender_of(const struct lt_answer *a, const struct lt_ref *ref);
 /* kept.c: counts what was left; the site leaves it for good; it is a mapping that the C library made for itself */
 void lt_kept_count(struct lt_answer *a, const struct lt_ref *ref);
 bool lt_kept(const struct lt_answer *a, const struct lt_ref *ref);

@@ -497,6 +497,25 @@ static bool given_over(const struct lt_answer *a, const struct lt_ref *ref, stru
 	return true;
 }
 
+/* the object was given to what ends such things, and nothing was put there */
+static bool not_ended(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref, struct lt_blame *b)
+{
+	struct lt_ender ender = { 0 };
+
+	/* who gives such references back otherwise would have been the one to end it */
+	if (ref->inc->nobody && !(lt_model_closed(m, ref->site) >= TWINS && lt_model_own(m, ref->site) >= OWN))
+		ender = lt_ender_of(a, ref);
+	if (!ender.src || lt_src(a->lt, ender.src)->function == lt_src(a->lt, b->guilty)->function)
+		return false;
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.25;
+	b->guilty = ender.src;
+	b->confidence = ender.does ? fmin(fmax(b->confidence, 0.7), 0.85) : fmin(b->confidence, 0.65);
+	b->why = ender.does ? "it was given the object, and put nothing, as it does otherwise"
+			    : "it was the last to be given the object, by its name to end it, and put nothing";
+	return true;
+}
+
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
@@ -527,8 +546,8 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	}
 	if (took_twice(a, ref))
 		b.role = RT_ROLE_EXTRA_GET;
-	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !held_on(a, m, ref, &b) &&
-		 !given_over(a, ref, &b) && !b.owner)
+	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !not_ended(a, m, ref, &b) &&
+		 !held_on(a, m, ref, &b) && !given_over(a, ref, &b) && !b.owner)
 		handed_over(a, m, ref, &b);
 	b.passed = b.lost && b.role == RT_ROLE_MISSING_PUT && !b.seen && lt_model_closed(m, ref->site) < 1 &&
 		   may_have_passed_it_on(a, m, ref, &b);

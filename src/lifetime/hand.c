@@ -58,7 +58,13 @@ static void count_found(struct rt_lifetime *lt, const struct lt_inc *inc, const 
 	if (!lt_point_overwrites(point) || (seen->e->flags & RT_EV_MAYBE) || !seen->e->object)
 		return;
 	point->found += inc && inc->life == LT_LIVE;
-	point->stale += !(inc && inc->life == LT_LIVE) && !put_for(inc, &seen->ev);
+	point->stale += inc && inc->life == LT_DEAD && !put_for(inc, &seen->ev);
+}
+
+/* a function is given the object */
+static bool is_entry(const struct lt_point *p)
+{
+	return lt_point_given(p) || lt_point_ends(p);
 }
 
 void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
@@ -73,9 +79,11 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 	ev.count = INT32_MIN;
 	if (lt_point_hands(&lt->points.data[lt->uses.data[ev.use].point]) && !took_inside(lt, inc, &ev))
 		return;
-	if (lt_point_given(&lt->points.data[lt->uses.data[ev.use].point]) && inc->nr &&
+	if (is_entry(&lt->points.data[lt->uses.data[ev.use].point]) && inc->nr &&
 	    inc->ledger[inc->nr - 1].use == ev.use && inc->ledger[inc->nr - 1].sp == ev.sp)
 		return; /* once more, with nothing between */
+	if (ev.slot && !lt_slot_note(lt, inc, &ev))
+		return;
 	inc->slotted |= ev.slot != 0;
 	if (lt_ledger_add(lt, inc, &ev))
 		inc->recent.tid[(inc->nr - 1) % LT_RECENT] = 0; /* no operation: none is looked for in it */

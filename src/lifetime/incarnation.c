@@ -391,6 +391,42 @@ static bool ends_within_last_put(const struct rt_lifetime *lt, const struct lt_i
 	return i > 0 && inc->ledger[i - 1].op == RT_OP_PUT && lt_nested(lt, ev, &inc->ledger[i - 1]);
 }
 
+/* the run that put the last reference does so again right there */
+static bool put_again(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
+{
+	uint32_t i = inc->nr;
+
+	while (i > 0 && !inc->ledger[i - 1].delta)
+		i--;
+	return i > 0 && lt_again(lt, &inc->ledger[i - 1], ev);
+}
+
+/*
+ * Nobody tells of births of the type, and this may be what is done first to another object at the address: counts are
+ * where they begin, or it ends before anybody has counted.
+ */
+static bool is_born_unseen(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_seen *seen)
+{
+	const struct lt_type *type = lt_inc_type(lt, inc);
+	enum rt_op op = seen->ev.op;
+
+	if (type->makers || inc->has_new || put_again(lt, inc, &seen->ev))
+		return false;
+	if (op == RT_OP_FREE)
+		return inc->freed;
+	return (op == RT_OP_GET || op == RT_OP_PUT) && type->start == 0 && seen->ev.count == 0;
+}
+
+static void begin_unseen(struct rt_lifetime *lt, struct lt_seen *seen)
+{
+	struct lt_inc *inc = lt_life_begin(lt, seen, false);
+
+	if (inc && seen->ev.op == RT_OP_FREE)
+		life_free(lt, inc, seen);
+	else if (inc)
+		apply(lt, inc, seen);
+}
+
 /* an event on a dead object: evidence, or a life that began unseen */
 static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
 {
@@ -414,6 +450,10 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 	if (seen->ev.op == RT_OP_FREE && (type->flags & RT_TYPE_HEAP_ONLY) &&
 	    lt_library_alone(lt, &lt->uses.data[seen->ev.use]))
 		return;
+	if (is_born_unseen(lt, inc, seen)) {
+		begin_unseen(lt, seen);
+		return;
+	}
 	if (inc->life == LT_DEAD && !inc->freed && inc->soft && (sane || (count == INT32_MIN && frees))) {
 		resurrect(lt, inc);
 		apply(lt, inc, seen);

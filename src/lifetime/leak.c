@@ -390,6 +390,7 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	fates(a, m, &s);
 	lt_overwrites_healthy(a, type);
 	lt_given_healthy(a, type);
+	lt_ends_healthy(a, type);
 	ok = ok && lt_model_settle(m);
 	a->nomem |= !ok;
 	for (size_t i = s.all.len; ok && i-- > 0;)

@@ -85,6 +85,7 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_map_deinit(&lt->thread_by_id);
 	lt_index_deinit(&lt->by_object);
 	rt_map_deinit(&lt->slots);
+	rt_map_deinit(&lt->kept);
 	free(lt->live.lives);
 	free(lt->graves.lives);
 	lt_watch_deinit(lt);

@@ -181,6 +181,25 @@ static struct lt_event *payer_of(const struct rt_lifetime *lt, const struct lt_i
 	return before ? before : after;
 }
 
+bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
+{
+	const struct rt_key key = rt_key_make(ev->slot, inc->pid);
+	const uint64_t life = inc->serial << 16 | (inc->type & 0xffff);
+	bool stores = lt_point_stores(point_of(lt, ev));
+	uint64_t *kept = rt_map_get(&lt->kept, key), was = kept ? *kept : 0;
+
+	if (stores && (kept || lt->kept.len < LT_SLOTS)) {
+		kept = rt_map_put(&lt->kept, key, NULL);
+		lt->nomem |= !kept;
+		if (kept)
+			*kept = life;
+		return kept;
+	}
+	if (kept)
+		rt_map_remove(&lt->kept, key, NULL);
+	return stores || !was || was == life;
+}
+
 void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	if (!inc->slotted)

@@ -19,6 +19,7 @@
  *   slot.c         which slot keeps which reference
  *   overwrite.c    whose store lost the last pointer
  *   given.c        who was given the object last
+ *   ended.c        who was to end it
  *   owner.c        whose business a reference is
  *   leak.c         which references were left, and by whom; extra.c: puts nobody owed
  *   finding.c      groups and words; verdict.c, trust.c: the answer
@@ -48,6 +49,7 @@ enum {
 	LT_LEDGER_USUAL = 32,      /* events after which a life is folded otherwise, if that makes room */
 	LT_SHAPES = 4096,          /* distinct shapes of one type */
 	LT_UNITS = 24,             /* open references or puts of one shape that are matched */
+	LT_SLOTS = 1 << 20,        /* slots of which it is known what was stored there last */
 	LT_WINDOW = 1 << 12,       /* records that wait for earlier ones */
 	LT_WINDOW_NS = 5000000,    /* and how long, in time of the stream */
 	LT_RACE_NS = 100000,       /* two threads this near may have read the counter in any order */
@@ -487,6 +489,7 @@ struct rt_lifetime {
 	struct rt_map ranges_by_key; /* (pid, type) -> index of ranges */
 	RT_VEC(struct lt_ranges *) ranges;
 	struct rt_map slots;       /* (slot, pid and type) -> object that a swap left there */
+	struct rt_map kept;        /* (slot, pid) -> serial of the life, by type, whose pointer was stored there last */
 	const struct lt_inc *hint; /* of the event whose turn it is */
 	struct lt_row live, graves;
 	struct lt_inc *spare;  /* linked by before */
@@ -625,7 +628,12 @@ bool lt_stem_keeps(const char *name);
 /* owner.c: a dead object shows whose business its references were */
 void lt_owners_learn(struct rt_lifetime *lt, const struct lt_inc *inc);
 
-/* slot.c: gives the gets and puts of a life the slots that their references were kept in, as far as that was seen */
+/*
+ * slot.c: takes note of the pointer that ev stores into its slot, or takes out of it. false: what ev takes out was stored
+ * for another life at the same address, and left there; or out of memory.
+ */
+bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);
+/* gives the gets and puts of a life the slots that their references were kept in, as far as that was seen */
 void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc);
 
 /* pair.c */
@@ -636,7 +644,9 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
  */
 bool lt_twice_in_run(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y);
 bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
-/* the same in just one line */
+/* y does what x has done, in the same run of a function and in its line or the next */
+bool lt_again(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y);
+/* as lt_twice_in_row(), in just one line */
 bool lt_twice_in_line(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
 /* the put number ev gives back what the event right before it took, in the same run and in its line or the one before
  */
@@ -768,7 +778,14 @@ static inline bool lt_point_stale(const struct lt_point *p)
 /* the point tells that a function is given the object, which it may keep */
 static inline bool lt_point_given(const struct lt_point *p)
 {
-	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN) && !p->aux;
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & (RT_EV_AT_RETURN | RT_EV_MAYBE)) &&
+	       !p->aux;
+}
+
+/* the point tells that the object is given to a function that by its name ends something */
+static inline bool lt_point_ends(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && (p->flags & RT_EV_MAYBE) && !p->aux;
 }
 
 /* it counts nothing: it tells where pointers go */

@@ -132,3 +132,8 @@ bool lt_twice_in_line(const struct rt_lifetime *lt, const struct lt_inc *inc, ui
 {
 	return in_row(lt, inc, ev, 0);
 }
+
+bool lt_again(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
+{
+	return again(lt, x, y, 1);
+}

@@ -20,6 +20,7 @@ struct rt_target {
 		as;    /* the spec's function, or one of the operations it consists of; strings not owned */
 	bool optional; /* nobody asked for it: where it cannot be probed, nothing is said; function is behind the last
 			*/
+	bool maybe;    /* it may be given what is no object of the type */
 };
 
 /* A function whose result is needed and whose return must not be hooked: its calls are looked for. */

@@ -3,12 +3,24 @@
  * Functions that may keep an object that they are given: by debug information they take a T *, and by their code they
  * store it somewhere, or pass it on to one that does. They get a point at their entry, where nothing is counted: who
  * had the object last, and neither kept nor put it, has lost the reference that came with it.
+ *
+ * The same for functions that by their name destroy something, whatever they are declared to be given: destructors that
+ * a container calls with a void *, those of a derived type. What lives at the address, the analysis knows. Those that
+ * just free a block are none.
  */
+#include <string.h>
+
+#include "base/words.h"
 #include "probe/handing.h"
 #include "probe/spec_type.h"
 #include "probe/way.h"
 
-enum { GIVEN_MAX = 128 /* of one type, in one module */, CODE_INSNS = 4000 };
+enum {
+	GIVEN_MAX = 128,  /* of one type, in one module */
+	ENDERS_MAX = 512, /* in one module */
+	ENDER_ARGS = 3,
+	CODE_INSNS = 4000
+};
 
 /* A function and the parameter by which it gets the object. */
 struct keeper {
@@ -189,6 +201,101 @@ static struct rt_error *arm(struct given_search *s)
 	return NULL;
 }
 
+/* what is passed as this argument may be, or may be a part of, a pointer to an object */
+static bool may_be_object(struct rt_survey *survey, const struct rt_survey_function *d, unsigned arg)
+{
+	const struct rt_param *first = rt_survey_param(survey, d, 1), *p = rt_survey_param(survey, d, arg);
+
+	/* a small struct in registers, that holds the pointer */
+	if (arg <= 2 && first && first->type && !first->pointers &&
+	    (!strncmp(first->type, "struct ", 7) || !strncmp(first->type, "union ", 6)))
+		return true;
+	return p && p->type && p->pointers == 1 && !strstr(p->type, "char") && rt_takers_in_registers(survey, d, arg);
+}
+
+static bool is_free(const struct given_search *s, struct rt_elfaddr at)
+{
+	const struct rt_symbol *symbol = rt_symtab_at(s->t->b->module->symtab, at);
+
+	return symbol && !strcmp(symbol->name, "free");
+}
+
+/* all that the function does is to pass what it was given to a free() of the C library, as it is */
+static bool just_frees(struct given_search *s, const struct rt_symbol *symbol, uint8_t arg)
+{
+	const struct rt_plan_build *b = s->t->b;
+	struct rt_elfaddr end = { symbol->addr.v + symbol->size };
+	struct rt_insn insn;
+	bool frees = false;
+
+	rt_way_begin(&s->way, b->module->symtab, symbol->addr, (uint8_t)rt_reg_argument(arg));
+	for (unsigned n = 0; n < CODE_INSNS && s->way.now.at.v < end.v; n++) {
+		bool leaves, free;
+
+		if (!rt_plan_decode(b, s->way.now.at, &insn))
+			return false;
+		leaves = insn.call ||
+			 (insn.jump && (!insn.has_target || insn.target.v < symbol->addr.v || insn.target.v >= end.v));
+		free = leaves && insn.has_target && is_free(s, insn.target);
+		if (leaves && !free)
+			return false;
+		frees |= free && rt_way_reaches(&s->way) && is_object(&s->way.now.objects, (uint8_t)rt_reg_argument(1));
+		if (!rt_way_pass(&s->way, &insn))
+			break;
+	}
+	return frees;
+}
+
+static bool is_told(const struct given_search *s, const char *name)
+{
+	for (uint32_t t = 0; t < s->t->b->plan->types.len; t++) {
+		if (rt_takers_told(s->t, t, name))
+			return true;
+	}
+	return false;
+}
+
+static struct rt_error *add_ender(struct given_search *s, const struct rt_survey_function *d,
+				  const struct rt_symbol *symbol, uint8_t arg)
+{
+	struct rt_plan_build *b = s->t->b;
+	const struct rt_target target = {
+		.function = (uint32_t)b->plan->types.data[0].spec->functions.len,
+		.name = d->name,
+		.symbol = symbol,
+		.addr = symbol->addr,
+		.as = { .op = RT_OP_MOVE, .place = RT_PLACE_ARG, .arg = arg, .hidden = true, .guessed = true },
+		.optional = true,
+		.maybe = true
+	};
+
+	return just_frees(s, symbol, arg) ? NULL : rt_plan_point(b, &target);
+}
+
+static struct rt_error *find_enders(struct given_search *s)
+{
+	struct rt_plan_build *b = s->t->b;
+	unsigned left = ENDERS_MAX;
+
+	for (size_t i = 0; i < b->survey.functions.len && left; i++) {
+		const struct rt_survey_function *d = &b->survey.functions.data[i];
+		const struct rt_symbol *symbol = d->has_body ? rt_symtab_at(b->module->symtab, d->addr) : NULL;
+		enum rt_clone clone = RT_CLONE_PART;
+
+		if (!symbol || symbol->addr.v != d->addr.v || !symbol->size || !rt_words_destroy(d->name))
+			continue;
+		(void)rt_clone_base(symbol->name, &clone);
+		if (clone != RT_CLONE_FULL || is_told(s, d->name))
+			continue;
+		left--;
+		for (uint8_t arg = 1; arg <= ENDER_ARGS; arg++) {
+			if (may_be_object(&b->survey, d, arg))
+				RT_TRY(add_ender(s, d, symbol, arg));
+		}
+	}
+	return NULL;
+}
+
 struct rt_error *rt_plan_given(const struct rt_takers *t)
 {
 	struct given_search s = { .t = t };
@@ -198,6 +305,8 @@ struct rt_error *rt_plan_given(const struct rt_takers *t)
 		spread(&s);
 		err = arm(&s);
 	}
+	if (!err)
+		err = find_enders(&s);
 	rt_vec_deinit(&s.keepers);
 	rt_vec_deinit(&s.passes);
 	rt_map_deinit(&s.index);

@@ -7,7 +7,8 @@
  *
  * Where debug information does not know the register (`put(queue->owner)`), and does not say either that it points to
  * something else, the point is a "maybe": it counts where an object of the type lives at the address, by what was seen
- * before. At the very beginning of a structure far too much is counted for that.
+ * before. At the very beginning of a structure far too much is counted for that: there it is one only where a variable
+ * of that place points to such an object, or to pointers to some.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +18,8 @@
 #include "probe/handing.h"
 
 enum {
-	POINTS_MAX = 256 /* of one type, in one module */,
-	MAYBES_MAX = 128,
+	POINTS_MAX = 4096, /* of one type, in one module */
+	MAYBES_MAX = 1024,
 	FUNCTION_BYTES = 64 << 10,
 	SCOPES_MAX = 16,
 	AHEAD_INSNS = 6
@@ -28,6 +29,7 @@ struct open_type {
 	uint32_t index;
 	const char *structure; /* tag or typedef */
 	unsigned points, maybes;
+	unsigned left_out; /* places behind the first POINTS_MAX */
 };
 
 /* An instruction that counts something at the counter's place in what it works on. */
@@ -57,16 +59,19 @@ static size_t bare(const char **type)
 	return (size_t)(end - s);
 }
 
-static bool points_to(const char *type, const char *structure)
+/* through how many pointers the type leads to the structure; 0: it does not */
+static unsigned points_to(const char *type, const char *structure)
 {
-	const char *star = type ? strchr(type, '*') : NULL;
+	unsigned stars = 0;
 	size_t n, m;
 
-	if (!star || strchr(star + 1, '*'))
-		return false;
+	for (const char *s = type; s && (s = strchr(s, '*')); s++)
+		stars++;
+	if (!stars)
+		return 0;
 	n = bare(&type);
 	m = bare(&structure);
-	return n && n == m && !memcmp(type, structure, n);
+	return n && n == m && !memcmp(type, structure, n) ? stars : 0;
 }
 
 static bool next(struct open_search *s, struct rt_elfaddr *at, struct rt_insn *ret)
@@ -108,6 +113,7 @@ struct variable {
 	const char *structure;
 	bool found; /* it is the object */
 	bool other; /* it points to something else */
+	bool near;  /* another one leads to such an object */
 };
 
 static void see_variable(const char *name, void *arg)
@@ -117,10 +123,11 @@ static void see_variable(const char *name, void *arg)
 
 	if (v->found || rt_dwarf_datum(v->s->b->module->dwarf, &v->in, v->insn->addr, name, NULL, 0, &d) != NULL)
 		return;
+	v->near |= points_to(d.type, v->structure) != 0;
 	if (d.kind != RT_DATUM_POINTER || d.where.base != RT_LOCATION_REG || !d.where.is_value || d.where.at_entry ||
 	    d.where.deref_count || d.where.offset || d.where.in_frame)
 		return;
-	if (!points_to(d.type, v->structure))
+	if (points_to(d.type, v->structure) != 1)
 		v->other |= d.where.reg == v->insn->mem.base && strncmp(d.type ? d.type : "void", "void", 4) != 0;
 	else
 		v->found =
@@ -131,7 +138,7 @@ static void see_variable(const char *name, void *arg)
  * The register that the instruction writes through is a variable that points to the structure: of the function itself,
  * or of one that it is inlined into (atomic operations are functions of their own, that are given the counter).
  */
-enum object { IS_OTHER, IS_UNKNOWN, IS_OBJECT };
+enum object { IS_OTHER, IS_UNKNOWN, IS_NEAR /* unknown, but such objects are about */, IS_OBJECT };
 
 static enum object is_object(struct open_search *s, const struct rt_insn *insn, const char *structure)
 {
@@ -144,7 +151,9 @@ static enum object is_object(struct open_search *s, const struct rt_insn *insn, 
 		inner = v.in;
 		more = rt_dwarf_instance_outer(s->b->module->dwarf, &inner, &v.in);
 	}
-	return v.found ? IS_OBJECT : v.other ? IS_OTHER : IS_UNKNOWN;
+	if (v.found)
+		return IS_OBJECT;
+	return v.other ? IS_OTHER : v.near ? IS_NEAR : IS_UNKNOWN;
 }
 
 /*
@@ -212,6 +221,10 @@ static struct rt_error *add(struct open_search *s, struct open_type *t, const st
 	const char *why;
 	bool mine = false;
 
+	if (t->points == POINTS_MAX) {
+		t->left_out++;
+		return NULL;
+	}
 	(void)rt_survey_range(&s->b->survey, insn->addr, &request.start, &request.end);
 	if (!rt_counted_place(s->b, &request, &site, &why) ||
 	    !rt_image_offset(s->b->module->image, site.address, &p.offset))
@@ -294,7 +307,6 @@ static struct rt_error *consider(struct open_search *s, const struct rt_insn *in
 		const struct rt_plan_type *type = &s->b->plan->types.data[t->index];
 
 		if (insn->mem.size != type->counter_size || insn->mem.disp != type->counter_offset ||
-		    t->points == POINTS_MAX ||
 		    !(insn->mem.writes ? rt_counted_delta(s->b, insn, &delta) : counts_ahead(s, insn, &delta)) ||
 		    (delta != 1 && delta != -1))
 			continue;
@@ -333,6 +345,24 @@ static struct rt_error *add_maybes(struct open_search *s)
 
 		if (t->maybes <= MAYBES_MAX)
 			RT_TRY(add(s, t, &m->insn, m->delta, true));
+	}
+	return NULL;
+}
+
+/* what is not seen for this is said */
+static struct rt_error *refuse(struct open_search *s)
+{
+	for (size_t i = 0; i < s->types.len; i++) {
+		const struct open_type *t = &s->types.data[i];
+		char name[128];
+
+		if (!t->left_out)
+			continue;
+		snprintf(name, sizeof(name), "%s.count", t->structure);
+		RT_TRY(rt_plan_refuse(s->b, t->index,
+				      (uint32_t)s->b->plan->types.data[t->index].spec->functions.len, name, RT_E_UNARMED,
+				      "%u places are more than the %u that are probed", t->points + t->left_out,
+				      POINTS_MAX));
 	}
 	return NULL;
 }
@@ -376,6 +406,8 @@ struct rt_error *rt_plan_open_coded(struct rt_plan_build *b)
 	}
 	if (!err)
 		err = add_maybes(&s);
+	if (!err)
+		err = refuse(&s);
 	rt_vec_deinit(&s.maybes);
 	rt_vec_deinit(&s.types);
 	return err;

@@ -43,12 +43,13 @@ static const char *return_refused(struct rt_plan_build *b, const struct rt_targe
 	return NULL;
 }
 
-/* Is this (address, op) a point already? A second type is told so. */
+/* Is this (address, op) a point already? A second type is told so. What counts nothing may look at several arguments. */
 static struct rt_error *take_address(struct rt_plan_build *b, const struct rt_target *t, uint8_t op, bool *ret_mine)
 {
 	struct rt_plan_type *type = &b->plan->types.data[t->type];
+	uint64_t which = op == RT_OP_MOVE ? (uint64_t)op | (uint64_t)t->as.place << 8 | (uint64_t)t->as.arg << 16 : op;
 	bool made;
-	uint64_t *owner = rt_map_put(&b->taken, rt_key_make(t->addr.v, op), &made);
+	uint64_t *owner = rt_map_put(&b->taken, rt_key_make(t->addr.v, which), &made);
 
 	if (!owner)
 		return rt_error_nomem();
@@ -131,7 +132,8 @@ struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *
 	p.cfa_delta = site.cfa_delta;
 	p.delta = rt_op_delta(f->op, type->start);
 	p.guessed = f->guessed;
-	p.flags = (uint16_t)((f->hidden ? RT_EV_HIDDEN : 0) | (at_return ? RT_EV_AT_RETURN : 0));
+	p.flags = (uint16_t)((f->hidden ? RT_EV_HIDDEN : 0) | (at_return ? RT_EV_AT_RETURN : 0) |
+			     (t->maybe ? RT_EV_MAYBE : 0));
 	p.result_size = at_return ? result_size(b, t, f) : 0;
 	/* where the result names the object, the counter is read when the operation is over, and is told as it is */
 	if (f->op == RT_OP_MOVE)

@@ -206,7 +206,7 @@ static struct rt_error *point(struct rt_events *w, const struct rt_wire_point *r
 	*slot = r->type;
 	rt_sink_printf(sink, "point %u %s %s %s%s", r->id, type_name(w, r->type), rt_op_name(r->head.op),
 		       word(w, r->name), r->aux < sizeof(kinds) / sizeof(*kinds) ? kinds[r->aux] : "");
-	flags(r->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE), sink);
+	flags(r->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE | RT_EV_MAYBE), sink);
 	if (r->delta)
 		rt_sink_printf(sink, " delta=%d", r->delta);
 	if (r->function)

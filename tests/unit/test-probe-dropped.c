@@ -32,6 +32,10 @@ static const char program[] =
 	"API void keep(struct box *b, struct obj *o) { b->o = o; }\n"
 	"API int pass_on(struct box *b, struct obj *o, int k) { if (k > 3) return -1; keep(b, o); return b->k; }\n"
 	"API long look(const struct obj *o) { return o->n; }\n"
+	/* who by his name ends what he is given, whatever that is */
+	"API void any_destroy(int k, void *p) { if (k) obj_put(p); }\n"
+	"API void wipe_and_free(void *p) { obj_put(((struct box *)p)->o); free(p); }\n"
+	"API void name_destroy(const char *name) { free((void *)name); }\n"
 	"int main(int c, char **v) { struct box *b = box_new(c), *e = box_new(c), *f = box_new(c); struct obj *o = "
 	"obj_new();\n"
 	"  struct node *n = malloc(sizeof(*n)); struct pair *p = malloc(sizeof(*p)); n->next = NULL; n->any = v; "
@@ -39,12 +43,14 @@ static const char program[] =
 	"obj_get(o));\n"
 	"  pass_on(b, o, c); box_clear(b, c + 1); box_alone(b); by_wrapper(e); by_inlined(f, 1); box_free(b); "
 	"node_remove(n);\n"
-	"  pair_free(p); plain_free(malloc(sizeof(struct plain))); any_free(malloc(8)); return (int)look(o) & 0; }\n";
+	"  pair_free(p); plain_free(malloc(sizeof(struct plain))); any_free(malloc(8)); any_destroy(0, o); "
+	"name_destroy(NULL);\n"
+	"  if (c > 9) wipe_and_free(f); return (int)look(o) & 0; }\n";
 
 static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
 				      "clang-14 -O2 -g -Dnoipa= -w" };
 
-enum wanted { FREED, CLEARED, GIVEN, NOTHING };
+enum wanted { FREED, CLEARED, GIVEN, ENDED, NOTHING };
 
 static const struct {
 	const char *function;
@@ -52,11 +58,12 @@ static const struct {
 	int64_t offset;
 	bool any; /* what is freed may point to anything: the caller's business */
 } cases[] = {
-	{ "box_free", FREED, 8, false },     { "by_wrapper", FREED, 8, false }, { "by_inlined", FREED, 8, false },
-	{ "pair_free", FREED, 8, false },    { "node_remove", FREED, 8, true }, { "box_clear", CLEARED, 8, false },
-	{ "plain_free", NOTHING, 0, false }, { "any_free", NOTHING, 0, false }, { "box_new", NOTHING, 0, false },
-	{ "box_alone", NOTHING, 0, false },  { "my_free", NOTHING, 0, false },  { "keep", GIVEN, 0, false },
-	{ "pass_on", GIVEN, 0, false },      { "look", NOTHING, 0, false },     { "obj_put", NOTHING, 0, false },
+	{ "box_free", FREED, 8, false },     { "by_wrapper", FREED, 8, false },   { "by_inlined", FREED, 8, false },
+	{ "pair_free", FREED, 8, false },    { "node_remove", FREED, 8, true },   { "box_clear", CLEARED, 8, false },
+	{ "plain_free", NOTHING, 0, false }, { "any_free", NOTHING, 0, false },   { "box_new", NOTHING, 0, false },
+	{ "box_alone", NOTHING, 0, false },  { "my_free", NOTHING, 0, false },    { "keep", GIVEN, 0, false },
+	{ "pass_on", GIVEN, 0, false },      { "look", NOTHING, 0, false },       { "obj_put", NOTHING, 0, false },
+	{ "any_destroy", ENDED, 0, true },   { "wipe_and_free", ENDED, 0, true }, { "name_destroy", NOTHING, 0, false },
 };
 
 /* the silent point in the function that starts at this symbol that tells of no store of an object */
@@ -71,8 +78,9 @@ static const struct rt_point *point_in(const struct planned *p, const char *name
 
 		if (!here || point->op != RT_OP_MOVE || !(point->flags & RT_EV_HIDDEN))
 			continue;
-		/* keep() also stores over what was there */
-		if (wanted != GIVEN || !(point->flags & RT_EV_INLINE))
+		/* keep() also stores over what was there, and what frees has a name that ends things */
+		if ((wanted != GIVEN || !(point->flags & RT_EV_INLINE)) &&
+		    (wanted == ENDED) == (point->kind == RT_POINT_ENTRY && point->flags & RT_EV_MAYBE))
 			return point;
 	}
 	return NULL;
@@ -81,7 +89,7 @@ static const struct rt_point *point_in(const struct planned *p, const char *name
 static void check(const struct planned *p, const char *build, size_t i)
 {
 	const struct rt_point *point = point_in(p, cases[i].function, cases[i].wanted);
-	bool is_insn = cases[i].wanted != GIVEN;
+	bool is_insn = cases[i].wanted != GIVEN && cases[i].wanted != ENDED;
 
 	if (!point != (cases[i].wanted == NOTHING))
 		fail_msg("%s: %s in %s", build, point ? "a point" : "nothing", cases[i].function);

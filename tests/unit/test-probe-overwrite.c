@@ -24,7 +24,7 @@ static const char program[] =
 	"API int set_or_add(struct box *b, int k, struct obj *o) { void *any = look(b, k); struct box *n = look(b, k + "
 	"1);\n"
 	"  if (!any || !n) return other(b, any); n->o = o; return look(b, 3) == any; }\n"
-	/* none: its own frame, memory that is new, another type's, the object's own */
+	/* none: its own frame, another type's, the object's own; in memory that is new */
 	"API long local(struct obj *o) { struct obj *volatile copy = o; return copy->n; }\n"
 	"API struct box *fresh(struct obj *o) { struct box *b = malloc(sizeof(*b)); if (b) { b->o = o; b->k = 1; } "
 	"return b; }\n"
@@ -37,8 +37,8 @@ static const char program[] =
 static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
 				      "clang-14 -O2 -g -Dnoipa= -w" };
 
-/* of a store of the function that starts at this symbol */
-static const struct rt_point *store_in(const struct planned *p, const char *name)
+/* of a store of the function that starts at this symbol: what it overwrites, or what it stores */
+static const struct rt_point *store_in(const struct planned *p, const char *name, bool stored)
 {
 	const struct rt_symbol *s = rt_symtab_find(p->symtab, name);
 
@@ -47,7 +47,7 @@ static const struct rt_point *store_in(const struct planned *p, const char *name
 		const struct rt_point *point = &p->plan->points.data[i];
 
 		if (point->op == RT_OP_MOVE && (point->flags & RT_EV_INLINE) && point->address.v >= s->addr.v &&
-		    point->address.v < s->addr.v + s->size)
+		    point->address.v < s->addr.v + s->size && (point->stored != 0) == stored)
 			return point;
 	}
 	return NULL;
@@ -56,7 +56,7 @@ static const struct rt_point *store_in(const struct planned *p, const char *name
 TEST(stores_into_slots)
 {
 	static const char *const yes[] = { "set", "set_late", "fill", "keep", "by_helper", "set_or_add" };
-	static const char *const no[] = { "local", "fresh", "link", "number", "obj_get", "obj_new" };
+	static const char *const no[] = { "local", "link", "number", "obj_get", "obj_new" };
 
 	for (size_t b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {
 		struct workdir w;
@@ -68,10 +68,16 @@ TEST(stores_into_slots)
 		planned_open(&p, workdir_path(&w, "prog"));
 		planned_make(&p, "type=obj new=obj_new:ret get=obj_get put=obj_put", NULL);
 		for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
-			const struct rt_point *point = store_in(&p, yes[i]);
+			const struct rt_point *point = store_in(&p, yes[i], false), *stored;
 
-			if (!point)
+			stored = store_in(&p, yes[i], true);
+			if (!point || !stored)
 				fail_msg("%s: nothing in %s", builds[b], yes[i]);
+			/* at the same instruction; the one reads what is in the slot, the other what will be */
+			assert_int_equal(stored->address.v, point->address.v);
+			assert_int_equal(stored->deref, 0);
+			assert_int_equal(stored->reg_offset, point->reg_offset);
+			assert_string_equal(stored->name, point->name);
 			assert_int_equal(point->kind, RT_POINT_INSN);
 			assert_int_equal(point->flags, RT_EV_HIDDEN | RT_EV_INLINE);
 			assert_int_equal(point->deref, 1);
@@ -83,8 +89,11 @@ TEST(stores_into_slots)
 				assert_memory_equal(point->name, yes[i], strlen(yes[i]));
 		}
 		for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
-			if (store_in(&p, no[i]))
+			if (store_in(&p, no[i], false) || store_in(&p, no[i], true))
 				fail_msg("%s: a store in %s", builds[b], no[i]);
+		/* memory that is new holds nothing, and keeps what is stored there */
+		if (store_in(&p, "fresh", false) || !store_in(&p, "fresh", true))
+			fail_msg("%s: in fresh", builds[b]);
 		assert_int_equal(p.plan->refused.len, 0);
 		planned_close(&p);
 		workdir_remove(&w);

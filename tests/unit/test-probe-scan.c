@@ -58,6 +58,16 @@ static void open_program(struct workdir *w, struct planned *p, const char *how)
 	planned_open(p, workdir_path(w, "prog"));
 }
 
+/* points that count; the others look at who is given objects */
+static size_t count_operations(const struct rt_plan *plan)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->points.len; i++)
+		n += plan->points.data[i].op != RT_OP_MOVE;
+	return n;
+}
+
 TEST(true_families_and_no_others)
 {
 	static const char *const builds[] = { "gcc -O0",
@@ -96,7 +106,7 @@ TEST(true_families_and_no_others)
 		assert_int_equal(buf->functions.len, 3);
 		planned_make(&p, NULL, NULL);
 		assert_int_equal(p.plan->types.data[0].counter_size + p.plan->types.data[1].counter_size, 12);
-		assert_int_equal(p.plan->points.len, 7);
+		assert_int_equal(count_operations(p.plan), 7);
 		planned_close(&p);
 		workdir_remove(&w);
 	}
