@@ -561,7 +561,8 @@ static struct rt_error *line_point(struct rt_text *t)
 	uint64_t id = 0;
 
 	if (op == RT_OP_NONE || t->nr < 5 || t->nr > 6)
-		return bad(t, t->words[0].s, "expected: point NUMBER TYPE OP FUNCTION [slot|object|size|result|block|stored]");
+		return bad(t, t->words[0].s,
+			   "expected: point NUMBER TYPE OP FUNCTION [slot|object|size|result|block|stored]");
 	RT_TRY(number(t, t->words[1], UINT32_MAX, &id));
 	for (p.aux = 0; t->nr == 6 && !is(t->words[5], kinds[p.aux]);) {
 		if (++p.aux == sizeof(kinds) / sizeof(kinds[0]))

@@ -167,7 +167,8 @@ const char *rt_point_alias(const struct rt_wire_point *r)
 struct rt_wire_module *rt_record_module(uint32_t id, const char *path)
 {
 	char *tail;
-	struct rt_wire_module *r = make(RT_WIRE_MODULE, __builtin_offsetof(struct rt_wire_module, path), path, NULL, &tail);
+	struct rt_wire_module *r =
+		make(RT_WIRE_MODULE, __builtin_offsetof(struct rt_wire_module, path), path, NULL, &tail);
 
 	if (r)
 		r->id = id;

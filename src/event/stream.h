@@ -51,7 +51,8 @@ static inline const struct rt_wire_event *rt_record_event(const struct rt_wire_h
 }
 
 /* Makes a TYPE, POINT, MODULE or LOSS record with its string; caller frees. NULL: out of memory. */
-/* structure, alias: what debug information calls the struct, the function, where that is another name; NULL: it does not
+/* structure, alias: what debug information calls the struct, the function, where that is another name; NULL: it does
+ * not
  */
 struct rt_wire_type *rt_record_type(uint32_t id, const char *name, const char *structure);
 struct rt_wire_point *rt_record_point(uint32_t id, const char *name, const char *alias);

@@ -72,6 +72,7 @@ struct lt_answer {
 	struct rt_map left;     /* (type, function) -> open references */
 	/* (function, type) -> pointers that it overwrote without a put: to objects that were left; to others */
 	struct rt_map dropped_left, dropped_healthy;
+	double healthy_each; /* how many healthy objects each that is counted there stands for */
 	/* (name of a function, type) -> references that it was given, and passed on to another such function; did not
 	 */
 	struct rt_map given_on, given_kept;

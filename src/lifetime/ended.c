@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who was to end it. Functions that by their name end something (a destructor, what takes out of a container) are looked
- * at for the objects that they are given, whatever they are declared to take. One that was given a lost object, and in
- * whose run nothing was put, had the last word on it, unless it is known to leave healthy objects alone: then it is
- * given what is not its own.
+ * Who was to end it. Functions that by their name end something (a destructor, what takes out of a container) are
+ * looked at for the objects that they are given, whatever they are declared to take. One that was given a lost object,
+ * and in whose run nothing was put, had the last word on it, unless it is known to leave healthy objects alone: then it
+ * is given what is not its own.
  */
 #include "lifetime/answer.h"
 
@@ -86,8 +86,9 @@ struct lt_ender lt_ender_of(const struct lt_answer *a, const struct lt_ref *ref)
 		if (alone > ended || (!ended && !is_last_word(a, inc, i)))
 			continue;
 		site = lt_site(a->lt, a->lt->uses.data[e->use].site);
-		return (struct lt_ender){ lt_src_named(a->lt, point_of(a, e)->name, &lt_src(a->lt, site->src[0])->frame),
-					  ended > 0 };
+		return (struct lt_ender){
+			lt_src_named(a->lt, point_of(a, e)->name, &lt_src(a->lt, site->src[0])->frame), ended > 0
+		};
 	}
 	return (struct lt_ender){ 0 };
 }

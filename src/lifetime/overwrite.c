@@ -8,6 +8,8 @@
  * that, was borrowed: nearly all objects that it overwrote a pointer to, without a put, must have been left. And one in
  * which it mostly finds what is no object, or one that others have put long ago, held nothing: the memory is new to it.
  */
+#include <math.h>
+
 #include "lifetime/slot.h"
 
 static const double SHARE = 0.8, FEW = 2;
@@ -43,13 +45,17 @@ void lt_overwrites_left(struct lt_answer *a, const struct lt_inc *inc)
 
 void lt_overwrites_healthy(struct lt_answer *a, uint32_t type)
 {
-	uint32_t at = 0;
+	uint32_t at = 0, known = 0;
 	struct lt_inc *inc;
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		if (inc->type == type && !inc->forced)
-			count(a, inc, &a->dropped_healthy);
+		if (inc->type != type || inc->forced)
+			continue;
+		count(a, inc, &a->dropped_healthy);
+		known += inc->shaped;
 	}
+	/* the last life of each address stands for those before it */
+	a->healthy_each = known ? fmax(1, (double)a->lt->types.data[type].healthy / known) : 1;
 }
 
 static double value(const struct rt_map *map, uint32_t function, uint32_t type)
@@ -57,6 +63,12 @@ static double value(const struct rt_map *map, uint32_t function, uint32_t type)
 	const uint64_t *n = rt_map_get(map, rt_key_make(function, type));
 
 	return n ? (double)*n : 0;
+}
+
+/* objects from which the function took a pointer without a put, and that ended all the same */
+static double in_healthy(const struct lt_answer *a, uint32_t function, uint32_t type)
+{
+	return value(&a->dropped_healthy, function, type) * a->healthy_each;
 }
 
 /* it takes references of the type itself: what it stores stands for one */
@@ -138,9 +150,10 @@ static bool still_held(const struct lt_answer *a, const struct lt_ref *ref, cons
 static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
-	uint32_t i = lt_slot_lost(a->lt, inc, ref->ev), function = i == LT_NO_EVENT ? 0 : function_of(a, &inc->ledger[i]);
+	uint32_t i = lt_slot_lost(a->lt, inc, ref->ev),
+		 function = i == LT_NO_EVENT ? 0 : function_of(a, &inc->ledger[i]);
 	double left = value(&a->dropped_left, function, inc->type);
-	double healthy = value(&a->dropped_healthy, function, inc->type);
+	double healthy = in_healthy(a, function, inc->type);
 
 	if (!function || left < healthy)
 		return (struct lt_loser){ 0 };
@@ -165,7 +178,7 @@ struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *re
 			continue;
 		function = function_of(a, &inc->ledger[i]);
 		left = value(&a->dropped_left, function, inc->type);
-		healthy = value(&a->dropped_healthy, function, inc->type);
+		healthy = in_healthy(a, function, inc->type);
 		if (left < SHARE * (left + healthy) || borrowed(a, inc, function, freed) ||
 		    (freed && still_held(a, ref, &inc->ledger[i])))
 			continue;

@@ -6,8 +6,8 @@
  * was taken for it.
  *
  * The taker of a stored pointer is the last one before the store that was done in the run of a function that stores
- * it, or called by it, or that called it, and gave nothing back in between. Slots on the stack are no keepers: outputs are
- * stored over what was.
+ * it, or called by it, or that called it, and gave nothing back in between. Slots on the stack are no keepers: outputs
+ * are stored over what was.
  */
 #include "lifetime/slot.h"
 
@@ -139,7 +139,8 @@ static struct lt_event *taker_of(const struct rt_lifetime *lt, const struct lt_i
 				given_back--;
 			else if (!e->slot && may_be_for(lt, inc, k, i))
 				return e;
-			/* who has taken a reference stores that one, more than once maybe, and not one that he was given */
+			/* who has taken a reference stores that one, more than once maybe, and not one that he was
+			 * given */
 			else if (e->act && e->act == inc->ledger[i].act)
 				return NULL;
 		}

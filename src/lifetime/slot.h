@@ -5,8 +5,8 @@
 #include "lifetime/answer.h"
 
 /*
- * Event number i takes a pointer to the object out of a slot (overwrites it, or frees the block that it lies in), nobody
- * puts a reference for that, and none is known to have stored the pointer without one. After lt_slots_settle().
+ * Event number i takes a pointer to the object out of a slot (overwrites it, or frees the block that it lies in),
+ * nobody puts a reference for that, and none is known to have stored the pointer without one. After lt_slots_settle().
  */
 bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i);
 /*

@@ -32,6 +32,7 @@
 #include "base/map.h"
 #include "lifetime/index.h"
 #include "lifetime/lifetime.h"
+#include "lifetime/point.h"
 #include "lifetime/sample.h"
 #include "lifetime/tally.h"
 
@@ -130,20 +131,6 @@ struct lt_use {
 	uint32_t jumped;     /* src id of the function that frame 0 called and that jumped to the API, 0 = none */
 	uint8_t machine, up; /* machine frames of path[0] and of the last of the path; LT_GONE or LT_JUMPED */
 	uint64_t events;
-};
-
-struct lt_point {
-	uint32_t id, type; /* index of the type */
-	uint32_t name;
-	uint64_t function; /* ELF address */
-	uint64_t events;   /* as of the last verdict */
-	uint64_t hits, dropped, passed;
-	uint64_t outside;      /* of its events, those that no use counts: they are not in the sample */
-	uint64_t found, stale; /* pointers that it overwrites: to objects that live; to what is none, or long put */
-	uint8_t op;
-	uint8_t aux;
-	uint16_t flags;
-	bool unarmed;
 };
 
 /* One event of a life. */
@@ -345,7 +332,7 @@ struct lt_type {
 	uint32_t id;
 	const char *name;
 	const char *structure; /* what declarations call it, where that is another name; NULL */
-	int32_t start; /* references after new; RT_START_UNKNOWN until learnt */
+	int32_t start;         /* references after new; RT_START_UNKNOWN until learnt */
 	bool start_learnt;
 	bool counter;
 	uint32_t object_size, counter_size;
@@ -469,7 +456,8 @@ struct rt_lifetime {
 	RT_VEC(struct lt_site) sites;   /* by site id - 1 */
 	RT_VEC(struct lt_use) uses;
 	struct rt_map stack_by_wire, use_by_key, memo;
-	struct rt_map told_name; /* name of a function in frames -> the name that it was told by, where that is another */
+	struct rt_map
+		told_name; /* name of a function in frames -> the name that it was told by, where that is another */
 
 	RT_VEC(struct lt_type) types;
 	RT_VEC(struct lt_point) points;
@@ -629,8 +617,8 @@ bool lt_stem_keeps(const char *name);
 void lt_owners_learn(struct rt_lifetime *lt, const struct lt_inc *inc);
 
 /*
- * slot.c: takes note of the pointer that ev stores into its slot, or takes out of it. false: what ev takes out was stored
- * for another life at the same address, and left there; or out of memory.
+ * slot.c: takes note of the pointer that ev stores into its slot, or takes out of it. false: what ev takes out was
+ * stored for another life at the same address, and left there; or out of memory.
  */
 bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);
 /* gives the gets and puts of a life the slots that their references were kept in, as far as that was seen */
@@ -745,53 +733,6 @@ static inline const struct lt_known *lt_known(struct rt_lifetime *lt, const stru
 	if (lt_known_is(k, e))
 		return k;
 	return lt_known_find(lt, e);
-}
-
-/* the point tells what its function hands out when it returns */
-static inline bool lt_point_hands(const struct lt_point *p)
-{
-	return p->op == RT_OP_MOVE && (p->flags & RT_EV_AT_RETURN);
-}
-
-/* the point tells of the pointer that a store overwrites */
-static inline bool lt_point_overwrites(const struct lt_point *p)
-{
-	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN) && p->aux &&
-	       p->aux != RT_AUX_STORED;
-}
-
-/* the point tells that a pointer to the object is stored in the slot */
-static inline bool lt_point_stores(const struct lt_point *p)
-{
-	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && p->aux == RT_AUX_STORED;
-}
-
-/* what it overwrites is mostly what others have left in memory that is used again: no pointer that stands for anything
- */
-static inline bool lt_point_stale(const struct lt_point *p)
-{
-	enum { FEW = 3 };
-
-	return p->stale >= FEW && p->stale >= p->found;
-}
-
-/* the point tells that a function is given the object, which it may keep */
-static inline bool lt_point_given(const struct lt_point *p)
-{
-	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & (RT_EV_AT_RETURN | RT_EV_MAYBE)) &&
-	       !p->aux;
-}
-
-/* the point tells that the object is given to a function that by its name ends something */
-static inline bool lt_point_ends(const struct lt_point *p)
-{
-	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && (p->flags & RT_EV_MAYBE) && !p->aux;
-}
-
-/* it counts nothing: it tells where pointers go */
-static inline bool lt_point_silent(const struct lt_point *p)
-{
-	return p->op == RT_OP_MOVE && (p->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN));
 }
 
 /* e is of such a point */

@@ -66,9 +66,9 @@ static const char *const keepers[] = { "add",  "insert",  "attach",  "link",    
 				       "bind", "connect", "install", "remember", "keep",     "memo" };
 
 /* whatever begins in one of these ways ends in any way (rt_words_end()), where the rest of the names is the same */
-static const char *const openers[] = { "new",  "create", "alloc", "init", "open", "copy", "dup",    "clone", "save",
-				       "set",  "add",	 "load",  "make", "read", "build", "start", "setup", "parse",
-				       "ensure" };
+static const char *const openers[] = { "new",   "create", "alloc", "init",  "open",  "copy", "dup",
+				       "clone", "save",   "set",   "add",   "load",  "make", "read",
+				       "build", "start",  "setup", "parse", "ensure" };
 
 enum { WORDS = 10 };
 

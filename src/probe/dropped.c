@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Slots of counted objects that debug information knows: the block that holds the pointer is passed to a free(), NULL is
- * stored there, or, by a function that counts references, another pointer. What the slot held is looked at just before,
- * and what is stored. Nothing is counted there.
+ * Slots of counted objects that debug information knows: the block that holds the pointer is passed to a free(), NULL
+ * is stored there, or, by a function that counts references, another pointer. What the slot held is looked at just
+ * before, and what is stored. Nothing is counted there.
  *
  * Which structs hold such pointers, debug information says; and of what struct a block is, by the variable that points
  * to it right there. A member that may point to anything (the void * of a list) counts where few blocks with one are

@@ -288,9 +288,9 @@ static struct rt_error *find_enders(struct given_search *s)
 		if (clone != RT_CLONE_FULL || is_told(s, d->name))
 			continue;
 		left--;
-		for (uint8_t arg = 1; arg <= ENDER_ARGS; arg++) {
+		for (unsigned arg = 1; arg <= ENDER_ARGS; arg++) {
 			if (may_be_object(&b->survey, d, arg))
-				RT_TRY(add_ender(s, d, symbol, arg));
+				RT_TRY(add_ender(s, d, symbol, (uint8_t)arg));
 		}
 	}
 	return NULL;

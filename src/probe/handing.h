@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where the references of a module come from: what handing.c finds out and overwrite.c, dropped.c and given.c use as well. Private to
- * probe/.
+ * Where the references of a module come from: what handing.c finds out and overwrite.c, dropped.c and given.c use as
+ * well. Private to probe/.
  */
 #pragma once
 
@@ -38,8 +38,8 @@ struct rt_slot {
 	bool maybe;           /* it may hold anything */
 };
 /*
- * slot.c: points that look at what the slot held, and at what is stored there. Nothing is counted there, and what cannot
- * be armed is not missed. name is copied.
+ * slot.c: points that look at what the slot held, and at what is stored there. Nothing is counted there, and what
+ * cannot be armed is not missed. name is copied.
  */
 RT_CHECK struct rt_error *rt_plan_slot(struct rt_plan_build *b, const struct rt_slot *slot, const char *name);
 

@@ -359,10 +359,9 @@ static struct rt_error *refuse(struct open_search *s)
 		if (!t->left_out)
 			continue;
 		snprintf(name, sizeof(name), "%s.count", t->structure);
-		RT_TRY(rt_plan_refuse(s->b, t->index,
-				      (uint32_t)s->b->plan->types.data[t->index].spec->functions.len, name, RT_E_UNARMED,
-				      "%u places are more than the %u that are probed", t->points + t->left_out,
-				      POINTS_MAX));
+		RT_TRY(rt_plan_refuse(s->b, t->index, (uint32_t)s->b->plan->types.data[t->index].spec->functions.len,
+				      name, RT_E_UNARMED, "%u places are more than the %u that are probed",
+				      t->points + t->left_out, POINTS_MAX));
 	}
 	return NULL;
 }

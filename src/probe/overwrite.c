@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Stores of a pointer to a counted object, that the function was given as an argument or got from a constructor or a
- * get, into memory that is not its own frame: a slot, which may have held another object before. What it held, if it has
- * not just been allocated, and what is stored is looked at just before the store. Nothing is counted there.
+ * get, into memory that is not its own frame: a slot, which may have held another object before. What it held, if it
+ * has not just been allocated, and what is stored is looked at just before the store. Nothing is counted there.
  *
  * Code is looked at in the order of its addresses: what is found is a place worth a look, and what is seen there
  * decides.

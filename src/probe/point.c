@@ -43,7 +43,8 @@ static const char *return_refused(struct rt_plan_build *b, const struct rt_targe
 	return NULL;
 }
 
-/* Is this (address, op) a point already? A second type is told so. What counts nothing may look at several arguments. */
+/* Is this (address, op) a point already? A second type is told so. What counts nothing may look at several arguments.
+ */
 static struct rt_error *take_address(struct rt_plan_build *b, const struct rt_target *t, uint8_t op, bool *ret_mine)
 {
 	struct rt_plan_type *type = &b->plan->types.data[t->type];

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A point as the analysis knows it, and what its events tell: an operation, or where pointers go. */
+#pragma once
+
+#include "lifetime/lifetime.h"
+
+struct lt_point {
+	uint32_t id, type; /* index of the type */
+	uint32_t name;
+	uint64_t function; /* ELF address */
+	uint64_t events;   /* as of the last verdict */
+	uint64_t hits, dropped, passed;
+	uint64_t outside;      /* of its events, those that no use counts: they are not in the sample */
+	uint64_t found, stale; /* pointers that it overwrites: to objects that live; to what is none, or long put */
+	uint8_t op;
+	uint8_t aux;
+	uint16_t flags;
+	bool unarmed;
+};
+
+/* the point tells what its function hands out when it returns */
+static inline bool lt_point_hands(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_AT_RETURN);
+}
+
+/* the point tells of the pointer that a store overwrites */
+static inline bool lt_point_overwrites(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & RT_EV_AT_RETURN) && p->aux &&
+	       p->aux != RT_AUX_STORED;
+}
+
+/* the point tells that a pointer to the object is stored in the slot */
+static inline bool lt_point_stores(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && p->aux == RT_AUX_STORED;
+}
+
+/* what it overwrites is mostly what others have left in memory that is used again: no pointer that stands for anything
+ */
+static inline bool lt_point_stale(const struct lt_point *p)
+{
+	enum { FEW = 3 };
+
+	return p->stale >= FEW && p->stale >= p->found;
+}
+
+/* the point tells that a function is given the object, which it may keep */
+static inline bool lt_point_given(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && !(p->flags & (RT_EV_AT_RETURN | RT_EV_MAYBE)) &&
+	       !p->aux;
+}
+
+/* the point tells that the object is given to a function that by its name ends something */
+static inline bool lt_point_ends(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && (p->flags & RT_EV_MAYBE) && !p->aux;
+}
+
+/* it counts nothing: it tells where pointers go */
+static inline bool lt_point_silent(const struct lt_point *p)
+{
+	return p->op == RT_OP_MOVE && (p->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN));
+}
