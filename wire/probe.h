@@ -62,7 +62,8 @@ struct rt_probe {
 	int8_t counter_bias;  /* added to what was read: the armed instruction lies behind the change */
 	uint32_t type;        /* of the object */
 	int32_t start;        /* references that its new gives */
-	uint32_t pad[6];      /* one cache line: its place is a shift */
+	uint32_t class_at;    /* aux is the word that many bytes less 1 behind the object: it tells its class; 0: not */
+	uint32_t pad[5];      /* one cache line: its place is a shift */
 };
 
 /* A value that is narrower than a register or a read: width as in struct rt_probe. */

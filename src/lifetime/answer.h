@@ -45,12 +45,12 @@ struct lt_choice {
 struct lt_group {
 	enum rt_finding_kind kind;
 	enum rt_role role;
-	uint32_t type, guilty; /* index; src id */
-	bool suspect, shaky;   /* shaky: suspect because too few objects, of a doubtful past, say so */
-	double confidence;     /* sum */
-	uint64_t lost;         /* members that nobody points to */
-	double seen_sum;       /* confidence of the members whose loss was seen */
-	uint64_t seen;         /* and how many they are */
+	uint32_t type, klass, guilty; /* index; index + 1, 0 = none; src id */
+	bool suspect, shaky;          /* shaky: suspect because too few objects, of a doubtful past, say so */
+	double confidence;            /* sum */
+	uint64_t lost;                /* members that nobody points to */
+	double seen_sum;              /* confidence of the members whose loss was seen */
+	uint64_t seen;                /* and how many they are */
 	const char *why;
 	RT_VEC(struct lt_member) members; /* none: merged into another group */
 	RT_VEC(struct lt_choice) choices;
@@ -58,7 +58,7 @@ struct lt_group {
 };
 
 struct lt_alive {
-	uint32_t type;
+	uint32_t type, klass;
 	const char *reason;
 	uint64_t objects;
 };
@@ -86,7 +86,7 @@ struct lt_answer {
 /* reason of objects whose birth was not seen in a process that was seen from its start */
 #define LT_UNBORN "creation not seen"
 
-/* leak.c, extra.c: judge the objects of one type */
+/* leak.c, extra.c: judge the objects of one type that are of the class of the model */
 void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m);
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m);
 /*
@@ -165,7 +165,7 @@ uint32_t lt_holder_end(struct rt_lifetime *lt, const struct lt_model *m, const s
 void lt_accuse(struct lt_answer *a, const struct lt_ref *ref, const struct lt_blame *blame);
 /* when all are accused: what rests on one or two objects whose address has a doubtful past is a suspicion */
 void lt_settle(struct lt_answer *a);
-void lt_count_alive(struct lt_answer *a, uint32_t type, const char *reason);
+void lt_count_alive(struct lt_answer *a, const struct lt_inc *inc);
 /* finding.c: g as the report wants it */
 bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding *ret);
 /* e as an entry of a story: balance is the number of references after it */

@@ -360,7 +360,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 		accused += blames[i].confidence >= 0.5;
 	}
 	if (!accused && v->inc->life == LT_LIVE)
-		lt_count_alive(a, v->inc->type, lt_alive_reason(a->lt, v->inc));
+		lt_count_alive(a, v->inc);
 }
 
 void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
@@ -371,12 +371,12 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	bool ok = true;
 
 	while (ok && (inc = lt_row_older(&a->lt->live, &newest))) {
-		if (inc->type == type)
+		if (inc->type == type && inc->klass == m->klass)
 			ok = collect_one(a, &s, inc, m);
 	}
 	/* freed while references were open: a sweep at the end frees leaks, too */
 	while (ok && (inc = lt_row_newer(&a->lt->graves, &oldest))) {
-		if (inc->type == type && inc->forced && !inc->post)
+		if (inc->type == type && inc->klass == m->klass && inc->forced && !inc->post)
 			ok = collect_one(a, &s, inc, m);
 	}
 	solve(&s, m);
