@@ -87,6 +87,13 @@ static inline uint64_t read_reg(const struct hit *h, uint8_t reg)
 	return reg == RIP ? h->ip : 0;
 }
 
+/* What cannot be read tells of no class. */
+static __attribute__((noinline)) void read_class(struct hit *h)
+{
+	if (h->object && !load_u64(h->object + h->probe->class_at - 1, &h->aux))
+		h->aux = 0;
+}
+
 static void read_object(struct hit *h)
 {
 	const struct rt_probe *p = h->probe;
@@ -111,6 +118,8 @@ static void read_object(struct hit *h)
 	}
 	h->object = p->width ? rt_probe_narrow(v, p->width) : v;
 	h->aux = p->kind & RT_PROBE_SLOT ? at : 0;
+	if (p->class_at)
+		read_class(h);
 }
 
 static inline uint64_t counter_at(const struct hit *h)
@@ -285,6 +294,8 @@ static void read_result(struct hit *h, uint64_t result)
 		if (h->aux && !load_u64(h->aux, &h->object))
 			h->flags |= RT_EV_NO_OBJECT;
 	}
+	if (h->probe->class_at)
+		read_class(h);
 	read_counter(h);
 }
 

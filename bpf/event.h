@@ -39,6 +39,15 @@ static __always_inline uint64_t read_reg(struct pt_regs *ctx, uint8_t reg)
 	return v;
 }
 
+/* What cannot be read tells of no class. */
+static __always_inline void read_class(struct hit *h)
+{
+	uint32_t at = h->probe->class_at;
+
+	if (at && h->object && bpf_probe_read_user(&h->aux, sizeof(h->aux), (void *)(h->object + at - 1)))
+		h->aux = 0;
+}
+
 /* Object and slot as the registers at entry show them. */
 static __always_inline void read_object(struct hit *h, struct pt_regs *ctx)
 {
@@ -68,6 +77,7 @@ static __always_inline void read_object(struct hit *h, struct pt_regs *ctx)
 	}
 	h->object = p->width ? rt_probe_narrow(v, p->width) : v;
 	h->aux = p->kind & RT_PROBE_SLOT ? at : 0;
+	read_class(h);
 }
 
 static __always_inline void read_counter(struct hit *h)

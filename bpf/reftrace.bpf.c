@@ -133,6 +133,7 @@ static __always_inline void read_result(struct hit *h, uint64_t result)
 			h->flags |= RT_EV_NO_OBJECT;
 		}
 	}
+	read_class(h);
 	read_counter(h);
 }
 

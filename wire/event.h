@@ -45,6 +45,8 @@ enum rt_wire_kind {
 	RT_WIRE_SAMPLE = 21, /* struct rt_wire_sample: from here on only some objects are traced */
 	RT_WIRE_TALLY = 22,  /* struct rt_wire_tally: counting mode: an object that is not balanced */
 	RT_WIRE_SITE = 23,   /* struct rt_wire_site: counting mode: what was done from one stack */
+	RT_WIRE_CLASS =
+		24, /* struct rt_wire_class: what objects of the process tell of their class; before the events */
 };
 
 /* What happened to the object. */
@@ -181,6 +183,15 @@ enum {
 	RT_TYPE_SAMPLED = 1 << 5,    /* only some of its objects are traced, each for its whole life */
 };
 
+/* The word by which objects of a type say in process head.pid of what class they are, and how that is called. */
+struct rt_wire_class {
+	struct rt_wire_head head;
+	uint32_t type; /* struct rt_wire_type.id */
+	uint32_t pad;
+	uint64_t word;
+	char name[]; /* NUL-terminated, padded to 8 */
+};
+
 struct rt_wire_point {
 	struct rt_wire_head head; /* head.op = enum rt_op */
 	uint32_t id;              /* 1.., as named by events */
@@ -202,8 +213,9 @@ enum rt_aux {
 	RT_AUX_OBJECT = 2,
 	RT_AUX_SIZE = 3,
 	RT_AUX_RESULT = 4,
-	RT_AUX_BLOCK = 5, /* slot in a block that is freed right here */
-	RT_AUX_STORED = 6 /* slot that a pointer to the object is stored in right here */
+	RT_AUX_BLOCK = 5,  /* slot in a block that is freed right here */
+	RT_AUX_CLASS = 6,  /* word of the object that tells its class, see struct rt_wire_class; 0 = not read */
+	RT_AUX_STORED = 7, /* slot that a pointer to the object is stored in right here */
 };
 
 #define RT_BUILD_ID_MAX 20 /* bytes of a build-id in records, as in the kernel's; of a longer one, the first */

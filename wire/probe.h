@@ -64,7 +64,8 @@ struct rt_probe {
 	int32_t start;        /* references that its new gives */
 	uint8_t stored;       /* not 0: the object is in this register (its number + 1), and stored where it would be */
 	uint8_t pad0[3];
-	uint32_t pad[5]; /* one cache line: its place is a shift */
+	uint32_t class_at; /* aux is the word that many bytes less 1 behind the object: it tells its class; 0: not */
+	uint32_t pad[4];   /* one cache line: its place is a shift */
 };
 
 /* A value that is narrower than a register or a read: width as in struct rt_probe. */

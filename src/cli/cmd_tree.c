@@ -2,6 +2,7 @@
 /* tree: references by call path, of the objects that were never released. */
 #include <string.h>
 
+#include "base/glob.h"
 #include "base/map.h"
 #include "cli/command.h"
 #include "cli/failure.h"
@@ -64,7 +65,7 @@ struct choice {
 static bool type_wanted(const struct rt_options *options, const char *type)
 {
 	for (size_t i = 0; i < options->types.len; i++) {
-		if (!strcmp(options->types.data[i], type))
+		if (rt_glob_match(options->types.data[i], type))
 			return true;
 	}
 	return !options->types.len;

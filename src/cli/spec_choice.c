@@ -57,10 +57,12 @@ void rt_preset_dirs_free(char **dirs)
 	free(dirs);
 }
 
-static bool wanted(const struct rt_options *options, const char *type)
+/* A pattern may mean classes, which only the program knows. */
+static bool wanted(const struct rt_options *options, const struct rt_spec_type *type)
 {
 	for (size_t i = 0; i < options->types.len; i++) {
-		if (!strcmp(options->types.data[i], type))
+		if (rt_glob_match(options->types.data[i], type->name) ||
+		    (type->klass && rt_glob_is(options->types.data[i])))
 			return true;
 	}
 	return false;
@@ -69,7 +71,7 @@ static bool wanted(const struct rt_options *options, const char *type)
 static bool has_type(const struct rt_spec *spec, const char *type)
 {
 	for (size_t i = 0; i < spec->types.len; i++) {
-		if (!strcmp(spec->types.data[i].name, type))
+		if (rt_glob_match(type, spec->types.data[i].name))
 			return true;
 	}
 	return false;
@@ -81,7 +83,7 @@ static struct rt_error *adopt(const struct rt_options *options, struct rt_spec *
 	for (size_t i = 0; i < from->types.len; i++) {
 		struct rt_spec_type *type = &from->types.data[i];
 
-		if (!wanted(options, type->name) || has_type(spec, type->name) || !rt_spec_verified(type))
+		if (!wanted(options, type) || has_type(spec, type->name) || !rt_spec_verified(type))
 			continue;
 		/* nobody told us that this program has them */
 		for (size_t n = 0; n < type->functions.len; n++)

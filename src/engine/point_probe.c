@@ -86,6 +86,7 @@ const char *rt_point_probe(const struct rt_point *p, struct rt_probe *ret)
 
 	probe.type = p->type;
 	probe.start = p->start;
+	probe.class_at = probe.kind & RT_PROBE_SLOT || p->kind == RT_POINT_CALL ? 0 : p->class_at;
 	if (p->sampled)
 		probe.kind |= RT_PROBE_SAMPLED;
 	if (p->kind == RT_POINT_CALL)

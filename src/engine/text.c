@@ -180,6 +180,9 @@ static struct rt_error *key_number(struct rt_text *t, struct word k, struct word
 	} else if (is(k, "slot")) {
 		RT_TRY(number(t, v, UINT64_MAX, &t->e.aux));
 		t->e.has_slot = true;
+	} else if (is(k, "class")) {
+		RT_TRY(number(t, v, UINT64_MAX, &t->e.aux));
+		t->e.has_class = true;
 	} else if (is(k, "aux")) {
 		RT_TRY(number(t, v, UINT64_MAX, &t->e.aux));
 	} else if (is(k, "entry")) {
@@ -484,6 +487,27 @@ static struct rt_error *line_held(struct rt_text *t, bool final)
 	return emit(t, &r, sizeof(r));
 }
 
+/* class TYPE WORD NAME: what the events say with class=WORD */
+static struct rt_error *line_class(struct rt_text *t)
+{
+	_cleanup_free_ struct rt_wire_class *r = NULL;
+	uint64_t of = 0;
+	uint32_t type;
+	const char *name;
+
+	if (t->nr != 4)
+		return bad(t, t->words[0].s, "expected: class TYPE WORD NAME");
+	RT_TRY(number(t, t->words[2], UINT64_MAX, &of));
+	type = text_type(&t->build, t->words[1].s, t->words[1].len, NULL, NULL);
+	name = text_unescape(&t->build, t->words[3].s, t->words[3].len);
+	r = type && name ? rt_record_class(type, of, name) : NULL;
+	if (!r)
+		return rt_error_nomem();
+	r->head.time_ns = t->time_ns;
+	r->head.pid = wire_pid(t, t->pid);
+	return emit(t, r, r->head.size);
+}
+
 static struct rt_error *line_mark(struct rt_text *t)
 {
 	static const char *const marks[] = { "", "attach", "census", "detach", "census-skipped", "execed", "inside" };
@@ -551,10 +575,10 @@ static struct rt_error *line_task(struct rt_text *t, bool *ret_known)
 	return NULL;
 }
 
-/* point NUMBER TYPE OP FUNCTION [slot|object|size|result|block|stored] [flags=] [delta=] [entry=] [alias=] */
+/* point NUMBER TYPE OP FUNCTION [slot|object|size|result|block|class|stored] [flags=] [delta=] [entry=] [alias=] */
 static struct rt_error *line_point(struct rt_text *t)
 {
-	static const char *const kinds[] = { "", "slot", "object", "size", "result", "block", "stored" };
+	static const char *const kinds[] = { "", "slot", "object", "size", "result", "block", "class", "stored" };
 	enum rt_op op = t->nr > 3 ? rt_op_parse(t->words[3].s, t->words[3].len) : RT_OP_NONE;
 	struct rt_wire_point p = { .head = { .op = op }, .delta = t->e.delta, .function = t->entry };
 	const char *alias;
@@ -562,11 +586,11 @@ static struct rt_error *line_point(struct rt_text *t)
 
 	if (op == RT_OP_NONE || t->nr < 5 || t->nr > 6)
 		return bad(t, t->words[0].s,
-			   "expected: point NUMBER TYPE OP FUNCTION [slot|object|size|result|block|stored]");
+			   "expected: point NUMBER TYPE OP FUNCTION [slot|object|size|result|block|class|stored]");
 	RT_TRY(number(t, t->words[1], UINT32_MAX, &id));
 	for (p.aux = 0; t->nr == 6 && !is(t->words[5], kinds[p.aux]);) {
 		if (++p.aux == sizeof(kinds) / sizeof(kinds[0]))
-			return bad(t, t->words[5].s, "expected: slot, object, size, result, block or stored");
+			return bad(t, t->words[5].s, "expected: slot, object, size, result, block, class or stored");
 	}
 	p.flags = t->e.flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE | RT_EV_MAYBE);
 	p.type = text_type(&t->build, t->words[2].s, t->words[2].len, NULL, NULL);
@@ -642,6 +666,8 @@ static struct rt_error *line(struct rt_text *t)
 		return line_unarmed(t);
 	if (is(first, "held") || is(first, "final"))
 		return line_held(t, is(first, "final"));
+	if (is(first, "class"))
+		return line_class(t);
 	if (is(first, "mark"))
 		return line_mark(t);
 	if (is(first, "sample"))

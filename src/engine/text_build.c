@@ -435,7 +435,7 @@ static bool text_api(struct text_build *b, const struct text_event *e, uint32_t 
 {
 	const char *op = e->flags & RT_EV_HIDDEN ? "find" : rt_op_name(e->op);
 	uint16_t flags = e->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE);
-	uint32_t aux = e->has_slot ? RT_AUX_SLOT : e->aux ? RT_AUX_OBJECT : RT_AUX_NONE;
+	uint32_t aux = e->has_slot ? RT_AUX_SLOT : e->has_class ? RT_AUX_CLASS : e->aux ? RT_AUX_OBJECT : RT_AUX_NONE;
 	_cleanup_free_ char *made = NULL;
 
 	if (!e->via && asprintf(&made, "%.*s_%s", (int)e->type_len, e->type, op) < 0)

@@ -60,7 +60,7 @@ struct text_event {
 	int32_t delta;
 	uint16_t flags;
 	enum rt_op op;
-	bool has_sp, has_slot, has_delta, has_seq;
+	bool has_sp, has_slot, has_class, has_delta, has_seq;
 	uint32_t point;                       /* declared one; 0 = by via */
 	const char *type, *stack, *via, *cfa; /* not NUL-terminated; stack, via and cfa may be NULL */
 	size_t type_len, stack_len, via_len, cfa_len;

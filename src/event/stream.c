@@ -51,6 +51,7 @@ static const struct {
 	[RT_WIRE_SAMPLE] = { sizeof(struct rt_wire_sample), false },
 	[RT_WIRE_TALLY] = { sizeof(struct rt_wire_tally), false },
 	[RT_WIRE_SITE] = { sizeof(struct rt_wire_site), false },
+	[RT_WIRE_CLASS] = { __builtin_offsetof(struct rt_wire_class, name), true },
 	[RT_WIRE_PART] = { __builtin_offsetof(struct rt_wire_part, text), true },
 };
 
@@ -144,6 +145,19 @@ struct rt_wire_point *rt_record_point(uint32_t id, const char *name, const char 
 
 	if (r)
 		r->id = id;
+	return r;
+}
+
+struct rt_wire_class *rt_record_class(uint32_t type, uint64_t word, const char *name)
+{
+	char *tail;
+	struct rt_wire_class *r =
+		make(RT_WIRE_CLASS, __builtin_offsetof(struct rt_wire_class, name), name, NULL, &tail);
+
+	if (r) {
+		r->type = type;
+		r->word = word;
+	}
 	return r;
 }
 

@@ -51,11 +51,13 @@ static inline const struct rt_wire_event *rt_record_event(const struct rt_wire_h
 }
 
 /* Makes a TYPE, POINT, MODULE or LOSS record with its string; caller frees. NULL: out of memory. */
-/* structure, alias: what debug information calls the struct, the function, where that is another name; NULL: it does
+/*
+ * structure, alias: what debug information calls the struct, the function, where that is another name; NULL: it does
  * not
  */
 struct rt_wire_type *rt_record_type(uint32_t id, const char *name, const char *structure);
 struct rt_wire_point *rt_record_point(uint32_t id, const char *name, const char *alias);
+struct rt_wire_class *rt_record_class(uint32_t type, uint64_t word, const char *name);
 struct rt_wire_module *rt_record_module(uint32_t id, const char *path);
 struct rt_wire_loss *rt_record_loss(enum rt_loss cause, uint32_t point, uint64_t value, const char *text);
 

@@ -46,12 +46,12 @@ struct lt_choice {
 struct lt_group {
 	enum rt_finding_kind kind;
 	enum rt_role role;
-	uint32_t type, guilty; /* index; src id */
-	bool suspect, shaky;   /* shaky: suspect because too few objects, of a doubtful past, say so */
-	double confidence;     /* sum */
-	uint64_t lost;         /* members that nobody points to */
-	double seen_sum;       /* confidence of the members whose loss was seen */
-	uint64_t seen;         /* and how many they are */
+	uint32_t type, klass, guilty; /* index; index + 1, 0 = none; src id */
+	bool suspect, shaky;          /* shaky: suspect because too few objects, of a doubtful past, say so */
+	double confidence;            /* sum */
+	uint64_t lost;                /* members that nobody points to */
+	double seen_sum;              /* confidence of the members whose loss was seen */
+	uint64_t seen;                /* and how many they are */
 	const char *why;
 	RT_VEC(struct lt_member) members; /* none: merged into another group */
 	RT_VEC(struct lt_choice) choices;
@@ -59,7 +59,7 @@ struct lt_group {
 };
 
 struct lt_alive {
-	uint32_t type;
+	uint32_t type, klass;
 	const char *reason;
 	uint64_t objects;
 };
@@ -90,7 +90,7 @@ struct lt_answer {
 /* reason of objects whose birth was not seen in a process that was seen from its start */
 #define LT_UNBORN "creation not seen"
 
-/* leak.c, extra.c: judge the objects of one type */
+/* leak.c, extra.c: judge the objects of one type that are of the class of the model */
 void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m);
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m);
 /*
@@ -141,9 +141,9 @@ bool lt_lost(struct rt_lifetime *lt);
 unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept);
 /* source id of the constructor around the one that made the object, which did not return it; 0: there is none */
 uint32_t lt_kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref);
-/* overwrite.c: counts the pointers that were overwritten: to an object that was left, to healthy ones of the type */
+/* overwrite.c: counts the pointers that were overwritten: to an object that was left, to healthy ones of the class */
 void lt_overwrites_left(struct lt_answer *a, const struct lt_inc *inc);
-void lt_overwrites_healthy(struct lt_answer *a, uint32_t type);
+void lt_overwrites_healthy(struct lt_answer *a, uint32_t type, uint32_t klass);
 /* Whose store or free() lost the pointer that stood for the reference, and put nothing. */
 struct lt_loser {
 	uint32_t by; /* source id; 0: none is known */
@@ -154,12 +154,12 @@ struct lt_loser {
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);
 /* each reference that the object has left stood in a slot that was overwritten by who takes references to put there */
 bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref);
-/* given.c: counts what functions do with healthy objects of the type that they are given */
-void lt_given_healthy(struct lt_answer *a, uint32_t type);
+/* given.c: counts what functions do with healthy objects of the class that they are given */
+void lt_given_healthy(struct lt_answer *a, uint32_t type, uint32_t klass);
 /* source id of the function that was given the reference, passes on what it is given, and did not; 0: none is known */
 uint32_t lt_given_to(const struct lt_answer *a, const struct lt_ref *ref);
-/* ended.c: counts what functions that end things do with healthy objects of the type */
-void lt_ends_healthy(struct lt_answer *a, uint32_t type);
+/* ended.c: counts what functions that end things do with healthy objects of the class */
+void lt_ends_healthy(struct lt_answer *a, uint32_t type, uint32_t klass);
 /* Who was to end it. */
 struct lt_ender {
 	uint32_t src; /* source id; 0: nobody is known */
@@ -178,7 +178,7 @@ uint32_t lt_holder_end(struct rt_lifetime *lt, const struct lt_model *m, const s
 void lt_accuse(struct lt_answer *a, const struct lt_ref *ref, const struct lt_blame *blame);
 /* when all are accused: what rests on one or two objects whose address has a doubtful past is a suspicion */
 void lt_settle(struct lt_answer *a);
-void lt_count_alive(struct lt_answer *a, uint32_t type, const char *reason);
+void lt_count_alive(struct lt_answer *a, const struct lt_inc *inc);
 /* finding.c: g as the report wants it */
 bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding *ret);
 /* e as an entry of a story: balance is the number of references after it */

@@ -89,11 +89,11 @@ static double pointers(const struct lt_inc *inc)
 	return n;
 }
 
-static const struct lt_stat *stat_of(const struct lt_type *type, uint32_t site)
+static const struct lt_stat *stat_of(const struct lt_learnt *learnt, uint32_t site)
 {
-	uint64_t *index = rt_map_get(&type->stat_of, rt_key_make(site, 0));
+	uint64_t *index = rt_map_get(&learnt->stat_of, rt_key_make(site, 0));
 
-	return index ? &type->stats.data[*index] : NULL;
+	return index ? &learnt->stats.data[*index] : NULL;
 }
 
 static bool keeps(const struct rt_lifetime *lt, uint32_t site)
@@ -110,7 +110,7 @@ static bool keeps(const struct rt_lifetime *lt, uint32_t site)
 /* without a census, and not closed where it was taken: do twins say that this reference should have been closed? */
 static double by_twins(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
-	const struct lt_stat *stat = stat_of(m->type, ref->site);
+	const struct lt_stat *stat = stat_of(m->learnt, ref->site);
 	double closed = lt_model_closed(m, ref->site);
 	uint64_t taken_ns = ref->inc->ledger[ref->ev].time_ns;
 
@@ -121,7 +121,7 @@ static double by_twins(const struct lt_answer *a, const struct lt_model *m, cons
 			return 0.3; /* the youngest ones: on their way */
 		return keeps(a->lt, ref->site) ? 0.35 : 0.65;
 	}
-	if (!m->type->healthy)
+	if (!m->learnt->healthy)
 		return keeps(a->lt, ref->site) ? 0.2 : 0.4;
 	if (lt_kept(a, ref))
 		return 0.3;
@@ -367,11 +367,12 @@ static bool did_its_part(const struct lt_answer *a, const struct lt_model *m, co
 {
 	uint32_t function = lt_site_function(a->lt, ref->site);
 
-	for (size_t i = 0; i < m->type->stats.len; i++) {
-		const struct lt_stat *s = &m->type->stats.data[i];
+	for (size_t i = 0; i < m->learnt->stats.len; i++) {
+		const struct lt_stat *s = &m->learnt->stats.data[i];
 		bool found = false;
 
-		if ((double)s->objects < OWN * (double)m->type->healthy || lt_site_function(a->lt, s->site) != function)
+		if ((double)s->objects < OWN * (double)m->learnt->healthy ||
+		    lt_site_function(a->lt, s->site) != function)
 			continue;
 		for (uint32_t k = 0; k < ref->inc->nr && !found; k++)
 			found = a->lt->uses.data[ref->inc->ledger[k].use].site == s->site;
@@ -384,7 +385,7 @@ static bool did_its_part(const struct lt_answer *a, const struct lt_model *m, co
 /* younger references were taken over and put by another thread, and nobody keeps this one: it got there */
 static bool went_over(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
-	const struct lt_stat *stat = stat_of(m->type, ref->site);
+	const struct lt_stat *stat = stat_of(m->learnt, ref->site);
 
 	return lt_model_crossed(m, ref->site) >= OWN * lt_model_closed(m, ref->site) && stat &&
 	       (ref->inc->nobody || stat->newest_ns > ref->inc->ledger[ref->ev].time_ns) && did_its_part(a, m, ref);

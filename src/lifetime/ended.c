@@ -38,13 +38,13 @@ static struct rt_key key_of(const struct lt_answer *a, const struct lt_inc *inc,
 	return rt_key_make(point_of(a, e)->name, inc->type);
 }
 
-void lt_ends_healthy(struct lt_answer *a, uint32_t type)
+void lt_ends_healthy(struct lt_answer *a, uint32_t type, uint32_t klass)
 {
 	uint32_t at = 0;
 	struct lt_inc *inc;
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		for (uint32_t i = 0; inc->type == type && !inc->forced && i < inc->nr; i++) {
+		for (uint32_t i = 0; inc->type == type && inc->klass == klass && !inc->forced && i < inc->nr; i++) {
 			const struct lt_event *e = &inc->ledger[i];
 
 			if (is_end(a, e))

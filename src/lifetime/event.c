@@ -156,6 +156,8 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 		lt_range_operation(lt, &seen);
 	else if (e->object)
 		lt_life_operation(lt, &seen);
+	if (known->classed && e->aux && !silent)
+		lt_class_seen(lt, e, known->type);
 	if (e->flags & RT_EV_OUTSIDE)
 		lt_sample_outside(lt, e, known->type);
 	lt_thread_last(lt, thread, e, seen.type, silent ? 0 : seen.ev.delta);

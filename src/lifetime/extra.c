@@ -388,7 +388,7 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
 		uint16_t ev;
 
-		if (inc->type != type)
+		if (inc->type != type || inc->klass != m->klass)
 			continue;
 		if (inc->post)
 			return false; /* there is more to go by */
@@ -454,7 +454,7 @@ static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		    crashed(a->lt, inc->pid, true))
 			last = inc;
 	}
-	if (!last || last->type != type || last->folded || !was_last(a->lt, last))
+	if (!last || last->type != type || last->klass != m->klass || last->folded || !was_last(a->lt, last))
 		return;
 	e = &last->ledger[last->nr - 1];
 	if (e->op != RT_OP_PUT || e->delta >= 0 || !e->act || !rt_map_get(&a->running, rt_key_make(e->act, 0)))
@@ -516,7 +516,7 @@ void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	uint32_t at = 0;
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		if (inc->type == type && inc->post)
+		if (inc->type == type && inc->klass == m->klass && inc->post)
 			judge(a, m, inc, born_unseen);
 	}
 	if (!died_of(a, type, m))

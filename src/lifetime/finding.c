@@ -313,10 +313,13 @@ static void count_taken(const struct lt_answer *a, const struct lt_group *g, con
 bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding *f)
 {
 	const struct lt_type *type = &a->lt->types.data[g->type];
+	const struct lt_class *klass = g->klass ? &a->lt->classes.data[g->klass - 1] : NULL;
 	const struct lt_member *first = first_member(g);
 	const struct lt_inc *last = NULL;
 
-	*f = (struct rt_finding){ .kind = g->kind, .role = g->role, .type = type->name, .of = lt_type_objects(type) };
+	*f = (struct rt_finding){ .kind = g->kind, .role = g->role, .type = type->name };
+	f->klass = klass ? klass->name : NULL;
+	f->of = klass ? klass->objects : lt_type_objects(type);
 	f->confidence = g->confidence / (double)g->members.len;
 	/* what most of them show holds for the others of the same function, too */
 	if (2 * g->seen >= g->members.len)

@@ -83,13 +83,13 @@ static void count_passed(struct lt_answer *a, const struct lt_inc *inc)
 	}
 }
 
-void lt_given_healthy(struct lt_answer *a, uint32_t type)
+void lt_given_healthy(struct lt_answer *a, uint32_t type, uint32_t klass)
 {
 	uint32_t at = 0;
 	struct lt_inc *inc;
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		if (inc->type == type && !inc->forced)
+		if (inc->type == type && inc->klass == klass && !inc->forced)
 			count_passed(a, inc);
 	}
 }

@@ -9,7 +9,8 @@ static struct lt_group *group_of(struct lt_answer *a, const struct lt_ref *ref, 
 {
 	bool suspect = b->confidence < 0.5, made;
 	uint32_t function = lt_src(a->lt, b->guilty)->function;
-	uint64_t kind = (uint64_t)ref->inc->type << 32 | (uint64_t)b->kind << 1 | suspect;
+	uint64_t kind =
+		(uint64_t)ref->inc->type << 32 | (uint64_t)ref->inc->klass << 8 | (uint64_t)b->kind << 1 | suspect;
 	uint64_t *index = rt_map_put(&a->group_of, rt_key_make(kind, function), &made);
 	struct lt_group *g;
 
@@ -26,6 +27,7 @@ static struct lt_group *group_of(struct lt_answer *a, const struct lt_ref *ref, 
 	g->kind = b->kind;
 	g->role = b->role;
 	g->type = ref->inc->type;
+	g->klass = ref->inc->klass;
 	g->guilty = b->guilty;
 	g->suspect = suspect;
 	return g;
@@ -72,7 +74,7 @@ static struct lt_group *same_suspects(struct lt_answer *a, const struct lt_group
 		struct lt_group *o = &a->groups.data[i];
 
 		if (o != g && o->suspect && o->members.len && o->kind == g->kind && o->type == g->type &&
-		    lt_src(a->lt, o->guilty)->function == function)
+		    o->klass == g->klass && lt_src(a->lt, o->guilty)->function == function)
 			return o;
 	}
 	return NULL;
@@ -136,7 +138,7 @@ static void soften(struct lt_answer *a, size_t i)
 		m->confidence = m->confidence < MOST ? m->confidence : MOST;
 		g->confidence += m->confidence;
 		if (m->ref.inc != last && m->ref.inc->life == LT_LIVE && !told_before(a, i, m->ref.inc))
-			lt_count_alive(a, g->type, lt_alive_reason(a->lt, m->ref.inc));
+			lt_count_alive(a, m->ref.inc);
 		last = m->ref.inc;
 	}
 }
@@ -171,7 +173,7 @@ static void spread(struct lt_answer *a)
 		for (size_t k = 0; k < a->groups.len; k++) {
 			const struct lt_group *o = &a->groups.data[k];
 
-			if (missing_put(o) && o->type == g->type) {
+			if (missing_put(o) && o->type == g->type && o->klass == g->klass) {
 				all += (double)o->members.len;
 				functions++;
 			}
@@ -203,12 +205,14 @@ void lt_settle(struct lt_answer *a)
 	spread(a);
 }
 
-void lt_count_alive(struct lt_answer *a, uint32_t type, const char *reason)
+void lt_count_alive(struct lt_answer *a, const struct lt_inc *inc)
 {
+	const char *reason = lt_alive_reason(a->lt, inc);
 	struct lt_alive *row;
 
 	for (size_t i = 0; i < a->alive.len; i++) {
-		if (a->alive.data[i].type == type && a->alive.data[i].reason == reason) {
+		if (a->alive.data[i].type == inc->type && a->alive.data[i].klass == inc->klass &&
+		    a->alive.data[i].reason == reason) {
 			a->alive.data[i].objects++;
 			return;
 		}
@@ -218,5 +222,5 @@ void lt_count_alive(struct lt_answer *a, uint32_t type, const char *reason)
 		a->nomem = true;
 		return;
 	}
-	*row = (struct lt_alive){ type, reason, 1 };
+	*row = (struct lt_alive){ inc->type, inc->klass, reason, 1 };
 }

@@ -41,10 +41,10 @@ uint32_t lt_holder_end(struct rt_lifetime *lt, const struct lt_model *m, const s
 	const struct lt_type *holder = lt_made_by(lt, src->name, ref->inc->type);
 	const struct lt_point *p;
 
-	if (!holder || lt_model_closed(m, ref->site) > 0 || !holder->healthy)
+	if (!holder || lt_model_closed(m, ref->site) > 0 || !holder->learnt.healthy)
 		return 0;
 	/* as many of them have ended as left a reference: none of these was given back */
-	if ((double)holder->healthy < lt_model_left_open(m, ref->site))
+	if ((double)holder->learnt.healthy < lt_model_left_open(m, ref->site))
 		return 0;
 	p = ender(lt, (uint32_t)(holder - lt->types.data));
 	return p ? lt_src_named(lt, p->name, &src->frame) : 0;

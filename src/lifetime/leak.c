@@ -366,7 +366,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 		accused += blames[i].confidence >= 0.5;
 	}
 	if (!accused && v->inc->life == LT_LIVE)
-		lt_count_alive(a, v->inc->type, lt_alive_reason(a->lt, v->inc));
+		lt_count_alive(a, v->inc);
 }
 
 void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
@@ -377,20 +377,20 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	bool ok = true;
 
 	while (ok && (inc = lt_row_older(&a->lt->live, &newest))) {
-		if (inc->type == type)
+		if (inc->type == type && inc->klass == m->klass)
 			ok = collect_one(a, &s, inc, m);
 	}
 	/* freed while references were open: a sweep at the end frees leaks, too */
 	while (ok && (inc = lt_row_newer(&a->lt->graves, &oldest))) {
-		if (inc->type == type && inc->forced && !inc->post)
+		if (inc->type == type && inc->klass == m->klass && inc->forced && !inc->post)
 			ok = collect_one(a, &s, inc, m);
 	}
 	lt_model_learn_gets(m);
 	solve(&s, m);
 	fates(a, m, &s);
-	lt_overwrites_healthy(a, type);
-	lt_given_healthy(a, type);
-	lt_ends_healthy(a, type);
+	lt_overwrites_healthy(a, type, m->klass);
+	lt_given_healthy(a, type, m->klass);
+	lt_ends_healthy(a, type, m->klass);
 	ok = ok && lt_model_settle(m);
 	a->nomem |= !ok;
 	for (size_t i = s.all.len; ok && i-- > 0;)

@@ -39,20 +39,17 @@ struct rt_error *rt_lifetime_create(const struct rt_lifetime_options *options, s
 static void type_deinit(struct lt_type *t)
 {
 	rt_map_deinit(&t->api);
-	rt_map_deinit(&t->exact);
 	rt_map_deinit(&t->owner_of);
 	rt_vec_deinit(&t->owners);
-	rt_vec_deinit(&t->pairs);
-	rt_map_deinit(&t->stat_of);
-	rt_vec_deinit(&t->stats);
-	rt_intern_deinit(&t->shape_ids);
-	rt_vec_deinit(&t->shapes);
+	lt_learnt_deinit(&t->learnt);
 }
 
 void rt_lifetime_destroy(struct rt_lifetime *lt)
 {
 	for (size_t i = 0; i < lt->types.len; i++)
 		type_deinit(&lt->types.data[i]);
+	for (size_t i = 0; i < lt->classes.len; i++)
+		lt_learnt_deinit(&lt->classes.data[i].learnt);
 	for (size_t i = 0; i < lt->losses.len; i++)
 		free(lt->losses.data[i]);
 	rt_intern_deinit(&lt->names);
@@ -73,12 +70,15 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_map_deinit(&lt->memo);
 	rt_map_deinit(&lt->told_name);
 	rt_vec_deinit(&lt->types);
+	rt_vec_deinit(&lt->classes);
 	rt_vec_deinit(&lt->points);
 	rt_vec_deinit(&lt->processes);
 	rt_vec_deinit(&lt->modules);
 	rt_vec_deinit(&lt->losses);
 	rt_vec_deinit(&lt->holders);
 	rt_vec_deinit(&lt->inside);
+	rt_map_deinit(&lt->class_by_name);
+	rt_map_deinit(&lt->class_by_word);
 	rt_map_deinit(&lt->type_by_id);
 	rt_map_deinit(&lt->point_by_id);
 	rt_map_deinit(&lt->process_by_pid);
@@ -196,6 +196,9 @@ static bool take_other(struct rt_lifetime *lt, const struct rt_wire_head *r)
 	switch (r->kind) {
 	case RT_WIRE_TYPE:
 		ok = lt_type_record(lt, (const struct rt_wire_type *)(const void *)r);
+		break;
+	case RT_WIRE_CLASS:
+		ok = lt_class_record(lt, (const struct rt_wire_class *)(const void *)r);
 		break;
 	case RT_WIRE_POINT:
 		ok = lt_point_record(lt, (const struct rt_wire_point *)(const void *)r);

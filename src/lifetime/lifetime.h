@@ -90,10 +90,16 @@ struct rt_finding {
 };
 
 struct rt_type_count {
-	const char *name, *klass;
+	const char *name;
 	uint64_t news, gets, puts, frees, uses, live;
 	uint64_t incarnations; /* objects seen, whether or not their new was */
 	uint64_t leaked;       /* objects in findings */
+};
+
+/* Of a type's objects, those of one class. */
+struct rt_class_count {
+	const char *type, *name;
+	uint64_t incarnations, live;
 };
 
 /* Objects that are alive at the end and not accused. */
@@ -221,6 +227,8 @@ struct rt_verdict {
 	size_t finding_count, suspect_count; /* findings: confidence >= 0.5, best first */
 	struct rt_type_count *types;
 	size_t type_count;
+	struct rt_class_count *classes; /* by their first objects */
+	size_t class_count;
 	struct rt_alive *alive;
 	size_t alive_count;
 	struct rt_point_count *points;
@@ -248,7 +256,8 @@ struct rt_watch {
 };
 
 struct rt_lifetime_options {
-	const char *const *types;     /* only these types make findings; NULL-terminated, NULL = all */
+	const char *const *types;     /* only these types and classes make findings, as globs; NULL-terminated, NULL =
+					 all */
 	uint32_t history;             /* events kept at each end of a life; 0 = 8 */
 	bool strict;                  /* objects that a cache holds are reported too */
 	const struct rt_watch *watch; /* outlives the lifetime; NULL = none */

@@ -58,7 +58,7 @@ static void bump(struct lt_model *m, uint64_t g, uint32_t p, double n)
 
 void lt_model_learn(struct lt_model *m, uint32_t g, uint32_t p, double n)
 {
-	m->learnt++;
+	m->counted++;
 	bump(m, g, p, n);
 	bump(m, g, ANY, n);
 	bump(m, ANY, p, n);
@@ -175,7 +175,7 @@ void lt_model_learn_gets(struct lt_model *m)
 		all += get && !certain && s->key.b == ANY ? m->n.data[s->value] : 0;
 	}
 	m->gets_own = all >= ENOUGH ? own / all : 0;
-	m->learnt++;
+	m->counted++;
 }
 
 /* what it costs that p closes g, wherever the two are; runs: it is known which run of a function did either */
@@ -213,9 +213,9 @@ static double known_cost(const struct lt_model *m, uint32_t g, uint32_t p, bool 
 	if (!at)
 		return share_cost(m, g, p, prior(m->lt, g, p), runs);
 	c = &costs->of.data[*at];
-	if (c->learnt[runs] != m->learnt) {
+	if (c->counted[runs] != m->counted) {
 		c->share[runs] = share_cost(m, g, p, c->prior, runs);
-		c->learnt[runs] = m->learnt;
+		c->counted[runs] = m->counted;
 	}
 	return c->share[runs];
 }
@@ -257,7 +257,7 @@ static double extra_cost(const struct lt_model *m, const struct lt_mark *marks, 
 	bool owns = false;
 	uint32_t function = lt_site_function(m->lt, marks[c].site);
 
-	if (!healthy && m->type->healthy >= 3)
+	if (!healthy && m->learnt->healthy >= 3)
 		cost = 0.2;
 	for (unsigned i = 0; i < n; i++)
 		owns |= marks[i].opens && lt_site_passes(m->lt, marks[i].site, function);
@@ -326,20 +326,25 @@ static void model_exact(struct lt_model *m)
 	const struct rt_map_slot *s;
 	size_t pos = 0;
 
-	while ((s = rt_map_next(&m->type->exact, &pos)))
+	while ((s = rt_map_next(&m->learnt->exact, &pos)))
 		lt_model_learn_certain(m, (uint32_t)s->key.a, (uint32_t)s->key.b,
-				       (double)m->type->pairs.data[s->value]);
+				       (double)m->learnt->pairs.data[s->value]);
 }
 
 static void model_round(struct lt_model *m)
 {
-	struct lt_model next = { .lt = m->lt, .type = m->type, .learnt = m->learnt + 1, .costs = m->costs };
+	struct lt_model next = { .lt = m->lt,
+				 .type = m->type,
+				 .klass = m->klass,
+				 .learnt = m->learnt,
+				 .counted = m->counted + 1,
+				 .costs = m->costs };
 
 	next.gets_own = m->gets_own;
 	model_exact(&next);
-	for (size_t i = 0; i < m->type->shapes.len; i++) {
-		const struct lt_shape *s = &m->type->shapes.data[i];
-		struct rt_bytes bytes = rt_intern_get(&m->type->shape_ids, s->id);
+	for (size_t i = 0; i < m->learnt->shapes.len; i++) {
+		const struct lt_shape *s = &m->learnt->shapes.data[i];
+		struct rt_bytes bytes = rt_intern_get(&m->learnt->shape_ids, s->id);
 		struct lt_mark marks[LT_UNITS];
 		unsigned n = (unsigned)(bytes.size / sizeof(marks[0]));
 		struct lt_match match;
@@ -416,9 +421,14 @@ static bool find_makers(struct lt_model *m)
 	return true;
 }
 
-bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, const struct lt_type *type)
+bool lt_model_init(struct lt_model *m, struct rt_lifetime *lt, uint32_t type, uint32_t klass)
 {
-	*m = (struct lt_model){ .lt = lt, .type = type, .learnt = 1, .costs = calloc(1, sizeof(*m->costs)) };
+	*m = (struct lt_model){ .lt = lt,
+				.type = &lt->types.data[type],
+				.klass = klass,
+				.learnt = lt_learnt(lt, type, klass),
+				.counted = 1,
+				.costs = calloc(1, sizeof(*m->costs)) };
 	if (!m->costs)
 		return false;
 	for (unsigned i = 0; i < LT_UNITS; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The closing model of one type, made for one verdict: how often a reference
+ * The closing model of one type, or of one class of it, made for one verdict: how often a reference
  * taken at site g was closed at site p; and the matching of what one object has left.
  */
 #pragma once
@@ -18,8 +18,8 @@ struct lt_cell {
 struct lt_cost {
 	double prior; /* what names say: 0..1 */
 	/* by whether it is known which run of a function did either: */
-	double share[2];    /* -log of the smoothed share of p in the closings of g */
-	uint64_t learnt[2]; /* the model's when share was computed, 0 = it was not */
+	double share[2];     /* -log of the smoothed share of p in the closings of g */
+	uint64_t counted[2]; /* the model's when share was computed, 0 = it was not */
 };
 
 /* What pairs of sites cost, as far as that is known: asked for often, and slow. */
@@ -33,9 +33,11 @@ struct lt_costs {
 struct lt_model {
 	const struct rt_lifetime *lt;
 	const struct lt_type *type;
+	uint32_t klass; /* index + 1; 0: of those that are of none */
+	const struct lt_learnt *learnt;
 	struct rt_map index; /* (g, p) -> cell; (g, 0) -> all closings of g; (0, p) -> all by p; (g, LEFT) */
 	RT_VEC(double) n;
-	uint64_t learnt;        /* how often closings were counted, in this and the models before it */
+	uint64_t counted;       /* how often closings were counted, in this and the models before it */
 	double gets_own;        /* share of what gets took that the very run which took it closed; 0 = not known */
 	struct lt_costs *costs; /* owned */
 	/* the same cells by g, once they are all there */
@@ -49,8 +51,8 @@ struct lt_match {
 	double cost;
 };
 
-/* Learns from the shapes of type. false: out of memory. */
-bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, const struct lt_type *type);
+/* Learns from the shapes of type, of those objects that are of this class. false: out of memory. */
+bool lt_model_init(struct lt_model *m, struct rt_lifetime *lt, uint32_t type, uint32_t klass);
 void lt_model_deinit(struct lt_model *m);
 /* Learns what becomes of references that gets take, in all that was counted so far. */
 void lt_model_learn_gets(struct lt_model *m);

@@ -43,19 +43,19 @@ void lt_overwrites_left(struct lt_answer *a, const struct lt_inc *inc)
 	count(a, inc, &a->dropped_left);
 }
 
-void lt_overwrites_healthy(struct lt_answer *a, uint32_t type)
+void lt_overwrites_healthy(struct lt_answer *a, uint32_t type, uint32_t klass)
 {
 	uint32_t at = 0, known = 0;
 	struct lt_inc *inc;
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		if (inc->type != type || inc->forced)
+		if (inc->type != type || inc->klass != klass || inc->forced)
 			continue;
 		count(a, inc, &a->dropped_healthy);
 		known += inc->shaped;
 	}
 	/* the last life of each address stands for those before it */
-	a->healthy_each = known ? fmax(1, (double)a->lt->types.data[type].healthy / known) : 1;
+	a->healthy_each = known ? fmax(1, (double)lt_learnt(a->lt, type, klass)->healthy / known) : 1;
 }
 
 static double value(const struct rt_map *map, uint32_t function, uint32_t type)

@@ -105,6 +105,8 @@ bool lt_plain_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	if (lt_thread_lifeless(t, &lt->processes.data[t->process - 1], e->head.time_ns))
 		return false;
 	inc = life_of(lt, e, known->type);
+	if (known->classed && inc && !inc->klass)
+		return false;
 	if (!takes(lt, inc, e, known->use))
 		return false;
 

@@ -437,6 +437,7 @@ const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wir
 	if (use->stack && !use->jumped)
 		now.plain = lt->stacks.data[use->stack - 1].plain;
 	now.slot = point->aux == RT_AUX_SLOT || point->aux == RT_AUX_BLOCK || point->aux == RT_AUX_STORED;
+	now.classed = point->aux == RT_AUX_CLASS;
 	*k = now;
 	return k;
 }

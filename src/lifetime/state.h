@@ -14,6 +14,7 @@
  *   nest.c         events that tell of one operation twice
  *   pair.c         references that are closed beyond doubt
  *   watch.c        lives that are kept whole
+ *   class.c        finer kinds of objects
  *   shape.c        dead objects by their pattern; model.c: which site closes which
  *   hand.c         who was handed a reference
  *   slot.c         which slot keeps which reference
@@ -108,7 +109,7 @@ struct lt_known {
 	uint32_t use, type;                   /* indexes */
 	struct lt_plain plain;                /* nr 0: its stack is not plain, or the function of frame 0 jumped on */
 	uint8_t machine, up;                  /* as in lt_use; LT_GONE where it has no site */
-	bool slot;                            /* aux of its events is a slot */
+	bool slot, classed;                   /* aux of its events is a slot; tells the class */
 };
 
 /*
@@ -206,6 +207,7 @@ struct lt_inc {
 	struct lt_inc *before; /* the dead object at this address before it, with its ledger; owned */
 	uint32_t place;        /* in the row of the living, or of the graves */
 	uint16_t before_cap;
+	uint16_t klass; /* index + 1 of its class, 0 = none */
 	uint64_t serial;
 	uint64_t birth_ns, end_ns;
 	uint64_t doubt_ns;
@@ -248,7 +250,7 @@ _Static_assert(offsetof(struct lt_inc, before) == 2 * LT_LINE, "and its events n
 /* A dead object with what was closed for sure taken out. */
 struct lt_shape {
 	uint64_t count;
-	uint32_t id; /* in type.shape_ids: struct lt_mark[] */
+	uint32_t id; /* in learnt.shape_ids: struct lt_mark[] */
 };
 
 /* One reference taken (opens) or given back, in the order of time. */
@@ -291,7 +293,7 @@ struct lt_stat {
 	uint64_t newest_ns; /* when the last reference that got closed was taken */
 	uint64_t last_inc;  /* for counting objects once */
 	uint32_t mate;      /* the put site that closed a reference of this one last */
-	uint32_t pair;      /* and index + 1 in type.pairs of the two, 0 = there is none */
+	uint32_t pair;      /* and index + 1 in learnt.pairs of the two, 0 = there is none */
 };
 
 /* Where the numbers of a site are: index in stats + 1, 0 = not known. */
@@ -328,6 +330,19 @@ struct lt_owner {
 	struct lt_owned gets, puts;
 };
 
+/* What dead healthy objects of one kind had in common: what a closing model is made from. */
+struct lt_learnt {
+	struct rt_map exact;    /* (get site, put site) -> index of pairs */
+	RT_VEC(uint64_t) pairs; /* closed in one activation, dead objects */
+	struct rt_map stat_of;  /* site -> index of stats */
+	RT_VEC(struct lt_stat) stats;
+	struct lt_stat_known stats_known[LT_STATS_KNOWN];
+	uint64_t healthy; /* dead objects that the model was learnt from */
+	struct rt_intern shape_ids;
+	RT_VEC(struct lt_shape) shapes;
+	uint64_t other_shapes;
+};
+
 struct lt_type {
 	uint32_t id;
 	const char *name;
@@ -354,17 +369,17 @@ struct lt_type {
 	bool makers;            /* so is a constructor, armed or not */
 	bool has_free;          /* the free function is probed, it was said */
 	bool shared;            /* some object was worked on by more than one thread */
-	struct rt_map exact;    /* (get site, put site) -> index of pairs */
-	RT_VEC(uint64_t) pairs; /* closed in one activation, dead objects */
-	struct rt_map stat_of;  /* site -> index of stats */
-	RT_VEC(struct lt_stat) stats;
-	struct lt_stat_known stats_known[LT_STATS_KNOWN];
-	uint64_t healthy;       /* dead objects that the model was learnt from */
 	struct rt_map owner_of; /* function -> index of owners */
 	RT_VEC(struct lt_owner) owners;
-	struct rt_intern shape_ids;
-	RT_VEC(struct lt_shape) shapes;
-	uint64_t other_shapes;
+	struct lt_learnt learnt; /* of objects that are of no class */
+};
+
+/* A finer kind of object, by what the object itself tells; the same in all processes. */
+struct lt_class {
+	uint32_t type; /* index */
+	const char *name;
+	uint64_t objects; /* incarnations */
+	struct lt_learnt learnt;
 };
 
 struct lt_process {
@@ -460,12 +475,14 @@ struct rt_lifetime {
 		told_name; /* name of a function in frames -> the name that it was told by, where that is another */
 
 	RT_VEC(struct lt_type) types;
+	RT_VEC(struct lt_class) classes;
 	RT_VEC(struct lt_point) points;
 	RT_VEC(struct lt_process) processes;
 	RT_VEC(struct lt_module) modules;
 	RT_VEC(struct rt_wire_loss *) losses;
 	RT_VEC(struct lt_holder) holders;
-	RT_VEC(struct lt_thread *) inside; /* of a get or put, in the census that comes */
+	RT_VEC(struct lt_thread *) inside;          /* of a get or put, in the census that comes */
+	struct rt_map class_by_name, class_by_word; /* (type, name); (word, pid and type) -> index */
 	struct rt_map type_by_id, point_by_id, process_by_pid, thread_by_id;
 	struct lt_turn newest_turn; /* the head of the ring */
 	uint32_t next_act;
@@ -553,6 +570,17 @@ bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f)
 /* the function is the C library's, or the dynamic linker's */
 bool lt_is_c_library(const struct lt_src *src);
 int32_t lt_type_start(const struct lt_type *type);
+
+/* class.c */
+bool lt_class_record(struct rt_lifetime *lt, const struct rt_wire_class *r);
+/* e was taken in, and tells of what class its object is */
+void lt_class_seen(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type);
+/* what the objects of one kind have taught: of the class (index + 1), or of those of the type that are of none */
+static inline struct lt_learnt *lt_learnt(struct rt_lifetime *lt, uint32_t type, uint32_t klass)
+{
+	return klass ? &lt->classes.data[klass - 1].learnt : &lt->types.data[type].learnt;
+}
+void lt_learnt_deinit(struct lt_learnt *learnt); /* shape.c */
 
 /* incarnation.c */
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e);

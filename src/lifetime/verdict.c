@@ -6,18 +6,19 @@
  */
 #include <string.h>
 
+#include "base/glob.h"
 #include "lifetime/answer.h"
 #include "lifetime/life.h"
 #include "lifetime/order.h"
 
 #define ALLOC(a, n, type) ((type *)rt_arena_alloc((a)->arena, (n) * sizeof(type) + 1))
 
-static bool wanted(const struct rt_lifetime *lt, const struct lt_type *type)
+static bool wanted(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_class *klass)
 {
 	if (!lt->only)
 		return true;
 	for (size_t i = 0; lt->only[i]; i++) {
-		if (!strcmp(lt->only[i], type->name))
+		if (rt_glob_match(lt->only[i], type->name) || (klass && rt_glob_match(lt->only[i], klass->name)))
 			return true;
 	}
 	return false;
@@ -47,6 +48,22 @@ static void count_points(struct rt_lifetime *lt)
 		lt->points.data[lt->uses.data[i].point].events += lt->uses.data[i].events;
 }
 
+/* the objects of a type, of the class of this number (index + 1) or of none */
+static void judge_kind(struct lt_answer *a, uint32_t type, uint32_t klass)
+{
+	struct lt_model model;
+
+	if (!wanted(a->lt, &a->lt->types.data[type], klass ? &a->lt->classes.data[klass - 1] : NULL))
+		return;
+	if (lt_model_init(&model, a->lt, type, klass)) {
+		lt_extras(a, type, &model);
+		lt_leaks(a, type, &model);
+	} else {
+		a->nomem = true;
+	}
+	lt_model_deinit(&model);
+}
+
 static void judge(struct lt_answer *a)
 {
 	struct rt_lifetime *lt = a->lt;
@@ -57,19 +74,10 @@ static void judge(struct lt_answer *a)
 		lt_shape_count(lt, inc);
 	lt_census(lt);
 	running(a);
-	for (uint32_t i = 0; i < lt->types.len; i++) {
-		struct lt_model model;
-
-		if (!wanted(lt, &lt->types.data[i]))
-			continue;
-		if (lt_model_init(&model, lt, &lt->types.data[i])) {
-			lt_extras(a, i, &model);
-			lt_leaks(a, i, &model);
-		} else {
-			a->nomem = true;
-		}
-		lt_model_deinit(&model);
-	}
+	for (uint32_t i = 0; i < lt->types.len; i++)
+		judge_kind(a, i, 0);
+	for (uint32_t i = 0; i < lt->classes.len; i++)
+		judge_kind(a, lt->classes.data[i].type, i + 1);
 	lt_settle(a);
 }
 
@@ -91,7 +99,7 @@ static bool said_already(const struct lt_answer *a, const struct lt_group *g)
 	for (size_t i = 0; i < a->groups.len; i++) {
 		const struct lt_group *o = &a->groups.data[i];
 
-		if (!o->suspect && o->type == g->type &&
+		if (!o->suspect && o->type == g->type && o->klass == g->klass &&
 		    lt_src(a->lt, o->guilty)->function == lt_src(a->lt, g->guilty)->function)
 			return true;
 	}
@@ -126,8 +134,9 @@ static bool fill_types(struct lt_answer *a, struct rt_verdict *v)
 	const struct lt_inc *inc;
 
 	v->types = ALLOC(a, a->lt->types.len, struct rt_type_count);
+	v->classes = ALLOC(a, a->lt->classes.len, struct rt_class_count);
 	v->alive = ALLOC(a, a->alive.len, struct rt_alive);
-	if (!v->types || !v->alive)
+	if (!v->types || !v->classes || !v->alive)
 		return false;
 	for (size_t i = 0; i < a->lt->types.len; i++) {
 		const struct lt_type *t = &a->lt->types.data[i];
@@ -145,13 +154,24 @@ static bool fill_types(struct lt_answer *a, struct rt_verdict *v)
 				c->leaked += v->findings[j].objects;
 		}
 	}
-	while ((inc = lt_row_older(&a->lt->live, &newest)))
+	for (size_t i = 0; i < a->lt->classes.len; i++) {
+		const struct lt_class *c = &a->lt->classes.data[i];
+
+		v->classes[v->class_count++] =
+			(struct rt_class_count){ a->lt->types.data[c->type].name, c->name, c->objects, 0 };
+	}
+	while ((inc = lt_row_older(&a->lt->live, &newest))) {
 		v->types[inc->type].live++;
+		if (inc->klass)
+			v->classes[inc->klass - 1].live++;
+	}
 	for (size_t i = 0; i < a->alive.len; i++) {
 		const struct lt_alive *from = &a->alive.data[i];
 
 		v->alive[v->alive_count++] =
-			(struct rt_alive){ a->lt->types.data[from->type].name, NULL, from->objects, from->reason };
+			(struct rt_alive){ a->lt->types.data[from->type].name,
+					   from->klass ? a->lt->classes.data[from->klass - 1].name : NULL,
+					   from->objects, from->reason };
 	}
 	return true;
 }

@@ -614,9 +614,12 @@ static struct rt_error *parse_class(struct parser *p, struct span value)
 {
 	char text[QUOTE_MAX + 4];
 
-	for (const char *c = value.start; c < value.end; c++)
-		if (!isgraph((unsigned char)*c) && (unsigned char)*c < 0x80)
-			return spec_error(p, c, "class='%s' holds a control character", quote(value, text));
+	size_t at = 0;
+
+	if (!rt_class_path_parse(value.start, span_len(value), &p->type->path, &at))
+		return spec_error(p, value.start + at,
+				  "class='%s' is not understood here, expected +N[>+N...][:FN] or vtable",
+				  quote(value, text));
 	free(p->type->klass);
 	p->type->klass = strndup(value.start, span_len(value));
 	return p->type->klass ? NULL : rt_error_nomem();

@@ -63,6 +63,7 @@ struct rt_point {
 	uint8_t result_size;    /* bytes of the result that the condition looks at (bool: 1); 0 = unknown, taken as 4 */
 	int32_t counter_offset; /* or RT_COUNTER_UNKNOWN */
 	uint8_t counter_size;
+	uint32_t class_at; /* the word that tells the object's class is so many bytes less 1 behind it; 0: none does */
 	int8_t counter_bias; /* what to add to the counter read at address to get it BEFORE the operation: the armed
 				instruction may lie behind the one that counts. 0 where the result names the object:
 				there the count is the one AFTER the operation */

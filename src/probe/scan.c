@@ -112,7 +112,7 @@ bool rt_scan_asked(const struct rt_scan *s, const char *type)
 {
 	const char *const *types = s->options->types;
 
-	while (types && *types && strcmp(*types, type) != 0)
+	while (types && *types && !rt_glob_match(*types, type))
 		types++;
 	return !types || *types;
 }

@@ -107,17 +107,31 @@ bool rt_spec_verified(struct rt_spec_type *type)
 	return usable && ends;
 }
 
+/* A name of none of the types may be one of a class. */
+static bool may_be_class(const struct rt_spec *spec, const char *name)
+{
+	for (size_t i = 0; i < spec->types.len; i++) {
+		if (rt_glob_match(name, spec->types.data[i].name))
+			return false;
+	}
+	return true;
+}
+
 void rt_spec_keep(struct rt_spec *spec, const char *const *names, size_t count)
 {
 	size_t kept = 0;
+	bool classes = false;
+
+	for (size_t n = 0; n < count; n++)
+		classes |= may_be_class(spec, names[n]);
 
 	for (size_t i = 0; i < spec->types.len; i++) {
 		struct rt_spec_type *type = &spec->types.data[i];
 		size_t n = 0;
 
-		while (n < count && strcmp(names[n], type->name) != 0)
+		while (n < count && !rt_glob_match(names[n], type->name))
 			n++;
-		if (n == count)
+		if (n == count && !(classes && type->klass))
 			rt_spec_type_deinit(type);
 		else
 			spec->types.data[kept++] = *type;
@@ -182,6 +196,8 @@ static void join_type(struct rt_spec_type *into, struct rt_spec_type *from)
 	}
 	move_text(&into->counter_struct, &from->counter_struct);
 	move_text(&into->counter_member, &from->counter_member);
+	if (from->klass)
+		into->path = from->path;
 	move_text(&into->klass, &from->klass);
 }
 

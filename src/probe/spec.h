@@ -43,7 +43,9 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "base/vec.h"
+#include "probe/class_path.h"
 #include "wire/probe.h"
 
 enum rt_place {
@@ -79,7 +81,8 @@ struct rt_spec_type {
 	char *counter_struct, *counter_member; /* owned; NULL when not told */
 	int32_t counter_offset;                /* RT_COUNTER_UNKNOWN when not told */
 	uint32_t counter_size;
-	char *klass;  /* class=; owned; NULL */
+	char *klass; /* class=; owned; NULL: the object does not tell */
+	struct rt_class_path path;
 	char *origin; /* "-P", file, "presets/NAME", "scan": for messages; owned */
 	bool unsure;  /* from scan: only the names speak for it */
 };
@@ -113,16 +116,5 @@ static inline unsigned rt_spec_levels(const struct rt_spec_function *function)
 }
 /* Takes the functions out that are unverified. false: what is left says too little of what happens to the objects. */
 bool rt_spec_verified(struct rt_spec_type *type);
-/* Leaves only the types of these names. */
+/* Leaves only the types of these names, which are globs; and where one fits no type, those that have classes. */
 void rt_spec_keep(struct rt_spec *spec, const char *const *names, size_t count);
-
-/*
- * Glob with *, ?, [a-z] and [!a-z] over a whole name; a backslash takes the meaning from what is behind it, and a class
- * that is not closed has none. What is the same text fits in any case.
- */
-bool rt_glob_match(const char *pattern, const char *name);
-/* Characters of the class that the pattern begins with; 0: it does not */
-size_t rt_glob_class(const char *pattern);
-
-/* Does the name stand for others? */
-bool rt_glob_is(const char *name);

@@ -224,6 +224,7 @@ struct rt_error *rt_part_writer_record(struct rt_part_writer *w, const struct rt
 	case RT_WIRE_TYPE:
 	case RT_WIRE_POINT:
 	case RT_WIRE_MODULE:
+	case RT_WIRE_CLASS:
 		return keep_table(w, record);
 	case RT_WIRE_LOSS:
 		return lasts(r) ? keep_table(w, record) : NULL;

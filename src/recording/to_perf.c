@@ -157,6 +157,8 @@ static const char *describe(const struct rt_wire_head *head)
 		return ((const struct rt_wire_type *)r)->name;
 	case RT_WIRE_POINT:
 		return ((const struct rt_wire_point *)r)->name;
+	case RT_WIRE_CLASS:
+		return ((const struct rt_wire_class *)r)->name;
 	case RT_WIRE_MODULE:
 		return ((const struct rt_wire_module *)r)->path;
 	case RT_WIRE_LOSS:

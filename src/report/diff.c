@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/glob.h"
 #include "base/map.h"
 #include "report/words.h"
 
@@ -55,7 +56,8 @@ static bool wanted(const struct rt_diff_filter *filter, const struct rt_finding 
 	bool type = !filter->type_count;
 
 	for (size_t i = 0; i < filter->type_count && !type; i++)
-		type = !strcmp(filter->types[i], f->type);
+		type = rt_glob_match(filter->types[i], f->type) ||
+		       (f->klass && rt_glob_match(filter->types[i], f->klass));
 	return type && (!filter->id || !strcmp(filter->id, f->id));
 }
 

@@ -194,7 +194,9 @@ static const char *type_name(const struct rt_events *w, uint32_t id)
 
 static struct rt_error *point(struct rt_events *w, const struct rt_wire_point *r, struct rt_sink *sink)
 {
-	static const char *const kinds[] = { "", " slot", " object", " size", " result", " block", " stored" };
+	static const char *const kinds[] = {
+		"", " slot", " object", " size", " result", " block", " class", " stored"
+	};
 	bool made;
 	uint64_t *slot = rt_map_put(&w->points, rt_key_make(r->id, 0), &made);
 
@@ -213,6 +215,14 @@ static struct rt_error *point(struct rt_events *w, const struct rt_wire_point *r
 		rt_sink_printf(sink, " entry=0x%" PRIx64, r->function);
 	if (rt_point_alias(r))
 		rt_sink_printf(sink, " alias=%s", word(w, rt_point_alias(r)));
+	rt_sink_puts(sink, "\n");
+	return NULL;
+}
+
+static struct rt_error *klass(struct rt_events *w, const struct rt_wire_class *r, struct rt_sink *sink)
+{
+	rt_sink_printf(sink, "class %s 0x%" PRIx64 " %s", type_name(w, r->type), r->word, word(w, r->name));
+	RT_TRY(where(w, &r->head, sink));
 	rt_sink_puts(sink, "\n");
 	return NULL;
 }
@@ -385,6 +395,8 @@ static struct rt_error *write_record(struct rt_events *w, const struct rt_wire_h
 		return type(w, record, sink);
 	case RT_WIRE_POINT:
 		return point(w, record, sink);
+	case RT_WIRE_CLASS:
+		return klass(w, record, sink);
 	case RT_WIRE_STACK:
 		return rt_events_keep(w, record);
 	case RT_WIRE_EVENT:

@@ -2,6 +2,7 @@
 /* Collects what the writers write. */
 #include <string.h>
 
+#include "base/glob.h"
 #include "report/export_parts.h"
 #include "report/words.h"
 
@@ -96,7 +97,7 @@ static bool wanted(const struct rt_export *e, const char *type)
 	if (!e->options.types)
 		return true;
 	for (const char *const *t = e->options.types; *t; t++) {
-		if (!strcmp(*t, type))
+		if (rt_glob_match(*t, type))
 			return true;
 	}
 	return false;

@@ -355,7 +355,7 @@ static void types(struct rt_json *json, const struct rt_verdict *verdict)
 
 		rt_json_begin_object(json, NULL);
 		rt_json_string(json, "name", t->name);
-		rt_json_string(json, "class", t->klass);
+		rt_json_string(json, "class", NULL);
 		rt_json_u64(json, "objects", t->incarnations);
 		rt_json_u64(json, "new", t->news);
 		rt_json_u64(json, "get", t->gets);
@@ -364,6 +364,22 @@ static void types(struct rt_json *json, const struct rt_verdict *verdict)
 		rt_json_u64(json, "use", t->uses);
 		rt_json_u64(json, "live", t->live);
 		rt_json_u64(json, "in_findings", t->leaked);
+		rt_json_end_object(json);
+	}
+	rt_json_end_array(json);
+}
+
+static void classes(struct rt_json *json, const struct rt_verdict *verdict)
+{
+	rt_json_begin_array(json, "classes");
+	for (size_t i = 0; i < verdict->class_count; i++) {
+		const struct rt_class_count *c = &verdict->classes[i];
+
+		rt_json_begin_object(json, NULL);
+		rt_json_string(json, "type", c->type);
+		rt_json_string(json, "class", c->name);
+		rt_json_u64(json, "objects", c->incarnations);
+		rt_json_u64(json, "live", c->live);
 		rt_json_end_object(json);
 	}
 	rt_json_end_array(json);
@@ -418,6 +434,7 @@ struct rt_error *rt_report_json(const struct rt_verdict *verdict, const struct r
 	if (verdict->counted)
 		tallies(&json, verdict);
 	types(&json, verdict);
+	classes(&json, verdict);
 	findings(&json, "findings", verdict->findings, verdict->finding_count, verdict, run->generate);
 	findings(&json, "suspects", verdict->suspects, verdict->suspect_count, verdict, false);
 	suppressed(&json, verdict, run);

@@ -141,7 +141,7 @@ static void clean_result(struct rt_text_report *report)
 		live += v->types[i].live;
 		if (i < 3)
 			names = rt_format(&report->arena, "%s%s%s", names, i ? ", " : "",
-					  rt_type_text(&report->arena, v->types[i].name, v->types[i].klass));
+					  rt_type_text(&report->arena, v->types[i].name, NULL));
 		else if (i == 3)
 			names = rt_format(&report->arena, "%s, ...", names);
 	}
@@ -226,10 +226,16 @@ static void counts(struct rt_text_report *report)
 		const struct rt_type_count *t = &v->types[i];
 
 		rt_sink_printf(report->sink, "  %-26s%10llu%10llu%10llu%10llu%10llu\n",
-			       rt_type_text(&report->arena, t->name, t->klass), (unsigned long long)t->incarnations,
+			       rt_type_text(&report->arena, t->name, NULL), (unsigned long long)t->incarnations,
 			       (unsigned long long)t->gets, (unsigned long long)t->puts, (unsigned long long)t->frees,
 			       (unsigned long long)t->live);
 	}
+	if (v->class_count)
+		rt_sink_printf(report->sink, "\n%-48s%10s%10s\n", "classes", "objects", "live");
+	for (size_t i = 0; i < v->class_count; i++)
+		rt_sink_printf(report->sink, "  %-46s%10llu%10llu\n",
+			       rt_type_text(&report->arena, v->classes[i].type, v->classes[i].name),
+			       (unsigned long long)v->classes[i].incarnations, (unsigned long long)v->classes[i].live);
 	if (v->point_count)
 		rt_sink_printf(report->sink, "\n%-38s%10s%10s%10s%10s\n", "points", "op", "hits", "events", "dropped");
 	for (size_t i = 0; i < v->point_count; i++) {

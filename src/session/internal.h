@@ -219,6 +219,11 @@ RT_CHECK struct rt_error *rt_emit_loss(struct rt_session *s, enum rt_loss cause,
 				       const char *format, ...) __attribute__((format(printf, 5, 6)));
 void rt_stream_init(struct rt_session *s);
 
+/* ---- class.c: what objects tell of their class ---- */
+
+/* Tells what the words mean that these events are the first to have. */
+RT_CHECK struct rt_error *rt_class_events(struct rt_session *s, const struct rt_wire_event *events, size_t n);
+
 /* ---- governor.c: which lives are traced ---- */
 
 /* What there was in some time. */
@@ -387,6 +392,8 @@ struct rt_session {
 	RT_VEC(struct rt_batch *) batches;
 	RT_VEC(struct rt_point) points; /* points.data[id - 1]: copies with ids that are unique in the session */
 	uint32_t type_nr;
+	bool classed;              /* some points tell classes */
+	struct rt_map class_words; /* (word, pid and type) -> nothing: looked at */
 	bool calls_planned;
 	uint32_t call, call_nr; /* the points of system calls: index of the first one in points, how many in a row */
 	uint64_t armed_points, armed_failed;

@@ -82,7 +82,17 @@ static uint32_t aux_of(const struct rt_point *p)
 		return RT_AUX_STORED;
 	if (p->place == RT_PLACE_ARG_PTR || p->place == RT_PLACE_OUT || p->place == RT_PLACE_RET_PTR)
 		return p->frees ? RT_AUX_BLOCK : RT_AUX_SLOT;
-	return RT_AUX_NONE;
+	return p->class_at ? RT_AUX_CLASS : RT_AUX_NONE;
+}
+
+/* Where the object tells its class, if the point is one of an operation on it that has no slot to tell. */
+static uint32_t class_at(const struct rt_point *p, const struct rt_spec_type *type)
+{
+	bool slot = p->place == RT_PLACE_ARG_PTR || p->place == RT_PLACE_OUT || p->place == RT_PLACE_RET_PTR;
+
+	if (!type->path.steps || slot || p->op == RT_OP_MOVE || p->op == RT_OP_SWAP || p->kind == RT_POINT_CALL)
+		return 0;
+	return (uint32_t)type->path.step[0] + 1;
 }
 
 /* The points of the batch from `first` on, of this module (0: the kernel), are the session's from now on. */
@@ -104,6 +114,8 @@ static struct rt_error *take_points(struct rt_session *s, struct rt_batch *b, ui
 		if (point->start == RT_START_UNKNOWN)
 			point->start = 1;
 		point->sampled = is_sampled(s, &b->plan->types.data[point->type - b->type_base - 1]);
+		point->class_at = class_at(point, b->plan->types.data[point->type - b->type_base - 1].spec);
+		s->classed |= point->class_at != 0;
 		record = rt_record_point(point->id, point->name, point->alias);
 		if (!record)
 			return rt_error_nomem();
@@ -354,7 +366,7 @@ struct rt_error *rt_session_note_unseen(struct rt_session *s)
 	return NULL;
 }
 
-/* Is anything armed that goes by this name: a type, or functions that begin with it? */
+/* Is anything armed that goes by this name: a type, or functions that begin with it? What has classes may have it. */
 static bool armed_name(const struct rt_session *s, const char *name)
 {
 	size_t len = strlen(name);
@@ -365,7 +377,8 @@ static bool armed_name(const struct rt_session *s, const char *name)
 		for (size_t k = 0; k < plan->points.len; k++) {
 			const struct rt_point *p = &plan->points.data[k];
 
-			if (!strcmp(plan->types.data[p->type - 1].spec->name, name) ||
+			if (rt_glob_match(name, plan->types.data[p->type - 1].spec->name) ||
+			    plan->types.data[p->type - 1].spec->klass ||
 			    (!strncmp(p->name, name, len) && p->name[len] == '_'))
 				return true;
 		}

@@ -362,6 +362,7 @@ void rt_session_destroy(struct rt_session *s)
 	rt_map_deinit(&s->threads);
 	rt_map_deinit(&s->processes);
 	rt_map_deinit(&s->generations);
+	rt_map_deinit(&s->class_words);
 	rt_guardian_stop(&s->guardian);
 	if (s->exec_pipe >= 0)
 		close(s->exec_pipe);

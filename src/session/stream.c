@@ -50,6 +50,8 @@ static struct rt_error *engine_events(struct rt_event_sink *self, struct rt_wire
 	s->engine_records += n;
 	for (size_t i = 0; i < n; i++)
 		events[i].head.pid = wire_of(s, events[i].head.pid);
+	if (s->classed)
+		RT_TRY(rt_class_events(s, events, n));
 	return rt_event_sink_events(s->hooks.sink, events, n);
 }
 

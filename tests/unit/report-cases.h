@@ -74,7 +74,7 @@ static struct rt_finding case_leak[] = { {
 	.pids = case_pids,
 	.pid_count = 1,
 } };
-static struct rt_type_count case_types[] = { { "obj", NULL, 100, 200, 280, 80, 0, 20, 100, 20 } };
+static struct rt_type_count case_types[] = { { "obj", 100, 200, 280, 80, 0, 20, 100, 20 } };
 static struct rt_point_count case_points[] = {
 	{ 1, "obj", "obj_new", RT_OP_NEW, 100, 100, 0 },
 	{ 2, "obj", "obj_get", RT_OP_GET, 200, 200, 0 },

@@ -278,10 +278,11 @@ TEST(whole_language)
 	struct rt_spec spec = { 0 };
 	struct rt_spec_type *t;
 
-	assert_ok(parse("type=obj new=obj_new get=obj_get:1,obj_ref@libo.so:3?ret>0 put=obj_put,obj_drop:*2\n"
-			"\tfree=obj_free:1 hidden=obj_find,obj_look:out*4?ret==0 start=2 counter=obj.refs.n class=k\n"
-			"sink=s* steal=a?b:2 swap=w:*1 move=m use=u:6 new=n:*ret # get=comment:9\n",
-			&spec));
+	assert_ok(
+		parse("type=obj new=obj_new get=obj_get:1,obj_ref@libo.so:3?ret>0 put=obj_put,obj_drop:*2\n"
+		      "\tfree=obj_free:1 hidden=obj_find,obj_look:out*4?ret==0 start=2 counter=obj.refs.n class=+8>-4\n"
+		      "sink=s* steal=a?b:2 swap=w:*1 move=m use=u:6 new=n:*ret # get=comment:9\n",
+		      &spec));
 	assert_int_equal(spec.types.len, 1);
 	t = &spec.types.data[0];
 	assert_string_equal(t->name, "obj");
@@ -306,7 +307,9 @@ TEST(whole_language)
 	assert_int_equal(t->start, 2);
 	assert_string_equal(t->counter_struct, "obj");
 	assert_string_equal(t->counter_member, "refs.n");
-	assert_string_equal(t->klass, "k");
+	assert_string_equal(t->klass, "+8>-4");
+	assert_int_equal(t->path.steps, 2);
+	assert_int_equal(t->path.step[1], -4);
 	rt_spec_deinit(&spec);
 }
 
@@ -368,7 +371,8 @@ TEST(writing_and_reading_agree)
 	static const char text[] =
 		"[obj]\nnew=obj_new:ret\nnew=obj_make:*ret?ret!=0\nget=obj_get@lib*.so:1\nget=g:out*2?ret>=0\n"
 		"hidden=obj_find:ret\nput=obj_put:*3+40?ret<0\nfree=0x1f0@prog:1\nstart=floating\n"
-		"counter=+8:4\n\n[two]\nget=two_get:1\nput=two_put:**2\nstart=3\ncounter=two.a.b\nclass=x\nunverified="
+		"counter=+8:4\n\n[two]\nget=two_get:1\nput=two_put:**2\nstart=3\ncounter=two.a.b\nclass=+8>-16>+0:look@"
+		"lib.so\nunverified="
 		"two_get\n\n"
 		"[three]\nfree=three_free:1\ncounter=-32:4\n";
 	_cleanup_free_ char *written = NULL;
@@ -417,6 +421,16 @@ TEST(every_error_says_where_and_what_is_expected)
 	assert_says("get=a:1+8",
 		    "-P: line 1, column 7: '1+8' does not say where the object is, expected N, *N, **N, ret, "
 		    "*ret or out*N");
+	assert_says("get=a class=button", "-P: line 1, column 13: class='button' is not understood here, expected "
+					  "+N[>+N...][:FN] or vtable");
+	assert_says("get=a class=+8>", "-P: line 1, column 16: class='+8>' is not understood here, expected "
+				       "+N[>+N...][:FN] or vtable");
+	assert_says("get=a class=-8>+8", "-P: line 1, column 13: class='-8>+8' is not understood here, expected "
+					 "+N[>+N...][:FN] or vtable");
+	assert_says("get=a class=+8:f", "-P: line 1, column 15: class='+8:f' is not understood here, expected "
+					"+N[>+N...][:FN] or vtable");
+	assert_says("get=a class=+0>+0>+0>+0>+0>+0>+0", "-P: line 1, column 31: class='+0>+0>+0>+0>+0>+0>+0' is not "
+							"understood here, expected +N[>+N...][:FN] or vtable");
 	assert_says("get=a counter=-3:4", "-P: line 1, column 15: counter='-3:4' does not end before the object");
 	assert_says("get=a:*7", "-P: line 1, column 8: argument 7 cannot be seen, expected 1 to 6");
 	assert_says("get=a:return",

@@ -3,7 +3,7 @@
  * Globs with *, ? and [classes], and a backslash before what means itself, as perf-probe(1) has them; in linear space
  * and without recursion: a pattern is user input.
  */
-#include "probe/spec.h"
+#include "base/glob.h"
 
 #include <string.h>
 
