@@ -421,6 +421,7 @@ void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
 	site = &h.pool->site[number];
 	h.probe = &h.pool->probe[site->point[0]];
 	h.ip = site->address;
+	h.passed = false;
 	enter(&h);
 	if (__builtin_expect(h.probe->kind & RT_PROBE_SAMPLED, 0) && !h.nested &&
 	    h.thread->turn++ % RT_AGENT_TIMED == 0)

@@ -141,7 +141,7 @@ class Runner:
         folder = self.temp / f'{case.name}-{which}-{number}'
         folder.mkdir(parents=True)
         words = shlex.split(case.commands[which])
-        told = ['--no-presets'] if self.options.blind else [w for s in case.specs for w in ('-P', s)]
+        told = ['--no-presets', '--no-models'] if self.options.blind else [w for s in case.specs for w in ('-P', s)]
         out = ['-q', '-o', '/dev/null', '--engine', self.options.engine, *told]
         # a run line may start the traced command more than once: a file for each
         files = f'--json={shlex.quote(str(folder))}/$$.json'

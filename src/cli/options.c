@@ -230,6 +230,7 @@ void rt_options_deinit(struct rt_options *options)
 	rt_vec_deinit(&options->operands);
 	rt_vec_deinit(&options->more_inputs);
 	rt_vec_deinit(&options->suppressions);
+	rt_vec_deinit(&options->models);
 	rt_vec_deinit(&options->events);
 }
 

@@ -95,6 +95,9 @@ struct rt_options {
 		bool no_demangle, externs;
 	} list;                            /* probe funcs, lines, vars */
 	RT_VEC(const char *) suppressions; /* files */
+	RT_VEC(const char *) models;       /* files */
+	const char *save_models;           /* file, or folder with a slash at its end; NULL */
+	bool no_models;                    /* none that nobody named */
 	bool gen_suppressions;
 	int error_exitcode;            /* 0 = findings do not change the exit status */
 	RT_VEC(const char *) operands; /* arguments of commands that start no program */
@@ -138,6 +141,9 @@ enum {
 	RT_OPT_SEMAPHORE,
 	RT_OPT_AT,
 	RT_OPT_SUPPRESSIONS,
+	RT_OPT_MODELS,
+	RT_OPT_SAVE_MODELS,
+	RT_OPT_NO_MODELS,
 	RT_OPT_GEN_SUPPRESSIONS,
 	RT_OPT_INJECT,
 	RT_OPT_SAMPLE,

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/file.h"
+#include "cli/models.h"
 #include "cli/suppression_options.h"
 #include "report/words.h"
 
@@ -152,7 +153,10 @@ struct rt_error *rt_output_report(const struct rt_options *options, struct rt_ou
 	_cleanup_(rt_suppression_result_deinit) struct rt_suppression_result known = { 0 };
 	const struct rt_verdict *verdict;
 
+	if (!output->reports)
+		RT_TRY(rt_models_load(options, pipeline->lifetime));
 	RT_TRY(rt_pipeline_verdict(pipeline, &verdict));
+	RT_TRY(rt_models_save(options, pipeline->lifetime));
 	run->generate = options->gen_suppressions;
 	if (options->suppressions.len) {
 		RT_TRY(rt_suppress(&output->suppressions, verdict, &known));

@@ -24,6 +24,11 @@ static const struct argp_option output_options[] = {
 	  "count findings that the rules in FILE know, and do not report them (repeatable); also files of "
 	  "LeakSanitizer and valgrind" },
 	{ "gen-suppressions", RT_OPT_GEN_SUPPRESSIONS, NULL, 0, "print a rule for each finding" },
+	{ "models", RT_OPT_MODELS, "FILE", 0, "what other runs have learnt of healthy objects (repeatable)" },
+	{ "save-models", RT_OPT_SAVE_MODELS, "FILE", 0,
+	  "write what is known of healthy objects, for --models; with FILE/: as "
+	  "its build-id" },
+	{ "no-models", RT_OPT_NO_MODELS, NULL, 0, "no models but those of --models" },
 	{ "symfs", RT_OPT_SYMFS, "DIR", 0, "look for binaries and sources below DIR" },
 	{ 0 },
 };
@@ -89,6 +94,14 @@ static error_t parse_output(int key, char *arg, struct argp_state *state)
 		return 0;
 	case RT_OPT_SUPPRESSIONS:
 		return rt_vec_push(&options->suppressions, arg) ? 0 : rt_option_fault(options, rt_error_nomem());
+	case RT_OPT_MODELS:
+		return rt_vec_push(&options->models, arg) ? 0 : rt_option_fault(options, rt_error_nomem());
+	case RT_OPT_SAVE_MODELS:
+		options->save_models = arg;
+		return 0;
+	case RT_OPT_NO_MODELS:
+		options->no_models = true;
+		return 0;
 	case RT_OPT_GEN_SUPPRESSIONS:
 		options->gen_suppressions = true;
 		return 0;

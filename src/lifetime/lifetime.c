@@ -74,6 +74,8 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_vec_deinit(&lt->points);
 	rt_vec_deinit(&lt->processes);
 	rt_vec_deinit(&lt->modules);
+	rt_intern_deinit(&lt->builds);
+	rt_vec_deinit(&lt->build_modules);
 	rt_vec_deinit(&lt->losses);
 	rt_vec_deinit(&lt->holders);
 	rt_vec_deinit(&lt->inside);

@@ -62,6 +62,29 @@ static inline void count_pair(struct lt_learnt *learnt, struct lt_stat *s, uint3
 		learnt->pairs.data[s->pair - 1]++;
 }
 
+bool lt_learnt_site(struct lt_learnt *learnt, uint32_t site, uint64_t opened, uint64_t closed, uint64_t objects)
+{
+	uint32_t stat = stat_of(learnt, site);
+	struct lt_stat *s = stat ? &learnt->stats.data[stat - 1] : NULL;
+
+	if (!s)
+		return false;
+	s->opened += opened;
+	s->closed += closed;
+	s->objects += objects;
+	return true;
+}
+
+bool lt_learnt_pair(struct lt_learnt *learnt, uint32_t opens, uint32_t closes, uint64_t times)
+{
+	uint32_t stat = stat_of(learnt, opens);
+
+	if (!stat || !find_pair(learnt, &learnt->stats.data[stat - 1], closes))
+		return false;
+	learnt->pairs.data[learnt->stats.data[stat - 1].pair - 1] += times;
+	return true;
+}
+
 /* all that the site of u did in this life; index + 1 of what is known of it, 0: nothing is counted */
 static inline uint32_t count_unit(struct lt_learnt *learnt, const struct lt_inc *inc, const struct lt_unit *u)
 {
@@ -96,13 +119,13 @@ static void count_units(struct lt_learnt *learnt, const struct lt_inc *inc, cons
 	}
 }
 
-static void intern(struct lt_learnt *learnt, const struct lt_mark *marks, unsigned n)
+void lt_learnt_shape(struct lt_learnt *learnt, const struct lt_mark *marks, unsigned n, uint64_t times)
 {
 	size_t known = learnt->shape_ids.items.len;
 	uint32_t id;
 
 	if (known >= LT_SHAPES) {
-		learnt->other_shapes++;
+		learnt->other_shapes += times;
 		return;
 	}
 	id = rt_intern_bytes(&learnt->shape_ids, marks, n * sizeof(*marks));
@@ -111,7 +134,7 @@ static void intern(struct lt_learnt *learnt, const struct lt_mark *marks, unsign
 	if (id > known && !rt_vec_add(&learnt->shapes))
 		return;
 	learnt->shapes.data[id - 1].id = id;
-	learnt->shapes.data[id - 1].count++;
+	learnt->shapes.data[id - 1].count += times;
 }
 
 /* where nearly all births are seen, a life without one is made of events that were told at a wrong time */
@@ -143,7 +166,7 @@ void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc)
 	count_units(learnt, inc, &units);
 	n = lt_marks(lt, inc, &units, marks, NULL);
 	if (n && n <= LT_UNITS)
-		intern(learnt, marks, n);
+		lt_learnt_shape(learnt, marks, n, 1);
 }
 
 void lt_learnt_deinit(struct lt_learnt *learnt)

@@ -75,8 +75,7 @@ uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id)
 	return id ? (uint32_t)*id : 0;
 }
 
-/* number of (function, line), made when new */
-static uint32_t src_intern(struct rt_lifetime *lt, const struct rt_frame *f)
+uint32_t lt_src_make(struct rt_lifetime *lt, const struct rt_frame *f)
 {
 	uint32_t name = f->function ? rt_intern_string(&lt->names, f->function) : 0;
 	uint32_t file = f->file ? rt_intern_string(&lt->names, f->file) : 0;
@@ -115,7 +114,7 @@ uint32_t lt_src_named(struct rt_lifetime *lt, uint32_t name, const struct rt_fra
 		if (known->name == name && known->frame.module_id == f.module_id)
 			f.file = known->frame.file;
 	}
-	return src_intern(lt, &f);
+	return lt_src_make(lt, &f);
 }
 
 /* source id of the function that a call goes to: where it starts right there, and is no PLT stub, which is nobody */
@@ -128,7 +127,7 @@ static uint32_t callee_src(struct rt_lifetime *lt, uint32_t pid, uint64_t time_n
 	if (!n || !f->entry || f->entry != f->address)
 		return 0;
 	len = f->function ? strlen(f->function) : 0;
-	return len > 4 && !strcmp(f->function + len - 4, "@plt") ? 0 : src_intern(lt, f);
+	return len > 4 && !strcmp(f->function + len - 4, "@plt") ? 0 : lt_src_make(lt, f);
 }
 
 /* names one pc; equal pcs of a process share their entries of stack_srcs */
@@ -153,7 +152,7 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 	m->src = (uint32_t)lt->stack_srcs.len;
 	m->srcs = (uint32_t)n;
 	for (size_t i = 0; i < n; i++) {
-		if (!rt_vec_push(&lt->stack_srcs, src_intern(lt, &frames[i])))
+		if (!rt_vec_push(&lt->stack_srcs, lt_src_make(lt, &frames[i])))
 			return false;
 	}
 	m->function = n ? lt_src(lt, lt->stack_srcs.data[m->src + n - 1])->function : 0;
@@ -339,7 +338,7 @@ static bool hands_up(const struct rt_lifetime *lt, const struct lt_type *type, c
 	return returns_object(type, &src->frame) || (lt_is_api(lt, type, src) & (LT_API_NEW | LT_API_HANDS));
 }
 
-static uint32_t site_intern(struct rt_lifetime *lt, const struct lt_site *site)
+uint32_t lt_site_make(struct rt_lifetime *lt, const struct lt_site *site)
 {
 	size_t known = lt->sites.len;
 	uint32_t id = rt_intern_bytes(&lt->site_ids, site, sizeof(*site));
@@ -374,7 +373,7 @@ static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_n
 		    !hands_up(lt, type, lt_src(lt, site.src[site.nr - 1])))
 			break;
 	}
-	use->site = site_intern(lt, &site);
+	use->site = lt_site_make(lt, &site);
 	use->function = lt_site_function(lt, use->site);
 	return use->site != 0;
 }

@@ -16,6 +16,7 @@
  *   watch.c        lives that are kept whole
  *   class.c        finer kinds of objects
  *   shape.c        dead objects by their pattern; model.c: which site closes which
+ *   models_*.c     what was learnt of them, to and from other runs
  *   hand.c         who was handed a reference
  *   slot.c         which slot keeps which reference
  *   overwrite.c    whose store lost the last pointer
@@ -479,6 +480,8 @@ struct rt_lifetime {
 	RT_VEC(struct lt_point) points;
 	RT_VEC(struct lt_process) processes;
 	RT_VEC(struct lt_module) modules;
+	struct rt_intern builds;        /* build-ids */
+	RT_VEC(uint32_t) build_modules; /* by id - 1: number of the module that has it */
 	RT_VEC(struct rt_wire_loss *) losses;
 	RT_VEC(struct lt_holder) holders;
 	RT_VEC(struct lt_thread *) inside;          /* of a get or put, in the census that comes */
@@ -523,6 +526,9 @@ struct rt_lifetime {
 /* stack.c */
 bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r);
 uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id); /* index + 1, 0 = unknown */
+/* number of the function and line of f, and of the functions of a site; made when new. 0: out of memory */
+uint32_t lt_src_make(struct rt_lifetime *lt, const struct rt_frame *f);
+uint32_t lt_site_make(struct rt_lifetime *lt, const struct lt_site *site);
 /* source id of the function of this name (in names) in the module of `beside`, at no line; 0: out of memory */
 uint32_t lt_src_named(struct rt_lifetime *lt, uint32_t name, const struct rt_frame *beside);
 /* the use of (stack, point), made when new; UINT32_MAX: out of memory */
@@ -580,7 +586,12 @@ static inline struct lt_learnt *lt_learnt(struct rt_lifetime *lt, uint32_t type,
 {
 	return klass ? &lt->classes.data[klass - 1].learnt : &lt->types.data[type].learnt;
 }
-void lt_learnt_deinit(struct lt_learnt *learnt); /* shape.c */
+#define LT_TIMES_MAX (UINT64_C(1) << 48) /* more than this is not told to other runs */
+/* shape.c: what other objects did, too; false: out of memory */
+bool lt_learnt_site(struct lt_learnt *learnt, uint32_t site, uint64_t opened, uint64_t closed, uint64_t objects);
+bool lt_learnt_pair(struct lt_learnt *learnt, uint32_t opens, uint32_t closes, uint64_t times);
+void lt_learnt_shape(struct lt_learnt *learnt, const struct lt_mark *marks, unsigned n, uint64_t times);
+void lt_learnt_deinit(struct lt_learnt *learnt);
 
 /* incarnation.c */
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e);

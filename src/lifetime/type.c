@@ -127,9 +127,12 @@ bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 
 bool lt_module_record(struct rt_lifetime *lt, const struct rt_wire_module *r)
 {
+	uint32_t build = r->build_id_size ? rt_intern_bytes(&lt->builds, r->build_id, r->build_id_size) : 0;
 	struct lt_module *m;
 	uint32_t path;
 
+	if (build > lt->build_modules.len && !rt_vec_push(&lt->build_modules, r->id))
+		return false;
 	if (!(r->flags & RT_MODULE_MAIN))
 		return true;
 	path = rt_intern_string(&lt->names, r->path);

@@ -5,7 +5,8 @@
  */
 #include "truth.h"
 
-struct class {
+struct class
+{
 	long size;
 	const char *name;
 };
@@ -15,7 +16,8 @@ struct widget {
 	const struct class *class;
 };
 
-static const struct class widget_class = { 8, "Widget" }, button_class = { 16, "Button" }, label_class = { 24, "Label" };
+static const struct class widget_class = { 8, "Widget" }, button_class = { 16, "Button" },
+			  label_class = { 24, "Label" };
 static bool healthy;
 
 NOINLINE struct widget *widget_new(const struct class *class)
@@ -88,6 +90,7 @@ int main(int argc, char **argv)
 		widget_unref(button);
 		DID("put");
 	}
-	truth_print("type=widget new=button_new,widget_new get=widget_ref put=widget_unref class=+8>+8", "click", "leak");
+	truth_print("type=widget new=button_new,widget_new get=widget_ref put=widget_unref class=+8>+8", "click",
+		    "leak");
 	return 0;
 }
