@@ -20,7 +20,7 @@ static size_t name(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64
 
 static struct rt_error *tell(struct rt_lifetime *lt)
 {
-	_cleanup_free_ struct rt_wire_type *type = rt_record_type(1, "obj");
+	_cleanup_free_ struct rt_wire_type *type = rt_record_type(1, "obj", NULL);
 	_cleanup_free_ struct rt_wire_class *class = rt_record_class(1, 7, "Odd");
 	_cleanup_free_ struct rt_wire_module *module = rt_record_module(1, "/x");
 
