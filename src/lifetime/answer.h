@@ -148,6 +148,7 @@ void lt_overwrites_healthy(struct lt_answer *a, uint32_t type, uint32_t klass);
 struct lt_loser {
 	uint32_t by; /* source id; 0: none is known */
 	bool freed;  /* it freed the block that held the pointer */
+	bool within; /* not it, but what it calls to put what such blocks hold */
 	bool thin;   /* it was seen to do so to this object only: the memory may have been used again */
 	bool own;    /* the slot was that of just this reference */
 };

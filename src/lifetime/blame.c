@@ -478,8 +478,10 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 	b->confidence = fmin(b->confidence, loser.thin ? 0.65 : loser.own ? 0.9 : 0.85);
 	b->own = loser.own;
 	b->seen = true;
-	b->why = loser.freed ? "it freed what held the pointer to the object, and put nothing"
-			     : "it overwrote the pointer to the object, and put nothing";
+	b->why = loser.within  ? "it ends the parts of what held the pointer to the object, which was freed then, and "
+				 "did not put this one"
+		 : loser.freed ? "it freed what held the pointer to the object, and put nothing"
+			       : "it overwrote the pointer to the object, and put nothing";
 	return true;
 }
 

@@ -8,6 +8,7 @@
  * that, was borrowed: nearly all objects that it overwrote a pointer to, without a put, must have been left. And one in
  * which it mostly finds what is no object, or one that others have put long ago, held nothing: the memory is new to it.
  */
+#include <limits.h>
 #include <math.h>
 
 #include "lifetime/slot.h"
@@ -146,6 +147,38 @@ static bool still_held(const struct lt_answer *a, const struct lt_ref *ref, cons
 	return taken->op == RT_OP_GET;
 }
 
+/*
+ * A destructor that a function calls for the parts of what it frees puts what these held: where the function itself
+ * puts no such objects, and one that it calls does, it was that one's to put. Of several it is the one that it calls
+ * itself: those further in take the parts apart.
+ */
+static uint32_t done_within(const struct lt_answer *a, uint32_t function, uint32_t type)
+{
+	const struct rt_lifetime *lt = a->lt;
+	uint32_t site = 0;
+	unsigned nearest = UINT_MAX;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < lt->uses.len; i++) {
+		const struct lt_use *use = &lt->uses.data[i];
+		const struct lt_point *p = &lt->points.data[use->point];
+		unsigned depth = UINT_MAX;
+
+		if (use->events && p->type == type && p->op == RT_OP_PUT)
+			depth = lt_use_depth(lt, use, function);
+		if (depth == UINT_MAX)
+			continue;
+		if (lt_site_function(lt, use->site) == function)
+			return 0;
+		if (depth < nearest || (depth == nearest && use->events > most)) {
+			nearest = depth;
+			most = use->events;
+			site = use->site;
+		}
+	}
+	return site ? lt_site(lt, site)->src[0] : 0;
+}
+
 /* the slot that the reference was taken for was emptied without a put; 0: not so, or it was passed on from there */
 static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *ref)
 {
@@ -162,7 +195,8 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 				  .own = true };
 }
 
-struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref)
+/* Whose store or free() it was, by the event of it. */
+static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
 	struct lt_loser own = own_slot(a, ref);
@@ -187,4 +221,16 @@ struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *re
 					  .thin = left < FEW };
 	}
 	return (struct lt_loser){ 0 };
+}
+
+struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	struct lt_loser loser = loser_of(a, ref);
+	uint32_t within = loser.freed ? done_within(a, lt_src(a->lt, loser.by)->function, ref->inc->type) : 0;
+
+	if (within) {
+		loser.by = within;
+		loser.within = true;
+	}
+	return loser;
 }

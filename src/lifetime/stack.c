@@ -7,6 +7,7 @@
  * shapes of a parent and its children are comparable. A site is found once
  * per (stack, point) and remembered: the hot path only looks it up.
  */
+#include <limits.h>
 #include <string.h>
 
 #include "lifetime/state.h"
@@ -409,6 +410,19 @@ size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, str
 	for (size_t i = 0; i < flat.nr && i < max; i++)
 		ret[i] = lt_src(lt, flat.src[i])->frame;
 	return flat.nr < max ? flat.nr : max;
+}
+
+unsigned lt_use_depth(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function)
+{
+	struct flat flat = { .nr = 0 };
+
+	if (use->stack)
+		flatten(lt, &lt->stacks.data[use->stack - 1], &lt->points.data[use->point], &flat);
+	for (unsigned i = 0; i < flat.nr; i++) {
+		if (lt_src(lt, flat.src[i])->function == function)
+			return i;
+	}
+	return UINT_MAX;
 }
 
 const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wire_event *e)

@@ -535,6 +535,8 @@ uint32_t lt_src_named(struct rt_lifetime *lt, uint32_t name, const struct rt_fra
 uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
 /* what the event's numbers stand for, by asking the tables; NULL: no such point, or out of memory */
 const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wire_event *e);
+/* how many source frames of a use are inside of the function (a lt_src.function); UINT_MAX: it is not in the stack */
+unsigned lt_use_depth(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function);
 /* all source frames of a use, innermost first, functions without a frame of their own included; at most max */
 size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, struct rt_frame *ret, size_t max);
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level); /* "" unknown */
