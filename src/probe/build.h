@@ -73,7 +73,7 @@ const char *rt_plan_structure(struct rt_plan_build *b, const struct rt_spec_func
  */
 void rt_plan_made_place(struct rt_plan_build *b, struct rt_target *target);
 /* counter.c: finds the counters and sizes of types that have targets here. */
-void rt_plan_counters(struct rt_plan_build *b);
+RT_CHECK struct rt_error *rt_plan_counters(struct rt_plan_build *b);
 /* point.c: points for b->targets. */
 RT_CHECK struct rt_error *rt_plan_points(struct rt_plan_build *b);
 /* One more point of point.c; its result may end up in b->late. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Where the counter of a type lies: told by name, declared in debug info, or seen in the code of its get and put. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "probe/build.h"
@@ -135,18 +137,31 @@ static void from_inlined(struct rt_plan_build *b, uint32_t index)
 	}
 }
 
-void rt_plan_counters(struct rt_plan_build *b)
+/* the member that was told to be the counter; one that is no integer is refused: what was read there would mean nothing
+ */
+static struct rt_error *from_member(struct rt_plan_build *b, uint32_t index)
+{
+	struct rt_plan_type *type = &b->plan->types.data[index];
+	const struct rt_spec_type *spec = type->spec;
+	struct rt_member member;
+	char name[128];
+
+	if (type->counter_offset != RT_COUNTER_UNKNOWN || !spec->counter_struct ||
+	    !rt_dwarf_member(b->module->dwarf, spec->counter_struct, spec->counter_member, &member) ||
+	    set_member(type, &member, "told"))
+		return NULL;
+	snprintf(name, sizeof(name), "%s.%s", spec->counter_struct, spec->counter_member);
+	return rt_plan_refuse(b, index, (uint32_t)spec->functions.len, name, RT_E_UNARMED,
+			      "as a counter it has %" PRIu32 " bytes: name the integer in it, %s.MEMBER", member.size,
+			      name);
+}
+
+struct rt_error *rt_plan_counters(struct rt_plan_build *b)
 {
 	bool dwarf = b->module->dwarf && rt_dwarf_present(b->module->dwarf);
 
-	for (uint32_t i = 0; dwarf && i < b->plan->types.len; i++) {
-		struct rt_plan_type *type = &b->plan->types.data[i];
-		struct rt_member member;
-
-		if (type->counter_offset == RT_COUNTER_UNKNOWN && type->spec->counter_struct &&
-		    rt_dwarf_member(b->module->dwarf, type->spec->counter_struct, type->spec->counter_member, &member))
-			(void)set_member(type, &member, "told");
-	}
+	for (uint32_t i = 0; dwarf && i < b->plan->types.len; i++)
+		RT_TRY(from_member(b, i));
 	for (size_t i = 0; dwarf && i < b->targets.len; i++)
 		from_debug_info(b, &b->targets.data[i]);
 	for (uint32_t i = 0; dwarf && i < b->plan->types.len; i++)
@@ -160,6 +175,7 @@ void rt_plan_counters(struct rt_plan_build *b)
 		if (type->counter_offset == RT_COUNTER_UNKNOWN && !counter_is_told(type))
 			from_get_alone(b, i);
 	}
+	return NULL;
 }
 
 bool rt_scan_counter(const struct rt_plan_module *module, struct rt_elfaddr get, uint8_t get_reg, struct rt_elfaddr put,

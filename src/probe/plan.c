@@ -224,7 +224,7 @@ static struct rt_error *build(struct rt_plan_build *b)
 	RT_TRY(rt_survey_init(b->module, &b->survey));
 	RT_TRY(rt_plan_resolve(b));
 	RT_TRY(name_structures(b));
-	rt_plan_counters(b);
+	RT_TRY(rt_plan_counters(b));
 	RT_TRY(rt_plan_points(b));
 	RT_TRY(rt_plan_markers(b));
 	if (!b->plan->options.no_inline) {

@@ -112,6 +112,18 @@ TEST(debug_info_tells_size_and_counter)
 	finish(&w, &p);
 }
 
+TEST(a_counter_is_an_integer)
+{
+	struct workdir w;
+	struct planned p;
+
+	build(&w, &p, "gcc -O1 -g");
+	planned_make(&p, "type=obj get=obj_get put=obj_put counter=obj.name", NULL);
+	assert_int_equal(p.plan->types.data[0].counter_size, 0);
+	assert_non_null(strstr(planned_why(&p, "obj.name"), "20 bytes"));
+	finish(&w, &p);
+}
+
 TEST(aliases_globs_files_addresses)
 {
 	struct workdir w;
