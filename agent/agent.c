@@ -204,13 +204,12 @@ static inline bool is_traced(struct hit *h)
 static bool capture(struct hit *h)
 {
 	uint64_t sp = h->regs->reg[RSP], code = load(h->process->code);
-	uint64_t how = (uint64_t)(uint32_t)h->probe->cfa_delta << 32 | site_flags(h->probe) << 1 |
-		       (h->probe->kind & RT_PROBE_SITE);
-	struct memo_search s = { .how = how, .code = code };
 	struct rt_wire_frame few[RT_AGENT_FRAMES];
+	struct memo_search s;
 	struct walk w;
 
 	h->sp = h->probe->kind & RT_PROBE_SITE ? sp : sp + (uint64_t)(int64_t)h->probe->cfa_delta;
+	search_init(&s, sp, h->regs->reg[RBP], h->spot, code);
 	h->stack = find_memo(h, &s);
 	if (h->stack)
 		return true;
@@ -224,7 +223,7 @@ static bool capture(struct hit *h)
 		walk_first(h, &w);
 	h->stack = stack_id(h, &w);
 	if (h->stack && w.plain && code)
-		keep_memo(h, &s, &w, h->stack);
+		keep_memo(&s, &w, h->stack);
 	return h->stack;
 }
 
@@ -428,6 +427,7 @@ void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
 		h.began = now();
 	for (uint32_t i = 0; i < RT_AGENT_SITE_POINTS && site->point[i]; i++) {
 		h.point = site->point[i];
+		h.spot = RT_AGENT_SPOT(number, i);
 		h.probe = &h.pool->probe[h.point];
 		h.count = &h.thread->count[h.point];
 		h.time = 0;

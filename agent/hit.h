@@ -29,6 +29,7 @@ struct hit {
 	uint64_t ip;    /* of the armed instruction */
 	uint64_t object, aux, sp;
 	uint32_t counter, stack, point;
+	uint32_t spot; /* which point of which site: what is the same of all its hits */
 	uint16_t flags;
 	bool passed; /* its object is not in the sample */
 	bool nested; /* of a signal's handler that came into another hook */
