@@ -10,6 +10,12 @@ struct hit_regs {
 };
 enum { RAX = 0, RBP = 6, RSP = 7, RIP = 16 };
 
+/* What a plain site's stub and entry.S push, up to the rsp of the program. */
+struct plain_hit {
+	uint64_t flags, rbp, kept[9], back, number, object;
+	uint64_t red_zone[16];
+};
+
 #define PAGE 4096
 #define MIX 0x9e3779b97f4a7c15ull
 

@@ -42,10 +42,23 @@ enum {
 	RT_AGENT_SAMPLE_SETS = 4096, /* of a process */
 };
 
+/* Of a plain site, whose only point's object is in one register: what it makes of each hit, prepared. */
+struct rt_agent_plain {
+	int64_t object;  /* how far it is from what the register holds */
+	int32_t counter; /* how far behind the object */
+	int32_t sp;      /* how far the event's is above that of the hit */
+	uint32_t head;   /* of the event: size, kind and op */
+	uint32_t tail;   /* and its last four bytes: delta and flags */
+	int16_t counter_bias;
+	uint16_t counter_size;
+	uint32_t class_at; /* as in struct rt_probe */
+};
+
 /* One armed instruction: what its stub passes to the agent. */
 struct rt_agent_site {
 	uint64_t address;                     /* in the process */
 	uint32_t point[RT_AGENT_SITE_POINTS]; /* ids; 0: no more */
+	struct rt_agent_plain plain;          /* where the stub calls rt_agent_head.plain */
 };
 
 /* What a stub says that is no site: the dynamic linker's hook, and enum kind of struct rt_unwinder. */
@@ -58,6 +71,10 @@ struct rt_agent_site {
 #define RT_AGENT_SPOT(site, i) ((uint32_t)(site)*8 + (i))
 /* A spot, while the code is that of RT_CODE_MAKE(). */
 #define RT_AGENT_FROM(code, spot) ((code) >> 32 << 32 | (spot))
+
+/* The first and the last four bytes of struct rt_wire_event. */
+#define RT_AGENT_EVENT_HEAD(op) ((uint32_t)(op) << 24 | RT_WIRE_EVENT << 16 | (uint32_t)sizeof(struct rt_wire_event))
+#define RT_AGENT_EVENT_TAIL(delta, flags) ((uint32_t)(flags) << 16 | (uint16_t)(delta))
 
 #define RT_AGENT_SAMPLING (1u << 31)
 
@@ -163,12 +180,11 @@ struct rt_agent_rule {
 };
 
 struct rt_agent_thread {
-	uint32_t tid;     /* 0 = the thread has not said it yet */
-	uint32_t number;  /* of the producer: top bits of seq */
-	uint64_t owner;   /* key of the thread */
-	uint64_t entered; /* 0: in no hook; 2: in one that a signal's handler came into with another */
-	uint32_t seq;
-		       */
+	uint32_t tid;       /* 0 = the thread has not said it yet */
+	uint32_t number;    /* of the producer: top bits of seq */
+	uint64_t owner;     /* key of the thread */
+	uint64_t entered;   /* 0: in no hook; 2: in one that a signal's handler came into with another */
+	uint32_t seq;       /* of the first event; the others follow, and one is left out where some were dropped */
 	uint32_t impatient; /* the reader did not come: full rings are not waited for until it has */
 	uint64_t read_seen; /* `read`, when the thread looked last: what the reader writes is asked for when need be */
 	/* of one hook in RT_AGENT_TIMED: how many told of an event, and of none; cycles of the time stamp counter */
@@ -201,12 +217,14 @@ struct rt_agent_head {
 	 */
 	uint64_t owner;
 	uint64_t off;              /* RT_AGENT_LEAVING, RT_AGENT_SILENT */
-	uint32_t hit, stop, thunk; /* what stubs call; the first return thunk */
+	uint32_t hit, plain, stop; /* what stubs call; plain: of a plain site */
+	uint32_t thunk;            /* the first return thunk */
 	uint32_t thunk_bytes;
 	uint32_t fixup, fixup_end; /* struct rt_agent_fixup */
 	uint32_t bytes;
 	uint32_t add;             /* adds si to the 16 bits at rdi, atomically, and calls rt_sigreturn(2) */
 	uint32_t unwind, unwound; /* what stubs call, too */
+	uint32_t pad;
 };
 #define RT_AGENT_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 
@@ -215,11 +233,12 @@ struct rt_agent_fixup {
 	int32_t load, resume;
 };
 
-_Static_assert(sizeof(struct rt_agent_site) == 32, "site");
+_Static_assert(sizeof(struct rt_agent_site) == 64 && RT_AGENT_SITE_POINTS <= 8, "site");
+_Static_assert(__builtin_offsetof(struct rt_wire_event, delta) == sizeof(struct rt_wire_event) - 4, "tail");
 _Static_assert(sizeof(struct rt_agent_pending) == 64, "pending");
 _Static_assert(sizeof(struct rt_agent_process) <= RT_AGENT_CHUNK, "process");
 _Static_assert(sizeof(struct rt_agent_thread) <= RT_AGENT_CHUNK, "thread");
 _Static_assert(__builtin_offsetof(struct rt_agent_thread, taken) == 64, "taken");
 _Static_assert(__builtin_offsetof(struct rt_agent_thread, read) == 128, "read");
 _Static_assert(__builtin_offsetof(struct rt_agent_thread, ring) == 192, "ring");
-_Static_assert(sizeof(struct rt_agent_head) == 72, "head");
+_Static_assert(sizeof(struct rt_agent_head) == 80, "head");
