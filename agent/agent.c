@@ -56,19 +56,28 @@ static __attribute__((noinline)) struct rt_agent_thread *stranger(struct rt_agen
 	return t; /* the table is full of threads: the tool has no more memory either */
 }
 
-/* NULL: the tool has not been told of it. */
-static inline struct rt_agent_thread *known(struct rt_agent_process *p, uint64_t key)
+static __attribute__((noinline)) struct rt_agent_thread *look_for(struct rt_agent_process *p, uint64_t key)
 {
 	for (uint32_t n = 0; n < RT_AGENT_THREADS; n++) {
 		const struct rt_agent_thread_key *k = PLACE(p, key, n);
 		uint64_t now = load(k->key);
 
-		if (__builtin_expect(now == key, 1))
+		if (now == key)
 			return (void *)(rt_agent_head.pool + k->thread);
 		if (!now)
 			break;
 	}
 	return NULL;
+}
+
+/* NULL: the tool has not been told of it. */
+static inline struct rt_agent_thread *known(struct rt_agent_process *p, uint64_t key)
+{
+	const struct rt_agent_thread_key *k = PLACE(p, key, 0);
+
+	if (__builtin_expect(load(k->key) == key, 1))
+		return (void *)(rt_agent_head.pool + k->thread);
+	return look_for(p, key);
 }
 
 static inline struct rt_agent_thread *current(struct rt_agent_process *p)
@@ -88,10 +97,10 @@ static inline uint64_t read_reg(const struct hit *h, uint8_t reg)
 }
 
 /* What cannot be read tells of no class. */
-static __attribute__((noinline)) void read_class(struct hit *h)
+static inline void read_class(uint64_t object, uint32_t class_at, uint64_t *ret)
 {
-	if (h->object && !load_u64(h->object + h->probe->class_at - 1, &h->aux))
-		h->aux = 0;
+	if (object && !load_u64(object + class_at - 1, ret))
+		*ret = 0;
 }
 
 static void read_object(struct hit *h)
@@ -119,7 +128,7 @@ static void read_object(struct hit *h)
 	h->object = p->width ? rt_probe_narrow(v, p->width) : v;
 	h->aux = p->kind & RT_PROBE_SLOT ? at : 0;
 	if (p->class_at)
-		read_class(h);
+		read_class(h->object, p->class_at, &h->aux);
 }
 
 static inline uint64_t counter_at(const struct hit *h)
@@ -128,44 +137,53 @@ static inline uint64_t counter_at(const struct hit *h)
 }
 
 /* The program is about to change it: its line comes while the stack is looked at. What is no address does no harm. */
-static inline void fetch_counter(const struct hit *h)
+static inline void fetch_counter(uint64_t at)
 {
-	asm volatile("prefetchw (%0)" : : "r"(counter_at(h)));
+	asm volatile("prefetchw (%0)" : : "r"(at));
 }
 
 /*
  * A signal's handler has told of something since the hook began, or since this was asked: what the hook has of the time
  * may be older.
  */
-static inline bool was_interrupted(const struct hit *h)
+static inline bool was_interrupted(struct rt_agent_thread *t, bool nested)
 {
-	if (__builtin_expect(load(h->thread->entered) != 2, 1) || h->nested)
+	if (__builtin_expect(load(t->entered) != 2, 1) || nested)
 		return false;
-	store(h->thread->entered, (uint64_t)1);
+	store(t->entered, (uint64_t)1);
 	return true;
 }
 
 /*
  * The time of an event is that at which its count was read. A thread may lose its processor anywhere in here: the count
- * that is the same on both sides of the time was that one at the time.
+ * that is the same on both sides of the time was that one at the time. false: it cannot be read.
  */
-static void read_counter(struct hit *h)
+static inline bool read_count(struct rt_agent_thread *t, bool nested, uint64_t at, uint32_t size, uint64_t *ret_time,
+			      uint64_t *ret)
 {
 	enum { TRIES = 4 }; /* where others never stop counting, an almost right time does */
+	bool known = load_size(at, size, ret);
+	uint64_t again;
+
+	for (int i = 0; i < TRIES; i++) {
+		*ret_time = now();
+		known &= load_size(at, size, &again);
+		if (__builtin_expect(again == *ret, 1) && !was_interrupted(t, nested))
+			break;
+		*ret = again;
+	}
+	return known;
+}
+
+static void read_counter(struct hit *h)
+{
 	const struct rt_probe *p = h->probe;
-	uint64_t at = counter_at(h), v, again;
+	uint64_t v;
 	bool known;
 
 	if (!p->counter_size || !h->object)
 		return;
-	known = load_size(at, p->counter_size, &v);
-	for (int i = 0; i < TRIES; i++) {
-		h->time = now();
-		known &= load_size(at, p->counter_size, &again);
-		if (__builtin_expect(again == v, 1) && !was_interrupted(h))
-			break;
-		v = again;
-	}
+	known = read_count(h->thread, h->nested, counter_at(h), p->counter_size, &h->time, &v);
 	h->flags |= known ? RT_EV_COUNT_READ : RT_EV_COUNT_FAULT;
 	h->counter = (uint32_t)v + (uint32_t)(int32_t)p->counter_bias;
 }
@@ -204,13 +222,12 @@ static inline bool is_traced(struct hit *h)
 static bool capture(struct hit *h)
 {
 	uint64_t sp = h->regs->reg[RSP], code = load(h->process->code);
-	uint64_t how = (uint64_t)(uint32_t)h->probe->cfa_delta << 32 | site_flags(h->probe) << 1 |
-		       (h->probe->kind & RT_PROBE_SITE);
-	struct memo_search s = { .how = how, .code = code };
 	struct rt_wire_frame few[RT_AGENT_FRAMES];
+	struct memo_search s;
 	struct walk w;
 
 	h->sp = h->probe->kind & RT_PROBE_SITE ? sp : sp + (uint64_t)(int64_t)h->probe->cfa_delta;
+	search_init(&s, sp, h->regs->reg[RBP], h->spot, code);
 	h->stack = find_memo(h, &s);
 	if (h->stack)
 		return true;
@@ -224,7 +241,7 @@ static bool capture(struct hit *h)
 		walk_first(h, &w);
 	h->stack = stack_id(h, &w);
 	if (h->stack && w.plain && code)
-		keep_memo(h, &s, &w, h->stack);
+		keep_memo(&s, &w, h->stack);
 	return h->stack;
 }
 
@@ -295,7 +312,7 @@ static void read_result(struct hit *h, uint64_t result)
 			h->flags |= RT_EV_NO_OBJECT;
 	}
 	if (h->probe->class_at)
-		read_class(h);
+		read_class(h->object, h->probe->class_at, &h->aux);
 	read_counter(h);
 }
 
@@ -390,7 +407,7 @@ static void on_hit(struct hit *h)
 		count(&h->count->passed);
 		return;
 	}
-	fetch_counter(h);
+	fetch_counter(counter_at(h));
 	if (!capture(h)) {
 		count(&h->count->ring);
 		return;
@@ -428,6 +445,7 @@ void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
 		h.began = now();
 	for (uint32_t i = 0; i < RT_AGENT_SITE_POINTS && site->point[i]; i++) {
 		h.point = site->point[i];
+		h.spot = RT_AGENT_SPOT(number, i);
 		h.probe = &h.pool->probe[h.point];
 		h.count = &h.thread->count[h.point];
 		h.time = 0;
@@ -442,6 +460,80 @@ void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
 	if (__builtin_expect(h.began != 0, 0))
 		take_time(&h);
 	leave(&h);
+}
+
+/* For who asks for all registers: of these, no more than is here. */
+static __attribute__((noinline)) void hit_in_full(const struct plain_hit *hit)
+{
+	const struct rt_agent_shared *pool = (void *)rt_agent_head.pool;
+	struct hit_regs regs;
+
+	regs.reg[RSP] = (uint64_t)(uintptr_t)(hit + 1);
+	regs.reg[RBP] = hit->rbp;
+	regs.reg[pool->probe[pool->site[hit->number].point[0]].reg] = hit->object;
+	rt_agent_hit(&regs, (uint32_t)hit->number);
+}
+
+/* The stack of a plain hit, if it is known at once; 0: it is not. */
+static inline uint32_t find_plain(struct rt_agent_thread *t, const struct memo_search *s)
+{
+	const struct rt_agent_forks *f = forks_of(t, s);
+	const struct rt_agent_memo *m;
+
+	if (!are_here(f, s))
+		return 0;
+	m = memo_of(t, memo_key(s, turns(f, s->sp)));
+	return is_same(m, s) ? m->id : 0;
+}
+
+/*
+ * A hit at a plain site. Nearly all are as the last ones were: all that could be odd is looked at before anything is
+ * told. Whatever is odd is told by rt_agent_hit(), which says the same of a usual hit.
+ */
+void rt_agent_plain(const struct plain_hit *hit);
+void rt_agent_plain(const struct plain_hit *hit)
+{
+	const struct rt_agent_shared *pool = (void *)rt_agent_head.pool;
+	struct rt_agent_process *process = (void *)rt_agent_head.process;
+	const struct rt_agent_site *site = &pool->site[(uint32_t)hit->number];
+	const struct rt_agent_plain *p = &site->plain;
+	const uint64_t sp = (uint64_t)(uintptr_t)(hit + 1);
+	struct rt_wire_event e = { .object = hit->object + (uint64_t)p->object, .point = site->point[0] };
+	const uint64_t at = e.object + (uint64_t)(int64_t)p->counter;
+	struct rt_agent_thread *t;
+	uint32_t tail = p->tail;
+	struct memo_search s;
+	uint64_t v = 0;
+
+	if (is_off())
+		return;
+	t = known(process, thread_pointer() | 1);
+	if (!t || t->entered || !e.object || !sees_room(t)) {
+		hit_in_full(hit);
+		return;
+	}
+	fetch_counter(at);
+	store(t->entered, (uint64_t)1);
+	search_init(&s, sp, hit->rbp, RT_AGENT_SPOT(hit->number, 0), load(process->code));
+	e.stack = find_plain(t, &s);
+	if (!e.stack) {
+		store(t->entered, (uint64_t)0);
+		hit_in_full(hit);
+		return;
+	}
+	count(&t->count[e.point].hits);
+	if (__builtin_expect(p->class_at, 0))
+		read_class(e.object, p->class_at, &e.aux);
+	if (p->counter_size && read_count(t, false, at, p->counter_size, &e.head.time_ns, &v)) {
+		tail |= RT_AGENT_EVENT_TAIL(0, RT_EV_COUNT_READ);
+	} else if (p->counter_size) {
+		tail |= RT_AGENT_EVENT_TAIL(0, RT_EV_COUNT_FAULT);
+		count(&t->count[e.point].faults);
+	}
+	e.count = (uint32_t)v + (uint32_t)(int32_t)p->counter_bias;
+	e.sp = sp + (uint64_t)(int64_t)p->sp;
+	put_event(t, p->head, tail, &e);
+	store(t->entered, (uint64_t)0);
 }
 
 /* An unwinder is about to walk the stack of this thread. */

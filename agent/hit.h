@@ -10,6 +10,12 @@ struct hit_regs {
 };
 enum { RAX = 0, RBP = 6, RSP = 7, RIP = 16 };
 
+/* What a plain site's stub and entry.S push, up to the rsp of the program. */
+struct plain_hit {
+	uint64_t flags, rbp, kept[9], back, number, object;
+	uint64_t red_zone[16];
+};
+
 #define PAGE 4096
 #define MIX 0x9e3779b97f4a7c15ull
 
@@ -29,6 +35,7 @@ struct hit {
 	uint64_t ip;    /* of the armed instruction */
 	uint64_t object, aux, sp;
 	uint32_t counter, stack, point;
+	uint32_t spot; /* which point of which site: what is the same of all its hits */
 	uint16_t flags;
 	bool passed; /* its object is not in the sample */
 	bool nested; /* of a signal's handler that came into another hook */

@@ -73,6 +73,18 @@ static inline void store_u64(uint64_t at, uint64_t v)
 		     : "memory");
 }
 
+/* Goes to the label `other` where the word at base[place] is not v, or cannot be read. */
+#define EXPECT_AT(base, place, v, other) \
+	asm goto("1:	cmpq %2, (%0,%1,8)\n" \
+		 "	jne %l[" #other "]\n" \
+		 ".pushsection .fixups, \"a\"\n" \
+		 "	.long 1b - ., %l[" #other "] - .\n" \
+		 ".popsection\n" \
+		 : \
+		 : "r"((uint64_t)(base)), "r"((uint64_t)(place)), "r"((uint64_t)(v)) \
+		 : "cc" \
+		 : other)
+
 /* size 1, 2, 4 or 8 */
 static inline bool load_size(uint64_t at, uint32_t size, uint64_t *ret)
 {

@@ -3,9 +3,8 @@
  * Walks that need not be made: most are the same as one before. What that one has read is compared, place by place,
  * which proves that this one would come to the same stack.
  *
- * Many ways may lead to a place. Which of them this is, a few return addresses tell: those at which ways were found to
- * part. Whether they are where they would be is looked at without a branch, and leads to the memo; another one is then
- * rarely tried.
+ * Many ways may lead to a spot. Which of them this is, the return addresses tell at which ways were found to part: they
+ * are looked at without a branch, and lead to the memo; another one is then rarely tried.
  *
  * A hook that came into another one (a signal's handler) looks at these tables and changes nothing: what the hook below
  * it reads stays as it is. While that one changes a memo, the memo says that none is here.
@@ -18,118 +17,162 @@
 
 /* Which memo is looked for, and where it is to be put. */
 struct memo_search {
-	uint64_t how, code, key;
+	uint64_t sp, bp, from, here, key;
 	struct rt_agent_memo *place;
 	struct rt_agent_forks *forks;
 };
 
-/* 0: what a memo has read is still there. */
-static inline uint64_t is_other(const struct rt_agent_memo *m, uint64_t sp, uint64_t bp)
+static inline void search_init(struct memo_search *s, uint64_t sp, uint64_t bp, uint32_t spot, uint64_t code)
 {
-	uint64_t other = m->bp == RT_AGENT_NOT_HUNG ? 0 : bp ^ (sp + m->bp * 8ull);
+	s->sp = sp;
+	s->bp = bp;
+	s->from = RT_AGENT_FROM(code, spot);
+	s->here = (sp ^ (uint64_t)spot << 48) * MIX;
+}
 
-	for (uint32_t i = 0; i < m->nr; i += RT_AGENT_MEMO_STRIDE) {
-#pragma GCC unroll 4
-		for (uint32_t k = i; k < i + RT_AGENT_MEMO_STRIDE; k++)
-			other |= load_at(sp, m->at[k], &other) ^ m->ra[k];
+/* It is of a walk from here, and what that has read is still there. */
+static inline bool is_same(const struct rt_agent_memo *m, const struct memo_search *s)
+{
+	const uint64_t *read = m->read, *end = read + m->chained, sp = s->sp;
+
+	if (m->sp != sp || m->from != s->from || (m->hangs && m->bp != s->bp))
+		goto other;
+	for (; read < end; read++) {
+		EXPECT_AT(sp, RT_AGENT_READ_AT(read[0]), RT_AGENT_READ_VALUE(read[0]), other);
+		EXPECT_AT(sp - 8, RT_AGENT_READ_AT(read[0]), sp - 8 + RT_AGENT_READ_AT(read[1]) * 8ull, other);
 	}
-	for (uint32_t i = 0; i < m->hung_nr; i += RT_AGENT_MEMO_STRIDE) {
-#pragma GCC unroll 4
-		for (uint32_t k = i; k < i + RT_AGENT_MEMO_STRIDE; k++)
-			other |= load_at(sp, m->hung[k].at, &other) ^ (sp + m->hung[k].bp * 8ull);
+	for (end = m->read + m->nr; read < end; read += RT_AGENT_MEMO_STRIDE) {
+		EXPECT_AT(sp, RT_AGENT_READ_AT(read[0]), RT_AGENT_READ_VALUE(read[0]), other);
+		EXPECT_AT(sp, RT_AGENT_READ_AT(read[1]), RT_AGENT_READ_VALUE(read[1]), other);
+		EXPECT_AT(sp, RT_AGENT_READ_AT(read[2]), RT_AGENT_READ_VALUE(read[2]), other);
+		EXPECT_AT(sp, RT_AGENT_READ_AT(read[3]), RT_AGENT_READ_VALUE(read[3]), other);
 	}
-	return other;
+	_Static_assert(RT_AGENT_MEMO_STRIDE == 4, "each of them above");
+	return true;
+other:
+	return false;
 }
 
 /* Which of what a memo has read is something else now, and *ret what. */
-static uint32_t first_other(const struct rt_agent_memo *m, uint64_t sp, uint64_t bp, uint64_t *ret)
+static uint32_t first_other(const struct rt_agent_memo *m, const struct memo_search *s, uint64_t *ret)
 {
-	uint64_t bad = 0;
+	uint64_t bad = 0, below = s->sp - 8;
 	uint32_t i;
 
 	for (i = 0; i < m->nr; i++) {
-		*ret = load_at(sp, m->at[i], &bad);
-		if (bad || *ret != m->ra[i])
+		*ret = load_at(s->sp, RT_AGENT_READ_AT(m->read[i]), &bad);
+		if (bad || *ret != RT_AGENT_READ_VALUE(m->read[i]))
 			return i;
 	}
-	for (i = 0; i < m->hung_nr; i++) {
-		*ret = load_at(sp, m->hung[i].at, &bad) - sp;
-		if (bad || *ret != m->hung[i].bp * 8ull)
-			return m->nr + i;
+	for (uint32_t k = 0; k < m->chained; k++) {
+		*ret = load_at(below, RT_AGENT_READ_AT(m->read[k]), &bad);
+		if (bad || *ret != below + RT_AGENT_READ_AT(m->read[k + 1]) * 8ull)
+			return i + k;
 	}
-	*ret = bp - sp;
-	return m->nr + i;
+	*ret = s->bp;
+	return i;
 }
 
-/* Which of the known forks the way here goes through, a bit for each. */
+/*
+ * What the way here is by the known forks: one number, in which a word counts as what it is where it is near to what
+ * was seen there. Who comes another way may have anything at that place.
+ */
 static inline uint64_t turns(const struct rt_agent_forks *f, uint64_t sp)
 {
-	uint64_t bits = 0, bad = 0;
+	uint64_t way = 0, bad = 0;
 
-	for (uint32_t i = 0; i < f->nr; i++)
-		bits = bits << 1 | (load_at(sp, f->at[i], &bad) == f->ra[i]);
-	return bits;
+	for (uint32_t i = 0; i < f->nr; i += RT_AGENT_FORKS_STRIDE) {
+#pragma GCC unroll 4
+		for (uint32_t k = i; k < i + RT_AGENT_FORKS_STRIDE; k++) {
+			uint64_t far =
+				load_at(sp, RT_AGENT_READ_AT(f->near[k]), &bad) ^ RT_AGENT_READ_VALUE(f->near[k]);
+
+			way = (way << 11 | way >> 53) + (far < RT_AGENT_NEAR ? far : RT_AGENT_NEAR);
+		}
+	}
+	return way;
 }
 
-/* The way here was taken for that of m, which has another return address at a place. */
+/* The way here was taken for that of m, which has another word at a place. */
 static void learn_fork(struct rt_agent_forks *f, const struct rt_agent_memo *m, uint32_t at)
 {
 	if (at >= m->nr || f->nr == RT_AGENT_FORKS)
 		return;
-	f->at[f->nr] = m->at[at];
-	f->ra[f->nr] = m->ra[at];
+	for (uint32_t i = f->nr; i == f->nr || i % RT_AGENT_FORKS_STRIDE; i++)
+		f->near[i] = m->read[at];
 	barrier();
 	f->nr++;
 }
 
-static inline struct rt_agent_forks *forks_here(struct hit *h, uint64_t key, uint64_t sp)
+static inline bool are_here(const struct rt_agent_forks *f, const struct memo_search *s)
 {
-	struct rt_agent_forks *f = &h->thread->forks[key * MIX >> (64 - RT_AGENT_FORKS_BITS) & ~1u];
+	return f->sp == s->sp && f->spot == (uint32_t)s->from;
+}
 
-	f += f->sp != sp || f->ip != h->ip;
-	if (f->ip == h->ip && f->sp == sp)
-		return f;
-	if (h->nested)
-		return NULL;
-	f -= !f[-1].ip;
+/* The forks here; else where they are to be: are_here() says so. */
+static inline struct rt_agent_forks *forks_of(struct rt_agent_thread *t, const struct memo_search *s)
+{
+	struct rt_agent_forks *f = &t->forks[s->here >> (64 - RT_AGENT_FORKS_BITS) & ~1u];
+
+	return __builtin_expect(are_here(f, s), 1) ? f : f + 1;
+}
+
+static __attribute__((noinline)) struct rt_agent_forks *begin_forks(struct rt_agent_forks *f,
+								    const struct memo_search *s)
+{
+	f -= !f[-1].spot;
 	f->nr = 0;
-	f->ip = h->ip;
-	f->sp = sp;
+	f->spot = (uint32_t)s->from;
+	f->sp = s->sp;
 	return f;
+}
+
+static inline uint64_t memo_key(const struct memo_search *s, uint64_t turns)
+{
+	uint64_t key = s->here ^ turns;
+
+	return (key ^ key >> 32) * MIX;
+}
+
+/* The rest of a key says where its memo is. */
+static inline uint32_t tag_of(uint64_t key)
+{
+	_Static_assert(RT_AGENT_MEMO_BITS <= 11, "bits that are left");
+	return (uint32_t)(key >> 12);
 }
 
 /* The place of a memo is the first of two, or where that has another one, the second. */
 static inline struct rt_agent_memo *memo_of(struct rt_agent_thread *t, uint64_t key)
 {
-	struct rt_agent_memo *m = &t->memo[key * MIX >> (64 - RT_AGENT_MEMO_BITS)];
+	struct rt_agent_memo *m = &t->memo[key >> (64 - RT_AGENT_MEMO_BITS)];
 
-	if (!m->id || m->key == key)
+	if (__builtin_expect(m->key == tag_of(key), 1) || !m->id)
 		return m;
-	return &t->memo[key * (MIX << 32 | MIX >> 32) >> (64 - RT_AGENT_MEMO_BITS)];
+	return &t->memo[key >> (64 - 2 * RT_AGENT_MEMO_BITS) & ((1u << RT_AGENT_MEMO_BITS) - 1)];
 }
 
 /*
  * Looks for a walk that is the same one as from here. Where it was another one, what is there instead of its first
- * return address that is not leads on to the next. 0: none is known, and s->place is for the one that has to be made.
+ * word that is not leads on to the next. 0: none is known, and s->place is for the one that has to be made.
  */
-static inline uint32_t find_memo(struct hit *h, struct memo_search *s)
+static uint32_t find_memo(struct hit *h, struct memo_search *s)
 {
-	uint64_t sp = h->regs->reg[RSP], bp = h->regs->reg[RBP], other = 0, key = h->ip ^ sp << 20;
+	uint64_t other = 0, key;
 
-	s->forks = forks_here(h, key, sp);
-	if (s->forks)
-		key = spread(key ^ turns(s->forks, sp), 0);
+	s->forks = forks_of(h->thread, s);
+	if (!are_here(s->forks, s))
+		s->forks = h->nested ? NULL : begin_forks(s->forks, s);
+	key = memo_key(s, s->forks ? turns(s->forks, s->sp) : 0);
 	for (uint32_t n = 0; n < RT_AGENT_MEMO_WAYS; n++) {
 		struct rt_agent_memo *m = memo_of(h->thread, key);
 		uint32_t at;
 
 		s->place = m;
-		if (m->key != key || !m->id || m->ip != h->ip || m->how != s->how ||
-		    m->generation != RT_CODE_GENERATION(s->code))
+		if (!m->id || m->key != tag_of(key) || m->from != s->from || m->sp != s->sp)
 			break;
-		if (__builtin_expect(!is_other(m, sp, bp), 1))
+		if (is_same(m, s))
 			return m->id;
-		at = first_other(m, sp, bp, &other);
+		at = first_other(m, s, &other);
 		if (!n && s->forks && !h->nested)
 			learn_fork(s->forks, m, at);
 		key = spread(key ^ other, at);
@@ -143,21 +186,33 @@ static inline uint32_t find_memo(struct hit *h, struct memo_search *s)
 	return 0;
 }
 
+/* Puts the words of the chain first. */
+static void put_chain_first(struct rt_agent_memo *m, const struct walk *w)
+{
+	for (uint32_t from = w->chain, to = 0; from > 0 && from <= w->chain_end; from++, to++) {
+		uint64_t word = m->read[from];
+
+		for (uint32_t i = from; i > to; i--)
+			m->read[i] = m->read[i - 1];
+		m->read[to] = word;
+	}
+}
+
 /* Remembers that the walk that was written down in s->place came to the stack `id`. */
-static void keep_memo(struct hit *h, const struct memo_search *s, const struct walk *w, uint32_t id)
+static void keep_memo(const struct memo_search *s, const struct walk *w, uint32_t id)
 {
 	struct rt_agent_memo *m = s->place;
 
-	m->key = s->key;
-	m->ip = h->ip;
-	m->how = s->how;
-	m->generation = RT_CODE_GENERATION(s->code);
-	for (m->nr = (uint16_t)w->steps; m->nr % RT_AGENT_MEMO_STRIDE; m->nr++) {
-		m->at[m->nr] = m->at[0];
-		m->ra[m->nr] = m->ra[0];
-	}
-	for (m->hung_nr = (uint16_t)w->hung; m->hung_nr % RT_AGENT_MEMO_STRIDE; m->hung_nr++)
-		m->hung[m->hung_nr] = m->hung[0];
+	m->key = tag_of(s->key);
+	m->from = s->from;
+	m->sp = s->sp;
+	m->bp = s->bp;
+	m->hangs = w->hangs;
+	m->chained = (uint16_t)(w->chain_end - w->chain);
+	if (m->chained)
+		put_chain_first(m, w);
+	for (m->nr = (uint16_t)w->read; (m->nr - m->chained) % RT_AGENT_MEMO_STRIDE; m->nr++)
+		m->read[m->nr] = m->read[0];
 	barrier();
 	m->id = id;
 }

@@ -54,13 +54,19 @@ static __attribute__((noinline)) bool find_room(struct hit *h)
 	return true;
 }
 
+/* There is room for an event, as far as the thread knows. */
+static inline bool sees_room(const struct rt_agent_thread *t)
+{
+	return __builtin_expect(t->taken - t->read_seen < RT_AGENT_RING - 64, 1);
+}
+
 /*
  * Is there room for an event? To be asked before the event has a time, since it may take some. Some places stay free
  * for handlers that come between this look and the event.
  */
 static inline bool has_room(struct hit *h)
 {
-	return __builtin_expect(h->thread->taken - h->thread->read_seen < RT_AGENT_RING - 64, 1) || find_room(h);
+	return sees_room(h->thread) || find_room(h);
 }
 
 /* The reader had this line last: whoever writes to it waits for that, and all of his later stores with it. */
@@ -69,33 +75,43 @@ static inline void call_back(const struct rt_wire_event *slot)
 	asm volatile("prefetchw %0" : : "m"(*slot));
 }
 
-/* There is room. */
+typedef uint32_t __attribute__((may_alias)) any32;
+
+/* Writes an event, there is room. head and tail: its first and last four bytes. */
+static inline void put_event(struct rt_agent_thread *t, uint32_t head, uint32_t tail, const struct rt_wire_event *event)
+{
+	uint64_t place = take(&t->taken, 1);
+	uint32_t seq = t->number << RT_SEQ_BITS | ((t->seq + (uint32_t)place) & RT_SEQ_MASK);
+	struct rt_wire_event *e = &t->ring[place & (RT_AGENT_RING - 1)];
+
+	call_back(&t->ring[(place + CALLED_BACK) & (RT_AGENT_RING - 1)]);
+	e->head.time_ns = event->head.time_ns ?: now();
+	e->object = event->object;
+	e->aux = event->aux;
+	e->sp = event->sp;
+	e->count = event->count;
+	e->point = event->point;
+	e->stack = event->stack;
+	*(any32 *)(void *)&e->delta = tail;
+	store(*(uint64_t *)(void *)e, (uint64_t)seq << 32 | head);
+}
+
 static void send_event(struct hit *h)
 {
-	struct rt_agent_thread *t = h->thread;
 	const struct rt_probe *p = h->probe;
-	struct rt_wire_event *e;
-	uint32_t seq = t->number << RT_SEQ_BITS | (t->seq++ & RT_SEQ_MASK);
-	uint64_t place;
+	const struct rt_wire_event e = {
+		.head.time_ns = h->time,
+		.object = h->object,
+		.aux = h->aux,
+		.sp = h->sp,
+		.count = h->counter,
+		.point = h->point,
+		.stack = h->stack,
+	};
 
 	if (h->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		count(&h->count->faults);
-	place = take(&t->taken, 1);
-	e = &t->ring[place & (RT_AGENT_RING - 1)];
-	call_back(&t->ring[(place + CALLED_BACK) & (RT_AGENT_RING - 1)]);
-	e->head.time_ns = h->time ?: now();
-	e->head.pid = h->process->wire_pid;
-	e->head.tid = t->tid;
-	e->object = h->object;
-	e->aux = h->aux;
-	e->sp = h->sp;
-	e->count = h->counter;
-	e->point = h->point;
-	e->stack = h->stack;
-	e->delta = p->delta;
-	e->flags = p->flags | h->flags;
-	store(*(uint64_t *)(void *)e,
-	      (uint64_t)seq << 32 | (uint32_t)p->op << 24 | (uint32_t)RT_WIRE_EVENT << 16 | sizeof(*e));
+	put_event(h->thread, RT_AGENT_EVENT_HEAD(p->op), RT_AGENT_EVENT_TAIL(p->delta, p->flags | h->flags), &e);
 }
 
 /* `pieces` pieces in a row of the ring of stacks; NULL: the reader does not come. */

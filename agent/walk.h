@@ -16,9 +16,12 @@
 struct walk {
 	uint64_t hash, pc, bp, sp, sp0, code;
 	uint64_t bp_at; /* where bp was saved; IN_REGISTER */
-	uint32_t nr, end, frame_flags, back, rule, steps, hung;
-	bool skip;  /* the frame of pc is that of the probed function: not told */
-	bool plain; /* all that was read is written down in the memo */
+	uint32_t nr, end, frame_flags, back, rule;
+	uint32_t read;             /* words that are written down in the memo */
+	uint32_t chain, chain_end; /* of these, as in the memo */
+	bool hangs;                /* a frame hung on the rbp of the hit */
+	bool skip;                 /* the frame of pc is that of the probed function: not told */
+	bool plain;                /* all that was read is written down in the memo */
 	struct rt_agent_memo *memo;
 	uint32_t limit; /* of nr */
 	struct rt_wire_frame *frame;
@@ -147,29 +150,46 @@ static bool find_cfa(const struct walk *w, uint64_t *ret, uint32_t *ret_end)
 	return false;
 }
 
-/* A place from `start`, in units of eight bytes; what does not fit is too far away for a memo. */
-static inline uint64_t memo_place(uint64_t at, uint64_t start)
+/* Writes down a word that was read. What is too far away from `start`, or no address, does not fit. */
+static inline void note(struct walk *w, uint64_t start, uint64_t at, uint64_t value)
 {
-	return (at - start) >> 3 | (at - start) << 61;
+	uint64_t place = (at - start) >> 3 | (at - start) << 61;
+
+	w->plain = w->plain && w->read <= RT_AGENT_MEMO_READ - RT_AGENT_MEMO_STRIDE && place <= UINT16_MAX &&
+		   !(value >> 48);
+	if (w->plain)
+		w->memo->read[w->read++] = RT_AGENT_READ_MAKE(place, value);
+}
+
+/*
+ * The frame, whose return address was written down last, hangs on an rbp that was saved. By the usual prologue the two
+ * lie beside the return addresses of this frame and of the one that saved it.
+ */
+static void note_hung(struct walk *w, uint64_t start, uint64_t cfa)
+{
+	uint32_t last = w->read - 1;
+
+	if (last && w->bp_at == start + RT_AGENT_READ_AT(w->memo->read[last - 1]) * 8 - 8 && w->bp == cfa - 16 &&
+	    (w->chain == w->chain_end || w->chain_end == last - 1)) {
+		if (w->chain == w->chain_end)
+			w->chain = last - 1;
+		w->chain_end = last;
+		return;
+	}
+	note(w, start, w->bp_at, w->bp);
 }
 
 /* What a step has read: a return address at a place, by an rbp if it hangs on that. */
 static void note_step(struct walk *w, uint64_t start, uint64_t ra, uint64_t cfa, bool frequent)
 {
-	struct rt_agent_memo *m = w->memo;
-	bool hangs = rt_unwind_kind(w->rule) == RT_UNWIND_BP, in_register = w->bp_at == IN_REGISTER;
-	uint64_t at = memo_place(cfa - 8, start), bp = memo_place(w->bp, start), bp_at = memo_place(w->bp_at, start);
+	bool hangs = rt_unwind_kind(w->rule) == RT_UNWIND_BP;
 
-	w->plain = w->plain && frequent && w->steps < RT_AGENT_MEMO_STEPS && at <= UINT16_MAX &&
-		   (!hangs || bp <= UINT16_MAX) && (!hangs || in_register || bp_at <= UINT16_MAX);
-	if (!w->plain)
-		return;
-	m->at[w->steps] = (uint16_t)at;
-	m->ra[w->steps++] = ra;
-	if (hangs && in_register)
-		m->bp = (uint32_t)bp;
-	else if (hangs)
-		m->hung[w->hung++] = (struct rt_agent_hung){ (uint16_t)bp_at, (uint16_t)bp };
+	w->plain = w->plain && frequent;
+	note(w, start, cfa - 8, ra);
+	if (hangs && w->bp_at == IN_REGISTER)
+		w->hangs = true;
+	else if (hangs && w->plain)
+		note_hung(w, start, cfa);
 }
 
 /* One frame on. false: the walk has ended. */
@@ -249,15 +269,14 @@ static void walk_init(struct hit *h, struct walk *w, struct rt_wire_frame *few)
 		w->frame = h->nested ? few : h->thread->frame;
 		w->limit = h->nested ? RT_AGENT_FRAMES : w->limit;
 	}
-	w->nr = w->steps = w->hung = 0;
+	w->nr = w->read = w->chain = w->chain_end = 0;
+	w->hangs = false;
 	w->end = RT_STACK_DEPTH;
 	w->back = 0;
 	w->bp_at = IN_REGISTER;
 	w->skip = !(h->probe->kind & RT_PROBE_SITE);
 	w->frame_flags = RT_FRAME_ROWS | site_flags(h->probe);
 	w->plain = w->memo; /* none: nothing can be remembered */
-	if (w->memo)
-		w->memo->bp = RT_AGENT_NOT_HUNG;
 }
 
 /* Without rows: who has called, which the entry of a function shows, or the place itself. */

@@ -33,18 +33,32 @@ enum {
 	RT_AGENT_MEMO_BITS = 10,  /* walks of a thread that are remembered, as a power of two */
 	RT_AGENT_MEMO_WAYS = 8,   /* of these that are tried for one hit */
 	RT_AGENT_MEMO_STRIDE = 4, /* places of a walk are looked at so many at a time */
-	RT_AGENT_MEMO_STEPS = 20, /* some more than frames are told */
+	RT_AGENT_MEMO_READ = 35,  /* words that one may have read, filled up */
 	RT_AGENT_FORKS_BITS = 8,  /* depths of places whose forks are known, as a power of two; in pairs */
-	RT_AGENT_FORKS = 16,      /* that are known of one */
+	RT_AGENT_FORKS = 12,      /* that are known of one */
+	RT_AGENT_FORKS_STRIDE = 4,
 	RT_AGENT_RULES = 4096,
 	RT_AGENT_TIMED = 64,
 	RT_AGENT_SAMPLE_SETS = 4096, /* of a process */
+};
+
+/* Of a plain site, whose only point's object is in one register: what it makes of each hit, prepared. */
+struct rt_agent_plain {
+	int64_t object;  /* how far it is from what the register holds */
+	int32_t counter; /* how far behind the object */
+	int32_t sp;      /* how far the event's is above that of the hit */
+	uint32_t head;   /* of the event: size, kind and op */
+	uint32_t tail;   /* and its last four bytes: delta and flags */
+	int16_t counter_bias;
+	uint16_t counter_size;
+	uint32_t class_at; /* as in struct rt_probe */
 };
 
 /* One armed instruction: what its stub passes to the agent. */
 struct rt_agent_site {
 	uint64_t address;                     /* in the process */
 	uint32_t point[RT_AGENT_SITE_POINTS]; /* ids; 0: no more */
+	struct rt_agent_plain plain;          /* where the stub calls rt_agent_head.plain */
 };
 
 /* What a stub says that is no site: the dynamic linker's hook, and enum kind of struct rt_unwinder. */
@@ -52,6 +66,15 @@ struct rt_agent_site {
 #define RT_AGENT_SIGHT_UNWIND 0x70000001u
 #define RT_AGENT_SIGHT_FORCED 0x70000002u
 #define RT_AGENT_SIGHT_UNWOUND 0x70000003u
+
+/* Of a point of a site; never 0. */
+#define RT_AGENT_SPOT(site, i) ((uint32_t)(site)*8 + (i))
+/* A spot, while the code is that of RT_CODE_MAKE(). */
+#define RT_AGENT_FROM(code, spot) ((code) >> 32 << 32 | (spot))
+
+/* The first and the last four bytes of struct rt_wire_event. */
+#define RT_AGENT_EVENT_HEAD(op) ((uint32_t)(op) << 24 | RT_WIRE_EVENT << 16 | (uint32_t)sizeof(struct rt_wire_event))
+#define RT_AGENT_EVENT_TAIL(delta, flags) ((uint32_t)(flags) << 16 | (uint16_t)(delta))
 
 #define RT_AGENT_SAMPLING (1u << 31)
 
@@ -119,36 +142,35 @@ struct rt_agent_process {
 	uint64_t stacks[RT_AGENT_STACKS][8];
 };
 
+/* A word of the stack: where it lies, in units of eight bytes from sp, and what it is, which has 48 bits. */
+#define RT_AGENT_READ_MAKE(at, value) ((uint64_t)(value) << 16 | (at))
+#define RT_AGENT_READ_AT(read) ((uint16_t)(read))
+#define RT_AGENT_READ_VALUE(read) ((read) >> 16)
+
 /*
- * What tells the ways to a place apart, with the stack at one depth: return addresses that are at their places on some
- * of them, and not on others.
+ * Where the ways to a spot part, with the stack at one depth: places at which some of them have one return address, and
+ * others have others. What others may have there need not be any: only what is near to an address that was seen counts.
  */
 struct rt_agent_forks {
-	uint64_t ip, sp; /* ip 0: none are here */
+	uint64_t sp;
+	uint32_t spot; /* 0: none are here */
 	uint32_t nr;
-	uint16_t at[RT_AGENT_FORKS]; /* from sp, in units of eight bytes */
-	uint64_t ra[RT_AGENT_FORKS];
+	uint64_t near[RT_AGENT_FORKS]; /* RT_AGENT_READ_MAKE() of that one */
 };
-
-/* A frame hung on an rbp that was saved there. From sp, in units of eight bytes. */
-struct rt_agent_hung {
-	uint16_t at, bp;
-};
-#define RT_AGENT_NOT_HUNG 0xffffffffu
+#define RT_AGENT_NEAR (1u << 24) /* what differs from it by less is near */
 
 /*
- * What a walk has read: return addresses and their places from sp, in units of eight bytes, as many as it took steps;
- * filled up with the first one to a multiple of RT_AGENT_MEMO_STRIDE, as what its frames hung on is.
+ * What a walk has read: return addresses, and those rbp that frames hang on. Where frames hang on each other, what they
+ * hang on follows from their return addresses: the first `chained` words are of such ones, and the word below each is
+ * the address of the word below the next one. The others are filled up to a multiple of RT_AGENT_MEMO_STRIDE.
  */
 struct rt_agent_memo {
-	uint64_t key; /* by which it is looked for */
-	uint64_t ip, how;
-	uint32_t generation, id; /* id 0: none is here */
-	uint16_t nr, hung_nr;
-	uint32_t bp; /* what rbp had to be: from sp, in units of eight bytes; RT_AGENT_NOT_HUNG: no frame hung on it */
-	uint16_t at[RT_AGENT_MEMO_STEPS];
-	struct rt_agent_hung hung[RT_AGENT_MEMO_STEPS];
-	uint64_t ra[RT_AGENT_MEMO_STEPS];
+	uint64_t sp, bp; /* what they were; bp: where hangs is not 0 */
+	uint64_t from;   /* RT_AGENT_FROM() of the walk */
+	uint32_t key;    /* by which it is looked for */
+	uint32_t id;     /* of the stack; 0: none is here */
+	uint16_t nr, hangs, chained, pad;
+	uint64_t read[RT_AGENT_MEMO_READ];
 } __attribute__((aligned(64)));
 
 struct rt_agent_rule {
@@ -158,11 +180,11 @@ struct rt_agent_rule {
 };
 
 struct rt_agent_thread {
-	uint32_t tid;     /* 0 = the thread has not said it yet */
-	uint32_t number;  /* of the producer: top bits of seq */
-	uint64_t owner;   /* key of the thread */
-	uint64_t entered; /* 0: in no hook; 2: in one that a signal's handler came into with another */
-	uint32_t seq;
+	uint32_t tid;       /* 0 = the thread has not said it yet */
+	uint32_t number;    /* of the producer: top bits of seq */
+	uint64_t owner;     /* key of the thread */
+	uint64_t entered;   /* 0: in no hook; 2: in one that a signal's handler came into with another */
+	uint32_t seq;       /* of the first event; the others follow, and one is left out where some were dropped */
 	uint32_t impatient; /* the reader did not come: full rings are not waited for until it has */
 	uint64_t read_seen; /* `read`, when the thread looked last: what the reader writes is asked for when need be */
 	/* of one hook in RT_AGENT_TIMED: how many told of an event, and of none; cycles of the time stamp counter */
@@ -195,12 +217,14 @@ struct rt_agent_head {
 	 */
 	uint64_t owner;
 	uint64_t off;              /* RT_AGENT_LEAVING, RT_AGENT_SILENT */
-	uint32_t hit, stop, thunk; /* what stubs call; the first return thunk */
+	uint32_t hit, plain, stop; /* what stubs call; plain: of a plain site */
+	uint32_t thunk;            /* the first return thunk */
 	uint32_t thunk_bytes;
 	uint32_t fixup, fixup_end; /* struct rt_agent_fixup */
 	uint32_t bytes;
 	uint32_t add;             /* adds si to the 16 bits at rdi, atomically, and calls rt_sigreturn(2) */
 	uint32_t unwind, unwound; /* what stubs call, too */
+	uint32_t pad;
 };
 #define RT_AGENT_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 
@@ -209,11 +233,12 @@ struct rt_agent_fixup {
 	int32_t load, resume;
 };
 
-_Static_assert(sizeof(struct rt_agent_site) == 32, "site");
+_Static_assert(sizeof(struct rt_agent_site) == 64 && RT_AGENT_SITE_POINTS <= 8, "site");
+_Static_assert(__builtin_offsetof(struct rt_wire_event, delta) == sizeof(struct rt_wire_event) - 4, "tail");
 _Static_assert(sizeof(struct rt_agent_pending) == 64, "pending");
 _Static_assert(sizeof(struct rt_agent_process) <= RT_AGENT_CHUNK, "process");
 _Static_assert(sizeof(struct rt_agent_thread) <= RT_AGENT_CHUNK, "thread");
 _Static_assert(__builtin_offsetof(struct rt_agent_thread, taken) == 64, "taken");
 _Static_assert(__builtin_offsetof(struct rt_agent_thread, read) == 128, "read");
 _Static_assert(__builtin_offsetof(struct rt_agent_thread, ring) == 192, "ring");
-_Static_assert(sizeof(struct rt_agent_head) == 72, "head");
+_Static_assert(sizeof(struct rt_agent_head) == 80, "head");

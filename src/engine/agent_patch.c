@@ -129,8 +129,9 @@ static struct rt_error *find_area(struct patching *p, uint64_t address, size_t *
 	*ret_why = "the system refuses the memory for code near it";
 	if (at < 0)
 		return NULL;
-	entries = (struct rt_agent_entries){ task->pool->code + head->hit, task->pool->code + head->stop,
-					     task->pool->code + head->unwind, task->pool->code + head->unwound };
+	entries = (struct rt_agent_entries){ task->pool->code + head->hit, task->pool->code + head->plain,
+					     task->pool->code + head->stop, task->pool->code + head->unwind,
+					     task->pool->code + head->unwound };
 	*ret_why = "its memory cannot be written";
 	if (!rt_stopped_write(p->r, start, &entries, sizeof(entries)))
 		return NULL;
@@ -361,6 +362,54 @@ static struct rt_error *raise_semaphore(struct patching *p, const struct rt_poin
 	return NULL;
 }
 
+/* Whether the point asks for nothing that struct rt_agent_plain does not say. */
+static bool is_plain(const struct rt_probe *probe)
+{
+	static const struct rt_probe none;
+	struct rt_probe rest = *probe;
+
+	rest.reg = 0;
+	rest.reg_offset = 0;
+	rest.counter_offset = rest.counter_size = rest.counter_bias = 0;
+	rest.cfa_delta = 0;
+	rest.op = 0;
+	rest.delta = 0;
+	rest.flags = 0;
+	rest.kind &= (uint8_t)~RT_PROBE_SITE;
+	rest.type = 0;
+	rest.start = 0;
+	rest.class_at = 0;
+	rest.result_size = 0; /* nothing without a condition */
+	rest.index = 0;       /* nothing without a scale */
+	return probe->reg < RT_REG_RIP && probe->reg != RT_REG_RSP && !memcmp(&rest, &none, sizeof(rest));
+}
+
+/* Enters a place as a site of that number, and returns how its stub is to let it be seen. */
+static struct rt_agent_sight enter_site(const struct patching *p, const struct place *place, uint32_t number,
+					uint64_t start)
+{
+	const struct rt_probe *probe = &p->agent->probe[place->points[0]->id];
+	struct rt_agent_site site = { .address = place->address };
+
+	for (uint32_t i = 0; i < place->point_nr; i++)
+		site.point[i] = place->points[i]->id;
+	site.plain = (struct rt_agent_plain){
+		.object = probe->reg_offset,
+		.counter = probe->counter_offset,
+		.counter_bias = probe->counter_size ? probe->counter_bias : 0,
+		.counter_size = probe->counter_size,
+		.class_at = probe->class_at,
+		.sp = probe->kind & RT_PROBE_SITE ? 0 : probe->cfa_delta,
+		.head = RT_AGENT_EVENT_HEAD(probe->op),
+		.tail = RT_AGENT_EVENT_TAIL(probe->delta, probe->flags),
+	};
+	rt_agent_shared(p->task->pool)->site[number] = site;
+	return (struct rt_agent_sight){ .site = number,
+					.behind = (uint8_t)(place->address - start),
+					.plain = place->point_nr == 1 && is_plain(probe),
+					.reg = probe->reg };
+}
+
 /* One jump at start for places in order of their addresses. *ret_why: it cannot be, and nothing is armed. */
 static struct rt_error *arm_together(struct patching *p, const struct place *const *places, size_t nr, uint64_t start,
 				     const char **ret_why)
@@ -375,15 +424,8 @@ static struct rt_error *arm_together(struct patching *p, const struct place *con
 	*ret_why = "too many probed instructions for this engine";
 	if (RT_AGENT_SITES - pool->site_end < nr)
 		return NULL;
-	for (size_t i = 0; i < nr; i++) {
-		struct rt_agent_site *site = &rt_agent_shared(pool)->site[pool->site_end + i];
-
-		*site = (struct rt_agent_site){ .address = places[i]->address };
-		for (uint32_t k = 0; k < places[i]->point_nr; k++)
-			site->point[k] = places[i]->points[k]->id;
-		sights[i] =
-			(struct rt_agent_sight){ pool->site_end + (uint32_t)i, (uint8_t)(places[i]->address - start) };
-	}
+	for (size_t i = 0; i < nr; i++)
+		sights[i] = enter_site(p, places[i], pool->site_end + (uint32_t)i, start);
 	RT_TRY(jump_to_stub(p, sights, nr, start, offset, ret_why));
 	if (*ret_why)
 		return NULL;

@@ -5,7 +5,7 @@
 
 #include "insn/move.h"
 
-enum { CALL = 24 /* bytes of a call of the agent */ };
+enum { CALL = 26 /* bytes of a call of the agent, at most */ };
 
 static size_t put(uint8_t *out, size_t n, const void *bytes, size_t size)
 {
@@ -38,9 +38,11 @@ static bool is_padding(const struct rt_agent_stub_request *r, size_t moved)
 }
 
 /* Where in an area's entries the one is that this sight calls. */
-static uint32_t entry_of(uint32_t site)
+static uint32_t entry_of(const struct rt_agent_sight *sight)
 {
-	switch (site) {
+	if (sight->plain)
+		return __builtin_offsetof(struct rt_agent_entries, plain);
+	switch (sight->site) {
 	case RT_AGENT_SIGHT_STOP:
 		return __builtin_offsetof(struct rt_agent_entries, stop);
 	case RT_AGENT_SIGHT_UNWIND:
@@ -53,25 +55,41 @@ static uint32_t entry_of(uint32_t site)
 	}
 }
 
-/* Calls the agent: CALL bytes, that will lie at `at`. */
-static size_t put_call(const struct rt_agent_stub_request *r, uint32_t site, uint64_t at, uint8_t *out)
+static size_t put_push(uint8_t reg, uint8_t *out)
 {
-	static const uint8_t enter[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };          /* lea -128(%rsp), %rsp */
-	static const uint8_t leave[] = { 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0 }; /* lea 136(%rsp), %rsp */
+	static const uint8_t number[] = { 0, 2, 1, 3, 6, 7, 5, 4 }; /* of the first eight, in instructions */
+	size_t n = 0;
+
+	if (reg >= RT_REG_R8)
+		out[n++] = 0x41;
+	out[n++] = (uint8_t)(0x50 | (reg >= RT_REG_R8 ? reg - RT_REG_R8 : number[reg]));
+	return n;
+}
+
+/* Calls the agent: CALL bytes at most, that will lie at `at`. */
+static size_t put_call(const struct rt_agent_stub_request *r, const struct rt_agent_sight *sight, uint64_t at,
+		       uint8_t *out)
+{
+	static const uint8_t enter[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 }; /* lea -128(%rsp), %rsp */
+	uint8_t leave[] = { 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0 };     /* lea 136(%rsp), %rsp */
 	uint8_t push = 0x68, call[2] = { 0xff, 0x15 };
-	int32_t entry;
+	int32_t distance;
 	size_t n = 0;
 
 	n = put(out, n, enter, sizeof(enter));
+	if (sight->plain) {
+		n += put_push(sight->reg, out + n);
+		leave[4] += 8;
+	}
 	n = put(out, n, &push, 1);
-	n = put(out, n, &site, sizeof(site));
+	n = put(out, n, &sight->site, sizeof(sight->site));
 	n = put(out, n, call, sizeof(call));
-	entry = (int32_t)(r->area + entry_of(site) - (at + n + 4));
-	n = put(out, n, &entry, sizeof(entry));
+	distance = (int32_t)(r->area + entry_of(sight) - (at + n + 4));
+	n = put(out, n, &distance, sizeof(distance));
 	return put(out, n, leave, sizeof(leave));
 }
 
-_Static_assert(sizeof(struct rt_agent_entries) == RT_AGENT_STUB_ENTRIES, "entries");
+_Static_assert(sizeof(struct rt_agent_entries) <= RT_AGENT_STUB_ENTRIES, "entries");
 
 bool rt_agent_stub_make(const struct rt_agent_stub_request *r, struct rt_agent_stub *ret)
 {
@@ -89,7 +107,7 @@ bool rt_agent_stub_make(const struct rt_agent_stub_request *r, struct rt_agent_s
 			return false;
 		ret->place[ret->moved] = (uint16_t)n;
 		if (seen < r->sight_nr && ret->moved == r->sights[seen].behind)
-			n += put_call(r, r->sights[seen++].site, r->at + n, ret->bytes + n);
+			n += put_call(r, &r->sights[seen++], r->at + n, ret->bytes + n);
 		if (!rt_insn_move(rest, &insn, r->address + ret->moved, r->at + n, ret->bytes + n, &size))
 			return false;
 		n += size;

@@ -8,8 +8,8 @@
 #include "wire/agent.h"
 
 enum {
-	RT_AGENT_STUB_MAX = 384,    /* bytes of a stub */
-	RT_AGENT_STUB_ENTRIES = 32, /* bytes at the start of an area, for what its stubs call */
+	RT_AGENT_STUB_MAX = 400,    /* bytes of a stub */
+	RT_AGENT_STUB_ENTRIES = 48, /* bytes at the start of an area, for what its stubs call; stubs are aligned */
 	RT_AGENT_STUB_CODE = 64,    /* bytes of the code that are looked at: what comes before an instruction, and it */
 	RT_AGENT_STUB_SIGHTS = 8,   /* instructions that one stub lets be seen */
 };
@@ -18,11 +18,13 @@ enum {
 struct rt_agent_sight {
 	uint32_t site;  /* its number, or RT_AGENT_SIGHT_* */
 	uint8_t behind; /* bytes from the start of the jump to the instruction */
+	bool plain;     /* of a site: its only object is as far from what reg holds as struct rt_agent_plain says */
+	uint8_t reg;    /* enum rt_reg */
 };
 
 /* Where an area's stubs find what they call: to be written to its start, RT_AGENT_STUB_ENTRIES bytes. */
 struct rt_agent_entries {
-	uint64_t hit, stop, unwind, unwound;
+	uint64_t hit, plain, stop, unwind, unwound;
 };
 
 struct rt_agent_stub_request {

@@ -29,7 +29,7 @@ static void give_number(struct rt_agent_numbers *n, const struct rt_agent_thread
 	/* what the program may have written there is no number by that */
 	uint32_t number = t->number % RT_AGENT_NUMBERS;
 
-	n->seq[number] = t->seq;
+	n->seq[number] = t->seq + (uint32_t)t->taken;
 	n->used[number] = 0;
 }
 

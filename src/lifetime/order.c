@@ -14,11 +14,11 @@
 
 enum {
 	LOOK = 512, /* waiting records that are looked through for one object */
-	AHEAD = 16, /* more than any of these; a power of two */
-	AHEAD_FIRST = 14,
-	AHEAD_LIFE = 10,
-	AHEAD_PAST = 9,
-	AHEAD_LEDGER = 4,
+	AHEAD = 32, /* more than any of these; a power of two */
+	AHEAD_FIRST = 30,
+	AHEAD_LIFE = 22,
+	AHEAD_PAST = 14,
+	AHEAD_LEDGER = 6,
 	PAST = 8,       /* dead lives whose ledgers are being fetched; a power of two */
 	PAST_LINES = 3, /* with each record */
 };

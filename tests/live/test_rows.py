@@ -57,6 +57,15 @@ class Rows(unittest.TestCase):
     def test_with_frame_pointers(self):
         self.fixture('gcc', ('-O1', '-fno-omit-frame-pointer'))
 
+    def test_many_ways(self):
+        """What earlier walks have read is taken for this one's only where all of it is the same."""
+        for flags in (('-O2',), ('-O1', '-fno-omit-frame-pointer')):
+            program = live.program('ways', flags=flags)
+            for options, result in unwound.compare([program], 'obj_get', program, ENGINES):
+                with self.subTest(flags=flags, options=options):
+                    self.assertEqual(result.events, 20000)
+                    self.check(result)
+
     def test_usage(self):
         for frames in ('0', '257', 'all'):
             run = live.call('run', '--frames', frames, '--', 'true')
