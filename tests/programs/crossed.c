@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Two functions take, and two give back, by names that say nothing. Of a healthy run it is plain who gives back what; in
- * the faulty one `third` never runs, so of all objects one of the two references is left.
+ * Two functions take, and two give back, by names that say nothing. Of a healthy run it is plain who gives back what;
+ * in the faulty one `third` never runs, so of all objects one of the two references is left.
  */
 #include "truth.h"
 
