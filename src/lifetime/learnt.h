@@ -68,4 +68,6 @@ struct lt_class {
 bool lt_learnt_site(struct lt_learnt *learnt, uint32_t site, uint64_t opened, uint64_t closed, uint64_t objects);
 bool lt_learnt_pair(struct lt_learnt *learnt, uint32_t opens, uint32_t closes, uint64_t times);
 void lt_learnt_shape(struct lt_learnt *learnt, const struct lt_mark *marks, unsigned n, uint64_t times);
+/* all that from has, too */
+bool lt_learnt_add(struct lt_learnt *learnt, const struct lt_learnt *from);
 void lt_learnt_deinit(struct lt_learnt *learnt);

@@ -525,6 +525,8 @@ int32_t lt_type_start(const struct lt_type *type);
 bool lt_class_record(struct rt_lifetime *lt, const struct rt_wire_class *r);
 /* e was taken in, and tells of what class its object is */
 void lt_class_seen(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type);
+/* healthy objects of the type, whatever their class */
+uint64_t lt_type_healthy(const struct rt_lifetime *lt, uint32_t type);
 /* what the objects of one kind have taught: of the class (index + 1), or of those of the type that are of none */
 static inline struct lt_learnt *lt_learnt(struct rt_lifetime *lt, uint32_t type, uint32_t klass)
 {
