@@ -189,22 +189,23 @@ struct lt_inc {
 
 	struct lt_recent recent;
 	uint64_t last_ns;
-	uint8_t life;     /* enum lt_life */
-	bool counts;      /* due is known */
-	bool current;     /* by_object finds it */
-	bool known;       /* balance is known */
-	bool assumed;     /* but only by the custom that counts start at 1 */
-	bool counted;     /* a counter was read */
-	bool doubted;     /* since doubt_ns the counter is not what we counted, and silent threads may be why */
-	bool has_new;     /* its birth was seen */
-	bool incomplete;  /* operations were not seen */
-	bool shared;      /* by more than one thread */
-	bool soft;        /* dead by the balance only */
-	bool floating;    /* its first reference was not sunk */
-	bool post;        /* used after its death */
-	bool census;      /* a census told of it: epoch, held, nobody */
-	bool nobody;      /* and found no pointer */
-	bool final_known; /* final was read */
+	uint8_t life;      /* enum lt_life */
+	bool counts;       /* due is known */
+	bool current;      /* by_object finds it */
+	bool known;        /* balance is known */
+	bool assumed;      /* but only by the custom that counts start at 1 */
+	bool counted;      /* a counter was read */
+	bool doubted;      /* since doubt_ns the counter is not what we counted, and silent threads may be why */
+	bool has_new;      /* its birth was seen */
+	bool incomplete;   /* operations were not seen */
+	bool shared;       /* by more than one thread */
+	bool soft : 1;     /* dead by the balance only */
+	bool disputed : 1; /* and alive by the counter: others had yet to tell what they had done */
+	bool floating;     /* its first reference was not sunk */
+	bool post;         /* used after its death */
+	bool census;       /* a census told of it: epoch, held, nobody */
+	bool nobody;       /* and found no pointer */
+	bool final_known;  /* final was read */
 
 	struct lt_inc *before; /* the dead object at this address before it, with its ledger; owned */
 	uint32_t place;        /* in the row of the living, or of the graves */
@@ -498,8 +499,8 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_
 void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
 		      int64_t *ret_less, int64_t *ret_more);
 /* threads of the process of inc that did something in the last LT_FLIGHT_NS, but nothing since since_ns; at most max */
-unsigned lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
-			  uint64_t since_ns, unsigned max);
+uint64_t lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
+			  uint64_t since_ns, uint64_t max);
 /* type.c */
 bool lt_type_record(struct rt_lifetime *lt, const struct rt_wire_type *r);
 bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r);
