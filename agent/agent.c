@@ -277,7 +277,7 @@ static void on_enter(struct hit *h)
 	if (!capture(h))
 		h->stack = 0;
 	read_object(h);
-	if (h->probe->result == RT_PROBE_AT_ENTRY)
+	if (!rt_probe_counts_late(h->probe))
 		read_counter(h); /* the event's time will be that of the return */
 	wait->object = h->object;
 	wait->aux = h->aux;
@@ -313,7 +313,6 @@ static void read_result(struct hit *h, uint64_t result)
 	}
 	if (h->probe->class_at)
 		read_class(h->object, h->probe->class_at, &h->aux);
-	read_counter(h);
 }
 
 static void on_leave(struct hit *h, const struct rt_agent_pending *wait, uint64_t result)
@@ -335,6 +334,8 @@ static void on_leave(struct hit *h, const struct rt_agent_pending *wait, uint64_
 	if (!has_room(h))
 		return;
 	read_result(h, result);
+	if (rt_probe_counts_late(h->probe))
+		read_counter(h);
 	if (!h->object && !(h->flags & RT_EV_NO_OBJECT))
 		count(&h->count->unmet);
 	else if (!is_traced(h))

@@ -103,7 +103,7 @@ static __always_inline bool on_enter(struct pt_regs *ctx, uint64_t cookie)
 	if (!capture(&h, ctx))
 		pending.drop = h.drop;
 	read_object(&h, ctx);
-	if (h.probe->result == RT_PROBE_AT_ENTRY)
+	if (!rt_probe_counts_late(h.probe))
 		read_counter(&h);
 	pending.object = h.object;
 	pending.aux = h.aux;
@@ -134,7 +134,6 @@ static __always_inline void read_result(struct hit *h, uint64_t result)
 		}
 	}
 	read_class(h);
-	read_counter(h);
 }
 
 static __always_inline void finish_return(struct hit *h, struct rt_pending *pending, uint64_t result)
@@ -156,10 +155,13 @@ static __always_inline void finish_return(struct hit *h, struct rt_pending *pend
 	}
 	if (!is_traced(h))
 		return;
-	if (pending->drop)
+	if (pending->drop) {
 		count_drop(h, pending->drop);
-	else
-		send_event(h);
+		return;
+	}
+	if (rt_probe_counts_late(h->probe))
+		read_counter(h);
+	send_event(h);
 }
 
 static __always_inline void on_leave(struct pt_regs *ctx)

@@ -115,6 +115,15 @@ static inline __attribute__((always_inline)) int rt_probe_holds(const struct rt_
 }
 
 /*
+ * Of a return point, not 0: its counter is read at the return, beside the event's time. The other is read at entry:
+ * what is given back there may be somebody else's memory by the time of the return.
+ */
+static inline __attribute__((always_inline)) int rt_probe_counts_late(const struct rt_probe *p)
+{
+	return p->result != RT_PROBE_AT_ENTRY || p->delta > 0;
+}
+
+/*
  * Sampling by whole lives. A life is in the sample or not by a hash of its type, its address and how many lives have
  * ended at that address before, as far as that was seen (RT_OP_FREE). An object whose birth nobody saw, or whose
  * address has no room in the table, is told by what is known of the address: nothing has ended there. So no operation

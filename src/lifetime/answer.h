@@ -84,6 +84,8 @@ struct lt_answer {
 	RT_VEC(struct lt_alive) alive;
 	struct rt_map owner_left; /* (function, type) -> references that it left open, taken through helpers */
 	struct rt_map group_of;   /* (kind and type and suspect, function) -> index */
+	struct lt_learnt pooled;  /* of a type with classes: what all of its objects teach */
+	uint32_t pooled_type;     /* index + 1, 0 = of none yet */
 	bool nomem;
 };
 

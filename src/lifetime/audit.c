@@ -10,11 +10,12 @@
 
 /*
  * A thread that lost the processor between an operation and the probe behind it
- * has yet to tell of it: until it has spoken again, and not for ever.
+ * has yet to tell of it: until it has spoken again, and not for ever. Where there are more threads than processors,
+ * this happens to most of them at the same time.
  */
 static bool unheard(struct rt_lifetime *lt, struct lt_inc *inc, const struct rt_wire_event *e, int64_t off)
 {
-	enum { AT_ONCE = 2 }; /* threads that this happens to at the same time */
+	uint64_t missing = (uint64_t)(off < 0 ? -off : off);
 
 	if (!lt_inc_type(lt, inc)->shared)
 		return false;
@@ -22,7 +23,7 @@ static bool unheard(struct rt_lifetime *lt, struct lt_inc *inc, const struct rt_
 		inc->doubt_ns = e->head.time_ns;
 	inc->doubted = true;
 	return e->head.time_ns - inc->doubt_ns <= LT_FLIGHT_NS &&
-	       (off < 0 ? -off : off) <= lt_thread_silent(lt, inc, e, inc->doubt_ns, AT_ONCE);
+	       missing <= lt_thread_silent(lt, inc, e, inc->doubt_ns, missing);
 }
 
 /*

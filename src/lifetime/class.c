@@ -39,6 +39,15 @@ bool lt_class_record(struct rt_lifetime *lt, const struct rt_wire_class *r)
 	return true;
 }
 
+uint64_t lt_type_healthy(const struct rt_lifetime *lt, uint32_t type)
+{
+	uint64_t n = lt->types.data[type].learnt.healthy;
+
+	for (size_t i = 0; i < lt->classes.len; i++)
+		n += lt->classes.data[i].type == type ? lt->classes.data[i].learnt.healthy : 0;
+	return n;
+}
+
 void lt_class_seen(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type)
 {
 	struct lt_inc *inc = lt_inc_find(lt, e->head.pid, type, e->object);

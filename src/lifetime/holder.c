@@ -39,13 +39,15 @@ uint32_t lt_holder_end(struct rt_lifetime *lt, const struct lt_model *m, const s
 {
 	const struct lt_src *src = lt_src(lt, lt_site(lt, ref->site)->src[0]);
 	const struct lt_type *holder = lt_made_by(lt, src->name, ref->inc->type);
+	uint32_t type = holder ? (uint32_t)(holder - lt->types.data) : 0;
+	uint64_t ended = holder ? lt_type_healthy(lt, type) : 0;
 	const struct lt_point *p;
 
-	if (!holder || lt_model_closed(m, ref->site) > 0 || !holder->learnt.healthy)
+	if (!ended || lt_model_closed(m, ref->site) > 0)
 		return 0;
 	/* as many of them have ended as left a reference: none of these was given back */
-	if ((double)holder->learnt.healthy < lt_model_left_open(m, ref->site))
+	if ((double)ended < lt_model_left_open(m, ref->site))
 		return 0;
-	p = ender(lt, (uint32_t)(holder - lt->types.data));
+	p = ender(lt, type);
 	return p ? lt_src_named(lt, p->name, &src->frame) : 0;
 }

@@ -214,7 +214,10 @@ static void resurrect(struct rt_lifetime *lt, struct lt_inc *inc)
 	inc->life = LT_LIVE;
 	inc->soft = false;
 	type->died--;
-	lt_life_incomplete(lt, inc);
+	/* where the counter had said so, this is what was yet to be told */
+	if (!inc->disputed)
+		lt_life_incomplete(lt, inc);
+	inc->disputed = false;
 }
 
 void lt_life_incomplete(struct rt_lifetime *lt, struct lt_inc *inc)
@@ -299,6 +302,7 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 	if (!lt_life_ends(inc, inc->balance, seen->ev.delta))
 		return;
 	inc->soft = !audited;
+	inc->disputed = !audited && seen->ev.count != INT32_MIN && seen->ev.count + seen->ev.delta > 0;
 	lt_life_put_down(lt, inc, seen->ev.time_ns);
 }
 

@@ -421,12 +421,13 @@ static bool find_makers(struct lt_model *m)
 	return true;
 }
 
-bool lt_model_init(struct lt_model *m, struct rt_lifetime *lt, uint32_t type, uint32_t klass)
+bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, uint32_t type, uint32_t klass,
+		   const struct lt_learnt *learnt)
 {
 	*m = (struct lt_model){ .lt = lt,
 				.type = &lt->types.data[type],
 				.klass = klass,
-				.learnt = lt_learnt(lt, type, klass),
+				.learnt = learnt,
 				.counted = 1,
 				.costs = calloc(1, sizeof(*m->costs)) };
 	if (!m->costs)

@@ -51,8 +51,10 @@ struct lt_match {
 	double cost;
 };
 
-/* Learns from the shapes of type, of those objects that are of this class. false: out of memory. */
-bool lt_model_init(struct lt_model *m, struct rt_lifetime *lt, uint32_t type, uint32_t klass);
+/* For the objects of type that are of this class; learns from the shapes of learnt, which outlives it. false: out of
+ * memory. */
+bool lt_model_init(struct lt_model *m, const struct rt_lifetime *lt, uint32_t type, uint32_t klass,
+		   const struct lt_learnt *learnt);
 void lt_model_deinit(struct lt_model *m);
 /* Learns what becomes of references that gets take, in all that was counted so far. */
 void lt_model_learn_gets(struct lt_model *m);

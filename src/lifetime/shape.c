@@ -169,6 +169,36 @@ void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc)
 		lt_learnt_shape(learnt, marks, n, 1);
 }
 
+bool lt_learnt_add(struct lt_learnt *learnt, const struct lt_learnt *from)
+{
+	const struct rt_map_slot *s;
+	size_t pos = 0;
+
+	for (size_t i = 0; i < from->stats.len; i++) {
+		const struct lt_stat *stat = &from->stats.data[i];
+		uint32_t to = stat_of(learnt, stat->site);
+
+		if (!to || !lt_learnt_site(learnt, stat->site, stat->opened, stat->closed, stat->objects))
+			return false;
+		if (learnt->stats.data[to - 1].newest_ns < stat->newest_ns)
+			learnt->stats.data[to - 1].newest_ns = stat->newest_ns;
+	}
+	while ((s = rt_map_next(&from->exact, &pos))) {
+		if (!lt_learnt_pair(learnt, (uint32_t)s->key.a, (uint32_t)s->key.b, from->pairs.data[s->value]))
+			return false;
+	}
+	for (size_t i = 0; i < from->shapes.len; i++) {
+		struct rt_bytes bytes = rt_intern_get(&from->shape_ids, from->shapes.data[i].id);
+		struct lt_mark marks[LT_UNITS];
+
+		memcpy(marks, bytes.data, bytes.size);
+		lt_learnt_shape(learnt, marks, (unsigned)(bytes.size / sizeof(marks[0])), from->shapes.data[i].count);
+	}
+	learnt->healthy += from->healthy;
+	learnt->other_shapes += from->other_shapes;
+	return true;
+}
+
 void lt_learnt_deinit(struct lt_learnt *learnt)
 {
 	rt_map_deinit(&learnt->exact);

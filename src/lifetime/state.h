@@ -33,6 +33,7 @@
 #include "base/intern.h"
 #include "base/map.h"
 #include "lifetime/index.h"
+#include "lifetime/learnt.h"
 #include "lifetime/lifetime.h"
 #include "lifetime/point.h"
 #include "lifetime/sample.h"
@@ -188,22 +189,23 @@ struct lt_inc {
 
 	struct lt_recent recent;
 	uint64_t last_ns;
-	uint8_t life;     /* enum lt_life */
-	bool counts;      /* due is known */
-	bool current;     /* by_object finds it */
-	bool known;       /* balance is known */
-	bool assumed;     /* but only by the custom that counts start at 1 */
-	bool counted;     /* a counter was read */
-	bool doubted;     /* since doubt_ns the counter is not what we counted, and silent threads may be why */
-	bool has_new;     /* its birth was seen */
-	bool incomplete;  /* operations were not seen */
-	bool shared;      /* by more than one thread */
-	bool soft;        /* dead by the balance only */
-	bool floating;    /* its first reference was not sunk */
-	bool post;        /* used after its death */
-	bool census;      /* a census told of it: epoch, held, nobody */
-	bool nobody;      /* and found no pointer */
-	bool final_known; /* final was read */
+	uint8_t life;      /* enum lt_life */
+	bool counts;       /* due is known */
+	bool current;      /* by_object finds it */
+	bool known;        /* balance is known */
+	bool assumed;      /* but only by the custom that counts start at 1 */
+	bool counted;      /* a counter was read */
+	bool doubted;      /* since doubt_ns the counter is not what we counted, and silent threads may be why */
+	bool has_new;      /* its birth was seen */
+	bool incomplete;   /* operations were not seen */
+	bool shared;       /* by more than one thread */
+	bool soft : 1;     /* dead by the balance only */
+	bool disputed : 1; /* and alive by the counter: others had yet to tell what they had done */
+	bool floating;     /* its first reference was not sunk */
+	bool post;         /* used after its death */
+	bool census;       /* a census told of it: epoch, held, nobody */
+	bool nobody;       /* and found no pointer */
+	bool final_known;  /* final was read */
 
 	struct lt_inc *before; /* the dead object at this address before it, with its ledger; owned */
 	uint32_t place;        /* in the row of the living, or of the graves */
@@ -248,25 +250,6 @@ struct lt_row {
 _Static_assert(sizeof(struct lt_inc) == 4 * LT_LINE, "a life is four cache lines");
 _Static_assert(offsetof(struct lt_inc, before) == 2 * LT_LINE, "and its events need two of them");
 
-/* A dead object with what was closed for sure taken out. */
-struct lt_shape {
-	uint64_t count;
-	uint32_t id; /* in learnt.shape_ids: struct lt_mark[] */
-};
-
-/* One reference taken (opens) or given back, in the order of time. */
-struct lt_mark {
-	uint32_t site;
-	uint8_t opens, how, thread,
-		act; /* how: LT_MARK_*; thread, act: in the order of first sight; act 0 = not proven */
-};
-
-enum {
-	LT_MARK_NEW = 1,
-	LT_MARK_TWICE = 2, /* in a row, by one run of a function */
-	LT_MARK_LOST = 4   /* the slot that it was taken for was emptied without a put */
-};
-
 /* One unit of a life's references: the event, and its partner where that is beyond doubt. */
 struct lt_unit {
 	uint32_t site;
@@ -286,23 +269,6 @@ struct lt_units {
 	struct lt_unit u[LT_UNITS_MAX];
 	uint16_t opener[LT_UNITS_MAX]; /* indexes of those that open */
 };
-
-/* What healthy dead objects did at one site. */
-struct lt_stat {
-	uint32_t site;
-	uint64_t opened, closed, objects;
-	uint64_t newest_ns; /* when the last reference that got closed was taken */
-	uint64_t last_inc;  /* for counting objects once */
-	uint32_t mate;      /* the put site that closed a reference of this one last */
-	uint32_t pair;      /* and index + 1 in learnt.pairs of the two, 0 = there is none */
-};
-
-/* Where the numbers of a site are: index in stats + 1, 0 = not known. */
-struct lt_stat_known {
-	uint32_t site, stat;
-};
-
-enum { LT_STATS_KNOWN = 256 };
 
 /* What the counter of a type did, believed or not (counter.c). */
 struct lt_counting {
@@ -329,19 +295,6 @@ struct lt_owned {
 
 struct lt_owner {
 	struct lt_owned gets, puts;
-};
-
-/* What dead healthy objects of one kind had in common: what a closing model is made from. */
-struct lt_learnt {
-	struct rt_map exact;    /* (get site, put site) -> index of pairs */
-	RT_VEC(uint64_t) pairs; /* closed in one activation, dead objects */
-	struct rt_map stat_of;  /* site -> index of stats */
-	RT_VEC(struct lt_stat) stats;
-	struct lt_stat_known stats_known[LT_STATS_KNOWN];
-	uint64_t healthy; /* dead objects that the model was learnt from */
-	struct rt_intern shape_ids;
-	RT_VEC(struct lt_shape) shapes;
-	uint64_t other_shapes;
 };
 
 struct lt_type {
@@ -373,14 +326,6 @@ struct lt_type {
 	struct rt_map owner_of; /* function -> index of owners */
 	RT_VEC(struct lt_owner) owners;
 	struct lt_learnt learnt; /* of objects that are of no class */
-};
-
-/* A finer kind of object, by what the object itself tells; the same in all processes. */
-struct lt_class {
-	uint32_t type; /* index */
-	const char *name;
-	uint64_t objects; /* incarnations */
-	struct lt_learnt learnt;
 };
 
 struct lt_process {
@@ -556,8 +501,8 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_
 void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
 		      int64_t *ret_less, int64_t *ret_more);
 /* threads of the process of inc that did something in the last LT_FLIGHT_NS, but nothing since since_ns; at most max */
-unsigned lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
-			  uint64_t since_ns, unsigned max);
+uint64_t lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
+			  uint64_t since_ns, uint64_t max);
 /* type.c */
 bool lt_type_record(struct rt_lifetime *lt, const struct rt_wire_type *r);
 bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r);
@@ -583,18 +528,13 @@ int32_t lt_type_start(const struct lt_type *type);
 bool lt_class_record(struct rt_lifetime *lt, const struct rt_wire_class *r);
 /* e was taken in, and tells of what class its object is */
 void lt_class_seen(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type);
+/* healthy objects of the type, whatever their class */
+uint64_t lt_type_healthy(const struct rt_lifetime *lt, uint32_t type);
 /* what the objects of one kind have taught: of the class (index + 1), or of those of the type that are of none */
 static inline struct lt_learnt *lt_learnt(struct rt_lifetime *lt, uint32_t type, uint32_t klass)
 {
 	return klass ? &lt->classes.data[klass - 1].learnt : &lt->types.data[type].learnt;
 }
-#define LT_TIMES_MAX (UINT64_C(1) << 48) /* more than this is not told to other runs */
-/* shape.c: what other objects did, too; false: out of memory */
-bool lt_learnt_site(struct lt_learnt *learnt, uint32_t site, uint64_t opened, uint64_t closed, uint64_t objects);
-bool lt_learnt_pair(struct lt_learnt *learnt, uint32_t opens, uint32_t closes, uint64_t times);
-void lt_learnt_shape(struct lt_learnt *learnt, const struct lt_mark *marks, unsigned n, uint64_t times);
-void lt_learnt_deinit(struct lt_learnt *learnt);
-
 /* incarnation.c */
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
 /* a record has its turn soon: fetches what it needs, first what tells where the rest is */

@@ -223,11 +223,11 @@ void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, co
 	}
 }
 
-unsigned lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
-			  uint64_t since_ns, unsigned max)
+uint64_t lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
+			  uint64_t since_ns, uint64_t max)
 {
 	const struct lt_thread *t = thread_of(lt, lt->newest_turn.older);
-	unsigned silent = 0;
+	uint64_t silent = 0;
 
 	for (unsigned n = 0; t && n < THREADS_MAX && silent < max; n++, t = thread_of(lt, t->turn.older)) {
 		if ((int64_t)(e->head.time_ns - t->last_ns) > LT_FLIGHT_NS)

@@ -48,6 +48,31 @@ static void count_points(struct rt_lifetime *lt)
 		lt->points.data[lt->uses.data[i].point].events += lt->uses.data[i].events;
 }
 
+/*
+ * Whose healthy objects tell how references of this kind are closed: those of the class, where it has enough; else
+ * those of all classes of the type, which have the same functions.
+ */
+static const struct lt_learnt *taught(struct lt_answer *a, uint32_t type, uint32_t klass)
+{
+	enum { ENOUGH = 8 };
+	struct rt_lifetime *lt = a->lt;
+	const struct lt_learnt *own = lt_learnt(lt, type, klass);
+
+	if (own->healthy >= ENOUGH || lt_type_healthy(lt, type) == own->healthy)
+		return own;
+	if (a->pooled_type == type + 1)
+		return &a->pooled;
+	lt_learnt_deinit(&a->pooled);
+	a->pooled = (struct lt_learnt){ .healthy = 0 };
+	a->pooled_type = type + 1;
+	a->nomem |= !lt_learnt_add(&a->pooled, &lt->types.data[type].learnt);
+	for (size_t i = 0; i < lt->classes.len; i++) {
+		if (lt->classes.data[i].type == type)
+			a->nomem |= !lt_learnt_add(&a->pooled, &lt->classes.data[i].learnt);
+	}
+	return &a->pooled;
+}
+
 /* the objects of a type, of the class of this number (index + 1) or of none */
 static void judge_kind(struct lt_answer *a, uint32_t type, uint32_t klass)
 {
@@ -55,7 +80,7 @@ static void judge_kind(struct lt_answer *a, uint32_t type, uint32_t klass)
 
 	if (!wanted(a->lt, &a->lt->types.data[type], klass ? &a->lt->classes.data[klass - 1] : NULL))
 		return;
-	if (lt_model_init(&model, a->lt, type, klass)) {
+	if (lt_model_init(&model, a->lt, type, klass, taught(a, type, klass))) {
 		lt_extras(a, type, &model);
 		lt_leaks(a, type, &model);
 	} else {
@@ -260,6 +285,7 @@ static void answer_deinit(struct lt_answer *a)
 	rt_map_deinit(&a->left_alone);
 	rt_map_deinit(&a->given_on);
 	rt_map_deinit(&a->given_kept);
+	lt_learnt_deinit(&a->pooled);
 }
 
 struct rt_error *rt_lifetime_verdict(struct rt_lifetime *lt, const struct rt_verdict **ret)

@@ -129,6 +129,42 @@ TEST(each_class_has_a_model_of_its_own)
 	}
 }
 
+/* A class of which no object was healthy is judged by what the others do. */
+TEST(a_rare_class_has_the_model_of_its_type)
+{
+	static const char healthy[] =
+		"new obj $ make@o.c:5 class=WORD\n"
+		"get obj $ a@o.c:10 count=1 class=WORD\nput obj $ x@o.c:11 count=2 class=WORD\n"
+		"get obj $ b@o.c:20 count=1 class=WORD\nput obj $ y@o.c:21 count=2 class=WORD\n" END;
+	static const char other[] =
+		"new obj $ make@o.c:5 class=WORD\n"
+		"get obj $ a@o.c:10 count=1 class=WORD\nput obj $ y@o.c:21 count=2 class=WORD\n"
+		"get obj $ b@o.c:20 count=1 class=WORD\nput obj $ x@o.c:11 count=2 class=WORD\n" END;
+	static const char lost[] = "new obj $ make@o.c:5 class=WORD\n"
+				   "get obj $ a@o.c:10 count=1 class=WORD\nget obj $ b@o.c:20 count=2 class=WORD\n"
+				   "put obj $ x@o.c:11 count=3 class=WORD\n"
+				   "put obj $ make@o.c:7 count=2 class=WORD\nheld $ none\n";
+	static const char *const lives_of[] = { healthy, other }, *const takers[] = { "b", "a" };
+
+	for (int i = 0; i < 2; i++) {
+		char *text = story_join(lives(lives_of[i], "0x100", 0, 30), lives(lost, "0x200", 30, 4),
+					"mark census\nexit 0\n");
+		char *all;
+		struct story s;
+
+		assert_true(asprintf(&all, "%s%s", TYPE, text) > 0);
+		s = story_run(all, NULL);
+		if (s.verdict->finding_count != 1)
+			story_print(s.verdict);
+		assert_int_equal(s.verdict->finding_count, 1);
+		assert_string_equal(s.verdict->findings[0].klass, "Odd");
+		assert_string_equal(s.verdict->findings[0].taken_by.function, takers[i]);
+		story_end(&s);
+		free(text);
+		free(all);
+	}
+}
+
 /* What a constructor of a base class shows is not what the object is; what nobody named is of no class. */
 TEST(the_last_birth_tells)
 {
