@@ -234,7 +234,10 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 		b->why = "the memory was freed all the same, with the reference open";
 		/* a pool that is torn down takes along what its users still held, and who used it through helpers may
 		 * have ended with it: only a function that puts with its own hands is known to have forgotten */
-		return closed && own ? 0.8 : twins ? LEFT_TO_POOL : 0;
+		if (!(closed && own))
+			return twins ? LEFT_TO_POOL : 0;
+		/* what ends so many objects unseen may have ended the reference, too */
+		return m->type->incomplete < m->type->forced ? 0.8 : SUSPECT;
 	}
 	if (inc->floating && lt_ended_well(a->lt, inc->pid) && (inc->nobody || !inc->census)) {
 		b->why = "the floating reference was never sunk";
