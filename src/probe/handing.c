@@ -289,7 +289,8 @@ struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 	struct search s = { .t = { .b = b, .low = UINT64_MAX }, .b = b };
 	struct rt_error *err;
 
-	if (!b->module->symtab || !b->survey.functions.len || !b->plan->options.return_points)
+	if (!b->module->symtab || !b->survey.functions.len || !b->plan->options.return_points ||
+	    b->plan->options.counts_only)
 		return NULL;
 	err = name_types(&s);
 	if (!err)

@@ -100,6 +100,7 @@ struct rt_plan_options {
 	bool no_inline;               /* no inlined instances */
 	bool avoid_nop5;              /* 5-byte nops are unsafe on this kernel */
 	bool return_points;           /* the engine can do RT_POINT_RETURN */
+	bool counts_only;             /* no points that count nothing: nobody looks where pointers go */
 	uint8_t room;                 /* bytes that the engine writes over at a point; 0: a breakpoint */
 	bool breakpoints;             /* with room: where there is none, it can place a breakpoint */
 	bool force_returns;           /* also for functions that C++ exceptions may leave */

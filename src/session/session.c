@@ -55,6 +55,7 @@ struct rt_error *rt_session_create(const struct rt_session_options *options, con
 	/* what every engine here can do, and what none should */
 	s->options.plan.return_points = true;
 	s->options.plan.avoid_nop5 = true;
+	s->options.plan.counts_only = options->engine.counting;
 	s->ops = options->ops ? options->ops : &rt_engine_uprobe;
 	s->options.plan.room = s->ops->room;
 	s->options.plan.breakpoints = s->ops->breakpoints;
