@@ -111,7 +111,11 @@ bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 	return held != BORROWED;
 }
 
-/* the reference that event number k took was there when number i stored the pointer, as far as functions tell */
+/*
+ * The reference that event number k took was there when number i stored the pointer, as far as functions tell: helpers
+ * store what their callers took, and functions that just get one hand it up. What is stored far below somebody who has a
+ * reference while it works is not his.
+ */
 static bool may_be_for(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t k, uint32_t i)
 {
 	const struct lt_event *taken = &inc->ledger[k], *store = &inc->ledger[i];
@@ -119,7 +123,7 @@ static bool may_be_for(const struct rt_lifetime *lt, const struct lt_inc *inc, u
 
 	if (taken->act && (taken->act == store->act || taken->up == store->act))
 		return true;
-	return lt_come_together(lt, taken, store, &out, &in) && (!out || !in);
+	return lt_come_together(lt, taken, store, &out, &in) && (!out || !in) && out <= CALLERS && in <= CALLERS;
 }
 
 /* the event that took the reference for which number i stored the pointer; NULL: not known */
