@@ -113,8 +113,8 @@ bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 
 /*
  * The reference that event number k took was there when number i stored the pointer, as far as functions tell: helpers
- * store what their callers took, and functions that just get one hand it up. What is stored far below somebody who has a
- * reference while it works is not his.
+ * store what their callers took, and functions that just get one hand it up. What is stored far below somebody who has
+ * a reference while it works is not his.
  */
 static bool may_be_for(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t k, uint32_t i)
 {
