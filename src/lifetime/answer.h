@@ -73,6 +73,8 @@ struct lt_answer {
 	/* (function, type) -> pointers that it overwrote without a put: to objects that were left; to others */
 	struct rt_map dropped_left, dropped_healthy;
 	double healthy_each; /* how many healthy objects each that is counted there stands for */
+	struct rt_map
+		taken_apart; /* (function, type) -> source id of what puts what its blocks hold, 0 = nothing does */
 	/* (name of a function, type) -> references that it was given, and passed on to another such function; did not
 	 */
 	struct rt_map given_on, given_kept;
@@ -143,9 +145,11 @@ bool lt_lost(struct rt_lifetime *lt);
 unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept);
 /* source id of the constructor around the one that made the object, which did not return it; 0: there is none */
 uint32_t lt_kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref);
-/* overwrite.c: counts the pointers that were overwritten: to an object that was left, to healthy ones of the class */
+/* overwrite.c: counts the pointers that were overwritten: to an object that was left, to a healthy one */
 void lt_overwrites_left(struct lt_answer *a, const struct lt_inc *inc);
-void lt_overwrites_healthy(struct lt_answer *a, uint32_t type, uint32_t klass);
+void lt_overwrites_healthy(struct lt_answer *a, const struct lt_inc *inc);
+/* when all objects of the type that were left are counted: whose business the blocks are that held pointers to them */
+void lt_overwrites_settle(struct lt_answer *a, uint32_t type);
 /* Whose store or free() lost the pointer that stood for the reference, and put nothing. */
 struct lt_loser {
 	uint32_t by; /* source id; 0: none is known */
@@ -157,12 +161,18 @@ struct lt_loser {
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);
 /* each reference that the object has left stood in a slot that was overwritten by who takes references to put there */
 bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref);
-/* given.c: counts what functions do with healthy objects of the class that they are given */
-void lt_given_healthy(struct lt_answer *a, uint32_t type, uint32_t klass);
+/* entry.c: e tells that its object was given to a function. What that function does is counted by this */
+struct rt_key lt_entry_key(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e);
+/* source id of the function; 0: out of memory */
+uint32_t lt_entry_source(const struct lt_answer *a, const struct lt_event *e);
+/* other was done by the function, or by what that calls or jumps to */
+bool lt_entry_has(const struct lt_answer *a, const struct lt_event *e, const struct lt_event *other);
+/* given.c: counts what functions do with a healthy object that they are given */
+void lt_given_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /* source id of the function that was given the reference, passes on what it is given, and did not; 0: none is known */
 uint32_t lt_given_to(const struct lt_answer *a, const struct lt_ref *ref);
-/* ended.c: counts what functions that end things do with healthy objects of the class */
-void lt_ends_healthy(struct lt_answer *a, uint32_t type, uint32_t klass);
+/* ended.c: counts what functions that end things do with a healthy object */
+void lt_ends_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /* Who was to end it. */
 struct lt_ender {
 	uint32_t src; /* source id; 0: nobody is known */
@@ -201,12 +211,6 @@ bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type);
 /* origin.c: fills f->origins. false: out of memory */
 bool lt_origins(const struct lt_answer *a, const struct lt_group *g, struct rt_finding *f);
 
-/* e took a reference */
-static inline bool lt_event_takes(const struct lt_event *e)
-{
-	return e->op == RT_OP_NEW || e->delta > 0;
-}
-
 /* One more of key. Without memory it is not counted: then findings are only less sure. */
 static inline void lt_count_one(struct rt_map *counts, struct rt_key key)
 {
@@ -214,4 +218,11 @@ static inline void lt_count_one(struct rt_map *counts, struct rt_key key)
 
 	if (n)
 		(*n)++;
+}
+
+static inline double lt_counted(const struct rt_map *counts, struct rt_key key)
+{
+	const uint64_t *n = rt_map_get(counts, key);
+
+	return n ? (double)*n : 0;
 }

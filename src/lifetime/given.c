@@ -10,25 +10,9 @@ static const double SHARE = 0.8;
 
 enum { NONE = UINT32_MAX };
 
-static const struct lt_point *point_of(const struct lt_answer *a, const struct lt_event *e)
-{
-	return &a->lt->points.data[a->lt->uses.data[e->use].point];
-}
-
 static bool is_given(const struct lt_answer *a, const struct lt_event *e)
 {
-	return e->op == RT_OP_MOVE && lt_point_given(point_of(a, e));
-}
-
-static struct rt_key key_of(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e)
-{
-	return rt_key_make(point_of(a, e)->name, inc->type);
-}
-
-/* e was done by the function that g enters, or by what that calls or jumps to */
-static bool is_within(const struct lt_answer *a, const struct lt_event *e, const struct lt_event *g)
-{
-	return e->tid == g->tid && (lt_nested(a->lt, e, g) || lt_tail_called(a->lt, e, g) || lt_jumped_to(a->lt, e, g));
+	return e->op == RT_OP_MOVE && lt_point_given(lt_event_point(a->lt, e));
 }
 
 /*
@@ -46,7 +30,7 @@ static uint32_t passed_to(const struct lt_answer *a, const struct lt_inc *inc, u
 	*ret_first = NONE;
 	for (uint32_t i = t + 1; taken->act && i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
-		bool within = first != NONE && is_within(a, e, &inc->ledger[first]);
+		bool within = first != NONE && lt_entry_has(a, &inc->ledger[first], e);
 
 		if (first == NONE && is_given(a, e) && e->act == taken->act) {
 			first = last = i;
@@ -65,7 +49,7 @@ static uint32_t passed_to(const struct lt_answer *a, const struct lt_inc *inc, u
 }
 
 /* what each function did with the references that it was passed: on to others, or put, or no further */
-static void count_passed(struct lt_answer *a, const struct lt_inc *inc)
+void lt_given_healthy(struct lt_answer *a, const struct lt_inc *inc)
 {
 	for (uint32_t t = 0; t < inc->nr; t++) {
 		bool put = false;
@@ -73,45 +57,21 @@ static void count_passed(struct lt_answer *a, const struct lt_inc *inc)
 		uint32_t last = lt_event_takes(&inc->ledger[t]) ? passed_to(a, inc, t, &first, &put) : NONE;
 
 		if (put)
-			lt_count_one(&a->given_on, key_of(a, inc, &inc->ledger[first]));
+			lt_count_one(&a->given_on, lt_entry_key(a, inc, &inc->ledger[first]));
 		for (uint32_t i = last == NONE ? NONE : first; i != NONE && i <= last; i++) {
 			const struct lt_event *e = &inc->ledger[i];
 
-			if (i == last || (is_given(a, e) && is_within(a, &inc->ledger[last], e)))
-				lt_count_one(i == last ? &a->given_kept : &a->given_on, key_of(a, inc, e));
+			if (i == last || (is_given(a, e) && lt_entry_has(a, e, &inc->ledger[last])))
+				lt_count_one(i == last ? &a->given_kept : &a->given_on, lt_entry_key(a, inc, e));
 		}
 	}
-}
-
-void lt_given_healthy(struct lt_answer *a, uint32_t type, uint32_t klass)
-{
-	uint32_t at = 0;
-	struct lt_inc *inc;
-
-	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		if (inc->type == type && inc->klass == klass && !inc->forced)
-			count_passed(a, inc);
-	}
-}
-
-static double count(const struct rt_map *map, struct rt_key key)
-{
-	const uint64_t *n = rt_map_get(map, key);
-
-	return n ? (double)*n : 0;
-}
-
-static uint32_t source_of(const struct lt_answer *a, const struct lt_event *g)
-{
-	const struct lt_site *site = lt_site(a->lt, a->lt->uses.data[g->use].site);
-
-	return lt_src_named(a->lt, point_of(a, g)->name, &lt_src(a->lt, site->src[0])->frame);
 }
 
 /* The function that e enters passes on what it is given, and did not. */
 static bool stopped_short(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e)
 {
-	double on = count(&a->given_on, key_of(a, inc, e)), kept = count(&a->given_kept, key_of(a, inc, e));
+	double on = lt_counted(&a->given_on, lt_entry_key(a, inc, e)),
+	       kept = lt_counted(&a->given_kept, lt_entry_key(a, inc, e));
 
 	return on > 0 && on >= SHARE * (on + kept);
 }
@@ -140,5 +100,5 @@ uint32_t lt_given_to(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_event *g = short_of(a, ref);
 
-	return g ? source_of(a, g) : 0;
+	return g ? lt_entry_source(a, g) : 0;
 }

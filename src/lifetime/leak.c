@@ -282,13 +282,12 @@ static unsigned main_ref(const struct lt_model *m, const struct lt_ref *refs, co
 
 	for (unsigned i = 0; i < n; i++) {
 		double d = blames[i].confidence - blames[best].confidence;
+		bool twice = refs[i].ev != LT_NO_EVENT && lt_twice_in_row(m->lt, refs[i].inc, refs[i].ev);
 
 		if (blames[i].own != blames[best].own) {
 			best = blames[i].own ? i : best;
 			continue;
 		}
-		bool twice = refs[i].ev != LT_NO_EVENT && lt_twice_in_row(m->lt, refs[i].inc, refs[i].ev);
-
 		if (twice != best_twice) {
 			best = twice ? i : best;
 			best_twice = true;
@@ -369,6 +368,24 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 		lt_count_alive(a, v->inc);
 }
 
+/* what functions did with healthy objects of the class, by what they got and lost */
+static void learn_healthy(struct lt_answer *a, uint32_t type, const struct lt_model *m)
+{
+	uint32_t at = 0, known = 0;
+	struct lt_inc *inc;
+
+	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
+		if (inc->type != type || inc->klass != m->klass || inc->forced)
+			continue;
+		lt_overwrites_healthy(a, inc);
+		lt_given_healthy(a, inc);
+		lt_ends_healthy(a, inc);
+		known += inc->shaped;
+	}
+	/* the last life of each address stands for those before it */
+	a->healthy_each = known ? fmax(1, (double)lt_learnt(a->lt, type, m->klass)->healthy / known) : 1;
+}
+
 void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
 	struct survivors s = { 0 };
@@ -388,9 +405,8 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	lt_model_learn_gets(m);
 	solve(&s, m);
 	fates(a, m, &s);
-	lt_overwrites_healthy(a, type, m->klass);
-	lt_given_healthy(a, type, m->klass);
-	lt_ends_healthy(a, type, m->klass);
+	learn_healthy(a, type, m);
+	lt_overwrites_settle(a, type);
 	ok = ok && lt_model_settle(m);
 	a->nomem |= !ok;
 	for (size_t i = s.all.len; ok && i-- > 0;)

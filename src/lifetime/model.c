@@ -338,9 +338,9 @@ static void model_round(struct lt_model *m)
 				 .klass = m->klass,
 				 .learnt = m->learnt,
 				 .counted = m->counted + 1,
+				 .gets_own = m->gets_own,
 				 .costs = m->costs };
 
-	next.gets_own = m->gets_own;
 	model_exact(&next);
 	for (size_t i = 0; i < m->learnt->shapes.len; i++) {
 		const struct lt_shape *s = &m->learnt->shapes.data[i];

@@ -9,7 +9,6 @@
  * which it mostly finds what is no object, or one that others have put long ago, held nothing: the memory is new to it.
  */
 #include <limits.h>
-#include <math.h>
 
 #include "lifetime/slot.h"
 
@@ -23,7 +22,7 @@ static uint32_t function_of(const struct lt_answer *a, const struct lt_event *e)
 /* the block that the slot lies in is freed there */
 static bool is_block(const struct lt_answer *a, const struct lt_event *e)
 {
-	return a->lt->points.data[a->lt->uses.data[e->use].point].aux == RT_AUX_BLOCK;
+	return lt_event_point(a->lt, e)->aux == RT_AUX_BLOCK;
 }
 
 static bool drops(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
@@ -44,32 +43,15 @@ void lt_overwrites_left(struct lt_answer *a, const struct lt_inc *inc)
 	count(a, inc, &a->dropped_left);
 }
 
-void lt_overwrites_healthy(struct lt_answer *a, uint32_t type, uint32_t klass)
+void lt_overwrites_healthy(struct lt_answer *a, const struct lt_inc *inc)
 {
-	uint32_t at = 0, known = 0;
-	struct lt_inc *inc;
-
-	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		if (inc->type != type || inc->klass != klass || inc->forced)
-			continue;
-		count(a, inc, &a->dropped_healthy);
-		known += inc->shaped;
-	}
-	/* the last life of each address stands for those before it */
-	a->healthy_each = known ? fmax(1, (double)lt_learnt(a->lt, type, klass)->healthy / known) : 1;
-}
-
-static double value(const struct rt_map *map, uint32_t function, uint32_t type)
-{
-	const uint64_t *n = rt_map_get(map, rt_key_make(function, type));
-
-	return n ? (double)*n : 0;
+	count(a, inc, &a->dropped_healthy);
 }
 
 /* objects from which the function took a pointer without a put, and that ended all the same */
 static double in_healthy(const struct lt_answer *a, uint32_t function, uint32_t type)
 {
-	return value(&a->dropped_healthy, function, type) * a->healthy_each;
+	return lt_counted(&a->dropped_healthy, rt_key_make(function, type)) * a->healthy_each;
 }
 
 /* it takes references of the type itself: what it stores stands for one */
@@ -140,8 +122,7 @@ static bool still_held(const struct lt_answer *a, const struct lt_ref *ref, cons
 	for (uint32_t i = ref->ev + 1u; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if (e->op == RT_OP_MOVE && e->act == taken->act &&
-		    lt_point_given(&a->lt->points.data[a->lt->uses.data[e->use].point]))
+		if (e->op == RT_OP_MOVE && e->act == taken->act && lt_point_given(lt_event_point(a->lt, e)))
 			return false;
 	}
 	return taken->op == RT_OP_GET;
@@ -179,13 +160,27 @@ static uint32_t done_within(const struct lt_answer *a, uint32_t function, uint32
 	return site ? lt_site(lt, site)->src[0] : 0;
 }
 
+void lt_overwrites_settle(struct lt_answer *a, uint32_t type)
+{
+	const struct rt_map_slot *s;
+	size_t pos = 0;
+
+	while ((s = rt_map_next(&a->dropped_left, &pos))) {
+		uint64_t *src = s->key.b == type ? rt_map_put(&a->taken_apart, s->key, NULL) : NULL;
+
+		a->nomem |= s->key.b == type && !src;
+		if (src)
+			*src = done_within(a, (uint32_t)s->key.a, type);
+	}
+}
+
 /* the slot that the reference was taken for was emptied without a put; 0: not so, or it was passed on from there */
 static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
 	uint32_t i = lt_slot_lost(a->lt, inc, ref->ev),
 		 function = i == LT_NO_EVENT ? 0 : function_of(a, &inc->ledger[i]);
-	double left = value(&a->dropped_left, function, inc->type);
+	double left = lt_counted(&a->dropped_left, rt_key_make(function, inc->type));
 	double healthy = in_healthy(a, function, inc->type);
 
 	if (!function || left < healthy)
@@ -211,7 +206,7 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 		if (!drops(a, inc, i))
 			continue;
 		function = function_of(a, &inc->ledger[i]);
-		left = value(&a->dropped_left, function, inc->type);
+		left = lt_counted(&a->dropped_left, rt_key_make(function, inc->type));
 		healthy = in_healthy(a, function, inc->type);
 		if (left < SHARE * (left + healthy) || borrowed(a, inc, function, freed) ||
 		    (freed && still_held(a, ref, &inc->ledger[i])))
@@ -226,10 +221,11 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	struct lt_loser loser = loser_of(a, ref);
-	uint32_t within = loser.freed ? done_within(a, lt_src(a->lt, loser.by)->function, ref->inc->type) : 0;
+	const uint64_t *within =
+		rt_map_get(&a->taken_apart, rt_key_make(lt_src(a->lt, loser.by)->function, ref->inc->type));
 
-	if (within) {
-		loser.by = within;
+	if (loser.freed && within && *within) {
+		loser.by = (uint32_t)*within;
 		loser.within = true;
 	}
 	return loser;

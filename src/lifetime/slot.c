@@ -13,19 +13,9 @@
 
 enum { LOOK_BACK = 64 /* events */, CALLERS = 2 };
 
-static const struct lt_point *point_of(const struct rt_lifetime *lt, const struct lt_event *e)
-{
-	return &lt->points.data[lt->uses.data[e->use].point];
-}
-
 static uint32_t function_of(const struct rt_lifetime *lt, const struct lt_event *e)
 {
 	return lt_site_function(lt, lt->uses.data[e->use].site);
-}
-
-static bool takes(const struct lt_event *e)
-{
-	return e->op == RT_OP_NEW || e->delta > 0;
 }
 
 /* A variable of a function that runs, an output of the one that stores mostly: what it had held is of no interest. */
@@ -38,12 +28,12 @@ static bool on_stack(const struct lt_event *w)
 
 static bool fills(const struct rt_lifetime *lt, const struct lt_event *e)
 {
-	return e->op == RT_OP_MOVE && e->slot && lt_point_stores(point_of(lt, e)) && !on_stack(e);
+	return e->op == RT_OP_MOVE && e->slot && lt_point_stores(lt_event_point(lt, e)) && !on_stack(e);
 }
 
 static bool empties(const struct rt_lifetime *lt, const struct lt_event *e)
 {
-	const struct lt_point *p = point_of(lt, e);
+	const struct lt_point *p = lt_event_point(lt, e);
 
 	return e->op == RT_OP_MOVE && lt_point_overwrites(p) && !lt_point_stale(p) && !on_stack(e) &&
 	       function_of(lt, e);
@@ -68,7 +58,7 @@ static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, con
 	for (uint32_t i = 0; out && i < inc->nr; i++) {
 		const struct lt_event *own = &inc->ledger[i];
 
-		if (takes(own) && own->act && own->act == e->act)
+		if (lt_event_takes(own) && own->act && own->act == e->act)
 			return false;
 	}
 	return true;
@@ -84,7 +74,7 @@ static enum held held_in(const struct rt_lifetime *lt, const struct lt_inc *inc,
 	for (uint32_t k = i; slot && k-- > 0;) {
 		const struct lt_event *e = &inc->ledger[k];
 
-		if (e->slot == slot && (e->flags & LT_EV_KEPT) && takes(e))
+		if (e->slot == slot && (e->flags & LT_EV_KEPT) && lt_event_takes(e))
 			return OWN;
 	}
 	for (uint32_t k = i; slot && k-- > 0;) {
@@ -138,7 +128,7 @@ static struct lt_event *taker_of(const struct rt_lifetime *lt, const struct lt_i
 			continue;
 		if (e->delta < 0) {
 			given_back++;
-		} else if (takes(e)) {
+		} else if (lt_event_takes(e)) {
 			if (given_back)
 				given_back--;
 			else if (!e->slot && may_be_for(lt, inc, k, i))
@@ -161,7 +151,7 @@ static bool is_kept(const struct lt_inc *inc, uint32_t i)
 		const struct lt_event *e = &inc->ledger[k];
 
 		if ((e->flags & LT_EV_KEPT) && e->slot == inc->ledger[i].slot)
-			kept += takes(e) ? 1 : -1;
+			kept += lt_event_takes(e) ? 1 : -1;
 	}
 	return kept > 0;
 }
@@ -190,7 +180,7 @@ bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct
 {
 	const struct rt_key key = rt_key_make(ev->slot, inc->pid);
 	const uint64_t life = inc->serial << 16 | (inc->type & 0xffff);
-	bool stores = lt_point_stores(point_of(lt, ev));
+	bool stores = lt_point_stores(lt_event_point(lt, ev));
 	uint64_t *kept = rt_map_get(&lt->kept, key), was = kept ? *kept : 0;
 
 	if (stores && (kept || lt->kept.len < LT_SLOTS)) {

@@ -21,7 +21,7 @@
  *   slot.c         which slot keeps which reference
  *   overwrite.c    whose store lost the last pointer
  *   given.c        who was given the object last
- *   ended.c        who was to end it
+ *   ended.c        who was to end it; entry.c: the function that was given the object
  *   owner.c        whose business a reference is
  *   leak.c         which references were left, and by whom; extra.c: puts nobody owed
  *   finding.c      groups and words; verdict.c, trust.c: the answer
@@ -716,10 +716,21 @@ static inline const struct lt_known *lt_known(struct rt_lifetime *lt, const stru
 	return lt_known_find(lt, e);
 }
 
-/* e is of such a point */
+static inline const struct lt_point *lt_event_point(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return &lt->points.data[lt->uses.data[e->use].point];
+}
+
+/* e counts nothing */
 static inline bool lt_event_silent(const struct rt_lifetime *lt, const struct lt_event *e)
 {
-	return e->op == RT_OP_MOVE && lt_point_silent(&lt->points.data[lt->uses.data[e->use].point]);
+	return e->op == RT_OP_MOVE && lt_point_silent(lt_event_point(lt, e));
+}
+
+/* e took a reference */
+static inline bool lt_event_takes(const struct lt_event *e)
+{
+	return e->op == RT_OP_NEW || e->delta > 0;
 }
 
 /* lives that are counted */

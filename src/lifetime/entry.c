@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Entries: silent events that tell that the object is given to a function, which may keep it (given.c) or end it
+ * (ended.c). */
+#include "lifetime/answer.h"
+
+struct rt_key lt_entry_key(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e)
+{
+	return rt_key_make(lt_event_point(a->lt, e)->name, inc->type);
+}
+
+uint32_t lt_entry_source(const struct lt_answer *a, const struct lt_event *e)
+{
+	const struct lt_site *site = lt_site(a->lt, a->lt->uses.data[e->use].site);
+
+	return lt_src_named(a->lt, lt_event_point(a->lt, e)->name, &lt_src(a->lt, site->src[0])->frame);
+}
+
+bool lt_entry_has(const struct lt_answer *a, const struct lt_event *e, const struct lt_event *other)
+{
+	return other->tid == e->tid &&
+	       (lt_nested(a->lt, other, e) || lt_tail_called(a->lt, other, e) || lt_jumped_to(a->lt, other, e));
+}
