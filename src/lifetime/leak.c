@@ -85,7 +85,7 @@ static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc 
 	if (!v)
 		return false;
 	v->inc = inc;
-	lt_slots_settle(a->lt, inc);
+	lt_slots_settle(a->lt, inc, inc->nr);
 	lt_pair(a->lt, inc, &units);
 	for (unsigned i = 0; i < units.nr; i++) {
 		if (units.u[i].opens && units.u[i].mate >= 0 && !inc->incomplete)
@@ -274,31 +274,35 @@ static bool outnumbers(const struct lt_ref *refs, unsigned n, unsigned i)
 	return same >= MANY && same >= MANY * (n - same);
 }
 
-/* of several open references of a lost object the one that was taken twice, or that most objects share, is the fault */
+/* how surely an open reference is the one that is lost, by what was seen of just this one */
+static int seen_lost(const struct lt_model *m, const struct lt_ref *refs, const struct lt_blame *blames, unsigned n,
+		     unsigned i)
+{
+	if (outnumbers(refs, n, i))
+		return 3;
+	if (refs[i].ev != LT_NO_EVENT && lt_twice_in_row(m->lt, refs[i].inc, refs[i].ev))
+		return 2;
+	return blames[i].own;
+}
+
+/* of several open references of a lost object the one that was seen to be lost, or that most objects share, is the fault
+ */
 static unsigned main_ref(const struct lt_model *m, const struct lt_ref *refs, const struct lt_blame *blames, unsigned n)
 {
+	int best_seen = seen_lost(m, refs, blames, n, 0);
 	unsigned best = 0;
-	bool best_twice = false;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 1; i < n; i++) {
 		double d = blames[i].confidence - blames[best].confidence;
-		bool twice = refs[i].ev != LT_NO_EVENT && lt_twice_in_row(m->lt, refs[i].inc, refs[i].ev);
+		int seen = seen_lost(m, refs, blames, n, i);
 
-		if (blames[i].own != blames[best].own) {
-			best = blames[i].own ? i : best;
+		if (seen < best_seen)
 			continue;
-		}
-		if (twice != best_twice) {
-			best = twice ? i : best;
-			best_twice = true;
-			continue;
-		}
-		if (!twice && outnumbers(refs, n, i) != outnumbers(refs, n, best)) {
-			best = outnumbers(refs, n, i) ? i : best;
-			continue;
-		}
-		if (d > 0.01 || (d > -0.01 && lt_model_closed(m, refs[i].site) < lt_model_closed(m, refs[best].site)))
+		if (seen > best_seen || d > 0.01 ||
+		    (d > -0.01 && lt_model_closed(m, refs[i].site) < lt_model_closed(m, refs[best].site))) {
 			best = i;
+			best_seen = seen;
+		}
 	}
 	return best;
 }

@@ -3,8 +3,8 @@
  * The ledger of one life. Blocks come in powers of two from 8 to LT_LEDGER
  * events and are used again through free lists: an object costs no malloc. A
  * ledger that is full is folded: references that were closed in the activation
- * that took them go first, oldest first; what remains beyond that is dropped,
- * and then the life says so.
+ * that took them go first, then all that can be paired; what remains beyond
+ * that is dropped, and then the life says so.
  */
 #include <string.h>
 
@@ -45,7 +45,7 @@ void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc)
 	if (inc->ledger)
 		block_free(lt, inc->ledger, inc->cap);
 	inc->ledger = NULL;
-	inc->nr = inc->cap = 0;
+	inc->nr = inc->cap = inc->settled = 0;
 }
 
 void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t past)
@@ -75,10 +75,33 @@ static void fold_handing(const struct rt_lifetime *lt, const struct lt_inc *inc,
 	}
 }
 
-/* pairs of one activation in the middle go; returns how many events went */
-static uint32_t fold_pairs(struct rt_lifetime *lt, struct lt_inc *inc)
+/* takes out the events that are gone; what comes after one says so */
+static uint32_t close_up(struct lt_inc *inc, const bool gone[LT_LEDGER])
 {
-	uint32_t keep = lt->history < LT_LEDGER / 4 ? lt->history : LT_LEDGER / 4, last = inc->nr - keep, out;
+	uint32_t out = 0, settled = 0, nr = inc->nr;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		settled += i < inc->settled && !gone[i];
+		if (!gone[i])
+			inc->ledger[out++] = inc->ledger[i];
+		else if (i + 1 < nr)
+			inc->ledger[i + 1].flags |= LT_EV_GAP;
+	}
+	inc->nr = (uint16_t)out;
+	inc->settled = (uint16_t)settled;
+	return nr - out;
+}
+
+/* how many events at each end of a life stay as they are */
+static uint32_t ends_of(const struct rt_lifetime *lt)
+{
+	return lt->history < LT_LEDGER / 4 ? lt->history : LT_LEDGER / 4;
+}
+
+/* pairs of one activation in the middle go; returns how many events went */
+static uint32_t fold_runs(const struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	uint32_t keep = ends_of(lt), last = inc->nr - keep;
 	bool gone[LT_LEDGER] = { false };
 
 	for (uint32_t i = keep; i < last; i++) {
@@ -103,31 +126,60 @@ static uint32_t fold_pairs(struct rt_lifetime *lt, struct lt_inc *inc)
 		}
 	}
 	fold_handing(lt, inc, keep, gone);
-	out = keep;
-	for (uint32_t i = keep; i < inc->nr; i++) {
-		if (gone[i]) {
-			if (i + 1 < inc->nr)
-				inc->ledger[i + 1].flags |= LT_EV_GAP;
-			continue;
-		}
-		inc->ledger[out++] = inc->ledger[i];
+	return close_up(inc, gone);
+}
+
+/* event number i is one reference of two, the other of which is at another event in the middle of the life */
+static bool is_closed(const struct lt_inc *inc, const struct lt_units *units, const struct lt_unit *u, uint32_t keep,
+		      uint32_t last)
+{
+	const struct lt_unit *mate = u->mate >= 0 ? &units->u[u->mate] : NULL;
+
+	if (!mate || u->ev == LT_NO_EVENT || mate->ev == LT_NO_EVENT)
+		return false;
+	for (const struct lt_unit *one = u;; one = mate) {
+		const struct lt_event *e = &inc->ledger[one->ev];
+
+		if (one->ev < keep || one->ev >= last || (e->delta != 1 && e->delta != -1) || e->op == RT_OP_NEW ||
+		    e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES))
+			return false;
+		if (one == mate)
+			return true;
 	}
-	keep = inc->nr - out;
-	inc->nr = (uint16_t)out;
-	return keep;
+}
+
+/*
+ * All pairs in the middle go, as they would be found at the end, but for operations that were done twice: these say
+ * who did. Returns how many events went.
+ */
+static uint32_t fold_pairs(const struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	uint32_t keep = ends_of(lt), behind = keep > LT_SLOT_EVENTS ? keep : LT_SLOT_EVENTS, last = inc->nr - behind;
+	bool gone[LT_LEDGER] = { false };
+	struct lt_units units;
+
+	lt_slots_settle(lt, inc, last);
+	lt_pair(lt, inc, &units);
+	for (unsigned i = 0; i < units.nr; i++) {
+		const struct lt_unit *u = &units.u[i];
+
+		if (is_closed(inc, &units, u, keep, last) && !lt_twice_in_row(lt, inc, u->ev) &&
+		    !lt_twice_in_row(lt, inc, units.u[u->mate].ev))
+			gone[u->ev] = true;
+	}
+	fold_handing(lt, inc, keep, gone);
+	return close_up(inc, gone);
 }
 
 static void fold(struct rt_lifetime *lt, struct lt_inc *inc)
 {
-	if (fold_pairs(lt, inc) < LT_LEDGER / 8) {
-		uint32_t from = lt->history < LT_LEDGER / 4 ? lt->history : LT_LEDGER / 4, drop = LT_LEDGER / 4;
+	uint32_t from = ends_of(lt), drop = LT_LEDGER / 4;
+	bool gone[LT_LEDGER] = { false };
 
-		memmove(inc->ledger + from, inc->ledger + from + drop,
-			(inc->nr - from - drop) * sizeof(struct lt_event));
-		inc->nr = (uint16_t)(inc->nr - drop);
-		inc->folded += drop;
-		inc->ledger[from].flags |= LT_EV_GAP;
-	}
+	if (fold_runs(lt, inc) >= LT_LEDGER / 8 || fold_pairs(lt, inc) >= LT_LEDGER / 8)
+		return;
+	memset(gone + from, true, drop);
+	inc->folded += close_up(inc, gone);
 }
 
 /* the ledger has moved on: who did the last operations */
@@ -152,7 +204,7 @@ bool lt_ledger_room(struct rt_lifetime *lt, struct lt_inc *inc)
 		return true;
 	}
 	if (inc->cap >= LT_LEDGER_USUAL && lt->arena.bytes >= LT_WHOLE_BYTES) {
-		uint32_t gone = fold_pairs(lt, inc);
+		uint32_t gone = fold_runs(lt, inc);
 
 		remember(lt, inc);
 		if (gone >= inc->cap / 4)
@@ -193,6 +245,7 @@ bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const st
 	memmove(inc->ledger + 1, inc->ledger, inc->nr * sizeof(*inc->ledger));
 	inc->ledger[0] = *ev;
 	inc->nr++;
+	inc->settled += inc->settled != 0;
 	remember(lt, inc);
 	return true;
 }

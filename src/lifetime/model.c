@@ -15,7 +15,7 @@
 
 #include "lifetime/assign.h"
 
-static const double FAR = 1e6, SMOOTH = 2, TWICE = 2, AGAIN = 1, OTHER_RUN = 0.3;
+static const double FAR = 1e6, SMOOTH = 2, TWICE = 3, LOST_SLOT = 2, AGAIN = 1, OTHER_RUN = 0.3;
 /* cells of a site that are no put sites */
 static const uint32_t ANY = 0, LEFT = UINT32_MAX, LOST = UINT32_MAX - 2, HELD = UINT32_MAX - 3,
 		      CROSSED = UINT32_MAX - 4, GONE = UINT32_MAX - 5;
@@ -243,8 +243,10 @@ static double left_cost(const struct lt_model *m, const struct lt_mark *marks, u
 {
 	double left = value(m, marks[o].site, LEFT), again;
 
-	if (marks[o].how & (LT_MARK_TWICE | LT_MARK_LOST))
+	if (marks[o].how & LT_MARK_TWICE)
 		again = TWICE;
+	else if (marks[o].how & LT_MARK_LOST)
+		again = LOST_SLOT;
 	else
 		again = taken_again(marks, n, o) ? AGAIN : 0;
 	return -log((left + 0.5) / (value(m, marks[o].site, ANY) + left + 1)) - again;

@@ -157,7 +157,7 @@ void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc)
 	    inc->inherited || odd_one(type, inc))
 		return;
 	inc->shaped = true;
-	lt_slots_settle(lt, inc);
+	lt_slots_settle(lt, inc, inc->nr);
 	lt_pair(lt, inc, &units);
 	/* the first ones, and now and then one, say what there is to learn */
 	if (learnt->healthy < OWNERS_ALL || learnt->healthy % OWNERS_EVERY == 0)

@@ -11,7 +11,7 @@
  */
 #include "lifetime/slot.h"
 
-enum { LOOK_BACK = 64 /* events */, CALLERS = 2 };
+enum { CALLERS = 2 };
 
 static uint32_t function_of(const struct rt_lifetime *lt, const struct lt_event *e)
 {
@@ -121,7 +121,7 @@ static struct lt_event *taker_of(const struct rt_lifetime *lt, const struct lt_i
 {
 	unsigned given_back = 0;
 
-	for (uint32_t k = i; k-- > 0 && k + LOOK_BACK >= i;) {
+	for (uint32_t k = i; k-- > 0 && k + LT_SLOT_EVENTS >= i;) {
 		struct lt_event *e = &inc->ledger[k];
 
 		if (e->tid != inc->ledger[i].tid)
@@ -161,13 +161,13 @@ static struct lt_event *payer_of(const struct rt_lifetime *lt, const struct lt_i
 {
 	struct lt_event *before = NULL, *after = NULL;
 
-	for (uint32_t k = i; k-- > 0 && k + LOOK_BACK >= i && !before;) {
+	for (uint32_t k = i; k-- > 0 && k + LT_SLOT_EVENTS >= i && !before;) {
 		struct lt_event *e = &inc->ledger[k];
 
 		if (!e->slot && pays_for(lt, inc, e, &inc->ledger[i]))
 			before = e;
 	}
-	for (uint32_t k = i + 1; k < inc->nr && k <= i + LOOK_BACK && !before && !after; k++) {
+	for (uint32_t k = i + 1; k < inc->nr && k <= i + LT_SLOT_EVENTS && !before && !after; k++) {
 		struct lt_event *e = &inc->ledger[k];
 
 		if (!e->slot && pays_for(lt, inc, e, &inc->ledger[i]))
@@ -195,12 +195,15 @@ bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct
 	return stores || !was || was == life;
 }
 
-void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc)
+void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t end)
 {
+	uint32_t from = inc->settled;
+
 	if (!inc->slotted)
 		return;
-	inc->slotted = false;
-	for (uint32_t i = 0; i < inc->nr; i++) {
+	inc->slotted = end < inc->nr;
+	inc->settled = (uint16_t)end;
+	for (uint32_t i = from; i < end; i++) {
 		const struct lt_event *w = &inc->ledger[i];
 		struct lt_event *e = NULL;
 

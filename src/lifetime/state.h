@@ -53,6 +53,7 @@ enum {
 	LT_LEDGER_USUAL = 32,      /* events after which a life is folded otherwise, if that makes room */
 	LT_SHAPES = 4096,          /* distinct shapes of one type */
 	LT_UNITS = 24,             /* open references or puts of one shape that are matched */
+	LT_SLOT_EVENTS = 64,       /* events around a store within which its get or put is looked for */
 	LT_SLOTS = 1 << 20,        /* slots of which it is known what was stored there last */
 	LT_WINDOW = 1 << 12,       /* records that wait for earlier ones */
 	LT_WINDOW_NS = 5000000,    /* and how long, in time of the stream */
@@ -230,6 +231,7 @@ struct lt_inc {
 	bool shaky;     /* a life before it at its address lacks its birth, its end or operations */
 	bool shaped;    /* counted in the model */
 	bool slotted;   /* pointers to it were stored since slots were looked at */
+	uint16_t settled; /* events of the ledger, from its beginning, whose slots were looked at for good */
 	uint8_t within; /* gets inside the activation of the last put that were not put again */
 	/* census */
 	bool rooted, child;
@@ -602,8 +604,11 @@ void lt_owners_learn(struct rt_lifetime *lt, const struct lt_inc *inc);
  * stored for another life at the same address, and left there; or out of memory.
  */
 bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);
-/* gives the gets and puts of a life the slots that their references were kept in, as far as that was seen */
-void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc);
+/*
+ * Gives the gets and puts of a life the slots that their references were kept in, as far as that was seen, by its
+ * stores before event number end. Behind it LT_SLOT_EVENTS events must be there, or the life be over.
+ */
+void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t end);
 
 /* pair.c */
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret);

@@ -113,14 +113,15 @@ static bool in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint1
 	const struct lt_event *mine = &inc->ledger[ev];
 	uint32_t i = ev;
 
-	while (i > 0 && !inc->ledger[i - 1].delta && inc->ledger[i - 1].op != RT_OP_NEW)
+	while (i > 0 && !(inc->ledger[i].flags & LT_EV_GAP) && !inc->ledger[i - 1].delta &&
+	       inc->ledger[i - 1].op != RT_OP_NEW)
 		i--;
-	if (i > 0 && again(lt, mine, &inc->ledger[i - 1], lines))
+	if (i > 0 && !(inc->ledger[i].flags & LT_EV_GAP) && again(lt, mine, &inc->ledger[i - 1], lines))
 		return true;
 	i = ev + 1u;
-	while (i < inc->nr && !inc->ledger[i].delta)
+	while (i < inc->nr && !inc->ledger[i].delta && !(inc->ledger[i].flags & LT_EV_GAP))
 		i++;
-	return i < inc->nr && again(lt, mine, &inc->ledger[i], lines);
+	return i < inc->nr && !(inc->ledger[i].flags & LT_EV_GAP) && again(lt, mine, &inc->ledger[i], lines);
 }
 
 bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)

@@ -22,7 +22,8 @@ enum {
 	MAYBES_MAX = 1024,
 	FUNCTION_BYTES = 64 << 10,
 	SCOPES_MAX = 16,
-	AHEAD_INSNS = 6
+	AHEAD_INSNS = 6,
+	AT_ONCE_MOST = 8 /* references that one instruction takes or gives back */
 };
 
 struct open_type {
@@ -308,10 +309,12 @@ static struct rt_error *consider(struct open_search *s, const struct rt_insn *in
 
 		if (insn->mem.size != type->counter_size || insn->mem.disp != type->counter_offset ||
 		    !(insn->mem.writes ? rt_counted_delta(s->b, insn, &delta) : counts_ahead(s, insn, &delta)) ||
-		    (delta != 1 && delta != -1))
+		    !delta || delta > AT_ONCE_MOST || delta < -AT_ONCE_MOST)
 			continue;
 		is = is_object(s, insn, t->structure);
-		if (is == IS_OTHER || (is == IS_UNKNOWN && !type->counter_offset) ||
+		/* what is surely an object may count several references at once: compilers make one of two additions */
+		if (is == IS_OTHER || (is != IS_OBJECT && delta != 1 && delta != -1) ||
+		    (is == IS_UNKNOWN && !type->counter_offset) ||
 		    (is_told(s, t->structure, insn->addr) && !(is == IS_OBJECT && is_rest(s, insn->addr))))
 			continue;
 		if (is == IS_OBJECT)
