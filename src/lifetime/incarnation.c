@@ -323,12 +323,17 @@ static void life_free(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen
 	lt_life_end(lt, inc, LT_DEAD, seen->ev.time_ns);
 }
 
-/* a hidden get is only seen at return: the get inside it, or one of its own if the counter says so */
+/*
+ * A hidden get is only seen at return: the get inside it, or the birth, or one of its own. By the counter it is one of
+ * its own beside these: a cache made the object, and keeps a reference while it hands out another.
+ */
 static void life_hidden(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)
 {
 	int32_t count = seen->ev.count;
+	bool own = count != INT32_MIN && inc->known && !inc->assumed && !inc->shared &&
+		   count == inc->balance + seen->ev.delta;
 
-	if (lt_nest_hidden(lt, inc, &seen->ev))
+	if (!own && lt_nest_hidden(lt, inc, &seen->ev))
 		return;
 	if (count != INT32_MIN && inc->known && count == inc->balance) {
 		seen->ev.delta = 0; /* it hands out a pointer, not a reference */

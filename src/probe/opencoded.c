@@ -112,9 +112,10 @@ struct variable {
 	struct rt_instance in;
 	const struct rt_insn *insn;
 	const char *structure;
-	bool found; /* it is the object */
-	bool other; /* it points to something else */
-	bool near;  /* another one leads to such an object */
+	bool found;   /* it is the object */
+	bool other;   /* it points to something else */
+	bool near;    /* another one leads to such an object */
+	bool counter; /* it points to the counter */
 };
 
 static void see_variable(const char *name, void *arg)
@@ -126,7 +127,11 @@ static void see_variable(const char *name, void *arg)
 		return;
 	v->near |= points_to(d.type, v->structure) != 0;
 	if (d.kind != RT_DATUM_POINTER || d.where.base != RT_LOCATION_REG || !d.where.is_value || d.where.at_entry ||
-	    d.where.deref_count || d.where.offset || d.where.in_frame)
+	    d.where.deref_count || d.where.in_frame)
+		return;
+	v->counter |= d.is_param && d.where.reg == v->insn->mem.base && d.where.offset == v->insn->mem.disp &&
+		      !points_to(d.type, v->structure);
+	if (d.where.offset)
 		return;
 	if (points_to(d.type, v->structure) != 1)
 		v->other |= d.where.reg == v->insn->mem.base && strncmp(d.type ? d.type : "void", "void", 4) != 0;
@@ -138,17 +143,23 @@ static void see_variable(const char *name, void *arg)
 /*
  * The register that the instruction writes through is a variable that points to the structure: of the function itself,
  * or of one that it is inlined into (atomic operations are functions of their own, that are given the counter).
+ * *ret_given: how many scopes from the innermost on are such functions.
  */
 enum object { IS_OTHER, IS_UNKNOWN, IS_NEAR /* unknown, but such objects are about */, IS_OBJECT };
 
-static enum object is_object(struct open_search *s, const struct rt_insn *insn, const char *structure)
+static enum object is_object(struct open_search *s, const struct rt_insn *insn, const char *structure,
+			     unsigned *ret_given)
 {
 	struct variable v = { .s = s, .insn = insn, .structure = structure };
 	struct rt_instance inner;
 	bool more = rt_dwarf_instance_at(s->b->module->dwarf, insn->addr, &v.in);
 
+	*ret_given = 0;
 	for (unsigned depth = 0; more && !v.found && depth < SCOPES_MAX; depth++) {
+		v.counter = false;
 		rt_dwarf_names(s->b->module->dwarf, &v.in, insn->addr, true, see_variable, &v);
+		if (v.counter && !v.found)
+			*ret_given = depth + 1;
 		inner = v.in;
 		more = rt_dwarf_instance_outer(s->b->module->dwarf, &inner, &v.in);
 	}
@@ -184,21 +195,27 @@ static bool is_told(struct open_search *s, const char *structure, struct rt_elfa
 	return !n;
 }
 
-/* no function has this name: the one around it is where the reference is taken or given back, but for a split one's */
-static void name_of(struct open_search *s, const struct open_type *t, struct rt_elfaddr at, char *ret, size_t size)
+/*
+ * No function has this name: the one around it is where the reference is taken or given back. But for a split one's,
+ * and those that are just given the counter: who calls these takes it.
+ */
+static void name_of(struct open_search *s, const struct open_type *t, struct rt_elfaddr at, unsigned given, char *ret,
+		    size_t size)
 {
 	struct rt_scope scopes[SCOPES_MAX];
-	size_t n = is_rest(s, at) ? rt_dwarf_scopes(s->b->module->dwarf, at, scopes, SCOPES_MAX) : 0;
+	size_t n = given || is_rest(s, at) ? rt_dwarf_scopes(s->b->module->dwarf, at, scopes, SCOPES_MAX) : 0;
 	const struct rt_takers takers = { .b = s->b };
 
-	if (n && scopes[n - 1].function && rt_takers_told(&takers, t->index, scopes[n - 1].function))
+	if (given && given < n && scopes[given - 1].inlined && scopes[given - 1].function)
+		snprintf(ret, size, "%s", scopes[given - 1].function);
+	else if (n && scopes[n - 1].function && rt_takers_told(&takers, t->index, scopes[n - 1].function))
 		snprintf(ret, size, "%s", scopes[n - 1].function);
 	else
 		snprintf(ret, size, "%s.count", t->structure);
 }
 
 static struct rt_error *add(struct open_search *s, struct open_type *t, const struct rt_insn *insn, int64_t delta,
-			    bool maybe)
+			    unsigned given, bool maybe)
 {
 	const struct rt_plan_type *type = &s->b->plan->types.data[t->index];
 	struct rt_site_request request = { .image = s->b->module->image,
@@ -244,7 +261,7 @@ static struct rt_error *add(struct open_search *s, struct open_type *t, const st
 	if (!mine)
 		return NULL;
 	t->points++;
-	name_of(s, t, insn->addr, name, sizeof(name));
+	name_of(s, t, insn->addr, given, name, sizeof(name));
 	return rt_plan_add(s->b, t->index, (uint32_t)type->spec->functions.len, &p, name);
 }
 
@@ -301,6 +318,7 @@ static struct rt_error *remember(struct open_search *s, uint32_t type, const str
 static struct rt_error *consider(struct open_search *s, const struct rt_insn *insn)
 {
 	enum object is;
+	unsigned given;
 	int64_t delta;
 
 	for (size_t i = 0; i < s->types.len; i++) {
@@ -311,14 +329,14 @@ static struct rt_error *consider(struct open_search *s, const struct rt_insn *in
 		    !(insn->mem.writes ? rt_counted_delta(s->b, insn, &delta) : counts_ahead(s, insn, &delta)) ||
 		    !delta || delta > AT_ONCE_MOST || delta < -AT_ONCE_MOST)
 			continue;
-		is = is_object(s, insn, t->structure);
+		is = is_object(s, insn, t->structure, &given);
 		/* what is surely an object may count several references at once: compilers make one of two additions */
 		if (is == IS_OTHER || (is != IS_OBJECT && delta != 1 && delta != -1) ||
 		    (is == IS_UNKNOWN && !type->counter_offset) ||
 		    (is_told(s, t->structure, insn->addr) && !(is == IS_OBJECT && is_rest(s, insn->addr))))
 			continue;
 		if (is == IS_OBJECT)
-			return add(s, t, insn, delta, false);
+			return add(s, t, insn, delta, given, false);
 		RT_TRY(remember(s, (uint32_t)i, insn, delta));
 	}
 	return NULL;
@@ -347,7 +365,7 @@ static struct rt_error *add_maybes(struct open_search *s)
 		struct open_type *t = &s->types.data[m->type];
 
 		if (t->maybes <= MAYBES_MAX)
-			RT_TRY(add(s, t, &m->insn, m->delta, true));
+			RT_TRY(add(s, t, &m->insn, m->delta, 0, true));
 	}
 	return NULL;
 }
