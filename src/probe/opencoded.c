@@ -16,6 +16,7 @@
 #include "dwarf/listing.h"
 #include "probe/counted.h"
 #include "probe/handing.h"
+#include "probe/pointee.h"
 
 enum {
 	POINTS_MAX = 4096, /* of one type, in one module */
@@ -42,38 +43,10 @@ struct open_maybe {
 
 struct open_search {
 	struct rt_plan_build *b;
+	struct rt_pointees pointees;
 	RT_VEC(struct open_type) types;
 	RT_VEC(struct open_maybe) maybes;
 };
-
-/* "obj" of "const struct obj *" without _t or _s, by which C tells a typedef from its tag; 0: no such pointer */
-static size_t bare(const char **type)
-{
-	const char *s = *type, *end;
-
-	while (!strncmp(s, "const ", 6) || !strncmp(s, "struct ", 7))
-		s = strchr(s, ' ') + 1;
-	end = s + strcspn(s, " *");
-	*type = s;
-	if (end - s > 2 && end[-2] == '_' && (end[-1] == 't' || end[-1] == 's'))
-		end -= 2;
-	return (size_t)(end - s);
-}
-
-/* through how many pointers the type leads to the structure; 0: it does not */
-static unsigned points_to(const char *type, const char *structure)
-{
-	unsigned stars = 0;
-	size_t n, m;
-
-	for (const char *s = type; s && (s = strchr(s, '*')); s++)
-		stars++;
-	if (!stars)
-		return 0;
-	n = bare(&type);
-	m = bare(&structure);
-	return n && n == m && !memcmp(type, structure, n) ? stars : 0;
-}
 
 static bool next(struct open_search *s, struct rt_elfaddr *at, struct rt_insn *ret)
 {
@@ -125,15 +98,15 @@ static void see_variable(const char *name, void *arg)
 
 	if (v->found || rt_dwarf_datum(v->s->b->module->dwarf, &v->in, v->insn->addr, name, NULL, 0, &d) != NULL)
 		return;
-	v->near |= points_to(d.type, v->structure) != 0;
+	v->near |= rt_points_to(d.type, v->structure) != 0;
 	if (d.kind != RT_DATUM_POINTER || d.where.base != RT_LOCATION_REG || !d.where.is_value || d.where.at_entry ||
 	    d.where.deref_count || d.where.in_frame)
 		return;
 	v->counter |= d.is_param && d.where.reg == v->insn->mem.base && d.where.offset == v->insn->mem.disp &&
-		      !points_to(d.type, v->structure);
+		      !rt_points_to(d.type, v->structure);
 	if (d.where.offset)
 		return;
-	if (points_to(d.type, v->structure) != 1)
+	if (rt_points_to(d.type, v->structure) != 1)
 		v->other |= d.where.reg == v->insn->mem.base && strncmp(d.type ? d.type : "void", "void", 4) != 0;
 	else
 		v->found =
@@ -141,8 +114,9 @@ static void see_variable(const char *name, void *arg)
 }
 
 /*
- * The register that the instruction writes through is a variable that points to the structure: of the function itself,
- * or of one that it is inlined into (atomic operations are functions of their own, that are given the counter).
+ * The register that the instruction writes through is a variable that points to the structure, or was read from a
+ * member that does: of the function itself, or of one that it is inlined into (atomic operations are functions of their
+ * own, that are given the counter).
  * *ret_given: how many scopes from the innermost on are such functions.
  */
 enum object { IS_OTHER, IS_UNKNOWN, IS_NEAR /* unknown, but such objects are about */, IS_OBJECT };
@@ -163,7 +137,7 @@ static enum object is_object(struct open_search *s, const struct rt_insn *insn, 
 		inner = v.in;
 		more = rt_dwarf_instance_outer(s->b->module->dwarf, &inner, &v.in);
 	}
-	if (v.found)
+	if (v.found || rt_pointee_read(&s->pointees, insn->addr, insn->mem.base, structure))
 		return IS_OBJECT;
 	return v.other ? IS_OTHER : v.near ? IS_NEAR : IS_UNKNOWN;
 }
@@ -415,9 +389,11 @@ static bool collect(struct open_search *s)
 
 struct rt_error *rt_plan_open_coded(struct rt_plan_build *b)
 {
-	struct open_search s = { .b = b };
+	struct open_search s = { .b = b, .pointees = { .b = b } };
 	struct rt_error *err = collect(&s) ? NULL : rt_error_nomem();
 
+	if (!err && s.types.len)
+		err = rt_pointees_init(&s.pointees);
 	for (size_t i = 0; i < b->survey.symbols.len && s.types.len && !err; i++) {
 		const struct rt_symbol *symbol = b->survey.symbols.data[i].symbol;
 
@@ -428,6 +404,7 @@ struct rt_error *rt_plan_open_coded(struct rt_plan_build *b)
 		err = add_maybes(&s);
 	if (!err)
 		err = refuse(&s);
+	rt_pointees_deinit(&s.pointees);
 	rt_vec_deinit(&s.maybes);
 	rt_vec_deinit(&s.types);
 	return err;

@@ -338,7 +338,8 @@ static struct rt_error *bury(struct rt_session *s, struct rt_process *p)
 		if (!t->exit_held)
 			continue;
 		t->exit_held = false;
-		gone = gone && ptrace(PTRACE_DETACH, t->tid, 0, 0) == 0;
+		if (ptrace(PTRACE_DETACH, t->tid, 0, 0) < 0 && t == leader)
+			gone = false;
 	}
 	/* killed while it waited: its end is told to us */
 	return gone ? process_ended(s, p, p->exit_status) : NULL;
@@ -448,6 +449,9 @@ static struct rt_error *on_end(struct rt_session *s, struct rt_thread *t, int st
 	if (p && t->tid == p->tgid)
 		return process_ended(s, p, status);
 	rt_thread_remove(s, t);
+	/* its leader never was told of, or is let go already */
+	if (p && !p->threads.len)
+		return process_ended(s, p, status);
 	return p ? check_dying(s, p) : NULL;
 }
 
@@ -590,8 +594,9 @@ static struct rt_error *adopt(struct rt_session *s, struct rt_thread *t)
 	if (!rt_proc_status(t->tid, "Tgid", 10, &tgid))
 		return NULL;
 	p = rt_session_process(s, (uint32_t)tgid);
-	if (!p && s->options.no_follow) {
-		t->let_go = true; /* a process made by plain clone(), as in on_child() */
+	/* a process made by plain clone(), as in on_child(); or what made it ended with its process, which is buried */
+	if (!p && (s->options.no_follow || tgid != t->tid)) {
+		t->let_go = true;
 		return rt_tracee_replay(s, t);
 	}
 	if (p)

@@ -20,9 +20,9 @@ INSTALLED = pathlib.Path('/usr/share/installed-tests')
 PYTHON = ('json', 'struct', 'list', 'dict', 'set', 'weakref', 'gc', 'itertools', 'threading_local', 'memoryview', 'generators', 'heapq')
 LONG = 2   # seconds that a bare test may take to be among these
 SLOW = 100 # and how many times that a traced one may
-MORE = 6   # bare runs where a traced one differs, half of them slowed down
+MORE = 8   # bare runs where a traced one differs, half of them slowed down
 OURS = re.compile(r'^reftrace: .*\n(?: +fix: .*\n)?', re.MULTILINE)  # events that were lost, where a test is all gets and puts
-TIMES = re.compile(r'\d+ seconds|\bin \d+\.\d+s\b|\S+ MB/s')
+TIMES = re.compile(r'\d+ seconds|\bin \d+\.\d+s\b|\s*\S+ MB/s')
 ENGINES = ('agent+uprobe', 'uprobe') if os.geteuid() == 0 else ('agent',)
 
 
@@ -71,7 +71,7 @@ def run(words, folder, seconds):
 @contextlib.contextmanager
 def busy():
     """All CPUs have better things to do than what is nice."""
-    loops = [subprocess.Popen(['sh', '-c', 'while :; do :; done']) for _ in range(os.cpu_count())]
+    loops = [subprocess.Popen(['sh', '-c', 'while :; do :; done']) for _ in range(4 * os.cpu_count())]
     try:
         yield
     finally:

@@ -47,6 +47,10 @@ class Threads(live.LiveTest):
         # a thread that is killed between get and put leaves both as they are
         self.check('group', '3', counts=False)
 
+    def test_process_ends_while_threads_are_born(self):
+        # one that has just been made is told of after the process has ended, or never
+        self.check('born', '25', counts=False)
+
     def test_attached_under_way(self):
         for number in range(RUNS):
             target = live.Process([self.path, 'serve', '2'])

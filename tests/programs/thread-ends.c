@@ -7,6 +7,7 @@
  *     first N      the first thread leaves, the others go on
  *     group N      N threads are at work when the process ends
  *     serve N      as again, for N seconds
+ *     born N       N children, one after the other, each of which ends while its threads start others
  */
 #include "truth.h"
 
@@ -14,6 +15,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 struct note {
@@ -172,11 +174,43 @@ static bool start(void *(*run)(void *), void *arg, int count)
 	return true;
 }
 
+static void *at_once(void *arg)
+{
+	done++;
+	return arg;
+}
+
+static void *start_others(void *arg)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	for (;;)
+		pthread_create(&t, &attr, at_once, NULL);
+	return arg;
+}
+
 /* until the threads have done so many turns */
 static void wait_for(int turns)
 {
 	while (done < turns)
 		sched_yield();
+}
+
+static bool born(int number)
+{
+	enum { BEGUN = 20 };
+	pid_t child = fork();
+
+	if (!child) {
+		turn();
+		if (start(start_others, NULL, 2))
+			wait_for(BEGUN + number);
+		_exit(0);
+	}
+	return child > 0 && waitpid(child, NULL, 0) == child;
 }
 
 int main(int argc, char **argv)
@@ -196,6 +230,11 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "group") && start(busy, NULL, n)) {
 		wait_for(n * TURNS);
 		return finish();
+	}
+	if (!strcmp(how, "born")) {
+		while (n && born(n))
+			n--;
+		return n ? 1 : finish();
 	}
 	if (!strcmp(how, "exec") && start(sleeper, NULL, n)) {
 		wait_for(n);

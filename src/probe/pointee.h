@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What pointers point to, as debug information has it. Private to probe/. */
+#pragma once
+
+#include "probe/build.h"
+
+/* Through how many pointers a type ("const struct obj *") leads to the structure (tag or typedef); 0: it does not. */
+unsigned rt_points_to(const char *type, const char *structure);
+
+/* The members of all structures of a module that are pointers to structures, by their place. */
+struct rt_pointees {
+	struct rt_plan_build *b;
+	RT_VEC(struct rt_pointer_member) members; /* by offset */
+};
+
+RT_CHECK struct rt_error *rt_pointees_init(struct rt_pointees *p);
+void rt_pointees_deinit(struct rt_pointees *p);
+
+/*
+ * At the instruction at `at`, reg is what was read, on the only way there, from a member that points to the structure:
+ * of what a variable points to.
+ */
+bool rt_pointee_read(const struct rt_pointees *p, struct rt_elfaddr at, uint8_t reg, const char *structure);
