@@ -67,6 +67,15 @@ static bool change_of(struct rt_plan_build *b, struct rt_elfaddr from, const str
 	return true;
 }
 
+/* A jump whose target nobody knows leads to code with the same frame, or out of the function: a tail call has none. */
+static bool may_lead_to(struct rt_plan_build *b, struct rt_elfaddr jump, struct rt_elfaddr to)
+{
+	struct rt_cfi_row here, there;
+
+	return !rt_dwarf_cfi(b->module->dwarf, jump, &here) || !rt_dwarf_cfi(b->module->dwarf, to, &there) ||
+	       (here.cfa_reg == there.cfa_reg && here.cfa_offset == there.cfa_offset);
+}
+
 bool rt_counted_joined(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr from,
 		       struct rt_elfaddr to)
 {
@@ -75,7 +84,9 @@ bool rt_counted_joined(struct rt_plan_build *b, struct rt_elfaddr start, struct 
 	for (; start.v < end.v; start.v += insn.length) {
 		if (!rt_plan_decode(b, start, &insn))
 			return true;
-		if (insn.jump && (!insn.has_target || (insn.target.v > from.v && insn.target.v <= to.v)))
+		if (!insn.jump)
+			continue;
+		if (insn.has_target ? insn.target.v > from.v && insn.target.v <= to.v : may_lead_to(b, insn.addr, to))
 			return true;
 	}
 	return false;
@@ -103,7 +114,7 @@ static bool only_null_joins(struct rt_plan_build *b, const struct rt_site_reques
 	struct rt_insn one, last = { .length = 0 };
 
 	for (struct rt_elfaddr at = request->start; at.v < request->end.v; at.v += one.length) {
-		if (!rt_plan_decode(b, at, &one) || (one.jump && !one.has_target) ||
+		if (!rt_plan_decode(b, at, &one) || (one.jump && !one.has_target && may_lead_to(b, one.addr, to)) ||
 		    (one.jump && one.target.v == to.v && !only_null_leaves(&last, &one, request->reg)))
 			return false;
 		last = one;

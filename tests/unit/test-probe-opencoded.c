@@ -116,7 +116,10 @@ TEST(atomic_counting_of_holders)
 		"struct peer *fit(struct task *t, void (*lock)(void)) { struct peer *p = t->peer; lock();\n"
 		"  if (p && (t->refs == 3 || p->id == 2)) __atomic_add_fetch(&p->refs, 1, 5); else p = 0; lock(); "
 		"return p; }\n"
-		"void first(struct peer **all) { if (__atomic_sub_fetch(&all[0]->refs, 1, 5) == 0) free(all[0]); }\n";
+		"void first(struct peer **all) { if (__atomic_sub_fetch(&all[0]->refs, 1, 5) == 0) free(all[0]); }\n"
+		"extern void (*hook)(struct task *t);\n"
+		"void handed_on(struct task *t) { struct peer *p = t->peer;\n"
+		"  if (p && __atomic_fetch_sub(&p->refs, 1, 5) <= 1 && p->id) free(p); hook(t); }\n";
 	struct workdir w;
 	struct planned p;
 	unsigned maybes = 0;
@@ -136,6 +139,8 @@ TEST(atomic_counting_of_holders)
 	assert_int_equal(points_in(&p, "kept", RT_OP_GET), 1);
 	assert_int_equal(points_in(&p, "fit", RT_OP_GET), 1);
 	assert_int_equal(points_in(&p, "first", RT_OP_PUT), 1);
+	/* the jump to who knows where, at its end, leads out of the function */
+	assert_int_equal(points_in(&p, "handed_on", RT_OP_PUT), 1);
 	for (size_t i = 0; i < p.plan->points.len; i++) {
 		const struct rt_point *at = &p.plan->points.data[i];
 
