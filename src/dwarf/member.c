@@ -331,3 +331,46 @@ struct rt_error *rt_dwarf_pointer_members(struct rt_dwarf *dwarf,
 	}
 	return NULL;
 }
+
+/* the name of the struct that lies at the beginning of this one; NULL: none that has a name */
+static const char *head_of(struct rt_dwarf *dwarf, Dwarf_Die *structure)
+{
+	Dwarf_Die child, type, inner;
+	uint64_t offset;
+
+	if (dwarf_tag(structure) == DW_TAG_union_type || dwarf_child(structure, &child) != 0)
+		return NULL;
+	do {
+		if (!is_member(&child) && dwarf_tag(&child) != DW_TAG_inheritance)
+			continue;
+		if (!rt_die_type(&child, &type) || !rt_member_offset(&child, &offset) || offset ||
+		    !rt_type_struct(dwarf, &type, &inner))
+			return NULL;
+		return dwarf_diename(&inner) ? dwarf_diename(&inner) : dwarf_diename(&type);
+	} while (rt_die_next(&child));
+	return NULL;
+}
+
+struct rt_error *rt_dwarf_heads(struct rt_dwarf *dwarf,
+				bool (*visit)(const char *structure, const char *head, void *arg), void *arg)
+{
+	bool more = true;
+
+	if (!dwarf->dw)
+		return NULL;
+	RT_TRY(rt_types_read(dwarf));
+	for (size_t i = 0; i < dwarf->type_dies.len && more; i++) {
+		Dwarf_Die die = dwarf->type_dies.data[i], structure;
+		bool is_name = dwarf_tag(&die) == DW_TAG_typedef;
+		const char *name, *head;
+
+		if (!rt_type_struct(dwarf, &die, &structure) || (is_name && dwarf_diename(&structure)))
+			continue;
+		head = head_of(dwarf, &structure);
+		name = head ? rt_dwarf_text(dwarf, dwarf_diename(&die)) : NULL;
+		head = name ? rt_dwarf_text(dwarf, head) : NULL;
+		if (head)
+			more = visit(name, head, arg);
+	}
+	return NULL;
+}

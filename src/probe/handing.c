@@ -10,7 +10,13 @@
 #include "probe/handing.h"
 #include "probe/spec_type.h"
 
-enum { HANDING_MAX = 256 /* of one type, in one module */, CODE_INSNS = 4000, CALLS_MAX = 64 };
+enum {
+	HANDING_MAX = 256, /* of one type, in one module */
+	CODE_INSNS = 4000,
+	CALLS_MAX = 64,
+	KIN_MAX = 256, /* names of structures that begin with an object, in one module */
+	KIN_DEPTH = 8  /* and of those that begin with these, and so on */
+};
 
 struct giver {
 	const struct rt_survey_function *declared;
@@ -55,6 +61,57 @@ static struct rt_error *name_types(struct search *s)
 		}
 	}
 	return NULL;
+}
+
+struct kin {
+	const char *structure, *head;
+};
+
+struct kinship {
+	RT_VEC(struct kin) all;
+	bool nomem;
+};
+
+static bool see_head(const char *structure, const char *head, void *arg)
+{
+	struct kinship *k = arg;
+
+	k->nomem = !rt_vec_push(&k->all, ((struct kin){ structure, head }));
+	return !k->nomem;
+}
+
+/* What begins with an object is one: "struct commit { struct object base; ..." goes by the type of object. */
+static struct rt_error *name_kin(struct search *s)
+{
+	struct kinship k = { .nomem = false };
+	struct rt_error *err = NULL;
+	unsigned kin = 0;
+	bool more = s->t.type_of.len != 0;
+
+	if (more)
+		err = rt_dwarf_heads(s->b->module->dwarf, see_head, &k);
+	for (unsigned depth = 0; more && depth < KIN_DEPTH && !err && !k.nomem; depth++) {
+		more = false;
+		for (size_t i = 0; i < k.all.len && kin < KIN_MAX && !k.nomem; i++) {
+			uint64_t *type = rt_map_get(&s->t.type_of, rt_key_text(k.all.data[i].head)), *own, base;
+			bool made;
+
+			if (!type)
+				continue;
+			base = *type;
+			own = rt_map_put(&s->t.type_of, rt_key_text(k.all.data[i].structure), &made);
+			k.nomem = !own;
+			if (own && made) {
+				*own = base;
+				kin++;
+				more = true;
+			}
+		}
+	}
+	if (!err && k.nomem)
+		err = rt_error_nomem();
+	rt_vec_deinit(&k.all);
+	return err;
 }
 
 static struct rt_error *add_taker(struct search *s, uint64_t address, uint32_t type)
@@ -293,6 +350,8 @@ struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 	    b->plan->options.counts_only)
 		return NULL;
 	err = name_types(&s);
+	if (!err)
+		err = name_kin(&s);
 	if (!err)
 		err = find_takers(&s);
 	if (!err && s.t.at.len)
