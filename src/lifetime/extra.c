@@ -189,11 +189,25 @@ static int misfit(const struct lt_model *m, const struct life *l, uint32_t user)
 	return best;
 }
 
+/* the last put of a dead object that some run did twice in a row; LT_NO_EVENT: none was */
+static uint16_t put_in_row(const struct lt_answer *a, const struct lt_inc *inc)
+{
+	for (uint32_t i = inc->nr; i-- > 0;) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->op == RT_OP_PUT && e->delta < 0 && !(e->flags & LT_EV_POST) &&
+		    lt_twice_in_row(a->lt, inc, (uint16_t)i))
+			return (uint16_t)i;
+	}
+	return LT_NO_EVENT;
+}
+
 static void use_after(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct life *l,
 		      struct lt_ref *ref, struct lt_blame *b)
 {
 	const struct lt_event *use = &inc->ledger[l->bad];
 	int extra = -1;
+	uint16_t put;
 
 	b->kind = RT_USE_AFTER_PUT;
 	b->role = RT_ROLE_USE;
@@ -204,15 +218,21 @@ static void use_after(const struct lt_answer *a, const struct lt_model *m, const
 		b->why = "it put its reference before";
 		return;
 	}
-	extra = misfit(m, l, lt_site_function(a->lt, a->lt->uses.data[use->use].site));
 	b->confidence = 0.7;
-	if (extra < 0)
+	/* the reference that the user had is the one that was put once too often */
+	put = put_in_row(a, inc);
+	if (put == LT_NO_EVENT) {
+		extra = misfit(m, l, lt_site_function(a->lt, a->lt->uses.data[use->use].site));
+		if (extra >= 0)
+			put = l->units.u[l->unit_of[extra]].ev;
+	}
+	if (put == LT_NO_EVENT || !src_of_event(a, &inc->ledger[put]))
 		return;
 	b->alternative = b->guilty;
 	b->alternative_confidence = 0.2;
 	b->kind = RT_EXTRA_PUT;
 	b->role = RT_ROLE_EXTRA_PUT;
-	ref->bad = l->units.u[l->unit_of[extra]].ev;
+	ref->bad = put;
 	b->guilty = src_of_event(a, &inc->ledger[ref->bad]);
 	b->confidence = 0.75;
 }
@@ -357,19 +377,6 @@ static bool crashed(const struct rt_lifetime *lt, uint32_t pid, bool at_once)
 			return true;
 	}
 	return false;
-}
-
-/* the last put of a dead object that some run did twice in a row; LT_NO_EVENT: none was */
-static uint16_t put_in_row(const struct lt_answer *a, const struct lt_inc *inc)
-{
-	for (uint32_t i = inc->nr; i-- > 0;) {
-		const struct lt_event *e = &inc->ledger[i];
-
-		if (e->op == RT_OP_PUT && e->delta < 0 && !(e->flags & LT_EV_POST) &&
-		    lt_twice_in_row(a->lt, inc, (uint16_t)i))
-			return (uint16_t)i;
-	}
-	return LT_NO_EVENT;
 }
 
 /*
