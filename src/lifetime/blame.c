@@ -351,6 +351,8 @@ static bool took_twice(const struct lt_answer *a, const struct lt_ref *ref)
 	bool twice = false;
 	int gets = 0, puts = 0;
 
+	if (mine->op == RT_OP_GET && mine->delta > 1)
+		return true;
 	if (!mine->act || mine->op != RT_OP_GET)
 		return false;
 	for (uint32_t i = 0; i < ref->inc->nr; i++) {
