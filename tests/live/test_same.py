@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The same findings by each way: each program of tests/programs under each engine, its recording read again, and what that
+exports as .events. All name what the program itself says was planted, with as many objects and references."""
+import os
+import unittest
+
+import live
+from test_demos import DEMOS
+
+ENGINES = ('agent', 'agent+uprobe', 'uprobe') if os.geteuid() == 0 else ('agent',)
+
+
+def plain(frame):
+    return (frame or {}).get('function'), (frame or {}).get('line')
+
+
+def essence(findings):
+    return {
+        'findings': sorted((f['kind'], f['type'], f['objects'], f['references'], f['guilty']['role'], plain(f['guilty']))
+                           for f in findings['findings']),
+        'types': sorted((t['name'], t['new'], t['get'], t['put'], t['free'], t['live']) for t in findings['types']),
+        'lost': findings['trust']['lost'],
+        'complete': findings['trust']['complete'],
+    }
+
+
+class Same(live.LiveTest):
+    def setUp(self):
+        live.need_engine()
+
+    def check(self, name, variant):
+        path = live.program(name, flags=('-g', '-O2'))
+        found = {}
+        for engine in ENGINES:
+            spool, text = live.temp_path(f'{name}.rt'), live.temp_path(f'{name}.events')
+            run = live.trace('--engine', engine, '-w', spool, *live.told(path, 'ok'), '--', path, variant)
+            if run.status == 125 and 'E28' in run.stderr:
+                continue  # the agent alone does not take such a program, and says why
+            self.assertEqual(run.status, 0, str(run))
+            self.assert_guilty(run, run.truth.guilty)
+            self.assert_counts(run)
+            first = essence(run.findings)
+            again = live.trace('-i', spool, verb=('report',))
+            self.assertEqual(essence(again.findings), first, f'{engine}: replay says otherwise')
+            exported = live.call('script', '--events', '-i', spool)
+            self.assertEqual(exported.status, 0, exported.stderr)
+            text.write_text(exported.stdout, encoding='utf-8')
+            again = live.trace('-i', text, verb=('report',))
+            self.assertIsNotNone(again.findings, str(again))
+            self.assertEqual(essence(again.findings), first, f'{engine}: text says otherwise')
+            found[engine] = first['findings'] # how often a thread gets something done is another matter in each run
+        for engine, findings in found.items():
+            self.assertEqual(findings, next(iter(found.values())), f'{engine} says otherwise than {next(iter(found))}')
+
+
+def add(name, variant):
+    def test(self):
+        self.check(name, variant)
+    setattr(Same, f'test_{name.replace("-", "_")}_{variant}', test)
+
+
+for _name in DEMOS:
+    for _variant in ('bug', 'ok'):
+        add(_name, _variant)
+
+
+if __name__ == '__main__':
+    unittest.main()
