@@ -149,8 +149,8 @@ RT_CHECK struct rt_error *rt_dwarf_pointer_members(struct rt_dwarf *dwarf,
  * Calls visit for each named struct that begins with another one, by value: a pointer to it points to that one, too.
  * Names are tags, or typedef names where there are none; stops early when visit returns false.
  */
-RT_CHECK struct rt_error *
-rt_dwarf_heads(struct rt_dwarf *dwarf, bool (*visit)(const char *structure, const char *head, void *arg), void *arg);
+RT_CHECK struct rt_error *rt_dwarf_heads(struct rt_dwarf *dwarf,
+					 bool (*visit)(const char *structure, const char *head, void *arg), void *arg);
 /* sizeof a struct, 0 = unknown. */
 uint64_t rt_dwarf_struct_size(struct rt_dwarf *dwarf, const char *structure);
 

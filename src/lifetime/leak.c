@@ -285,8 +285,7 @@ static int seen_lost(const struct lt_model *m, const struct lt_ref *refs, const 
 	return blames[i].own;
 }
 
-/* of several open references of a lost object the one that was seen to be lost, or that most objects share, is the fault
- */
+/* of several open references of a lost object: which one was seen to be lost, or is what most objects share */
 static unsigned main_ref(const struct lt_model *m, const struct lt_ref *refs, const struct lt_blame *blames, unsigned n)
 {
 	int best_seen = seen_lost(m, refs, blames, n, 0);

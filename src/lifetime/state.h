@@ -224,15 +224,15 @@ struct lt_inc {
 	bool attached;     /* its birth was not seen, perhaps because it was before the attach */
 	bool unborn;       /* incomplete only because it began without a new, where one was seen before */
 	bool freed;
-	bool forced;    /* freed with open references */
-	bool over;      /* born with 0, and put after its death */
-	bool guessed;   /* operations after its death were taken for a part of its last put */
-	bool inert;     /* its counter is none, and stays as it is: what is done to the object counts nothing */
-	bool shaky;     /* a life before it at its address lacks its birth, its end or operations */
-	bool shaped;    /* counted in the model */
-	bool slotted;   /* pointers to it were stored since slots were looked at */
-	uint16_t settled; /* events of the ledger, from its beginning, whose slots were looked at for good */
-	uint8_t within; /* gets inside the activation of the last put that were not put again */
+	bool forced;      /* freed with open references */
+	bool over;        /* born with 0, and put after its death */
+	bool guessed;     /* operations after its death were taken for a part of its last put */
+	bool inert;       /* its counter is none, and stays as it is: what is done to the object counts nothing */
+	bool shaky;       /* a life before it at its address lacks its birth, its end or operations */
+	bool shaped;      /* counted in the model */
+	bool slotted;     /* pointers to it were stored since slots were looked at */
+	uint8_t within;   /* gets inside the activation of the last put that were not put again */
+	uint16_t settled; /* so many events, from the first on, whose slots were looked at for good */
 	/* census */
 	bool rooted, child;
 	bool returned;    /* the allocator had its memory back: it was freed, and nobody told */
