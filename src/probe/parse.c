@@ -232,7 +232,7 @@ static struct rt_error *parse_place(struct parser *p, struct span value, struct 
 		return NULL;
 	}
 	f->place = RT_PLACE_ARG;
-	if (!rt_spec_call(f) && *value.start == '*')
+	if (!rt_spec_call(f) && span_len(value) && *value.start == '*')
 		RT_TRY(parse_behind(p, &digits, f));
 	if (span_len(value) > 4 && memcmp(value.start, "out*", 4) == 0) {
 		f->place = RT_PLACE_OUT;
