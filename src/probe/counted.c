@@ -67,13 +67,33 @@ static bool change_of(struct rt_plan_build *b, struct rt_elfaddr from, const str
 	return true;
 }
 
-/* A jump whose target nobody knows leads to code with the same frame, or out of the function: a tail call has none. */
-static bool may_lead_to(struct rt_plan_build *b, struct rt_elfaddr jump, struct rt_elfaddr to)
+/* One whose target nobody knows leads to code with the same frame, or out of the function: a tail call has none. */
+static bool may_lead_to(struct rt_plan_build *b, const struct rt_insn *jump, struct rt_elfaddr to)
 {
 	struct rt_cfi_row here, there;
 
-	return !rt_dwarf_cfi(b->module->dwarf, jump, &here) || !rt_dwarf_cfi(b->module->dwarf, to, &there) ||
+	if (jump->has_target)
+		return jump->target.v == to.v;
+	return !rt_dwarf_cfi(b->module->dwarf, jump->addr, &here) || !rt_dwarf_cfi(b->module->dwarf, to, &there) ||
 	       (here.cfa_reg == there.cfa_reg && here.cfa_offset == there.cfa_offset);
+}
+
+/* to an instruction of (from, to] */
+static bool may_lead_into(struct rt_plan_build *b, const struct rt_insn *jump, struct rt_elfaddr from,
+			  struct rt_elfaddr to)
+{
+	struct rt_insn insn;
+
+	if (jump->has_target)
+		return jump->target.v > from.v && jump->target.v <= to.v;
+	while (from.v < to.v) {
+		if (!rt_plan_decode(b, from, &insn))
+			return true;
+		from.v += insn.length;
+		if (may_lead_to(b, jump, from))
+			return true;
+	}
+	return false;
 }
 
 bool rt_counted_joined(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr from,
@@ -84,9 +104,7 @@ bool rt_counted_joined(struct rt_plan_build *b, struct rt_elfaddr start, struct 
 	for (; start.v < end.v; start.v += insn.length) {
 		if (!rt_plan_decode(b, start, &insn))
 			return true;
-		if (!insn.jump)
-			continue;
-		if (insn.has_target ? insn.target.v > from.v && insn.target.v <= to.v : may_lead_to(b, insn.addr, to))
+		if (insn.jump && may_lead_into(b, &insn, from, to))
 			return true;
 	}
 	return false;
@@ -114,8 +132,8 @@ static bool only_null_joins(struct rt_plan_build *b, const struct rt_site_reques
 	struct rt_insn one, last = { .length = 0 };
 
 	for (struct rt_elfaddr at = request->start; at.v < request->end.v; at.v += one.length) {
-		if (!rt_plan_decode(b, at, &one) || (one.jump && !one.has_target && may_lead_to(b, one.addr, to)) ||
-		    (one.jump && one.target.v == to.v && !only_null_leaves(&last, &one, request->reg)))
+		if (!rt_plan_decode(b, at, &one) || (one.jump && may_lead_to(b, &one, to) &&
+						     !(one.has_target && only_null_leaves(&last, &one, request->reg))))
 			return false;
 		last = one;
 	}
