@@ -310,26 +310,44 @@ static void see_pointers(struct pointers *p, Dwarf_Die *structure, uint64_t base
 	} while (!p->stopped && rt_die_next(&child));
 }
 
+/* Each named struct once, by its tag, or by the typedef of one that has none; until visit returns false. */
+static struct rt_error *each_struct(struct rt_dwarf *dwarf,
+				    bool (*visit)(const char *name, Dwarf_Die *structure, void *arg), void *arg)
+{
+	bool more = true;
+
+	if (!dwarf->dw)
+		return NULL;
+	RT_TRY(rt_types_read(dwarf));
+	for (size_t i = 0; i < dwarf->type_dies.len && more; i++) {
+		Dwarf_Die die = dwarf->type_dies.data[i], structure;
+		bool is_name = dwarf_tag(&die) == DW_TAG_typedef;
+		const char *name;
+
+		/* what has a tag is there by that */
+		if (!rt_type_struct(dwarf, &die, &structure) || (is_name && dwarf_diename(&structure)))
+			continue;
+		name = rt_dwarf_text(dwarf, dwarf_diename(&die));
+		more = !name || visit(name, &structure, arg);
+	}
+	return NULL;
+}
+
+static bool see_struct(const char *name, Dwarf_Die *structure, void *arg)
+{
+	struct pointers *p = arg;
+
+	p->structure = name;
+	see_pointers(p, structure, 0, 0);
+	return !p->stopped;
+}
+
 struct rt_error *rt_dwarf_pointer_members(struct rt_dwarf *dwarf,
 					  bool (*visit)(const struct rt_pointer_member *member, void *arg), void *arg)
 {
 	struct pointers p = { .s = { .dwarf = dwarf, .budget = 100 * RT_MEMBERS_MAX }, .visit = visit, .arg = arg };
 
-	if (!dwarf->dw)
-		return NULL;
-	RT_TRY(rt_types_read(dwarf));
-	for (size_t i = 0; i < dwarf->type_dies.len && !p.stopped; i++) {
-		Dwarf_Die die = dwarf->type_dies.data[i], structure;
-		bool is_name = dwarf_tag(&die) == DW_TAG_typedef;
-
-		/* what has a tag is there by that */
-		if (!rt_type_struct(dwarf, &die, &structure) || (is_name && dwarf_diename(&structure)))
-			continue;
-		p.structure = rt_dwarf_text(dwarf, dwarf_diename(&die));
-		if (p.structure)
-			see_pointers(&p, &structure, 0, 0);
-	}
-	return NULL;
+	return each_struct(dwarf, see_struct, &p);
 }
 
 /* the name of the struct that lies at the beginning of this one; NULL: none that has a name */
@@ -351,26 +369,25 @@ static const char *head_of(struct rt_dwarf *dwarf, Dwarf_Die *structure)
 	return NULL;
 }
 
+struct heads {
+	struct rt_dwarf *dwarf;
+	bool (*visit)(const char *structure, const char *head, void *arg);
+	void *arg;
+};
+
+static bool see_head(const char *name, Dwarf_Die *structure, void *arg)
+{
+	const struct heads *h = arg;
+	const char *head = head_of(h->dwarf, structure);
+
+	head = head ? rt_dwarf_text(h->dwarf, head) : NULL;
+	return !head || h->visit(name, head, h->arg);
+}
+
 struct rt_error *rt_dwarf_heads(struct rt_dwarf *dwarf,
 				bool (*visit)(const char *structure, const char *head, void *arg), void *arg)
 {
-	bool more = true;
+	struct heads h = { .dwarf = dwarf, .visit = visit, .arg = arg };
 
-	if (!dwarf->dw)
-		return NULL;
-	RT_TRY(rt_types_read(dwarf));
-	for (size_t i = 0; i < dwarf->type_dies.len && more; i++) {
-		Dwarf_Die die = dwarf->type_dies.data[i], structure;
-		bool is_name = dwarf_tag(&die) == DW_TAG_typedef;
-		const char *name, *head;
-
-		if (!rt_type_struct(dwarf, &die, &structure) || (is_name && dwarf_diename(&structure)))
-			continue;
-		head = head_of(dwarf, &structure);
-		name = head ? rt_dwarf_text(dwarf, dwarf_diename(&die)) : NULL;
-		head = name ? rt_dwarf_text(dwarf, head) : NULL;
-		if (head)
-			more = visit(name, head, arg);
-	}
-	return NULL;
+	return each_struct(dwarf, see_head, &h);
 }

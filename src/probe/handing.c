@@ -80,33 +80,31 @@ static bool see_head(const char *structure, const char *head, void *arg)
 	return !k->nomem;
 }
 
+/* the structure goes by the type of its head, if that has one; true: it had none */
+static bool adopt(struct rt_map *type_of, struct kinship *k, const struct kin *kin)
+{
+	const uint64_t *head = rt_map_get(type_of, rt_key_text(kin->head));
+	uint64_t type = head ? *head : 0, *own;
+	bool made = false;
+
+	own = type ? rt_map_put(type_of, rt_key_text(kin->structure), &made) : NULL;
+	k->nomem |= type && !own;
+	if (made)
+		*own = type;
+	return made;
+}
+
 /* What begins with an object is one: "struct commit { struct object base; ..." goes by the type of object. */
 static struct rt_error *name_kin(struct search *s)
 {
 	struct kinship k = { .nomem = false };
-	struct rt_error *err = NULL;
-	unsigned kin = 0;
-	bool more = s->t.type_of.len != 0;
+	struct rt_error *err = rt_dwarf_heads(s->b->module->dwarf, see_head, &k);
+	unsigned kin = 0, before = UINT32_MAX;
 
-	if (more)
-		err = rt_dwarf_heads(s->b->module->dwarf, see_head, &k);
-	for (unsigned depth = 0; more && depth < KIN_DEPTH && !err && !k.nomem; depth++) {
-		more = false;
-		for (size_t i = 0; i < k.all.len && kin < KIN_MAX && !k.nomem; i++) {
-			uint64_t *type = rt_map_get(&s->t.type_of, rt_key_text(k.all.data[i].head)), *own, base;
-			bool made;
-
-			if (!type)
-				continue;
-			base = *type;
-			own = rt_map_put(&s->t.type_of, rt_key_text(k.all.data[i].structure), &made);
-			k.nomem = !own;
-			if (own && made) {
-				*own = base;
-				kin++;
-				more = true;
-			}
-		}
+	for (unsigned depth = 0; !err && depth < KIN_DEPTH && kin != before; depth++) {
+		before = kin;
+		for (size_t i = 0; i < k.all.len && kin < KIN_MAX; i++)
+			kin += adopt(&s->t.type_of, &k, &k.all.data[i]);
 	}
 	if (!err && k.nomem)
 		err = rt_error_nomem();
@@ -351,9 +349,9 @@ struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 		return NULL;
 	err = name_types(&s);
 	if (!err)
-		err = name_kin(&s);
-	if (!err)
 		err = find_takers(&s);
+	if (!err && s.t.at.len)
+		err = name_kin(&s);
 	if (!err && s.t.at.len)
 		err = find_handers(&s);
 	if (!err)

@@ -99,8 +99,7 @@ static void see_variable(const char *name, void *arg)
 	if (v->found || rt_dwarf_datum(v->s->b->module->dwarf, &v->in, v->insn->addr, name, NULL, 0, &d) != NULL)
 		return;
 	v->near |= rt_points_to(d.type, v->structure) != 0;
-	if (d.kind != RT_DATUM_POINTER || d.where.base != RT_LOCATION_REG || !d.where.is_value || d.where.at_entry ||
-	    d.where.deref_count || d.where.in_frame)
+	if (!rt_pointee_based(&d))
 		return;
 	v->counter |= d.is_param && d.where.reg == v->insn->mem.base && d.where.offset == v->insn->mem.disp &&
 		      !rt_points_to(d.type, v->structure);

@@ -23,25 +23,26 @@ static size_t bare(const char **type)
 	return (size_t)(end - s);
 }
 
-unsigned rt_points_to(const char *type, const char *structure)
-{
-	unsigned stars = 0;
-	size_t n, m;
-
-	for (const char *s = type; s && (s = strchr(s, '*')); s++)
-		stars++;
-	if (!stars)
-		return 0;
-	n = bare(&type);
-	m = bare(&structure);
-	return n && n == m && !memcmp(type, structure, n) ? stars : 0;
-}
-
 static bool same_struct(const char *a, const char *b)
 {
 	size_t n = bare(&a), m = bare(&b);
 
 	return n && n == m && !memcmp(a, b, n);
+}
+
+unsigned rt_points_to(const char *type, const char *structure)
+{
+	unsigned stars = 0;
+
+	for (const char *s = type; s && (s = strchr(s, '*')); s++)
+		stars++;
+	return stars && same_struct(type, structure) ? stars : 0;
+}
+
+bool rt_pointee_based(const struct rt_datum *d)
+{
+	return d->kind == RT_DATUM_POINTER && d->where.base == RT_LOCATION_REG && d->where.is_value &&
+	       !d->where.at_entry && !d->where.deref_count && !d->where.in_frame;
 }
 
 static bool add_member(const struct rt_pointer_member *member, void *arg)
@@ -103,8 +104,7 @@ static void see_holder(const char *name, void *arg)
 
 	if (h->found || rt_dwarf_datum(h->p->b->module->dwarf, &h->in, h->load->addr, name, NULL, 0, &d) != NULL)
 		return;
-	if (d.kind != RT_DATUM_POINTER || d.where.base != RT_LOCATION_REG || !d.where.is_value || d.where.at_entry ||
-	    d.where.deref_count || d.where.offset || d.where.in_frame || d.where.reg != h->load->mem.base)
+	if (!rt_pointee_based(&d) || d.where.offset || d.where.reg != h->load->mem.base)
 		return;
 	for (size_t i = first_at(h->p, (uint64_t)h->load->mem.disp);
 	     i < h->p->members.len && h->p->members.data[i].offset == (uint64_t)h->load->mem.disp && !h->found; i++)

@@ -2,10 +2,14 @@
 /* What pointers point to, as debug information has it. Private to probe/. */
 #pragma once
 
+#include "dwarf/variable.h"
 #include "probe/build.h"
 
 /* Through how many pointers a type ("const struct obj *") leads to the structure (tag or typedef); 0: it does not. */
 unsigned rt_points_to(const char *type, const char *structure);
+
+/* A pointer that is what a register holds there, and so much (where.offset) more. */
+bool rt_pointee_based(const struct rt_datum *d);
 
 /* The members of all structures of a module that are pointers to structures, by their place. */
 struct rt_pointees {
