@@ -351,7 +351,7 @@ static bool took_twice(const struct lt_answer *a, const struct lt_ref *ref)
 	bool twice = false;
 	int gets = 0, puts = 0;
 
-	if (mine->op == RT_OP_GET && mine->delta > 1)
+	if (mine->op == RT_OP_GET && lt_event_several(mine))
 		return true;
 	if (!mine->act || mine->op != RT_OP_GET)
 		return false;

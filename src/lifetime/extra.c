@@ -168,10 +168,10 @@ static bool closes_well(const struct lt_model *m, uint32_t g, uint32_t p)
 }
 
 /* a put that closes, in the best matching, a reference that it never closes in health */
-static int misfit(const struct lt_model *m, const struct life *l, uint32_t user)
+static uint16_t misfit(const struct lt_model *m, const struct life *l, uint32_t user)
 {
 	struct lt_match match;
-	int best = -1;
+	uint16_t best = LT_NO_EVENT;
 
 	lt_model_match(m, l->marks, l->n, -1, l->hints, &match);
 	for (unsigned i = 0; i < l->n; i++) {
@@ -184,7 +184,7 @@ static int misfit(const struct lt_model *m, const struct life *l, uint32_t user)
 			continue;
 		if (lt_model_closed(m, g) >= 3 ? !closes_well(m, g, p)
 					       : lt_site_passes(m->lt, g, user) && lt_model_closes(m, p) < 1)
-			best = match.mate[i];
+			best = l->units.u[l->unit_of[match.mate[i]]].ev;
 	}
 	return best;
 }
@@ -206,7 +206,6 @@ static void use_after(const struct lt_answer *a, const struct lt_model *m, const
 		      struct lt_ref *ref, struct lt_blame *b)
 {
 	const struct lt_event *use = &inc->ledger[l->bad];
-	int extra = -1;
 	uint16_t put;
 
 	b->kind = RT_USE_AFTER_PUT;
@@ -221,11 +220,8 @@ static void use_after(const struct lt_answer *a, const struct lt_model *m, const
 	b->confidence = 0.7;
 	/* the reference that the user had is the one that was put once too often */
 	put = put_in_row(a, inc);
-	if (put == LT_NO_EVENT) {
-		extra = misfit(m, l, lt_site_function(a->lt, a->lt->uses.data[use->use].site));
-		if (extra >= 0)
-			put = l->units.u[l->unit_of[extra]].ev;
-	}
+	if (put == LT_NO_EVENT)
+		put = misfit(m, l, lt_site_function(a->lt, a->lt->uses.data[use->use].site));
 	if (put == LT_NO_EVENT || !src_of_event(a, &inc->ledger[put]))
 		return;
 	b->alternative = b->guilty;

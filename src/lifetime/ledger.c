@@ -129,23 +129,13 @@ static uint32_t fold_runs(const struct rt_lifetime *lt, struct lt_inc *inc)
 	return close_up(inc, gone);
 }
 
-/* event number i is one reference of two, the other of which is at another event in the middle of the life */
-static bool is_closed(const struct lt_inc *inc, const struct lt_units *units, const struct lt_unit *u, uint32_t keep,
-		      uint32_t last)
+/* u is a plain get or put of one reference, in the middle of the life */
+static bool may_go(const struct lt_inc *inc, const struct lt_unit *u, uint32_t keep, uint32_t last)
 {
-	const struct lt_unit *mate = u->mate >= 0 ? &units->u[u->mate] : NULL;
+	const struct lt_event *e = u->ev == LT_NO_EVENT ? NULL : &inc->ledger[u->ev];
 
-	if (!mate || u->ev == LT_NO_EVENT || mate->ev == LT_NO_EVENT)
-		return false;
-	for (const struct lt_unit *one = u;; one = mate) {
-		const struct lt_event *e = &inc->ledger[one->ev];
-
-		if (one->ev < keep || one->ev >= last || (e->delta != 1 && e->delta != -1) || e->op == RT_OP_NEW ||
-		    e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES))
-			return false;
-		if (one == mate)
-			return true;
-	}
+	return e && u->ev >= keep && u->ev < last && (e->delta == 1 || e->delta == -1) && e->op != RT_OP_NEW &&
+	       !(e->flags & (LT_EV_TRANSFER | LT_EV_CLOSES));
 }
 
 /*
@@ -161,10 +151,10 @@ static uint32_t fold_pairs(const struct rt_lifetime *lt, struct lt_inc *inc)
 	lt_slots_settle(lt, inc, last);
 	lt_pair(lt, inc, &units);
 	for (unsigned i = 0; i < units.nr; i++) {
-		const struct lt_unit *u = &units.u[i];
+		const struct lt_unit *u = &units.u[i], *mate = u->mate >= 0 ? &units.u[u->mate] : NULL;
 
-		if (is_closed(inc, &units, u, keep, last) && !lt_twice_in_row(lt, inc, u->ev) &&
-		    !lt_twice_in_row(lt, inc, units.u[u->mate].ev))
+		if (mate && may_go(inc, u, keep, last) && may_go(inc, mate, keep, last) &&
+		    !lt_twice_in_row(lt, inc, u->ev) && !lt_twice_in_row(lt, inc, mate->ev))
 			gone[u->ev] = true;
 	}
 	fold_handing(lt, inc, keep, gone);

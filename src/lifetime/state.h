@@ -738,6 +738,12 @@ static inline bool lt_event_takes(const struct lt_event *e)
 	return e->op == RT_OP_NEW || e->delta > 0;
 }
 
+/* a get or put of more than one reference: of two additions in a row compilers make one of 2 */
+static inline bool lt_event_several(const struct lt_event *e)
+{
+	return (e->op == RT_OP_GET && e->delta > 1) || (e->op == RT_OP_PUT && e->delta < -1);
+}
+
 /* lives that are counted */
 static inline uint64_t lt_type_objects(const struct lt_type *t)
 {

@@ -95,36 +95,39 @@ static bool again(const struct rt_lifetime *lt, const struct lt_event *x, const 
 	       (in_lines(lt, x, y, lines) || left_by_jump(lt, y, x));
 }
 
+/* the operation right before event number ev, or right behind it; NULL: there is none, or none that was kept */
+static const struct lt_event *operation_before(const struct lt_inc *inc, uint32_t ev)
+{
+	while (ev > 0 && !(inc->ledger[ev].flags & LT_EV_GAP) && !inc->ledger[ev - 1].delta &&
+	       inc->ledger[ev - 1].op != RT_OP_NEW)
+		ev--;
+	return ev > 0 && !(inc->ledger[ev].flags & LT_EV_GAP) ? &inc->ledger[ev - 1] : NULL;
+}
+
+static const struct lt_event *operation_behind(const struct lt_inc *inc, uint32_t ev)
+{
+	while (++ev < inc->nr && !(inc->ledger[ev].flags & LT_EV_GAP)) {
+		if (inc->ledger[ev].delta)
+			return &inc->ledger[ev];
+	}
+	return NULL;
+}
+
 bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
 {
-	const struct lt_event *put = &inc->ledger[ev], *get;
-	uint32_t i = ev;
+	const struct lt_event *put = &inc->ledger[ev], *get = operation_before(inc, ev);
 
-	while (i > 0 && !inc->ledger[i - 1].delta && inc->ledger[i - 1].op != RT_OP_NEW)
-		i--;
-	if (!i || put->op != RT_OP_PUT || put->delta >= 0)
-		return false;
-	get = &inc->ledger[i - 1];
-	return get->op == RT_OP_GET && get->delta == -put->delta && get->tid == put->tid && in_lines(lt, get, put, 1);
+	return get && put->op == RT_OP_PUT && put->delta < 0 && get->op == RT_OP_GET && get->delta == -put->delta &&
+	       get->tid == put->tid && in_lines(lt, get, put, 1);
 }
 
 static bool in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev, int lines)
 {
 	const struct lt_event *mine = &inc->ledger[ev];
-	uint32_t i = ev;
+	const struct lt_event *before = operation_before(inc, ev), *behind = operation_behind(inc, ev);
 
-	/* of two additions in a row compilers make one of 2 */
-	if ((mine->op == RT_OP_GET && mine->delta > 1) || (mine->op == RT_OP_PUT && mine->delta < -1))
-		return true;
-	while (i > 0 && !(inc->ledger[i].flags & LT_EV_GAP) && !inc->ledger[i - 1].delta &&
-	       inc->ledger[i - 1].op != RT_OP_NEW)
-		i--;
-	if (i > 0 && !(inc->ledger[i].flags & LT_EV_GAP) && again(lt, mine, &inc->ledger[i - 1], lines))
-		return true;
-	i = ev + 1u;
-	while (i < inc->nr && !inc->ledger[i].delta && !(inc->ledger[i].flags & LT_EV_GAP))
-		i++;
-	return i < inc->nr && !(inc->ledger[i].flags & LT_EV_GAP) && again(lt, mine, &inc->ledger[i], lines);
+	return lt_event_several(mine) || (before && again(lt, mine, before, lines)) ||
+	       (behind && again(lt, mine, behind, lines));
 }
 
 bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
