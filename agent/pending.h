@@ -30,9 +30,24 @@ static uint32_t thunk_for(struct rt_agent_shared *pool, uint64_t ra)
 	return RT_AGENT_RETURNS;
 }
 
+static inline uint32_t pending_index(uint64_t slot, uint32_t n)
+{
+	return (uint32_t)((slot * MIX >> 40) + n) & (RT_AGENT_PENDING - 1);
+}
+
 static inline struct rt_agent_pending *pending_place(struct rt_agent_process *p, uint64_t slot, uint32_t n)
 {
-	return &p->pending[((slot * MIX >> 40) + n) & (RT_AGENT_PENDING - 1)];
+	return &p->pending[pending_index(slot, n)];
+}
+
+/* Who looks through all that wait looks into the place's part, too. */
+static inline void use_part(struct rt_agent_process *p, uint32_t place)
+{
+	uint32_t part = place / RT_AGENT_PENDING_PART;
+	uint64_t bit = 1ull << part % 64;
+
+	if (!(load(p->pending_parts[part / 64]) & bit))
+		(void)__atomic_fetch_or(&p->pending_parts[part / 64], bit, __ATOMIC_RELEASE);
 }
 
 /* It has returned, or never will. */
@@ -87,8 +102,10 @@ static struct rt_agent_pending *pending_take(struct rt_agent_process *p, uint64_
 		struct rt_agent_pending *at = pending_place(p, slot, n);
 		uint64_t free = 0;
 
-		if (!load(at->slot) &&
-		    __atomic_compare_exchange_n(&at->slot, &free, slot, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (load(at->slot))
+			continue;
+		use_part(p, pending_index(slot, n));
+		if (__atomic_compare_exchange_n(&at->slot, &free, slot, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return at;
 	}
 	return NULL;
@@ -115,7 +132,7 @@ static __attribute__((noinline)) void lift_all(void)
 	const struct rt_agent_process *p = (void *)rt_agent_head.process;
 	uint64_t ra;
 
-	for (uint32_t i = 0; i < RT_AGENT_PENDING; i++)
+	RT_AGENT_EACH_PENDING (i, p)
 		if (load(p->pending[i].slot))
 			(void)lift(load(p->pending[i].slot), (void *)rt_agent_head.pool, &ra);
 }
@@ -133,7 +150,7 @@ static __attribute__((noinline)) void lift_returns(struct hit *h, uint32_t sight
 
 	if (!h->thread->waiting && !load(h->process->astray))
 		return;
-	for (uint32_t i = 0; i < RT_AGENT_PENDING; i++) {
+	RT_AGENT_EACH_PENDING (i, h->process) {
 		struct rt_agent_pending *at = &h->process->pending[i];
 		uint64_t slot = load(at->slot);
 
@@ -169,7 +186,7 @@ static __attribute__((noinline)) void put_returns_back(struct hit *h)
 
 	if (!h->thread->waiting && !load(h->process->astray))
 		return;
-	for (uint32_t i = 0; i < RT_AGENT_PENDING; i++) {
+	RT_AGENT_EACH_PENDING (i, h->process) {
 		struct rt_agent_pending *at = &h->process->pending[i];
 		uint64_t slot = load(at->slot);
 

@@ -29,13 +29,14 @@ enum {
 	RT_AGENT_KNOWN = 32768,  /* stacks of a process that were sent */
 	RT_AGENT_PENDING = 8192, /* calls of a process whose return is waited for */
 	RT_AGENT_PENDING_WAYS = 16,
-	RT_AGENT_FRAMES = 16,     /* that a stack has at most, if more are not asked for */
-	RT_AGENT_MEMO_BITS = 10,  /* walks of a thread that are remembered, as a power of two */
-	RT_AGENT_MEMO_WAYS = 8,   /* of these that are tried for one hit */
-	RT_AGENT_MEMO_STRIDE = 4, /* places of a walk are looked at so many at a time */
-	RT_AGENT_MEMO_READ = 35,  /* words that one may have read, filled up */
-	RT_AGENT_FORKS_BITS = 8,  /* depths of places whose forks are known, as a power of two; in pairs */
-	RT_AGENT_FORKS = 12,      /* that are known of one */
+	RT_AGENT_PENDING_PART = 64, /* of these that are looked through or left out together: a page */
+	RT_AGENT_FRAMES = 16,       /* that a stack has at most, if more are not asked for */
+	RT_AGENT_MEMO_BITS = 10,    /* walks of a thread that are remembered, as a power of two */
+	RT_AGENT_MEMO_WAYS = 8,     /* of these that are tried for one hit */
+	RT_AGENT_MEMO_STRIDE = 4,   /* places of a walk are looked at so many at a time */
+	RT_AGENT_MEMO_READ = 35,    /* words that one may have read, filled up */
+	RT_AGENT_FORKS_BITS = 8,    /* depths of places whose forks are known, as a power of two; in pairs */
+	RT_AGENT_FORKS = 12,        /* that are known of one */
 	RT_AGENT_FORKS_STRIDE = 4,
 	RT_AGENT_RULES = 4096,
 	RT_AGENT_TIMED = 64,
@@ -128,7 +129,9 @@ struct rt_agent_process {
 	uint64_t strangers;  /* events of threads that nothing was left for */
 	uint32_t stop_tid;   /* which one */
 	uint32_t astray;     /* not 0: who waits for a return is not always the thread that entered */
-	uint64_t pad1[4];
+	/* a bit for each part of `pending` that ever had a call: the others' pages need not be there */
+	uint64_t pending_parts[RT_AGENT_PENDING / RT_AGENT_PENDING_PART / 64];
+	uint64_t pad1[2];
 	uint64_t stacks_taken; /* pieces of the ring of stacks */
 	uint64_t pad2[7];
 	uint64_t stacks_read;
@@ -141,6 +144,22 @@ struct rt_agent_process {
 	struct rt_sample_set sample[RT_AGENT_SAMPLE_SETS];
 	uint64_t stacks[RT_AGENT_STACKS][8];
 };
+
+/* The first place of `pending` from i on that may have a call; RT_AGENT_PENDING: there are no more. */
+static inline uint32_t rt_agent_pending_next(const struct rt_agent_process *p, uint32_t i)
+{
+	while (i < RT_AGENT_PENDING) {
+		uint32_t part = i / RT_AGENT_PENDING_PART;
+
+		if (__atomic_load_n(&p->pending_parts[part / 64], __ATOMIC_ACQUIRE) >> part % 64 & 1)
+			break;
+		i = (part + 1) * RT_AGENT_PENDING_PART;
+	}
+	return i;
+}
+
+#define RT_AGENT_EACH_PENDING(i, p) \
+	for (uint32_t i = rt_agent_pending_next(p, 0); i < RT_AGENT_PENDING; i = rt_agent_pending_next(p, i + 1))
 
 /* A word of the stack: where it lies, in units of eight bytes from sp, and what it is, which has 48 bits. */
 #define RT_AGENT_READ_MAKE(at, value) ((uint64_t)(value) << 16 | (at))

@@ -52,8 +52,10 @@ static bool returns_unseen(const struct rt_agent_pending *w)
 /* Calls that have not returned: the program ended in them, or it was left by a jump. */
 static void count_waiting(const struct rt_agent *a, const struct rt_agent_task *task, struct rt_point_count *counts)
 {
-	for (size_t i = 0; i < RT_AGENT_PENDING; i++) {
-		const struct rt_agent_pending *w = &rt_agent_process(task)->pending[i];
+	const struct rt_agent_process *process = rt_agent_process(task);
+
+	RT_AGENT_EACH_PENDING (i, process) {
+		const struct rt_agent_pending *w = &process->pending[i];
 
 		if (w->slot && !w->inherited && !returns_unseen(w) && w->point <= a->last_point)
 			counts[w->point].waiting++;
@@ -171,6 +173,17 @@ static struct rt_error *agent_leave(struct rt_engine *engine, uint32_t parent, u
 	return from->semaphores.len ? rt_semaphores_leave(a->semaphores, parent, pid) : NULL;
 }
 
+/* Calls of the parent that the child will return from, too. */
+static void inherit_waiting(struct rt_agent_process *process, const struct rt_agent_process *from)
+{
+	memcpy(process->pending_parts, from->pending_parts, sizeof(process->pending_parts));
+	RT_AGENT_EACH_PENDING (i, process) {
+		process->pending[i] = from->pending[i];
+		process->pending[i].inherited = 1;
+		process->astray |= process->pending[i].slot != 0;
+	}
+}
+
 /* A forked child has what its parent has: the agent, the jumps, the pool. It gets its own rings. */
 static struct rt_error *agent_fork(struct rt_engine *engine, uint32_t parent, uint32_t pid, uint32_t wire_pid)
 {
@@ -223,12 +236,7 @@ static struct rt_error *agent_fork(struct rt_engine *engine, uint32_t parent, ui
 	process->next_stack = 1;
 	process->r_state = rt_agent_process(from)->r_state;
 	process->code = rt_agent_process(from)->code;
-	/* calls of the parent that it will return from, too */
-	memcpy(process->pending, rt_agent_process(from)->pending, sizeof(process->pending));
-	for (size_t i = 0; i < RT_AGENT_PENDING; i++) {
-		process->pending[i].inherited = 1;
-		process->astray |= process->pending[i].slot != 0;
-	}
+	inherit_waiting(process, rt_agent_process(from));
 	address = task->pool->at + task->offset;
 	(void)rt_stopped_write(&r, task->pool->code, &address, sizeof(address));
 	rt_stopped_close(&r);

@@ -604,10 +604,11 @@ static void lift_returns(const struct rt_agent_task *task, const struct rt_stopp
 {
 	const struct rt_agent_head *head = rt_agent_blob_head();
 	const struct rt_agent_shared *shared = rt_agent_shared(task->pool);
+	const struct rt_agent_process *process = rt_agent_process(task);
 	uint64_t thunks = task->pool->code + head->thunk, at;
 
-	for (size_t i = 0; i < RT_AGENT_PENDING; i++) {
-		uint64_t slot = rt_agent_process(task)->pending[i].slot, number;
+	RT_AGENT_EACH_PENDING (i, process) {
+		uint64_t slot = process->pending[i].slot, number;
 
 		if (!slot || !rt_stopped_read(r, slot, &at, sizeof(at)))
 			continue;
