@@ -3,9 +3,14 @@
 import os
 import shutil
 import subprocess
+import sys
 import unittest
 
 import live
+import sources
+
+sys.path.insert(0, str(live.SOURCE / 'tests' / 'lib'))
+import json_c  # pylint: disable=wrong-import-position
 
 TESTS, COUNT, LEAKY = 12, 10, 7
 SPEC = 'type=buf new=buf_new get=buf_ref put=buf_unref'
@@ -81,6 +86,34 @@ class Suite(live.LiveTest):
         subprocess.run(['meson', 'setup', 'build'], cwd=source, check=True, capture_output=True, env=live.clean_env())
         # meson and perl are followed, too, and have types of their own
         self.check(['meson', 'test', '-C', 'build'], '-t', 'buf', cwd=source)
+
+
+class JsonC(live.LiveTest):
+    """A real suite: one of its tests does not give one object back."""
+
+    def setUp(self):
+        if not live.REAL:
+            self.skipTest('heavy: ./dev test real')
+        if not shutil.which('cmake'):
+            self.skipTest('cmake is not installed')
+        live.need_engine()
+
+    def check(self, folder, leak, *args):
+        run = live.trace('--no-models', *args, '--', *json_c.RUN, cwd=folder, timeout=300, env=live.clean_env(**json_c.ENVIRONMENT))
+        self.assertEqual(run.status, 0, str(run))
+        said = run.findings
+        self.assertTrue(said['trust']['complete'], str(run))
+        self.assertGreater(len(said['processes']), 100)
+        found = [(f['guilty']['function'], f['kind'], f['objects'], len(f['pids'])) for f in said['findings'] + said['suspects']]
+        self.assertEqual(found, [(json_c.LEAKER, 'leak', 1, 1)] if leak else [], str(run))
+
+    def test_one_leak(self):
+        pristine = sources.unpacked('json-c')
+        for leak in (True, False):
+            folder = json_c.build(pristine, live.temp_path('json-c-suite'), leak)
+            for args in (('-P', 'json-c'), (), ('-P', 'json-c', '--engine', 'uprobe')):
+                with self.subTest(leak=leak, args=args):
+                    self.check(folder, leak, *args)
 
 
 if __name__ == '__main__':
