@@ -232,14 +232,16 @@ static bool is_point(const struct lt_src *src, const struct lt_point *point, con
 
 /*
  * The function that was called at machine frame i and has no frame: it jumped to
- * the function of the next inner frame, or to the API. 0: none.
+ * the function of the next inner frame, or to the API. 0: none. Where the point is a
+ * place inside of the innermost frame, that frame calls nothing: a call that stands
+ * just before the place is over.
  */
 static uint32_t jumper(const struct rt_lifetime *lt, const struct lt_stack *s, const struct lt_point *point, uint32_t i)
 {
 	const struct lt_machine *m = &lt->machines.data[s->first + i];
 	const struct lt_src *callee = lt_src(lt, m->callee), *runs;
 
-	if (!m->callee)
+	if (!m->callee || (!i && (point->flags & RT_EV_INLINE)))
 		return 0;
 	if (!i)
 		return is_point(callee, point, rt_intern_text(&lt->names, point->name)) ? 0 : m->callee;

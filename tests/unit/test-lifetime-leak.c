@@ -414,4 +414,47 @@ TEST(snapshot_then_more)
 	free(events);
 }
 
+/*
+ * An engine may tell an inlined place by a stack that it knows from a return to just there, as by places they are one.
+ * The call before that place is over, all the same: nobody jumped from there.
+ */
+TEST(stored_right_behind_the_call)
+{
+	static const char events[] =
+		"type backend start=1\n"
+		"point 1 backend new backend_open flags=return entry=0x100\n"
+		"point 2 backend move open_module+0x2c stored flags=hidden,inline entry=0x22c\n"
+		"point 3 backend move free_module+0x40 block flags=hidden,inline entry=0x340\n"
+		"frame backend_open@b.c:3+0x100 module=/m.so entry=0x100\n"
+		"frame open_module@m.c:31->int+0x22c module=/m.so entry=0x200 calls=backend_open@b.c:3+0x100\n"
+		"new backend 0x1000 main;get_module@c.c:10;open_module@m.c:31->int+0x22c via=:1 flags=return sp=0x6e00 "
+		"cfa=256,64,16\n"
+		"move backend 0x1000 main;get_module@c.c:10;open_module@m.c:31->int+0x22c via=:2 slot=0x9000 "
+		"flags=hidden,inline sp=0x6e00 cfa=256,64,16\n"
+		"move backend 0x1000 main;end_modules@c.c:20;free_module@m.c:50 via=:3 slot=0x9000 flags=hidden,inline "
+		"sp=0x6e80 cfa=128,32,16\n"
+		"held 0x1000 none\nfinal 0x1000 count=1\nmark census\nexit 0\n";
+	const struct rt_wire_head *record;
+	struct story s = { 0 };
+
+	assert_ok(rt_text_create(events, strlen(events), "story", &s.text));
+	assert_ok(rt_lifetime_create(NULL, rt_text_namer(s.text), &s.lifetime));
+	for (;;) {
+		_cleanup_free_ struct rt_wire_stack *stack = NULL;
+
+		assert_ok(rt_text_source(s.text)->next(rt_text_source(s.text), &record));
+		if (!record)
+			break;
+		if (record->kind == RT_WIRE_STACK) {
+			stack = memcpy(malloc(record->size), record, record->size);
+			stack->frame[0].flags = 0;
+		}
+		assert_ok(rt_lifetime_record(s.lifetime, stack ? &stack->head : record));
+	}
+	assert_ok(rt_lifetime_verdict(s.lifetime, &s.verdict));
+	assert_int_equal(s.verdict->finding_count, 1);
+	assert_string_equal(s.verdict->findings[0].guilty.function, "free_module");
+	story_end(&s);
+}
+
 TEST_MAIN();
