@@ -129,11 +129,19 @@ static const struct lt_event *handed_by(const struct rt_lifetime *lt, const stru
 	return NULL;
 }
 
+/* One function of the path, as it stands in the stack that took the reference. */
+struct level {
+	bool inlined; /* it has no frame of its own: it returns nothing that could be seen */
+	uint64_t cfa; /* of its frame; 0: not known */
+};
+
 /*
  * A function runs more than once at one place of the stack: what another run of it handed out, by another run of what
- * took it, was another reference.
+ * took it, was another reference. One that calls itself runs at several places of one stack: what an inner run handed
+ * out, the outer one was handed.
  */
-static bool was_handed(const struct lt_answer *a, const struct lt_ref *ref, const struct lt_src *src)
+static bool was_handed(const struct lt_answer *a, const struct lt_ref *ref, const struct lt_src *src,
+		       const struct level *level)
 {
 	const struct lt_inc *inc = ref->inc;
 	const struct lt_event *mine = &inc->ledger[ref->ev];
@@ -145,6 +153,8 @@ static bool was_handed(const struct lt_answer *a, const struct lt_ref *ref, cons
 
 		if (!lt_point_hands(p) || p->name != src->name || !inside(a->lt, mine, e))
 			continue;
+		if (level->cfa && e->sp && e->sp < level->cfa)
+			continue;
 		other = handed_by(a->lt, inc, i);
 		if (!other || other == mine || !mine->act || !other->act || mine->act == other->act)
 			return true;
@@ -152,10 +162,10 @@ static bool was_handed(const struct lt_answer *a, const struct lt_ref *ref, cons
 	return false;
 }
 
-/* Which functions of the path have no frame of their own here: they return nothing that could be seen. */
-static void find_inlined(const struct rt_lifetime *lt, const struct lt_use *use, const struct lt_site *site,
-			 bool ret[LT_PATH])
+static void find_levels(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_site *site,
+			struct level ret[LT_PATH])
 {
+	const struct lt_use *use = &lt->uses.data[e->use];
 	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
 	unsigned level = 0;
 
@@ -169,8 +179,10 @@ static void find_inlined(const struct rt_lifetime *lt, const struct lt_use *use,
 			/* one that jumped on is on the path, but in no frame */
 			while (level && level < site->nr && site->src[level] != src)
 				level++;
-			if (level < site->nr && site->src[level] == src)
-				ret[level++] = j + 1 < m->srcs;
+			if (level == site->nr || site->src[level] != src)
+				continue;
+			ret[level].inlined = j + 1 < m->srcs;
+			ret[level++].cfa = e->sp && m->cfa ? e->sp + m->cfa : 0;
 		}
 	}
 }
@@ -178,15 +190,16 @@ static void find_inlined(const struct rt_lifetime *lt, const struct lt_use *use,
 unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept)
 {
 	const struct lt_site *s = lt_site(a->lt, ref->site);
-	bool inlined[LT_PATH];
+	struct level levels[LT_PATH];
 	unsigned level = 0;
 
 	*ret_kept = false;
-	find_inlined(a->lt, &a->lt->uses.data[ref->inc->ledger[ref->ev].use], s, inlined);
+	find_levels(a->lt, &ref->inc->ledger[ref->ev], s, levels);
 	while (level + 1 < s->nr) {
 		const struct lt_src *src = lt_src(a->lt, s->src[level]);
 
-		if (!inlined[level] && !was_handed(a, ref, src) && returns_seen(a->lt, ref->inc->type, src)) {
+		if (!levels[level].inlined && !was_handed(a, ref, src, &levels[level]) &&
+		    returns_seen(a->lt, ref->inc->type, src)) {
 			*ret_kept = true;
 			break;
 		}
@@ -196,7 +209,7 @@ unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool 
 	 * What is inlined into it returns nothing that could be seen, but most functions that hand an object up just
 	 * pass it on: of those in one frame it is the one that took the reference that forgot it on its way out.
 	 */
-	while (*ret_kept && level && inlined[level - 1])
+	while (*ret_kept && level && levels[level - 1].inlined)
 		level--;
 	return level;
 }
