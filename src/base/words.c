@@ -59,7 +59,7 @@ bool rt_word_same(struct rt_word a, struct rt_word b)
 	return a.len == b.len && !strncasecmp(a.s, b.s, a.len);
 }
 
-static bool has_one_of(const char *name, const char *const *texts, size_t nr)
+bool rt_words_have(const char *name, const char *const *texts, size_t nr)
 {
 	struct rt_word words[WORDS];
 	unsigned n = rt_words(name, words, WORDS);
@@ -78,7 +78,7 @@ bool rt_words_destroy(const char *name)
 					     "clear",    "deinit",   "drop",     "discard", "purge",   "uninit",
 					     "erase",    "teardown", "destruct", "dtor" };
 
-	return has_one_of(name, texts, sizeof(texts) / sizeof(texts[0]));
+	return rt_words_have(name, texts, sizeof(texts) / sizeof(texts[0]));
 }
 
 bool rt_words_end(const char *name)
@@ -88,5 +88,5 @@ bool rt_words_end(const char *name)
 					     "detach",     "unset",    "pop",   "dequeue",   "evict",
 					     "disconnect", "shutdown", "kill",  "unregister" };
 
-	return rt_words_destroy(name) || has_one_of(name, texts, sizeof(texts) / sizeof(texts[0]));
+	return rt_words_destroy(name) || rt_words_have(name, texts, sizeof(texts) / sizeof(texts[0]));
 }

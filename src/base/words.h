@@ -21,6 +21,8 @@ bool rt_word_is(struct rt_word word, const char *text);
 bool rt_word_in(struct rt_word word, const char *const *texts, size_t n);
 bool rt_word_same(struct rt_word a, struct rt_word b);
 
+/* One of the words of name is one of these texts. */
+bool rt_words_have(const char *name, const char *const *texts, size_t n);
 /* One of the words says that what it is given is over there: free, destroy, unref, clear ... */
 bool rt_words_destroy(const char *name);
 /* ... or that something else ends: put, close, pop, stop ... */

@@ -217,6 +217,37 @@ static bool the_integer(struct search *s, Dwarf_Die *type, unsigned level, uint6
 	return true;
 }
 
+/*
+ * A counter and who is told when it is 0, or whom it belongs to: such a struct is there for the counter alone, and what
+ * has one has that counter.
+ */
+static bool is_counter_with_pointers(struct search *s, Dwarf_Die *structure)
+{
+	unsigned counters = 0, pointers = 0;
+	Dwarf_Die child, type, integer;
+	uint64_t within;
+
+	if (dwarf_tag(structure) == DW_TAG_union_type || dwarf_child(structure, &child) != 0)
+		return false;
+	do {
+		const char *name;
+
+		if (!is_member(&child))
+			continue;
+		name = dwarf_tag(&child) == DW_TAG_member ? dwarf_diename(&child) : NULL;
+		if (!s->budget || !name || !rt_die_type(&child, &type) || dwarf_hasattr(&child, DW_AT_bit_size))
+			return false;
+		s->budget--;
+		if (the_integer(s, &type, 0, &within, &integer))
+			counters += name_rank(name) >= 0 ? 1 : 2;
+		else if (rt_type_peel(&type, &type) && dwarf_tag(&type) == DW_TAG_pointer_type)
+			pointers++;
+		else
+			return false;
+	} while (rt_die_next(&child));
+	return counters == 1 && pointers <= 2;
+}
+
 struct best {
 	int rank; /* -1: none yet */
 	uint64_t offset;
@@ -249,7 +280,10 @@ static void rank_members(struct search *s, Dwarf_Die *structure, uint64_t base, 
 			if (best->rank < 0 || rank < best->rank)
 				*best = (struct best){ rank, base + offset + within, integer };
 		} else if (rt_type_struct(s->dwarf, &type, &inner)) {
-			rank_members(s, &inner, base + offset, name ? level + 1 : level, depth + 1, best);
+			if (name && !is_counter_with_pointers(s, &inner))
+				rank_members(s, &inner, base + offset, level + 1, depth + 1, best);
+			else
+				rank_members(s, &inner, base + offset, level, depth + 1, best);
 		}
 	} while (rt_die_next(&child));
 }

@@ -72,6 +72,9 @@ const char *rt_plan_structure(struct rt_plan_build *b, const struct rt_spec_func
 /* Where a constructor or find that returns a status leaves its object, by its declaration; else target stays as it is.
  */
 void rt_plan_made_place(struct rt_plan_build *b, struct rt_target *target);
+/* The result tells whether a function has left an object elsewhere; and when it has. */
+bool rt_made_is_status(const struct rt_param *result);
+enum rt_condition rt_made_condition(const struct rt_param *result);
 /* counter.c: finds the counters and sizes of types that have targets here. */
 RT_CHECK struct rt_error *rt_plan_counters(struct rt_plan_build *b);
 /* point.c: points for b->targets. */

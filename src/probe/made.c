@@ -35,10 +35,18 @@ static bool is_object(struct rt_plan_build *b, const struct rt_spec_type *spec, 
 	return false;
 }
 
-static bool is_status(const struct rt_param *result)
+bool rt_made_is_status(const struct rt_param *result)
 {
 	return !result->type || (!result->pointers && (strstr(result->type, "int") || strstr(result->type, "ool") ||
 						       strstr(result->type, "enum ") || strstr(result->type, "long")));
+}
+
+enum rt_condition rt_made_condition(const struct rt_param *result)
+{
+	if (!result->type)
+		return RT_IF_ALWAYS;
+	/* most say failure by a negative number; what they leave then may be anything */
+	return strstr(result->type, "ool") ? RT_IF_NONZERO : RT_IF_NOT_NEGATIVE;
 }
 
 /* the first argument of the type with so many levels, that is in a register; 0: none */
@@ -63,15 +71,12 @@ void rt_plan_made_place(struct rt_plan_build *b, struct rt_target *target)
 	if (target->as.place != RT_PLACE_RET || target->as.condition != RT_IF_ALWAYS || target->as.guessed)
 		return;
 	d = rt_survey_declaration(&b->survey, target->name, target->addr);
-	if (!d || !is_status(&d->returns))
+	if (!d || !rt_made_is_status(&d->returns))
 		return;
 	arg = argument_of(b, spec, d, 2);
 	if (arg) {
 		target->as.place = RT_PLACE_OUT;
-		/* most say failure by a negative number; what they leave then may be anything */
-		target->as.condition = !d->returns.type                 ? RT_IF_ALWAYS
-				       : strstr(d->returns.type, "ool") ? RT_IF_NONZERO
-									: RT_IF_NOT_NEGATIVE;
+		target->as.condition = (uint8_t)rt_made_condition(&d->returns);
 	} else if (target->as.op == RT_OP_NEW && (arg = argument_of(b, spec, d, 1))) {
 		target->as.place = RT_PLACE_ARG;
 	}

@@ -83,10 +83,95 @@ static bool counts_first(const struct rt_making *m, const struct rt_track *track
 	return false;
 }
 
+/* They return their first argument. */
+static bool fills_memory(const char *name)
+{
+	return !strcmp(name, "memset") || !strcmp(name, "memcpy") || !strcmp(name, "memmove");
+}
+
 struct look {
 	bool allocated; /* an object is followed */
 	bool starts, ends;
+	bool returns;         /* a place in it */
+	uint32_t globals;     /* registers that hold the address of a variable of the module, or what such leads to */
+	struct rt_track slot; /* where the caller wants the object, as an object of its own */
+	bool stored;          /* it is there */
 };
+
+/* Is the memory operand what the caller's slot is? */
+static bool in_slot(const struct look *look, const struct rt_insn *insn)
+{
+	const struct rt_mem_operand *mem = &insn->mem;
+	const struct rt_value *base = mem->base < RT_TRACK_REGS ? &look->slot.regs[mem->base] : NULL;
+
+	return insn->is_mov && insn->has_mem && base && base->kind == RT_VALUE_OBJECT && base->n + mem->disp == 0 &&
+	       mem->index == RT_REG_NONE && !mem->segment && mem->size == 8;
+}
+
+/* The object goes into the slot; or it is read there, after that. Steps both. */
+static void step(struct look *look, struct rt_track *track, const struct rt_insn *insn)
+{
+	bool slot = in_slot(look, insn);
+	const struct rt_value *source = insn->src_reg < RT_TRACK_REGS ? &track->regs[insn->src_reg] : NULL;
+	bool fills =
+		slot && insn->mem.writes && !insn->has_imm && source && source->kind == RT_VALUE_OBJECT && !source->n;
+
+	rt_track_step(track, insn);
+	rt_track_step(&look->slot, insn);
+	look->slot.change_count = 0;
+	look->stored |= fills;
+	if (slot && look->stored && insn->mem.reads && insn->dst_reg < RT_TRACK_REGS)
+		track->regs[insn->dst_reg] = (struct rt_value){ .kind = RT_VALUE_OBJECT };
+}
+
+/* What a pointer that is a variable of the module leads to: a program's own choice of malloc() and free(). */
+static bool is_chosen(const struct look *look, const struct rt_insn *insn)
+{
+	if (!(insn->call || insn->jump) || insn->has_target)
+		return false;
+	if (insn->has_mem)
+		return insn->mem.base == RT_REG_RIP ||
+		       (insn->mem.base < RT_TRACK_REGS && (look->globals & 1u << insn->mem.base));
+	return insn->dst_reg < RT_TRACK_REGS && (look->globals & 1u << insn->dst_reg);
+}
+
+static void step_globals(struct look *look, const struct rt_insn *insn)
+{
+	bool loads = (insn->is_lea || (insn->is_mov && insn->mem.reads && insn->mem.size == 8)) && insn->has_mem &&
+		     insn->dst_reg < RT_TRACK_REGS &&
+		     (insn->mem.base == RT_REG_RIP ||
+		      (insn->mem.base < RT_TRACK_REGS && (look->globals & 1u << insn->mem.base)));
+
+	look->globals &= ~insn->writes;
+	if (loads)
+		look->globals |= 1u << insn->dst_reg;
+}
+
+static void walk(const struct rt_making *m, const struct rt_symbol *function, uint8_t object, unsigned depth,
+		 struct look *look);
+
+/* A call, or a jump out of function. Returns what comes back, where that is an object. */
+static struct rt_value see_call(const struct rt_making *m, struct look *look, const struct rt_symbol *function,
+				const struct rt_track *track, const struct rt_insn *insn, unsigned depth)
+{
+	const struct rt_symbol *callee = callee_of(m, insn, function);
+	bool chosen = is_chosen(look, insn), allocates = callee ? rt_making_allocates(callee->name) : chosen;
+
+	look->ends |= gives_object(track) && (chosen || (callee && is_deallocator(callee->name)));
+	if (allocates) {
+		look->allocated = true;
+		return (struct rt_value){ .kind = RT_VALUE_OBJECT };
+	}
+	if (callee && fills_memory(callee->name))
+		return track->regs[RT_REG_RDI];
+	if (callee && !callee->plt && depth < MAKING_DEPTH && gives_object(track)) {
+		struct rt_track slot = look->slot;
+
+		walk(m, callee, RT_REG_RDI, depth + 1, look);
+		look->slot = slot;
+	}
+	return (struct rt_value){ .kind = RT_VALUE_UNKNOWN };
+}
 
 static void walk(const struct rt_making *m, const struct rt_symbol *function, uint8_t object, unsigned depth,
 		 struct look *look)
@@ -95,28 +180,28 @@ static void walk(const struct rt_making *m, const struct rt_symbol *function, ui
 	struct rt_track track;
 
 	rt_track_init(&track, object);
+	if (depth) /* registers are others' there */
+		rt_track_init(&look->slot, RT_REG_NONE);
 	for (unsigned n = 0; n < MAKING_INSNS && at.v < end.v; n++) {
-		const struct rt_symbol *callee;
+		struct rt_value result;
 		struct rt_insn insn;
-		bool allocates = false;
 
 		if (!rt_decode(m->decoder, rt_image_at(m->image, at, 16), at, &insn))
 			return;
 		look->starts |= look->allocated && writes_first_count(m, &track, &insn);
-		callee = callee_of(m, &insn, function);
-		if (callee) {
-			allocates = insn.call && rt_making_allocates(callee->name);
-			look->ends |= gives_object(&track) && is_deallocator(callee->name);
-			if (!allocates && !callee->plt && depth < MAKING_DEPTH && gives_object(&track))
-				walk(m, callee, RT_REG_RDI, depth + 1, look);
-		}
-		rt_track_step(&track, &insn);
+		result = see_call(m, look, function, &track, &insn, depth);
+		if (!depth && insn.ret)
+			look->returns |= track.regs[RT_REG_RAX].kind == RT_VALUE_OBJECT;
+		else if (!depth && insn.jump)
+			look->returns |= result.kind == RT_VALUE_OBJECT;
+		/* the end of a function in its middle: what follows comes from before it */
+		if (!insn.pop)
+			step(look, &track, &insn);
+		step_globals(look, &insn);
 		look->starts |= look->allocated && counts_first(m, &track);
 		track.change_count = 0;
-		if (allocates) {
-			track.regs[RT_REG_RAX] = (struct rt_value){ .kind = RT_VALUE_OBJECT };
-			look->allocated = true;
-		}
+		if (insn.call && result.kind == RT_VALUE_OBJECT)
+			track.regs[RT_REG_RAX] = result;
 		at.v += insn.length;
 	}
 }
@@ -127,6 +212,23 @@ bool rt_making_starts(const struct rt_making *m, const struct rt_symbol *functio
 
 	walk(m, function, RT_REG_NONE, 0, &look);
 	return look.starts;
+}
+
+bool rt_making_returns(const struct rt_making *m, const struct rt_symbol *function)
+{
+	struct look look = { .starts = false };
+
+	walk(m, function, RT_REG_NONE, 0, &look);
+	return look.returns;
+}
+
+bool rt_making_stores(const struct rt_making *m, const struct rt_symbol *function, uint8_t slot)
+{
+	struct look look = { .starts = false };
+
+	rt_track_init(&look.slot, slot);
+	walk(m, function, RT_REG_NONE, 0, &look);
+	return look.starts && look.stored;
 }
 
 bool rt_making_ends(const struct rt_making *m, const struct rt_symbol *function)

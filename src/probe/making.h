@@ -24,5 +24,11 @@ bool rt_making_allocates(const char *name);
 /* function calls an allocator and stores a small constant as the counter of what it got, itself or in an init(). */
 bool rt_making_starts(const struct rt_making *m, const struct rt_symbol *function);
 
+/* function returns what it has from an allocator, or a place inside of that. */
+bool rt_making_returns(const struct rt_making *m, const struct rt_symbol *function);
+
+/* As rt_making_starts(), and it leaves the object where the pointer in register slot (an argument's) leads to. */
+bool rt_making_stores(const struct rt_making *m, const struct rt_symbol *function, uint8_t slot);
+
 /* function gives its first argument to free() or the like, itself or one call deeper. */
 bool rt_making_ends(const struct rt_making *m, const struct rt_symbol *function);

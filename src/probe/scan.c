@@ -43,14 +43,24 @@ static int confirm_by_type(struct rt_scan *s, struct rt_scan_family *f)
 {
 	const struct rt_survey_function *get = f->get.declared, *put = f->put.declared;
 	const struct rt_param *g = rt_survey_param(&s->survey, get, 1), *p = rt_survey_param(&s->survey, put, 1);
+	struct rt_member counter;
 
 	if (!get || !put)
 		return 0;
 	if (!g || !p || g->pointers != 1 || !p->pointers || p->pointers > 2)
 		return -1;
-	/* gpointer and void *: nothing is said */
-	if (!g->pointee && !p->pointee)
-		return 0;
+	/* gpointer and void *: nothing is said, but by a structure of the family's name */
+	if (!g->pointee && !p->pointee) {
+		if (!rt_dwarf_counter(s->module->dwarf, f->stem_name, &counter) || !counter.says_reference ||
+		    counter.offset > INT32_MAX)
+			return 0;
+		f->structure = f->stem_name;
+		f->named_counter = true;
+		f->counter = (int32_t)counter.offset;
+		f->counter_size = (uint32_t)counter.size;
+		f->put_levels = p->pointers;
+		return p->pointers == 1;
+	}
 	if (!same_struct(g->pointee, p->pointee))
 		return -1;
 	/* queue_get(q) hands out what queue_put(q, x) took: another thing than a reference to q */
@@ -263,7 +273,8 @@ struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_fami
 	if (!type)
 		return rt_error_nomem();
 	type->start = RT_START_UNKNOWN;
-	type->counter_offset = RT_COUNTER_UNKNOWN;
+	type->counter_offset = f->named_counter ? f->counter : RT_COUNTER_UNKNOWN;
+	type->counter_size = f->named_counter ? f->counter_size : 0;
 	type->unsure = !f->by_code && !f->by_type;
 	type->name = strdup(f->structure ? f->structure : f->stem_name);
 	type->origin = strdup("scan");
@@ -373,8 +384,9 @@ static struct rt_error *scan_names(struct rt_scan *s)
 		for (uint32_t id = 1; id <= s->survey.head_count; id++)
 			RT_TRY(consider(s, rt_intern_text(&s->survey.names, id), rt_stem_at(i)));
 	RT_TRY(rt_scan_classes(s));
-	RT_TRY(rt_scan_puts(s));
-	return rt_scan_fields(s);
+	RT_TRY(rt_scan_fields(s));
+	RT_TRY(rt_scan_holders(s));
+	return rt_scan_puts(s);
 }
 
 struct rt_error *rt_scan_module(const struct rt_plan_module *module, const struct rt_scan_options *options,

@@ -27,7 +27,8 @@ struct rt_scan_family {
 	uint8_t put_levels;       /* 1: T *, 2: T ** */
 	uint8_t get_arg, put_arg; /* from 1; 0: the first */
 	bool by_type, by_code;
-	int32_t counter; /* by_code: where */
+	bool named_counter; /* declarations do not lead to the structure, its name does */
+	int32_t counter;    /* by_code, named_counter: where */
 	uint32_t counter_size;
 	size_t method; /* of a class: bytes of the mangled prefix; 0: no method */
 };
@@ -74,9 +75,21 @@ RT_CHECK struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_
 RT_CHECK struct rt_error *rt_scan_marks(struct rt_scan *s);
 /* scan_make.c: constructors by what they do, and what swaps objects in a slot. */
 RT_CHECK struct rt_error *rt_scan_makers(struct rt_scan *s, const struct rt_scan_family *f, struct rt_spec_type *type);
+/* Is there a constructor that such a scan finds? */
+bool rt_scan_is_made(struct rt_scan *s, const struct rt_scan_family *f);
+/*
+ * scan_open.c: which types of spec are counted up where no function of the spec does it. Types are called by their
+ * structure and know where their counter lies. ret_counted: one for each.
+ */
+/* ... and whether code of a function that is inlined everywhere moves the counter by delta. */
+bool rt_scan_counts_inlined(struct rt_scan *s, const char *function, unsigned arg, const struct rt_member *counter,
+			    int16_t delta);
+RT_CHECK struct rt_error *rt_scan_counted_open(struct rt_scan *s, const struct rt_spec *spec, uint8_t *ret_counted);
 /* scan_put.c: families that have a put, but no get. */
 RT_CHECK struct rt_error *rt_scan_puts(struct rt_scan *s);
 /* scan_field.c: families by what their functions do to a member that counts references. */
 RT_CHECK struct rt_error *rt_scan_fields(struct rt_scan *s);
+/* scan_holder.c: allocators of their own, whose references belong to holders. */
+RT_CHECK struct rt_error *rt_scan_holders(struct rt_scan *s);
 /* scan_cxx.c: classes whose methods count. */
 RT_CHECK struct rt_error *rt_scan_classes(struct rt_scan *s);

@@ -2,7 +2,8 @@
 /*
  * Families by what their functions do, whatever these are called: a struct has a member that by its name counts
  * references, one function adds 1 to it in the T * that it is given, at any place among its arguments, and another
- * takes 1 off. Names are only asked for a word that says as much: who takes a reference for a purpose of his own does
+ * takes 1 off; or only the latter, where there is a constructor that sets it, or code that counts it up in the open.
+ * Names are only asked for a word that says as much: who takes a reference for a purpose of his own does
  * the same to the counter, and is whom reports should name.
  */
 #include <ctype.h>
@@ -20,8 +21,8 @@ static const char *const gets[] = { "ref",   "reference", "incref",  "addref",  
 static const char *const puts_[] = { "unref",   "deref",    "unreference", "decref",  "delref", "put",    "drop",
 				     "release", "rele",     "free",        "destroy", "unlock", "dec",    "decrement",
 				     "unpin",   "close",    "delete",      "del",     "unuse",  "unhold", "discard",
-				     "dispose", "decrease", "forget",      NULL };
-/* where no code of their own proves it (always inlined), only these */
+				     "dispose", "decrease", "forget",      "end",     NULL };
+/* where only inlined copies prove it, only these */
 static const char *const sure_gets[] = { "ref", "reference", "incref", "addref", "hold", "retain", NULL };
 static const char *const sure_puts[] = { "unref",   "deref", "unreference", "decref", "delref",
 					 "release", "put",   "drop",        NULL };
@@ -123,11 +124,15 @@ static void add_function(struct rt_scan *s, struct field_type *t, const struct r
 
 		if (!delta || !has_word(d->name, delta > 0 ? gets : puts_))
 			return;
+		/* who is given more and returns something takes the reference for a purpose of his own, or not always */
+		if (delta > 0 && d->param_count > 1 && d->returns.type)
+			return;
 		f.symbol = symbol;
 		f.get = delta > 0;
 	} else if (d->has_inlined) {
 		f.get = has_word(d->name, sure_gets);
-		if (f.get == has_word(d->name, sure_puts) || !returns_plain(d, t->structure, f.get))
+		if (f.get == has_word(d->name, sure_puts) || !returns_plain(d, t->structure, f.get) ||
+		    !rt_scan_counts_inlined(s, d->name, f.arg, &t->counter, f.get ? 1 : -1))
 			return;
 	} else {
 		return;
@@ -162,7 +167,7 @@ static struct rt_scan_named named(const struct field_function *f)
 		 : (struct rt_scan_named){ .name = NULL };
 }
 
-static struct rt_error *take(struct rt_scan *s, const struct field_type *t)
+static struct rt_scan_family family_of(const struct field_type *t)
 {
 	const struct field_function *get = first(t, true), *put = first(t, false);
 	struct rt_scan_family f = { .structure = t->structure,
@@ -175,11 +180,16 @@ static struct rt_error *take(struct rt_scan *s, const struct field_type *t)
 				    .put_arg = (uint8_t)put->arg,
 				    .counter = (int32_t)t->counter.offset,
 				    .counter_size = t->counter.size };
+
+	memcpy(f.stem_name, t->structure, strnlen(t->structure, sizeof(f.stem_name) - 1));
+	return f;
+}
+
+static struct rt_error *take(struct rt_scan *s, const struct field_type *t)
+{
+	struct rt_scan_family f = family_of(t);
 	struct rt_spec_type *type;
 
-	if (strlen(t->structure) >= sizeof(f.stem_name))
-		return NULL;
-	memcpy(f.stem_name, t->structure, strlen(t->structure));
 	if (!rt_scan_wanted(s, &f))
 		return NULL;
 	RT_TRY(rt_scan_add_family(s, &f));
@@ -191,24 +201,85 @@ static struct rt_error *take(struct rt_scan *s, const struct field_type *t)
 	return NULL;
 }
 
-static struct rt_error *consider(struct rt_scan *s, const char *structure)
+/* a put without a get gives up the last reference, too, and nothing else looks like it: it ends the object */
+static bool ends(struct rt_scan *s, const struct field_type *t)
+{
+	struct rt_making m = { .image = s->module->image, .symtab = s->module->symtab, .decoder = s->decoder };
+
+	for (unsigned i = 0; i < t->count; i++) {
+		const struct field_function *f = &t->functions[i];
+
+		if (!f->get && f->symbol && f->arg == 1 && rt_making_ends(&m, f->symbol))
+			return true;
+	}
+	return false;
+}
+
+struct fields {
+	struct rt_scan *s;
+	RT_VEC(struct field_type) open; /* have a put, and may be counted up in the open */
+};
+
+static struct rt_error *consider(struct fields *all, const char *structure)
 {
 	struct field_type t = { .structure = structure };
+	struct rt_scan *s = all->s;
+	struct rt_scan_family f;
 
 	if (is_found(&s->found, structure) || is_found(s->known, structure) ||
-	    !rt_dwarf_counter(s->module->dwarf, structure, &t.counter) || !t.counter.says_reference ||
-	    t.counter.offset > INT32_MAX)
+	    strlen(structure) >= RT_FAMILY_NAME_MAX || !rt_dwarf_counter(s->module->dwarf, structure, &t.counter) ||
+	    !t.counter.says_reference || t.counter.offset > INT32_MAX)
 		return NULL;
 	for (size_t i = 0; i < s->survey.functions.len; i++)
 		add_function(s, &t, &s->survey.functions.data[i]);
 	/* what is counted up and never down, or the other way round, is no count of references */
-	if (!first(&t, true) || !first(&t, false))
+	if (!first(&t, false) || (!first(&t, true) && !ends(s, &t)))
 		return NULL;
-	return take(s, &t);
+	f = family_of(&t);
+	if (first(&t, true) || rt_scan_is_made(s, &f))
+		return take(s, &t);
+	return rt_vec_push(&all->open, t) ? NULL : rt_error_nomem();
+}
+
+static struct rt_error *open_spec(const struct fields *all, struct rt_spec *spec)
+{
+	for (size_t i = 0; i < all->open.len; i++) {
+		const struct field_type *t = &all->open.data[i];
+		struct rt_spec_type *type = rt_vec_add(&spec->types);
+
+		if (!type)
+			return rt_error_nomem();
+		type->start = RT_START_UNKNOWN;
+		type->counter_offset = (int32_t)t->counter.offset;
+		type->counter_size = (uint32_t)t->counter.size;
+		type->name = strdup(t->structure);
+		if (!type->name)
+			return rt_error_nomem();
+		for (unsigned k = 0; k < t->count; k++)
+			RT_TRY(rt_scan_add_function(type, t->functions[k].declared->name, RT_OP_PUT, RT_PLACE_ARG,
+						    (uint8_t)t->functions[k].arg));
+	}
+	return NULL;
+}
+
+static struct rt_error *take_open(struct fields *all)
+{
+	_cleanup_(rt_spec_deinit) struct rt_spec spec = { 0 };
+	_cleanup_free_ uint8_t *counted = calloc(all->open.len + 1, 1);
+
+	if (!counted)
+		return rt_error_nomem();
+	RT_TRY(open_spec(all, &spec));
+	RT_TRY(rt_scan_counted_open(all->s, &spec, counted));
+	for (size_t i = 0; i < all->open.len; i++)
+		if (counted[i])
+			RT_TRY(take(all->s, &all->open.data[i]));
+	return NULL;
 }
 
 struct rt_error *rt_scan_fields(struct rt_scan *s)
 {
+	struct fields all = { .s = s };
 	struct rt_map seen = { 0 };
 	struct rt_error *err = NULL;
 
@@ -222,8 +293,11 @@ struct rt_error *rt_scan_fields(struct rt_scan *s)
 		if (!rt_map_put(&seen, rt_key_make(id, 0), &made))
 			err = rt_error_nomem();
 		else if (made)
-			err = consider(s, p->pointee);
+			err = consider(&all, p->pointee);
 	}
+	if (!err)
+		err = take_open(&all);
 	rt_map_deinit(&seen);
+	rt_vec_deinit(&all.open);
 	return err;
 }

@@ -5,9 +5,13 @@
  */
 #include <string.h>
 
+#include "base/words.h"
+#include "probe/handing.h"
 #include "probe/making.h"
 #include "probe/mangled.h"
 #include "probe/scan_build.h"
+
+enum { SLOT_INSNS = 400 };
 
 static bool same(const char *a, const char *b)
 {
@@ -19,10 +23,16 @@ static bool sounds_like_find(const char *name)
 {
 	static const char *const words[] = { "find", "lookup", "search", "intern", "get", "ref", "cache" };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strstr(name, words[i]))
-			return true;
-	return false;
+	return rt_words_have(name, words, sizeof(words) / sizeof(words[0]));
+}
+
+/* Makes one beside the one that it is given; what "detaches" or "unshares" may return that one. */
+static bool sounds_like_making(const char *name)
+{
+	static const char *const words[] = { "new",   "create", "alloc", "make",  "clone", "dup",  "open",
+					     "begin", "read",   "load",  "parse", "build", "init", "from" };
+
+	return rt_words_have(name, words, sizeof(words) / sizeof(words[0]));
 }
 
 static bool declared_as_maker(struct rt_scan *s, const struct rt_scan_family *f, const struct rt_survey_function *d)
@@ -30,9 +40,43 @@ static bool declared_as_maker(struct rt_scan *s, const struct rt_scan_family *f,
 	if (!f->structure || d->returns.pointers != 1 || !same(d->returns.pointee, f->structure))
 		return false;
 	for (unsigned i = 1; i <= d->param_count; i++)
-		if (same(rt_survey_param(&s->survey, d, i)->pointee, f->structure))
+		if (same(rt_survey_param(&s->survey, d, i)->pointee, f->structure) && !sounds_like_making(d->name))
 			return false;
 	return true;
+}
+
+/* The only T ** of one that returns a status and is given no T; 0: none, or it is not in a register. */
+static unsigned declared_as_leaver(struct rt_scan *s, const struct rt_scan_family *f,
+				   const struct rt_survey_function *d)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 1; i <= d->param_count; i++) {
+		const struct rt_param *p = rt_survey_param(&s->survey, d, i);
+
+		if (!same(p->pointee, f->structure))
+			continue;
+		if (found || p->pointers != 2)
+			return 0;
+		found = i;
+	}
+	return found && rt_made_is_status(&d->returns) && rt_takers_in_registers(&s->survey, d, found) ? found : 0;
+}
+
+/* "int packet_new(T **ret)" */
+static struct rt_error *add_leaver(struct rt_scan *s, const struct rt_scan_family *f, const struct rt_making *m,
+				   const struct rt_survey_function *d, const struct rt_symbol *symbol,
+				   struct rt_spec_type *type)
+{
+	unsigned arg = sounds_like_find(d->name) ? 0 : declared_as_leaver(s, f, d);
+	size_t before = type->functions.len;
+
+	if (!arg || !rt_making_stores(m, symbol, (uint8_t)rt_reg_argument(arg)))
+		return NULL;
+	RT_TRY(rt_scan_add_function(type, d->name, RT_OP_NEW, RT_PLACE_OUT, (uint8_t)arg));
+	if (type->functions.len > before)
+		type->functions.data[before].condition = (uint8_t)rt_made_condition(&d->returns);
+	return NULL;
 }
 
 /* Where the counter lies; size 0: unknown. */
@@ -49,7 +93,47 @@ static void find_counter(struct rt_scan *s, const struct rt_scan_family *f, stru
 	m->counter_size = member.size;
 }
 
-/* "packet_replace(T **, T *)": gives up what the slot held, takes a reference to the other one. */
+static bool gives_slot(const struct rt_track *track)
+{
+	for (unsigned n = 1; n <= 6; n++) {
+		enum rt_reg reg = rt_reg_argument(n);
+
+		if ((unsigned)reg < RT_TRACK_REGS && track->regs[reg].kind == RT_VALUE_OBJECT)
+			return true;
+	}
+	return false;
+}
+
+/* Does it read what the slot in its first argument held, or give the slot to who may? */
+static bool reads_slot(struct rt_scan *s, const struct rt_symbol *symbol)
+{
+	struct rt_elfaddr at = symbol->addr, end = { at.v + symbol->size };
+	struct rt_track track;
+	struct rt_insn insn;
+
+	rt_track_init(&track, RT_REG_RDI);
+	for (unsigned n = 0; n < SLOT_INSNS && at.v < end.v; n++, at.v += insn.length) {
+		if (!rt_decode(s->decoder, rt_image_at(s->module->image, at, 16), at, &insn))
+			return false;
+		if (insn.has_mem && insn.mem.reads && insn.mem.size == 8 && insn.mem.index == RT_REG_NONE &&
+		    insn.mem.base < RT_TRACK_REGS && track.regs[insn.mem.base].kind == RT_VALUE_OBJECT &&
+		    !(track.regs[insn.mem.base].n + insn.mem.disp))
+			return true;
+		if ((insn.call ||
+		     (insn.jump && insn.has_target && (insn.target.v < symbol->addr.v || insn.target.v >= end.v))) &&
+		    gives_slot(&track))
+			return true;
+		if (!insn.pop)
+			rt_track_step(&track, &insn);
+		track.change_count = 0;
+	}
+	return false;
+}
+
+/*
+ * "packet_replace(T **, T *)": gives up what the slot held, takes a reference to the other one. One that does not look
+ * at what the slot held only takes: "packet_dup(T **, T *)".
+ */
 static struct rt_error *add_swap(struct rt_scan *s, const struct rt_scan_family *f, const struct rt_making *m,
 				 const struct rt_survey_function *d, const struct rt_symbol *symbol,
 				 struct rt_spec_type *type)
@@ -64,8 +148,11 @@ static struct rt_error *add_swap(struct rt_scan *s, const struct rt_scan_family 
 	for (unsigned i = 0; i < effect.count; i++) {
 		const struct rt_change *c = &effect.fields[i];
 
-		if (c->offset == m->counter && c->size == m->counter_size && c->delta == 1)
+		if (c->offset != m->counter || c->size != m->counter_size || c->delta != 1)
+			continue;
+		if (reads_slot(s, symbol))
 			return rt_scan_add_function(type, d->name, RT_OP_SWAP, RT_PLACE_ARG_PTR, 1);
+		return rt_scan_add_function(type, d->name, RT_OP_GET, RT_PLACE_ARG, 2);
 	}
 	return NULL;
 }
@@ -87,9 +174,21 @@ static struct rt_error *by_declaration(struct rt_scan *s, const struct rt_scan_f
 		if (declared_as_maker(s, f, d) && !sounds_like_find(d->name) && rt_making_starts(m, symbol))
 			RT_TRY(rt_scan_add_function(type, d->name, RT_OP_NEW, RT_PLACE_RET, 0));
 		else
-			RT_TRY(add_swap(s, f, m, d, symbol, type));
+			RT_TRY(add_leaver(s, f, m, d, symbol, type));
+		RT_TRY(add_swap(s, f, m, d, symbol, type));
 	}
 	return NULL;
+}
+
+bool rt_scan_is_made(struct rt_scan *s, const struct rt_scan_family *f)
+{
+	_cleanup_(rt_spec_type_deinit) struct rt_spec_type type = { 0 };
+	_cleanup_error_ struct rt_error *err = rt_scan_makers(s, f, &type);
+
+	for (size_t i = 0; i < type.functions.len; i++)
+		if (type.functions.data[i].op == RT_OP_NEW)
+			return true;
+	return false;
 }
 
 /* "scene::Node::create" makes a Node. */

@@ -11,7 +11,7 @@
 
 /* Words for giving back that nothing else is called by. */
 static const char *const words[] = { "_put",     "_unref", "_decref", "_dec_ref", "_unreference",
-				     "_release", "_rele",  "_drop",   NULL };
+				     "_release", "_rele",  "_drop",   "_dec",     NULL };
 
 /* "dev" of "dev_put"; false: no such name. */
 static bool family_of(const char *name, char *family)

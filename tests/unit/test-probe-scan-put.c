@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Families of which names tell only a half, or nothing: who gives back is known, the rest is what code does. */
+#include "planned.h"
+
+static const struct rt_scan_options all = { 0 };
+
+static const struct rt_spec_type *find(const struct rt_spec *spec, const char *name)
+{
+	for (size_t i = 0; i < spec->types.len; i++)
+		if (strcmp(spec->types.data[i].name, name) == 0)
+			return &spec->types.data[i];
+	return NULL;
+}
+
+static const struct rt_spec_function *function(const struct rt_spec_type *type, const char *name)
+{
+	for (size_t i = 0; type && i < type->functions.len; i++)
+		if (strcmp(type->functions.data[i].name, name) == 0)
+			return &type->functions.data[i];
+	return NULL;
+}
+
+static void scan(struct workdir *w, struct planned *p, const char *code, const char *how)
+{
+	print_message("%s\n", how);
+	workdir_make(w);
+	workdir_write(w, "prog.c", code);
+	workdir_run(w, "%s -g -o prog prog.c", how);
+	planned_open(p, workdir_path(w, "prog"));
+	assert_ok(rt_scan_module(&p->module, &all, &p->spec));
+}
+
+static void done(struct workdir *w, struct planned *p)
+{
+	planned_close(p);
+	workdir_remove(w);
+}
+
+static const char *const builds[] = { "gcc -O2", "clang-14 -O2", "gcc -O0" };
+
+/* Constructors leave objects where they are told, from an allocator that may be another one. */
+static const char leavers[] =
+	"#include <stdlib.h>\n#define API __attribute__((noinline))\n"
+	"struct own { void *(*get)(size_t); void (*give)(void *); };\n"
+	"static struct own own = { malloc, free };\nAPI void choose(struct own *o) { own = *o; }\n"
+	"struct buf { char *base; unsigned long len; int ref; };\n"
+	"API void buf_incref(struct buf *b) { b->ref++; }\n"
+	"API void buf_decref(struct buf *b) { if (--b->ref == 0) own.give(b); }\n"
+	"API int buf_new(struct buf **ret, unsigned long len) { struct buf *b = malloc(sizeof(*b) + len); if (!b) "
+	"return -1;\n"
+	"  *ret = b; (*ret)->base = (char *)(b + 1); (*ret)->len = len; (*ret)->ref = 1; return 0; }\n"
+	"API _Bool buf_chosen(int n, struct buf **ret) { struct buf *b = own.get(sizeof(*b)); if (!b) return 0; b->len "
+	"= n;\n"
+	"  b->ref = 1; *ret = b; return 1; }\n"
+	/* makes one for itself, and leaves another; finds one or makes it; leaves one that it was given */
+	"static struct buf *first, *spare;\n"
+	"API int buf_swap_first(struct buf **ret) { struct buf *b = malloc(sizeof(*b)); b->ref = 1; spare = b; *ret = "
+	"first;\n"
+	"  return 0; }\n"
+	"API int buf_find(struct buf **ret) { struct buf *b = first; if (!b) { b = malloc(sizeof(*b)); b->ref = 1; } "
+	"*ret = b;\n"
+	"  return 0; }\n"
+	"API int buf_dup(struct buf **ret, struct buf *b) { b->ref++; *ret = b; return 0; }\n"
+	"API int buf_replace(struct buf **slot, struct buf *b) { struct buf *old = *slot; if (b) b->ref++; *slot = b;\n"
+	"  if (old && --old->ref == 0) free(old); return 0; }\n"
+	/* takes one of its own, and returns something else; takes one, or makes one */
+	"API struct buf *buf_copy(int how, struct buf *b) { struct buf *n; if (how) { b->ref++; return b; }\n"
+	"  n = malloc(sizeof(*n)); n->ref = 1; return n; }\n"
+	"API int buf_get_length(int *ret, struct buf *b) { b->ref++; *ret = b->len; return 0; }\n"
+	"int main(void) { struct buf *a, *b = 0; int n; choose(&own); buf_new(&a, 1); buf_incref(a); buf_decref(a);\n"
+	"  buf_chosen(1, &a); buf_swap_first(&a); buf_find(&a); buf_dup(&b, a); buf_replace(&b, a);\n"
+	"  return buf_get_length(&n, buf_copy(n, a)); }\n";
+
+TEST(constructors_that_return_a_status)
+{
+	for (size_t i = 0; i < 3; i++) {
+		const struct rt_spec_type *buf;
+		struct workdir w;
+		struct planned p;
+
+		scan(&w, &p, leavers, builds[i]);
+		buf = find(&p.spec, "buf");
+		assert_non_null(function(buf, "buf_new"));
+		assert_int_equal(function(buf, "buf_new")->op, RT_OP_NEW);
+		assert_int_equal(function(buf, "buf_new")->place, RT_PLACE_OUT);
+		assert_int_equal(function(buf, "buf_new")->condition, RT_IF_NOT_NEGATIVE);
+		assert_non_null(function(buf, "buf_chosen"));
+		assert_int_equal(function(buf, "buf_chosen")->arg, 2);
+		assert_int_equal(function(buf, "buf_chosen")->condition, RT_IF_NONZERO);
+		assert_null(function(buf, "buf_swap_first"));
+		assert_null(function(buf, "buf_find"));
+		assert_int_equal(function(buf, "buf_dup")->op, RT_OP_GET);
+		assert_int_equal(function(buf, "buf_dup")->arg, 2);
+		assert_int_equal(function(buf, "buf_replace")->op, RT_OP_SWAP);
+		assert_null(function(buf, "buf_get_length"));
+		assert_null(function(buf, "buf_copy"));
+		done(&w, &p);
+	}
+}
+
+/* Nobody but the put is a function of its own: the count begins in a constructor, and goes up in the open. */
+static const char puts_only[] =
+	"#include <stdlib.h>\n#define API __attribute__((noinline))\n"
+	"typedef struct Img { struct Img *parent; int kind; int ref_count; } Img;\n"
+	"API int img_end(Img *e) { if (!e) return 0; if (e->ref_count && --e->ref_count) return e->ref_count;\n"
+	"  if (e->parent) { img_end(e->parent); free(e); return 0; } free(e); return 0; }\n"
+	"API Img *img_read(int kind, Img *parent) { Img *e = calloc(1, sizeof(*e)); e->kind = kind; e->ref_count = 1;\n"
+	"  if (parent) { parent->ref_count++; e->parent = parent; } return e; }\n"
+	"API Img *img_writable(Img *e) { Img *n; if (e->ref_count == 1) return e; n = malloc(sizeof(*n)); n->ref_count "
+	"= 1;\n"
+	"  e->ref_count--; return n; }\n"
+	/* the counter and whom it belongs to */
+	"struct counted { int refcount; void *owner; };\n"
+	"struct tree { int depth; struct counted rc; struct tree *up; };\n"
+	"static void tree_release(struct tree *t) { if (t->depth) free(t->rc.owner); free(t); }\n"
+	"API void tree_close(struct tree *t) { if (__atomic_sub_fetch(&t->rc.refcount, 1, 5) <= 0) tree_release(t); }\n"
+	"API struct tree *tree_top(struct tree *t) { while (t->up) t = t->up;\n"
+	"  __atomic_fetch_add(&t->rc.refcount, 1, 5); return t; }\n"
+	/* how many are in it, not who holds it */
+	"struct bag { struct counted *of; int count; };\n"
+	"API struct bag *bag_new(void) { struct bag *b = malloc(sizeof(*b)); b->count = 1; return b; }\n"
+	"API void bag_close(struct bag *b) { while (b->count) b->count--; free(b); }\n"
+	/* what is put and never got is no count of references: lives that are left, say */
+	"struct cat { int refs; };\nAPI void cat_free(struct cat *c) { if (--c->refs == 0) free(c); }\n"
+	"int main(int argc, char **argv) { Img *e = img_read(1, img_read(0, 0)); struct bag *b = bag_new();\n"
+	"  static struct cat c; cat_free(&c); tree_close(tree_top(calloc(1, sizeof(struct tree)))); "
+	"bag_close(b);\n"
+	"  return img_end(img_writable(e)); }\n";
+
+TEST(puts_alone)
+{
+	for (size_t i = 0; i < 2; i++) {
+		const struct rt_spec_type *img, *tree;
+		struct workdir w;
+		struct planned p;
+
+		scan(&w, &p, puts_only, builds[i]);
+		img = find(&p.spec, "Img");
+		tree = find(&p.spec, "tree");
+		assert_non_null(img);
+		assert_int_equal(function(img, "img_end")->op, RT_OP_PUT);
+		assert_non_null(function(img, "img_read"));
+		assert_int_equal(function(img, "img_read")->op, RT_OP_NEW);
+		assert_null(function(img, "img_writable"));
+		assert_non_null(tree);
+		assert_int_equal(function(tree, "tree_close")->op, RT_OP_PUT);
+		/* it sounds like a put, and counts nothing */
+		assert_null(function(tree, "tree_release"));
+		assert_null(find(&p.spec, "bag"));
+		assert_null(find(&p.spec, "cat"));
+		assert_int_equal(p.spec.types.len, 2);
+		planned_make(&p, NULL, NULL);
+		assert_int_equal(p.plan->types.data[0].counter_size + p.plan->types.data[1].counter_size, 8);
+		done(&w, &p);
+	}
+}
+
+/* Whatever it is, it is given as a void *, and only inlined: what the functions are called by is a struct with a
+ * counter. */
+static const char by_name[] =
+	"#include <stdlib.h>\n"
+	"struct cached { long size; int flags; int refcount; }; struct commit { struct cached cached; int parents; };\n"
+	"static inline void cached_incref(void *o) { __atomic_fetch_add(&((struct cached *)o)->refcount, 1, 5); }\n"
+	"static inline void cached_decref(void *o) { if (!__atomic_sub_fetch(&((struct cached *)o)->refcount, 1, 5)) "
+	"free(o); }\n"
+	"static inline void any_incref(void *o) { ++*(int *)o; }\nstatic inline void any_decref(void *o) { --*(int "
+	"*)o; }\n"
+	"void keep(struct commit *c, int *n) { cached_incref(c); any_incref(n); }\n"
+	"void drop(struct commit *c, int *n) { cached_decref(c); any_decref(n); }\n"
+	"int main(void) { struct commit *c = calloc(1, sizeof(*c)); int n = 0; keep(c, &n); drop(c, &n); return n; }\n";
+
+TEST(void_pointers_to_what_the_name_says)
+{
+	struct workdir w;
+	struct planned p;
+
+	scan(&w, &p, by_name, "gcc -O2");
+	assert_int_equal(p.spec.types.len, 1);
+	assert_string_equal(p.spec.types.data[0].name, "cached");
+	assert_int_equal(function(&p.spec.types.data[0], "cached_incref")->op, RT_OP_GET);
+	planned_make(&p, NULL, NULL);
+	assert_int_equal(p.plan->types.data[0].counter_offset, 12);
+	done(&w, &p);
+}
+
+TEST_MAIN();
