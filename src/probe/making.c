@@ -5,7 +5,7 @@
 
 #include "probe/track.h"
 
-enum { MAKING_INSNS = 2000, MAKING_DEPTH = 1, FIRST_COUNT_MAX = 16 };
+enum { MAKING_INSNS = 2000, MAKING_DEPTH = 1, FIRST_COUNT_MAX = 16, EPILOGUE_INSNS = 12 };
 
 static bool ends_with(const char *name, const char *tail)
 {
@@ -173,6 +173,33 @@ static struct rt_value see_call(const struct rt_making *m, struct look *look, co
 	return (struct rt_value){ .kind = RT_VALUE_UNKNOWN };
 }
 
+/* A few instructions from at on the function ends, and the result is what it was there. */
+static bool leads_out(const struct rt_making *m, struct rt_elfaddr at)
+{
+	for (unsigned n = 0; n < EPILOGUE_INSNS; n++) {
+		struct rt_insn insn;
+
+		if (!rt_decode(m->decoder, rt_image_at(m->image, at, 16), at, &insn) || insn.call || insn.jump)
+			return false;
+		if (insn.ret)
+			return true;
+		if (insn.writes & 1u << RT_REG_RAX)
+			return false;
+		at.v += insn.length;
+	}
+	return false;
+}
+
+/* Is what function returns here an object, or a place in one? */
+static bool returns_object(const struct rt_making *m, const struct rt_track *track, const struct rt_insn *insn,
+			   const struct rt_value *result)
+{
+	if (insn->jump && result->kind == RT_VALUE_OBJECT)
+		return true;
+	return track->regs[RT_REG_RAX].kind == RT_VALUE_OBJECT &&
+	       (insn->ret || (insn->jump && !insn->conditional && insn->has_target && leads_out(m, insn->target)));
+}
+
 static void walk(const struct rt_making *m, const struct rt_symbol *function, uint8_t object, unsigned depth,
 		 struct look *look)
 {
@@ -190,10 +217,7 @@ static void walk(const struct rt_making *m, const struct rt_symbol *function, ui
 			return;
 		look->starts |= look->allocated && writes_first_count(m, &track, &insn);
 		result = see_call(m, look, function, &track, &insn, depth);
-		if (!depth && insn.ret)
-			look->returns |= track.regs[RT_REG_RAX].kind == RT_VALUE_OBJECT;
-		else if (!depth && insn.jump)
-			look->returns |= result.kind == RT_VALUE_OBJECT;
+		look->returns |= !depth && returns_object(m, &track, &insn, &result);
 		/* the end of a function in its middle: what follows comes from before it */
 		if (!insn.pop)
 			step(look, &track, &insn);

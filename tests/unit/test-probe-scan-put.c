@@ -183,4 +183,56 @@ TEST(void_pointers_to_what_the_name_says)
 	done(&w, &p);
 }
 
+/* An allocator whose references belong to holders; and functions that only sound like those of one. */
+static const char holders[] =
+	"#include <stdlib.h>\n#include <string.h>\n#define API __attribute__((noinline))\n"
+	"struct chunk { struct chunk *parent, *refs; long size; };\n#define CHUNK(p) ((struct chunk *)(p) - 1)\n"
+	"API void *_mem_alloc(const void *holder, long size) { struct chunk *c = malloc(sizeof(*c) + size);\n"
+	"  if (!c) return 0; c->parent = (void *)holder; c->refs = 0; c->size = size; return c + 1; }\n"
+	"API void *mem_zero(const void *holder, long size) { void *p = _mem_alloc(holder, size);\n"
+	"  return p ? memset(p, 0, size) : 0; }\n"
+	"API void *mem_parent(const void *p) { return CHUNK(p)->parent; }\n"
+	"API void *mem_realloc(const void *holder, void *p, long size) { return realloc(CHUNK(p), size); }\n"
+	"API void *_mem_reference_at(const void *holder, const void *p, const char *place) {\n"
+	"  struct chunk *c = malloc(sizeof(*c)); c->parent = (void *)holder; c->refs = CHUNK(p)->refs;\n"
+	"  CHUNK(p)->refs = c; return (void *)p; }\n"
+	"API int mem_unlink(const void *holder, void *p) { struct chunk **at = &CHUNK(p)->refs, *c;\n"
+	"  while ((c = *at)) { if (c->parent == holder) { *at = c->refs; free(c); return 0; } at = &c->refs; } return "
+	"-1; }\n"
+	"API int _mem_free(void *p, const char *place) { free(CHUNK(p)); return 0; }\n"
+	"API void mem_free_children(void *p) { CHUNK(p)->refs = 0; }\n"
+	/* takes things out of a list: nothing is ever referenced there */
+	"API int list_unlink(void *list, void *p) { *(void **)list = p; return 0; }\n"
+	"API void *list_alloc(void *list) { return malloc(8); }\nAPI void list_free(void *list) { free(list); }\n"
+	"int main(void) { void *a = _mem_alloc(0, 8), *b = mem_zero(a, 8), *l = list_alloc(0);\n"
+	"  _mem_reference_at(a, b, \"x\"); mem_unlink(a, b); list_unlink(l, b); list_free(l); mem_free_children(a);\n"
+	"  a = mem_realloc(0, mem_parent(b), 8); return _mem_free(b, \"x\"); }\n";
+
+TEST(references_of_holders)
+{
+	static const char *const no[] = { "mem_parent", "mem_realloc", "mem_free_children" };
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct rt_spec_type *mem;
+		struct workdir w;
+		struct planned p;
+
+		scan(&w, &p, holders, builds[i]);
+		assert_int_equal(p.spec.types.len, 1);
+		mem = find(&p.spec, "mem");
+		assert_non_null(mem);
+		assert_int_equal(function(mem, "_mem_reference_at")->op, RT_OP_GET);
+		assert_int_equal(function(mem, "_mem_reference_at")->arg, 2);
+		assert_int_equal(function(mem, "mem_unlink")->op, RT_OP_PUT);
+		assert_int_equal(function(mem, "mem_unlink")->arg, 2);
+		assert_int_equal(function(mem, "_mem_free")->op, RT_OP_PUT);
+		assert_int_equal(function(mem, "_mem_free")->arg, 1);
+		assert_int_equal(function(mem, "_mem_alloc")->op, RT_OP_NEW);
+		assert_non_null(function(mem, "mem_zero"));
+		for (size_t k = 0; k < sizeof(no) / sizeof(no[0]); k++)
+			assert_null(function(mem, no[k]));
+		done(&w, &p);
+	}
+}
+
 TEST_MAIN();
