@@ -214,9 +214,9 @@ static bool frees(struct rt_scan *s, const struct rt_scan_family *f, const struc
 		return false;
 	if (n->declared && f->structure && (!p || p->pointers != 1 || !same_struct(p->pointee, f->structure)))
 		return false;
-	/* a put's own last step is death, or what frees where the put does not; others may just close or detach */
+	/* a put's own last step is death, and so is what frees by itself; others may just close or detach */
 	return (rt_scan_calls(s, f->put.symbol, n->symbol->addr) ||
-		(s->module->symtab && !rt_making_ends(&m, f->put.symbol) && rt_making_ends(&m, n->symbol))) &&
+		(s->module->symtab && rt_making_ends(&m, n->symbol))) &&
 	       !moves_counter(s, f, n);
 }
 

@@ -22,7 +22,7 @@ static const char *const puts_[] = { "unref",   "deref",    "unreference", "decr
 				     "release", "rele",     "free",        "destroy", "unlock", "dec",    "decrement",
 				     "unpin",   "close",    "delete",      "del",     "unuse",  "unhold", "discard",
 				     "dispose", "decrease", "forget",      "end",     NULL };
-/* where only inlined copies prove it, only these */
+/* where not all is proven, as with inlined copies, only these */
 static const char *const sure_gets[] = { "ref", "reference", "incref", "addref", "hold", "retain", NULL };
 static const char *const sure_puts[] = { "unref",   "deref", "unreference", "decref", "delref",
 					 "release", "put",   "drop",        NULL };
@@ -124,8 +124,10 @@ static void add_function(struct rt_scan *s, struct field_type *t, const struct r
 
 		if (!delta || !has_word(d->name, delta > 0 ? gets : puts_))
 			return;
-		/* who is given more and returns something takes the reference for a purpose of his own, or not always */
-		if (delta > 0 && d->param_count > 1 && d->returns.type)
+		/* who is given more and returns something takes the reference for a purpose of his own, or not always
+		 */
+		if (delta > 0 && d->param_count > 1 && d->returns.type &&
+		    !(has_word(d->name, sure_gets) && returns_plain(d, t->structure, true)))
 			return;
 		f.symbol = symbol;
 		f.get = delta > 0;

@@ -21,7 +21,7 @@ static bool same(const char *a, const char *b)
 /* A find that may make what it does not find hands out old objects as well. */
 static bool sounds_like_find(const char *name)
 {
-	static const char *const words[] = { "find", "lookup", "search", "intern", "get", "ref", "cache" };
+	static const char *const words[] = { "find", "findnew", "lookup", "search", "intern", "get", "ref", "cache" };
 
 	return rt_words_have(name, words, sizeof(words) / sizeof(words[0]));
 }

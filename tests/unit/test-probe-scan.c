@@ -119,11 +119,13 @@ static const char by_field[] =
 	"API void tableLock(struct node *t) { t->nRef++; }\n"
 	"API void tableUnlock(struct db *d, struct node *t) { if (--t->nRef == 0) { d->open--; free(t); } }\n"
 	"API struct node *nodeMake(void) { struct node *n = malloc(sizeof(*n)); n->text = 0; n->nRef = 1; return n; }\n"
+	"API struct node *db_ref(struct db *d, struct node *n) { n->nRef++; d->open++; return n; }\n"
 	/* counts for itself: the reports should name it */
 	"API int attach(struct db *d, struct node *n) { n->nRef++; return d->open++; }\n"
 	"API void list_add(struct list *l) { l->count++; }\nAPI void list_del(struct list *l) { l->count--; }\n"
 	"int main(void) { struct db d = { 0 }; struct list l = { 0 }; struct node *n = nodeMake(); tableLock(n);\n"
-	"  attach(&d, n); tableUnlock(&d, n); tableUnlock(&d, n); tableUnlock(&d, n); list_add(&l); list_del(&l);\n"
+	"  attach(&d, db_ref(&d, n)); tableUnlock(&d, n); tableUnlock(&d, n); tableUnlock(&d, n); list_add(&l); "
+	"list_del(&l);\n"
 	"  return l.count; }\n";
 
 TEST(families_by_what_they_do_to_the_counter)
@@ -141,7 +143,9 @@ TEST(families_by_what_they_do_to_the_counter)
 	assert_int_equal(p.spec.types.len, 1);
 	node = find(&p.spec, "node");
 	assert_non_null(node);
-	assert_int_equal(node->functions.len, 3);
+	assert_int_equal(node->functions.len, 4);
+	assert_int_equal(function(node, "db_ref")->op, RT_OP_GET);
+	assert_int_equal(function(node, "db_ref")->arg, 2);
 	assert_int_equal(function(node, "tableLock")->op, RT_OP_GET);
 	assert_int_equal(function(node, "tableUnlock")->op, RT_OP_PUT);
 	assert_int_equal(function(node, "tableUnlock")->arg, 2);
