@@ -10,8 +10,10 @@
    program, each as a ratio to the bare run; events lost; memory of the tool at its end. Once at 8 million operations a
    second (how much other work that takes is found out first), with all rivals that are installed in the same run, and once
    with no other work at all.
+3. The same workload for long: no event is lost, and the memory of program and tool together does not depend on how many
+   there are.
 
-`agent.py BUILD [OPERATIONS]`. Exit status 1 when an event was lost or a limit of part 1 is passed.
+`agent.py BUILD [OPERATIONS]`. Exit status 1 when an event was lost or a limit of parts 1 and 3 is passed.
 """
 import json
 import os
@@ -22,10 +24,14 @@ import subprocess
 import sys
 import tempfile
 
+import rivals
+
 PAIRS = 'type=obj new=obj_new get=obj_get:1 put=obj_put:1'
 LIMITS = {1: 40, 8: 60}  # nanoseconds an event, by threads
 ROUNDS = 5
 RATE = 8e6  # operations a second of the reference workload
+LONG = (10**7, 10**8)  # operations
+LONG_MIB = 64
 
 
 def run(*argv):
@@ -112,6 +118,18 @@ def part_two(reftrace, folder, build, operations):
     return lost + compare(folder, program, full, operations, 0)
 
 
+def part_three(folder, build):
+    """Was an event lost, or the memory too much?"""
+    bad = False
+    bench = rivals.Bench(build, folder)
+    for operations in LONG:
+        told = rivals.Agent(bench).run(operations)
+        print(f'{told["events"]} events: {told["lost"]} lost, program and tool together {told["mib"]:.1f} MiB (limit {LONG_MIB})',
+              flush=True)
+        bad |= told['lost'] > 0 or told['events'] < told['done'] or told['mib'] > LONG_MIB
+    return bad
+
+
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     operations = int(sys.argv[2]) if len(sys.argv) > 2 else 40000000
@@ -129,6 +147,8 @@ def main():
                   f'(limit {limit}); median of all loops {added[1]:.1f} ns', flush=True)
         print()
         lost = part_two(reftrace, folder, build, operations)
+        print()
+        late |= part_three(folder, build)
     return 1 if lost or late else 0
 
 

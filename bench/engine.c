@@ -12,20 +12,25 @@
  *                                         bare (reftrace on a stack without frame pointers), pointers (as it
  *                                         walks where no unwind rows are known)
  *   engine where FUNCTION                 ELF address and file offset of FUNCTION
+ *   engine sites                          arms 10 000 functions of a standing program in one go, then kills who did:
+ *                                         milliseconds until they are armed, and from the kill until none is any more
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include <bpf/bpf.h>
 
+#include "base/clock.h"
 #include "engine/uprobe_priv.h"
 #include "maps/maps.h"
 
@@ -59,6 +64,17 @@ __asm__(".text\n"
 	"lock_get: .cfi_startproc\n lock incl 8(%rdi)\nlock_site: push %rbp\n .cfi_def_cfa_offset 16\n pop %rbp\n"
 	" .cfi_def_cfa_offset 8\n ret\n .cfi_endproc\n"
 	".size lock_get, . - lock_get\n");
+
+enum { SITES = 10000, SITE_BYTES = 16 };
+
+extern const char many_sites[];
+/* SITES functions, one behind the other, that nobody calls. */
+__asm__(".text\n"
+	".balign 16\n"
+	"many_sites:\n"
+	".rept 10000\n"
+	" push %rbp\n pop %rbp\n ret\n .balign 16\n"
+	".endr\n");
 
 static const struct function {
 	const char *name;
@@ -358,6 +374,104 @@ static int measure(const char *way, const char *name, const char *loops)
 	return 0;
 }
 
+/* Arms all of many_sites in pid and says how long that took; then stands. */
+static void arm_many(pid_t pid, int say)
+{
+	static struct rt_point points[SITES];
+	static const struct rt_point *list[SITES];
+	struct rt_engine_options options = { .root_fd = AT_FDCWD };
+	struct rt_arm arm = { .pid = (uint32_t)pid,
+			      .path = "/proc/self/exe",
+			      .points = list,
+			      .point_count = SITES,
+			      .bias = target_bias(pid) };
+	struct rt_engine *e = NULL;
+	uint64_t start, took;
+
+	for (unsigned i = 0; i < SITES; i++) {
+		const char *site = many_sites + (size_t)i * SITE_BYTES;
+
+		points[i] = (struct rt_point){ .id = i + 1,
+					       .module = 1,
+					       .type = 1,
+					       .kind = RT_POINT_ENTRY,
+					       .op = RT_OP_GET,
+					       .delta = 1,
+					       .address = { (uintptr_t)site - bias },
+					       .offset = { file_offset(site) },
+					       .cfa_delta = 8,
+					       .reg = RT_REG_RDI,
+					       .counter_offset = RT_COUNTER_UNKNOWN };
+		list[i] = &points[i];
+	}
+	/* ahead of others, as a session is */
+	(void)setpriority(PRIO_PROCESS, 0, -10);
+	die(rt_engine_uprobe.open(&options, &e));
+	start = rt_now_ns();
+	die(e->ops->extend(e, &arm, complain, NULL));
+	took = rt_now_ns() - start;
+	if (write(say, &took, sizeof(took)) != sizeof(took))
+		exit(1);
+	for (;;)
+		pause();
+}
+
+/* How many of many_sites are breakpoints in the process whose memory that is. */
+static unsigned armed_sites(int mem, uint64_t address)
+{
+	static uint8_t text[SITES * SITE_BYTES];
+	unsigned armed = 0;
+
+	if (pread(mem, text, sizeof(text), (off_t)address) != (ssize_t)sizeof(text))
+		return UINT_MAX;
+	for (unsigned i = 0; i < SITES; i++)
+		armed += text[(size_t)i * SITE_BYTES] == 0xcc;
+	return armed;
+}
+
+static int many(void)
+{
+	uint64_t took = 0, start, address;
+	pid_t target = fork(), tracer;
+	unsigned armed, left;
+	int say[2], status;
+	char name[64];
+
+	if (!target) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	snprintf(name, sizeof(name), "/proc/%d/mem", target);
+	int mem = open(name, O_RDONLY | O_CLOEXEC);
+
+	if (target < 0 || mem < 0 || pipe(say))
+		return 1;
+	tracer = fork();
+	if (!tracer) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		arm_many(target, say[1]);
+	}
+	close(say[1]);
+	if (tracer < 0 || read(say[0], &took, sizeof(took)) != sizeof(took))
+		return 1;
+	address = (uintptr_t)many_sites; /* the target is a copy of this process */
+	armed = armed_sites(mem, address);
+	start = rt_now_ns();
+	kill(tracer, SIGKILL);
+	while ((left = armed_sites(mem, address)) && left != UINT_MAX)
+		usleep(500);
+	printf("%.1f %.1f\n", (double)took / 1e6, (double)(rt_now_ns() - start) / 1e6);
+	waitpid(tracer, &status, 0);
+	kill(target, SIGKILL);
+	waitpid(target, &status, 0);
+	if (armed != SITES || left) {
+		fprintf(stderr, "engine: %u of %d sites were armed\n", armed, SITES);
+		return 1;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	dl_iterate_phdr(find_self, NULL);
@@ -371,6 +485,9 @@ int main(int argc, char **argv)
 		printf("0x%lx 0x%lx\n", (uintptr_t)f->call - bias, file_offset((const void *)(uintptr_t)f->call));
 		return 0;
 	}
-	fputs("usage: engine target FUNCTION LOOPS [bare] | measure WAY FUNCTION LOOPS | where FUNCTION\n", stderr);
+	if (argc == 2 && !strcmp(argv[1], "sites"))
+		return many();
+	fputs("usage: engine target FUNCTION LOOPS [bare] | measure WAY FUNCTION LOOPS | where FUNCTION | sites\n",
+	      stderr);
 	return 2;
 }

@@ -79,33 +79,62 @@ static bool is_raised(const struct rt_arm *arm, int mem, const struct stat *file
  * Whether the program has rewritten the instruction: the kernel would do the one of the file. Of its first byte another
  * one's breakpoint may be left, and a nop of five bytes may be what the kernel has made of its own.
  */
-static bool is_rewritten(const uint8_t *file, size_t file_size, const uint8_t *memory, size_t memory_size)
+static bool is_rewritten(struct rt_bytes file, struct rt_bytes memory)
 {
 	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
-	size_t length = rt_x86_length(rt_bytes_make(file, file_size));
+	size_t length = rt_x86_length(file);
 
 	if (!length)
 		length = 1; /* of a kind that is not known: the first byte tells */
-	if (length > file_size || length > memory_size)
+	if (length > file.size || length > memory.size)
 		return false;
-	if (length == sizeof(nop5) && !memcmp(file, nop5, length) && memory[0] == CALL)
+	if (length == sizeof(nop5) && !memcmp(file.data, nop5, length) && memory.data[0] == CALL)
 		return false;
-	return (memory[0] != file[0] && memory[0] != INT3) || memcmp(memory + 1, file + 1, length - 1) != 0;
+	return (memory.data[0] != file.data[0] && memory.data[0] != INT3) ||
+	       memcmp(memory.data + 1, file.data + 1, length - 1) != 0;
+}
+
+/*
+ * Bytes of a file, or of a stopped process's memory, read by the page: points lie beside each other, and the kernel
+ * takes microseconds for each look into the memory of another process.
+ */
+struct window {
+	int fd;
+	uint64_t start; /* of bytes, in the file */
+	size_t size;    /* of these; 0: nothing was read yet */
+	uint8_t bytes[4096 + INSN_MAX];
+};
+
+/* What there is at `at`, up to an instruction. */
+static struct rt_bytes window_look(struct window *w, uint64_t at)
+{
+	enum { PAGE = 4096 };
+	size_t left;
+
+	if (!w->size || at < w->start || at - w->start >= PAGE) {
+		ssize_t n = pread(w->fd, w->bytes, sizeof(w->bytes), (off_t)(at & ~(uint64_t)(PAGE - 1)));
+
+		w->start = at & ~(uint64_t)(PAGE - 1);
+		w->size = n < 0 ? 0 : (size_t)n;
+	}
+	if (at - w->start >= w->size)
+		return (struct rt_bytes){ 0 };
+	left = w->size - (at - w->start);
+	return rt_bytes_make(w->bytes + (at - w->start), left < INSN_MAX ? left : INSN_MAX);
 }
 
 /* Why the instruction of s is not to be armed, as it lies in memory; NULL: nothing speaks against it. */
-static const char *check_memory(const struct rt_arm *arm, int mem, int file, const struct stat *st,
-				const struct rt_uprobe_site *s)
+static const char *check_memory(const struct rt_arm *arm, struct window *memory, struct window *file,
+				const struct stat *st, const struct rt_uprobe_site *s)
 {
-	uint8_t now[INSN_MAX], original[INSN_MAX];
-	ssize_t have = pread(mem, now, sizeof(now), (off_t)s->address);
-	ssize_t want = pread(file, original, sizeof(original), (off_t)s->offset);
+	struct rt_bytes now = window_look(memory, s->address), original = window_look(file, s->offset);
 
-	if (have < 1 || want < 1)
+	if (!now.size || !original.size)
 		return NULL;
-	if (is_rewritten(original, (size_t)want, now, (size_t)have))
+	if (is_rewritten(original, now))
 		return "its code was changed in memory: the kernel would run that of the file";
-	if (now[0] != INT3 || original[0] == INT3 || (s->semaphore && is_raised(arm, mem, st, s->semaphore)))
+	if (now.data[0] != INT3 || original.data[0] == INT3 ||
+	    (s->semaphore && is_raised(arm, memory->fd, st, s->semaphore)))
 		return NULL;
 	return s->semaphore ? "end the other tracer or debugger: its breakpoint does not raise the semaphore"
 			    : "another tracer or debugger has a breakpoint there";
@@ -120,6 +149,7 @@ void rt_uprobe_check_before(struct rt_uprobe *u, const struct rt_arm *arm, struc
 			    const struct rt_uprobe_report *report)
 {
 	_cleanup_close_ int mem = open_memory(arm->pid), file = open(arm->path, O_RDONLY | O_CLOEXEC);
+	struct window memory = { .fd = mem }, contents = { .fd = file };
 	struct stat st;
 
 	if (mem < 0 || file < 0 || fstat(file, &st))
@@ -132,7 +162,7 @@ void rt_uprobe_check_before(struct rt_uprobe *u, const struct rt_arm *arm, struc
 		if (s->bad)
 			continue;
 		/* A forked child has inherited the breakpoints of its parent. */
-		why = rt_map_get(&u->armed, key) ? NULL : check_memory(arm, mem, file, &st, s);
+		why = rt_map_get(&u->armed, key) ? NULL : check_memory(arm, &memory, &contents, &st, s);
 		if (why)
 			rt_uprobe_fail(report, s, 0, why);
 		else
@@ -144,14 +174,15 @@ void rt_uprobe_check_after(struct rt_uprobe *u, const struct rt_arm *arm, struct
 			   const struct rt_uprobe_report *report)
 {
 	_cleanup_close_ int mem = open_memory(arm->pid);
-	uint8_t now;
+	struct window memory = { .fd = mem };
 
 	if (mem < 0)
 		return;
 	for (size_t i = 0; i < sites->list.len; i++) {
 		struct rt_uprobe_site *s = &sites->list.data[i];
+		struct rt_bytes now = s->bad ? (struct rt_bytes){ 0 } : window_look(&memory, s->address);
 
-		if (!s->bad && pread(mem, &now, 1, (off_t)s->address) == 1 && now != INT3)
+		if (now.size && now.data[0] != INT3)
 			rt_uprobe_fail(report, s, 0, "the kernel did not place the breakpoint");
 	}
 }
