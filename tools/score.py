@@ -10,6 +10,10 @@ the words in the environment variable PFX come before the traced command. --blin
 is told the functions of truth.json and no more. --keep writes the recordings of the first run of each, --from reports
 from them instead of running anything, which shows in seconds what a change of the analysis does.
 
+--same scores nothing: each case is recorded under each engine, each recording is replayed, exported as .events and read
+again; what one of these says otherwise is printed, and makes exit status 1. Programs do not do the same in each run, so
+engines are compared by what is accused and of how many objects; recordings and texts by the whole answer.
+
 A suspect is a function that a finding names; the functions of the type itself do not count. A case is a hit when the
 median of its runs names a guilty function first. On a healthy build every finding is a false accusation, on a buggy
 one every finding whose first suspect is neither guilty nor a known other bug.
@@ -29,6 +33,7 @@ import time
 
 MISS = 99
 TIMEOUT = 600
+ENGINES = ('agent', 'agent+uprobe', 'uprobe') if os.geteuid() == 0 else ('agent',)
 
 
 def functions(entries):
@@ -58,6 +63,23 @@ def spec(name, kind):
     if kind.get('counter'):
         words.append(f'counter={kind["counter"]}')
     return ' '.join(words)
+
+
+def accused(answers):
+    """What has to be the same under each engine."""
+    return sorted((f['kind'], f['type'], (f['guilty'] or {}).get('function') or '', f['objects']) for a in answers for f in a['findings'])
+
+
+def essence(answer):
+    """What has to be the same however one recording is read."""
+    def name(frame):
+        return [(frame or {}).get(key) for key in ('function', 'file', 'line')]
+    return {'findings': [(f['id'], f['kind'], f['type'], f['objects'], f['references'], f['confidence'], name(f['guilty']), name(f['taken_by']))
+                         for f in answer['findings']],
+            'suspects': [f['id'] for f in answer['suspects']],
+            'types': [(t['name'], t['new'], t['get'], t['put'], t['free'], t['live']) for t in answer['types']],
+            'alive': sorted((a['type'], a['objects'], a['reason']) for a in answer['alive']),
+            'trust': [answer['trust'][key] for key in ('lost', 'complete', 'events')]}
 
 
 class Case:
@@ -195,6 +217,59 @@ class Runner:
         return answers
 
 
+class Same:
+    """Whether a case is told the same by each way there is."""
+
+    def __init__(self, options):
+        self.tool = options.build.resolve() / 'reftrace'
+        self.temp = pathlib.Path(tempfile.mkdtemp(prefix='rt-same-'))
+        self.runners = {engine: Runner(argparse.Namespace(**{**vars(options), 'engine': engine, 'source': None, 'keep': self.temp / engine}))
+                        for engine in ENGINES}
+
+    def reread(self, recording, first):
+        """How the recording and the text made of it differ from what the run itself said."""
+        text, again = self.temp / 'text.events', self.temp / 'again.json'
+        with open(text, 'wb') as out:
+            subprocess.run([self.tool, 'script', '--events', '-i', recording], stdout=out, stderr=subprocess.DEVNULL, check=False)
+        for way, source in (('replay', recording), ('text', text)):
+            again.unlink(missing_ok=True)
+            subprocess.run([self.tool, 'report', '-q', '-o', '/dev/null', f'--json={again}', '-i', source], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, check=False, timeout=TIMEOUT)
+            for answer in Runner.read([again]) or [None]:
+                said = essence(answer) if answer else {}
+                yield from (f'{way}: {key}: {said.get(key)}, not {value}' for key, value in essence(first).items() if said.get(key) != value)
+
+    def compare(self, case, which):
+        """-> (what differs, a line each; what the first engine accused, number of recordings)"""
+        different, said, recordings = [], {}, 0
+        for engine, runner in self.runners.items():
+            answers, _ = runner.run(case, which, 0)
+            said[engine] = accused(answers)
+            kept = self.temp / engine / case.name / which
+            for recording in sorted(kept.glob('*.data')):
+                told = Runner.read([runner.temp / f'{case.name}-{which}-0' / f'{recording.stem}.json'])
+                different += [f'{engine}: {recording.stem}: {what}' for what in (self.reread(recording, told[0]) if told else ['no answer'])]
+                recordings += 1
+                recording.unlink()
+            if said[engine] != said[next(iter(said))]:
+                different.append(f'{engine} accuses {said[engine]}, {next(iter(said))} {said[next(iter(said))]}')
+        return different, said, recordings
+
+    def check(self, case):
+        """Are all of its runs told the same?"""
+        good = True
+        for which, command in case.commands.items():
+            different, said, recordings = self.compare(case, which) if command else ([], {}, 1)
+            different += [] if recordings else ['nothing was recorded']
+            good &= not different
+            if command:
+                print(f'{case.name:<22} {which:<8} {recordings:>3} recordings, {len(next(iter(said.values())))} findings: '
+                      f'{"differs" if different else "same"}', flush=True)
+            for what in different:
+                print(f'  {what}', flush=True)
+        return good
+
+
 def score(runner, case, runs):
     """One row of the table."""
     row = {'case': case.name, 'kind': case.kind}
@@ -234,6 +309,23 @@ def line(row):
         f'  HEALTHY: {", ".join(sorted(set(accused)))}' if accused else ''), flush=True)
 
 
+def cases(options):
+    """Those that were asked for."""
+    for folder in options.folders:
+        truth = json.loads((folder / 'truth.json').read_text())
+        for entry in truth['cases']:
+            if not options.case or entry['id'] in options.case:
+                yield Case(folder.resolve(), truth, entry)
+
+
+def compare(options):
+    """--same. Exit status."""
+    same = Same(options)
+    told = [same.check(case) for case in cases(options)]
+    print(f'{len(told)} cases: {sum(told)} the same under {", ".join(ENGINES)}, replayed and as text')
+    return 0 if all(told) else 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('build', type=pathlib.Path)
@@ -244,17 +336,16 @@ def main():
     parser.add_argument('--keep', type=pathlib.Path)
     parser.add_argument('--from', dest='source', type=pathlib.Path)
     parser.add_argument('--json', type=pathlib.Path)
+    parser.add_argument('--same', action='store_true')
     parser.add_argument('folders', nargs='+', type=pathlib.Path)
     options = parser.parse_args()
+    if options.same:
+        return compare(options)
     runner, rows = Runner(options), []
     print(f'{"case":<22} {"kind":<23} {"rank":>4} {"symb":>4} {"took":>4} {"count":>6} {"whole":>5} {"s":>6}  first')
-    for folder in options.folders:
-        truth = json.loads((folder / 'truth.json').read_text())
-        for entry in truth['cases']:
-            if options.case and entry['id'] not in options.case:
-                continue
-            rows.append(score(runner, Case(folder.resolve(), truth, entry), 1 if options.source else options.runs))
-            line(rows[-1])
+    for case in cases(options):
+        rows.append(score(runner, case, 1 if options.source else options.runs))
+        line(rows[-1])
     if not rows:
         sys.exit('score: no such case')
     healthy = [names for row in rows for names in row['healthy']]
@@ -264,7 +355,8 @@ def main():
           f'other accusations in buggy runs {sum(r["false"] for r in rows)}')
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
+    return 0
 
 
 if __name__ == '__main__':
-    main()
+    sys.exit(main())

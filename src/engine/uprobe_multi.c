@@ -62,7 +62,10 @@ static void batch_deinit(struct batch *b)
 	free(b->sites);
 }
 
-/* Sites of one kind that are still good. false: out of memory. */
+/*
+ * Sites of one kind that are still good, the last one first: of points at one instruction the kernel runs the one first
+ * that was armed last, and what a store writes over is told before what it stores. false: out of memory.
+ */
 static bool batch_fill(struct batch *b, struct rt_uprobe_sites *sites, bool at_return, uint32_t entry)
 {
 	size_t n = sites->list.len;
@@ -74,7 +77,7 @@ static bool batch_fill(struct batch *b, struct rt_uprobe_sites *sites, bool at_r
 	if (!b->offsets || !b->cookies || !b->semaphores || !b->sites)
 		return false;
 	b->count = 0;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = n; i-- > 0;) {
 		struct rt_uprobe_site *s = &sites->list.data[i];
 
 		if (s->bad || s->at_return != at_return)

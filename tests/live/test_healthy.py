@@ -21,7 +21,7 @@ class Healthy(live.LiveTest):
     def check(self, engine, optimize='-O2'):
         path = live.program('healthy', flags=('-g', optimize))
         rounds = OPERATIONS // THREADS // PER_ROUND * 3 // 2  # not every try is one
-        run = live.trace('--engine', engine, '-P', SPEC, '--', path, rounds, timeout=280)
+        run = live.trace('--engine', engine, '-P', SPEC, '--', path, rounds, timeout=1500 if live.REAL else 280)
         trust = run.findings['trust']
         self.assertEqual(run.findings['findings'] + run.findings['suspects'], [], str(run))
         self.assertEqual((trust['lost'], trust['unarmed']), (0, []), str(run))

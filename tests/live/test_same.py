@@ -2,6 +2,7 @@
 """The same findings by each way: each program of tests/programs under each engine, its recording read again, and what that
 exports as .events. All name what the program itself says was planted, with as many objects and references."""
 import os
+import re
 import unittest
 
 import live
@@ -42,6 +43,37 @@ class Same(live.LiveTest):
             found[engine] = accused(run.findings)
         for engine, findings in found.items():
             self.assertEqual(findings, next(iter(found.values())), f'{engine} says otherwise than {next(iter(found))}')
+
+
+class Order(live.LiveTest):
+    """Points at one instruction are told in one order: a put and the get of an exchange, what a store writes over and what it
+    stores."""
+
+    def setUp(self):
+        live.need_engine()
+
+    def told(self, engine, path):
+        """Which point each event is of, by the text."""
+        spool = live.temp_path('order.rt')
+        run = live.trace('--engine', engine, '-w', spool, *live.told(path, 'ok'), '--', path, 'bug')
+        self.assertEqual(run.status, 0, str(run))
+        text = live.call('script', '--events', '-i', spool).stdout
+        return re.findall(r'^(?:new|get|put|move) .* via=\D*(\d+)', text, re.MULTILINE)
+
+    def check(self, name):
+        path = live.program(name, flags=('-g', '-O2'))
+        first = self.told(ENGINES[0], path)
+        self.assertGreater(len(first), 100)
+        for engine in ENGINES[1:]:
+            told = self.told(engine, path)
+            other = [i for i, points in enumerate(zip(first, told)) if points[0] != points[1]]
+            self.assertEqual((len(told), other[:1]), (len(first), []), f'{engine} has another order than {ENGINES[0]}')
+
+    def test_exchange(self):
+        self.check('swap')
+
+    def test_store(self):
+        self.check('replaced-member')
 
 
 def add(name, variant):
