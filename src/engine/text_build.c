@@ -240,7 +240,8 @@ static bool text_fact(struct text_build *b, const char *s, size_t len, struct rt
 	return true;
 }
 
-/* NAME[@FILE:LINE][->RETURNS][+0xADDRESS], without what facts say */
+/* NAME[@FILE:LINE][->RETURNS][+0xADDRESS], without what facts say. RETURNS: STRUCT for a pointer to one, :TYPE for any
+ * type */
 static bool text_frame(struct text_build *b, const char *s, size_t whole, struct rt_frame *ret)
 {
 	size_t len, arrow, at;
@@ -273,8 +274,8 @@ static bool text_frame(struct text_build *b, const char *s, size_t whole, struct
 
 		if (!word)
 			return false;
-		if (strpbrk(word, " *"))
-			id = rt_intern_string(&b->names, word);
+		if (*word == ':' || strpbrk(word, " *"))
+			id = rt_intern_string(&b->names, word + (*word == ':'));
 		else
 			id = asprintf(&spelled, "struct %s *", word) < 0 ? 0 : rt_intern_string(&b->names, spelled);
 		ret->returns = rt_intern_text(&b->names, id);

@@ -37,7 +37,9 @@ static const char *frame_text(struct rt_events *w, const struct rt_frame *f)
 	if (f->function && f->file)
 		text = rt_format(&w->arena, "%s@%s:%u", text, rt_events_escape(w, f->file, SPECIAL), f->line);
 	if (f->function && f->returns)
-		text = rt_format(&w->arena, "%s->%s", text, rt_events_escape(w, f->returns, SPECIAL));
+		/* one word by itself would be read as the name of a structure that is pointed to */
+		text = rt_format(&w->arena, "%s->%s%s", text, strpbrk(f->returns, " *") ? "" : ":",
+				 rt_events_escape(w, f->returns, SPECIAL));
 	return rt_format(&w->arena, "%s+0x%" PRIx64, text, f->address);
 }
 

@@ -36,6 +36,7 @@ class Same(live.LiveTest):
             self.assertEqual(essence(again.findings), first, f'{engine}: replay says otherwise')
             exported = live.call('script', '--events', '-i', spool)
             self.assertEqual(exported.status, 0, exported.stderr)
+            self.assertRegex(exported.stdout, r'\bmain@\S*?->:int\b', 'what main() returns is not told')
             text.write_text(exported.stdout, encoding='utf-8')
             again = live.trace('-i', text, verb=('report',))
             self.assertIsNotNone(again.findings, str(again))
