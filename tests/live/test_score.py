@@ -48,6 +48,14 @@ class Score(live.LiveTest):
         again, _ = self.score('--from', self.folder / 'kept')
         self.assertEqual((again['rank'], again['leaked']), (1, 25))
 
+    def test_told_the_same_by_each_way(self):
+        self.corpus('authenticate')
+        done = subprocess.run([sys.executable, str(live.SOURCE / 'tools' / 'score.py'), str(live.REFTRACE.parent), '--same',
+                               str(self.folder / 'small')], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r'small/one +buggy +3 recordings, 1 findings: same\n')
+        self.assertRegex(done.stdout, r'small/one +healthy +3 recordings, 0 findings: same\n')
+
     def test_somebody_else_is_guilty(self):
         self.corpus('nobody_here')
         row, text = self.score()
