@@ -152,11 +152,11 @@ void lt_overwrites_healthy(struct lt_answer *a, const struct lt_inc *inc);
 void lt_overwrites_settle(struct lt_answer *a, uint32_t type);
 /* Whose store or free() lost the pointer that stood for the reference, and put nothing. */
 struct lt_loser {
-	uint32_t by; /* source id; 0: none is known */
-	bool freed;  /* it freed the block that held the pointer */
-	bool within; /* not it, but what it calls to put what such blocks hold */
-	bool thin;   /* it was seen to do so to this object only: the memory may have been used again */
-	bool own;    /* the slot was that of just this reference */
+	uint32_t by;     /* source id; 0: none is known */
+	uint32_t around; /* not 0: that one freed the block, and `by` is what it calls to put what such blocks hold */
+	bool freed;      /* it freed the block that held the pointer */
+	bool thin;       /* it was seen to do so to this object only: the memory may have been used again */
+	bool own;        /* the slot was that of just this reference */
 };
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);
 /* each reference that the object has left stood in a slot that was overwritten by who takes references to put there */

@@ -477,13 +477,14 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 	/* the store itself was seen: no guess from what became of others */
 	if (b->lost)
 		b->confidence = fmax(b->confidence, 1 - ref->doubt);
-	b->alternative = b->guilty;
+	b->alternative = loser.around ? loser.around : b->guilty;
 	b->alternative_confidence = 0.25;
 	b->guilty = loser.by;
-	b->confidence = fmin(b->confidence, loser.thin ? 0.65 : loser.own ? 0.9 : 0.85);
+	/* that it was for what is called to put it, nobody saw */
+	b->confidence = fmin(b->confidence, loser.thin || loser.around ? 0.65 : loser.own ? 0.9 : 0.85);
 	b->own = loser.own;
 	b->seen = true;
-	b->why = loser.within  ? "it ends the parts of what held the pointer to the object, which was freed then, and "
+	b->why = loser.around  ? "it ends the parts of what held the pointer to the object, which was freed then, and "
 				 "did not put this one"
 		 : loser.freed ? "it freed what held the pointer to the object, and put nothing"
 			       : "it overwrote the pointer to the object, and put nothing";

@@ -225,8 +225,8 @@ struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *re
 		rt_map_get(&a->taken_apart, rt_key_make(lt_src(a->lt, loser.by)->function, ref->inc->type));
 
 	if (loser.freed && within && *within) {
+		loser.around = loser.by;
 		loser.by = (uint32_t)*within;
-		loser.within = true;
 	}
 	return loser;
 }
