@@ -474,6 +474,25 @@ static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 }
 
 /*
+ * Nobody was seen to make it or to take a reference, and whoever puts one reads the same count: a constant, in which
+ * something else lies where objects have their counter. Where nothing is known of how counts begin, its 0 says nothing.
+ */
+static bool stands_still(const struct lt_inc *inc)
+{
+	enum { SURE = 3 /* what frees it twice may read 0 twice */ };
+
+	if (inc->has_new || inc->nr < SURE)
+		return false;
+	for (uint16_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->op != RT_OP_PUT || e->count == INT32_MIN || e->count != inc->ledger[0].count)
+			return false;
+	}
+	return true;
+}
+
+/*
  * Something is known that leaves no room for more than a suspicion. What one run does twice in a row to an object whose
  * whole life was seen is beyond what other objects of the type are like.
  */
@@ -482,7 +501,7 @@ static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, con
 	const struct lt_inc *inc = ref->inc;
 	bool begun = inc->has_new || lt_born_bare(a->lt, inc);
 
-	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type))
+	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type) || stands_still(inc))
 		return true;
 	if (begun && ref->bad != LT_NO_EVENT && lt_twice_in_row(a->lt, inc, ref->bad))
 		return false;
