@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/words.h"
 #include "probe/making.h"
 #include "probe/scan_build.h"
 
@@ -94,6 +95,7 @@ bool rt_scan_is_public(const struct rt_scan_named *n)
 /* Is it a family at all? */
 static bool accept(struct rt_scan *s, struct rt_scan_family *f)
 {
+	static const char *const weak[] = { "weak", "weakref" };
 	struct rt_member counter;
 	int types = confirm_by_type(s, f);
 
@@ -103,6 +105,9 @@ static bool accept(struct rt_scan *s, struct rt_scan_family *f)
 	f->by_code = confirm_by_code(s, f);
 	if (f->by_code)
 		return true;
+	/* obj_weak_ref() asks to be told when the object goes: it takes none, unless it counts as well */
+	if (rt_words_have(f->get.name, weak, sizeof(weak) / sizeof(weak[0])))
+		return false;
 	if (f->by_type)
 		switch (f->stem->weight) {
 		case RT_STEM_STRONG:

@@ -2,7 +2,7 @@
 /* Families found in compiled programs, with and without debug info, and in installed libraries. */
 #include "planned.h"
 
-/* Two true families and five that only look like one. */
+/* Two true families and six that only look like one. */
 static const char program[] =
 	"#include <stdlib.h>\n#define API __attribute__((noinline))\n"
 	"struct thread { long id; int refcnt; };\n"
@@ -28,6 +28,8 @@ static const char program[] =
 	"API void lock_release(int *l) { __atomic_store_n(l, 0, 3); }\n"
 	"API struct queue *queue_dup(struct queue *q) { struct queue *n = malloc(sizeof(*n)); *n = *q; return n; }\n"
 	"API void queue_free(struct queue *q) { free(q); }\n"
+	"API void queue_weak_ref(struct queue *q) { q->len |= 64; }\n"
+	"API void queue_weak_unref(struct queue *q) { q->len &= ~64; }\n"
 	"int main(int argc, char **argv) { struct thread *t = thread__new(1); struct buf *b = buf_create();\n"
 	"  struct queue q = { { 0 }, 0 }; int l = 0;\n"
 	"  thread__put(thread__get(t)); thread__destroy(t); buf_unref(buf_ref(b)); queue_put(&q, t);\n"
