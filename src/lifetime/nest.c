@@ -109,6 +109,13 @@ static bool at_one_count(const struct lt_event *old, const struct lt_event *ev)
 	       ev->delta && ev->delta == old->delta;
 }
 
+/* but for that one operation, which what is read when a function returns has in it */
+static bool stands_still(const struct lt_event *old, const struct lt_event *ev)
+{
+	return old->count == ev->count || old->count == INT32_MIN || ev->count == INT32_MIN ||
+	       ((ev->flags & LT_EV_RETURN) && ev->delta == old->delta && ev->count - ev->delta == old->count);
+}
+
 bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)
 {
 	uint32_t ago = lt_nest_ago(inc, ev->tid);
@@ -122,7 +129,7 @@ bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_e
 	/* the wrapper came first: the count must not have moved between the two */
 	if ((lt_nested(lt, ev, old) || lt_tail_called(lt, ev, old) || lt_jumped_to(lt, ev, old)) &&
 	    !(old->flags & LT_EV_RETURN))
-		return old->count == ev->count || old->count == INT32_MIN || ev->count == INT32_MIN;
+		return stands_still(old, ev);
 	/* the wrapper is seen when it returns; or both at one place, the wrapper second, as the count says */
 	if (((ev->flags & LT_EV_RETURN) &&
 	     (lt_nested(lt, old, ev) || lt_tail_called(lt, old, ev) || lt_jumped_to(lt, old, ev))) ||
