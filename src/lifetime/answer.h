@@ -72,6 +72,9 @@ struct lt_answer {
 	struct rt_map left;     /* (type, function) -> open references */
 	/* (function, type) -> pointers that it overwrote without a put: to objects that were left; to others */
 	struct rt_map dropped_left, dropped_healthy;
+	/* (function, type) -> gets of runs of it that took more than they gave back: of objects that were left; of
+	 * others */
+	struct rt_map several_left, several_healthy;
 	double healthy_each; /* how many healthy objects each that is counted there stands for */
 	struct rt_map
 		taken_apart; /* (function, type) -> source id of what puts what its blocks hold, 0 = nothing does */
@@ -167,6 +170,11 @@ struct rt_key lt_entry_key(const struct lt_answer *a, const struct lt_inc *inc, 
 uint32_t lt_entry_source(const struct lt_answer *a, const struct lt_event *e);
 /* other was done by the function, or by what that calls or jumps to */
 bool lt_entry_has(const struct lt_answer *a, const struct lt_event *e, const struct lt_event *other);
+/* several.c: counts gets of runs that took several references to an object that was left, to a healthy one */
+void lt_several_left(struct lt_answer *a, const struct lt_inc *inc);
+void lt_several_healthy(struct lt_answer *a, const struct lt_inc *inc);
+/* more gets than puts in the very activation that took this one, at more than one place; healthy ones have it not */
+bool lt_took_twice(const struct lt_answer *a, const struct lt_ref *ref);
 /* given.c: counts what functions do with a healthy object that they are given */
 void lt_given_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /* source id of the function that was given the reference, passes on what it is given, and did not; 0: none is known */

@@ -174,9 +174,6 @@ static bool owes(const struct lt_answer *a, const struct lt_model *m, const stru
 	return left && *left > 1 && ref->inc->known;
 }
 
-/* more gets than puts in the very activation that took this one, and gets at more than one place */
-static bool took_twice(const struct lt_answer *a, const struct lt_ref *ref);
-
 /*
  * Nobody was ever seen to close such a reference, and the function that took it may not be the one that kept it: its
  * result is a pointer to something else, which holds the reference, or is the object under the name of what is derived
@@ -204,7 +201,7 @@ static double who(const struct lt_answer *a, const struct lt_model *m, const str
 	static const double SURE = 0.97, NOBODY = 0.72, OTHERS = 0.65, LEAST = 0.55;
 	double lost = SURE * (1 - ref->doubt), share;
 
-	if (took_twice(a, ref))
+	if (lt_took_twice(a, ref))
 		return lost;
 	if (lt_model_closed(m, ref->site) < 1)
 		share = NOBODY;
@@ -275,7 +272,7 @@ static bool gave_back(const struct lt_ref *ref)
 		const struct lt_event *e = &ref->inc->ledger[i];
 
 		if (e->act == mine->up) {
-			puts -= e->delta;
+			puts -= e->op == RT_OP_NEW ? 1 : e->delta;
 		} else if (e->up == mine->up && e->delta >= 0 && e->act != last) {
 			last = e->act;
 			runs++;
@@ -342,29 +339,6 @@ static bool event_in(const struct lt_answer *a, const struct lt_inc *inc, uint32
 			return true;
 	}
 	return false;
-}
-
-static bool took_twice(const struct lt_answer *a, const struct lt_ref *ref)
-{
-	const struct lt_event *mine = &ref->inc->ledger[ref->ev];
-	uint32_t function = lt_site_function(a->lt, ref->site);
-	bool twice = false;
-	int gets = 0, puts = 0;
-
-	if (mine->op == RT_OP_GET && lt_event_several(mine))
-		return true;
-	if (!mine->act || mine->op != RT_OP_GET)
-		return false;
-	for (uint32_t i = 0; i < ref->inc->nr; i++) {
-		const struct lt_event *e = &ref->inc->ledger[i];
-
-		if (e->act != mine->act || lt_site_function(a->lt, a->lt->uses.data[e->use].site) != function)
-			continue;
-		gets += e->op == RT_OP_GET && e->delta > 0;
-		puts += e->delta < 0;
-		twice |= e->op == RT_OP_GET && e->delta > 0 && lt_twice_in_run(a->lt, mine, e);
-	}
-	return twice && puts < gets;
 }
 
 /* the function that took the reference did with this object all that it does with healthy ones */
@@ -535,9 +509,9 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	if (!site->nr || ref->ev == LT_NO_EVENT)
 		return b;
 	/* who takes two and gives back one keeps the other */
-	level = took_twice(a, ref) ? 0 : climb(a, m, ref, &kept);
+	level = lt_took_twice(a, ref) ? 0 : climb(a, m, ref, &kept);
 	b.guilty = site->src[level];
-	b.owner = !kept && !took_twice(a, ref) ? lt_owner_beyond(a, ref, level) : 0;
+	b.owner = !kept && !lt_took_twice(a, ref) ? lt_owner_beyond(a, ref, level) : 0;
 	if (b.owner)
 		b.guilty = b.owner;
 	if (kept)
@@ -553,7 +527,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 		b.alternative = site->src[1];
 		b.alternative_confidence = 0.2;
 	}
-	if (took_twice(a, ref))
+	if (lt_took_twice(a, ref))
 		b.role = RT_ROLE_EXTRA_GET;
 	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !not_ended(a, m, ref, &b) &&
 		 !held_on(a, m, ref, &b) && !given_over(a, ref, &b) && !b.owner)

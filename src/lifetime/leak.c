@@ -219,8 +219,10 @@ static void fates(struct lt_answer *a, struct lt_model *m, const struct survivor
 		const struct lt_inc *inc = s->all.data[i].inc;
 		unsigned n = open_refs(a, &s->all.data[i], s, refs);
 
-		if (n)
+		if (n) {
 			lt_overwrites_left(a, inc);
+			lt_several_left(a, inc);
+		}
 		for (unsigned j = 0; j < n; j++) {
 			count_run(a, &refs[j]);
 			count_owner(a, &refs[j]);
@@ -381,6 +383,7 @@ static void learn_healthy(struct lt_answer *a, uint32_t type, const struct lt_mo
 		if (inc->type != type || inc->klass != m->klass || inc->forced)
 			continue;
 		lt_overwrites_healthy(a, inc);
+		lt_several_healthy(a, inc);
 		lt_given_healthy(a, inc);
 		lt_ends_healthy(a, inc);
 		known += inc->shaped;

@@ -19,6 +19,7 @@
  *   models_*.c     what was learnt of them, to and from other runs
  *   hand.c         who was handed a reference
  *   slot.c         which slot keeps which reference
+ *   several.c      runs that take several references to one object
  *   overwrite.c    whose store lost the last pointer
  *   given.c        who was given the object last
  *   ended.c        who was to end it; entry.c: the function that was given the object
@@ -522,6 +523,8 @@ enum { LT_API = 1, LT_API_NEW = 2, LT_API_FINDS = 4, LT_API_HANDS = 8 };
 unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src);
 /* by its declaration the function returns a pointer to what is none of the types, and no text */
 bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f);
+/* the function returns a void * */
+bool lt_returns_anything(const struct rt_frame *f);
 /* the function is the C library's, or the dynamic linker's */
 bool lt_is_c_library(const struct lt_src *src);
 int32_t lt_type_start(const struct lt_type *type);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A run of a function that takes more references to an object than it gives back, at more than one place of its code:
+ * one of them may be too many. Not where healthy objects are taken so, too: a cache that stores what it hands out takes
+ * one for itself and one for its caller.
+ */
+#include "lifetime/answer.h"
+
+/* the function of the site that event number ev was done at */
+static uint32_t function_of(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return lt_site_function(lt, lt->uses.data[e->use].site);
+}
+
+/* event number ev is a get of a run that took more than it gave back */
+static bool is_one_of_several(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
+{
+	const struct lt_event *mine = &inc->ledger[ev];
+	uint32_t function = function_of(lt, mine);
+	bool twice = false;
+	int gets = 0, puts = 0;
+
+	if (mine->op == RT_OP_GET && lt_event_several(mine))
+		return true;
+	if (!mine->act || mine->op != RT_OP_GET)
+		return false;
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->act != mine->act || function_of(lt, e) != function)
+			continue;
+		gets += e->op == RT_OP_GET && e->delta > 0;
+		puts += e->delta < 0;
+		twice |= e->op == RT_OP_GET && e->delta > 0 && lt_twice_in_run(lt, mine, e);
+	}
+	return twice && puts < gets;
+}
+
+static struct rt_key key_of(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)
+{
+	return rt_key_make(function_of(a->lt, &inc->ledger[ev]), inc->type);
+}
+
+static void count(const struct lt_answer *a, const struct lt_inc *inc, struct rt_map *counts)
+{
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		if (is_one_of_several(a->lt, inc, i))
+			lt_count_one(counts, key_of(a, inc, i));
+	}
+}
+
+void lt_several_left(struct lt_answer *a, const struct lt_inc *inc)
+{
+	count(a, inc, &a->several_left);
+}
+
+void lt_several_healthy(struct lt_answer *a, const struct lt_inc *inc)
+{
+	count(a, inc, &a->several_healthy);
+}
+
+bool lt_took_twice(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	struct rt_key key = key_of(a, ref->inc, ref->ev);
+
+	return is_one_of_several(a->lt, ref->inc, ref->ev) &&
+	       lt_counted(&a->several_healthy, key) * a->healthy_each < lt_counted(&a->several_left, key);
+}
