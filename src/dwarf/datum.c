@@ -514,6 +514,20 @@ const char *rt_dwarf_datum(struct rt_dwarf *dwarf, const struct rt_instance *ins
 	return NULL;
 }
 
+const char *rt_dwarf_declared(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr,
+			      const char *name)
+{
+	struct rt_datum v = { .name = name };
+	struct stand s = { .dwarf = dwarf, .name = name };
+	Dwarf_Die die;
+
+	if (!dwarf->dw || find_variable(dwarf, instance, addr.v, name, &die) || !rt_die_type(&die, &s.type))
+		return NULL;
+	s.has_type = true;
+	describe(&s, &v);
+	return v.type;
+}
+
 static void each_name(Dwarf_Die *scope, uint64_t addr, bool variables, unsigned level,
 		      void (*visit)(const char *name, void *arg), void *arg)
 {

@@ -127,6 +127,10 @@ extern const char rt_dwarf_no_frame[];
 const char *rt_dwarf_datum(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr,
 			   const char *name, const struct rt_trail *path, size_t count, struct rt_datum *ret);
 
+/* The type that the name is declared with there, also where it has no place, as rt_datum.type. NULL: there is none. */
+const char *rt_dwarf_declared(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr,
+			      const char *name);
+
 /* Visits the names of the instance's parameters, and with variables true of all that its scopes at addr declare. */
 void rt_dwarf_names(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr, bool variables,
 		    void (*visit)(const char *name, void *arg), void *arg);

@@ -8,7 +8,7 @@
  * Where debug information does not know the register (`put(queue->owner)`), and does not say either that it points to
  * something else, the point is a "maybe": it counts where an object of the type lives at the address, by what was seen
  * before. At the very beginning of a structure far too much is counted for that: there it is one only where a variable
- * of that place points to such an object, or to pointers to some.
+ * of that place is declared to point to such an object, or to pointers to some.
  */
 #include <stdio.h>
 #include <string.h>
@@ -94,12 +94,13 @@ struct variable {
 static void see_variable(const char *name, void *arg)
 {
 	struct variable *v = arg;
+	struct rt_dwarf *dwarf = v->s->b->module->dwarf;
 	struct rt_datum d;
 
-	if (v->found || rt_dwarf_datum(v->s->b->module->dwarf, &v->in, v->insn->addr, name, NULL, 0, &d) != NULL)
-		return;
-	v->near |= rt_points_to(d.type, v->structure) != 0;
-	if (!rt_pointee_based(&d))
+	/* it may have no place just where it is counted */
+	v->near |= rt_points_to(rt_dwarf_declared(dwarf, &v->in, v->insn->addr, name), v->structure) != 0;
+	if (v->found || rt_dwarf_datum(dwarf, &v->in, v->insn->addr, name, NULL, 0, &d) != NULL ||
+	    !rt_pointee_based(&d))
 		return;
 	v->counter |= d.is_param && d.where.reg == v->insn->mem.base && d.where.offset == v->insn->mem.disp &&
 		      !rt_points_to(d.type, v->structure);

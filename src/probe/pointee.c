@@ -96,7 +96,22 @@ struct holder {
 	bool found;
 };
 
-/* the variable is what load reads from, and the member there points to the structure */
+/* load reads the variable itself, from where it lies in the frame, and it points to the structure */
+static bool is_in_frame(const struct holder *h, const struct rt_datum *d)
+{
+	return d->kind == RT_DATUM_POINTER && d->where.base == RT_LOCATION_REG && !d->where.is_value &&
+	       !d->where.at_entry && !d->where.deref_count && d->where.reg == h->load->mem.base &&
+	       d->where.offset == h->load->mem.disp && rt_points_to(d->type, h->structure) == 1;
+}
+
+/* load reads what the variable points to, which is a pointer to the structure, or several */
+static bool is_output(const struct holder *h, const struct rt_datum *d)
+{
+	return rt_pointee_based(d) && d->where.reg == h->load->mem.base && d->where.offset == 0 &&
+	       h->load->mem.disp % 8 == 0 && rt_points_to(d->type, h->structure) == 2;
+}
+
+/* the variable is what load reads, or what it reads from: then the member there points to the structure */
 static void see_holder(const char *name, void *arg)
 {
 	struct holder *h = arg;
@@ -104,6 +119,7 @@ static void see_holder(const char *name, void *arg)
 
 	if (h->found || rt_dwarf_datum(h->p->b->module->dwarf, &h->in, h->load->addr, name, NULL, 0, &d) != NULL)
 		return;
+	h->found = is_in_frame(h, &d) || is_output(h, &d);
 	if (!rt_pointee_based(&d) || d.where.offset || d.where.reg != h->load->mem.base)
 		return;
 	for (size_t i = first_at(h->p, (uint64_t)h->load->mem.disp);
@@ -141,7 +157,7 @@ bool rt_pointee_read(const struct rt_pointees *p, struct rt_elfaddr at, uint8_t 
 	struct holder h = { .p = p, .structure = structure };
 	struct rt_instance inner;
 	struct rt_insn load;
-	bool more = p->members.len && find_load(p->b, at, reg, &load);
+	bool more = find_load(p->b, at, reg, &load);
 
 	h.load = &load;
 	more = more && rt_dwarf_instance_at(p->b->module->dwarf, load.addr, &h.in);

@@ -64,6 +64,41 @@ TEST(what_counts_by_itself)
 	}
 }
 
+/*
+ * A variable whose address is taken lies in the frame, and what a T ** leads to nowhere else: what is read there is the
+ * object, also where its counter is the first thing in it.
+ */
+TEST(counting_through_pointers_in_memory)
+{
+	static const char source[] =
+		"#include <stdlib.h>\n"
+		"struct index { int refs; int n; };\nstruct count { int n; };\n"
+		"struct index *index_new(void) { struct index *i = calloc(1, sizeof(*i)); i->refs = 1; return i; }\n"
+		"void index_put(struct index *i) { if (__atomic_sub_fetch(&i->refs, 1, 5) == 0) free(i); }\n"
+		"int find(struct index **ret, int n);\nint find_count(struct count **ret, int n);\n"
+		"int current(struct index **ret, int n) { if (find(ret, n) < 0) return -1;\n"
+		"  __atomic_add_fetch(&(*ret)->refs, 1, 5); return 0; }\n"
+		"int checkout(struct index *i, int n) { if (!i && find(&i, n) < 0) return -1;\n"
+		"  __atomic_add_fetch(&i->refs, 1, 5); find(0, n); return i->n; }\n"
+		"int others(struct count *c, int n) { if (!c && find_count(&c, n) < 0) return -1;\n"
+		"  __atomic_add_fetch(&c->n, 1, 5); find(0, n); return c->n; }\n";
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "i.c", source);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o i.so i.c");
+	planned_open(&p, workdir_path(&w, "i.so"));
+	planned_make(&p, "type=index new=index_new put=index_put counter=index.refs", NULL);
+	assert_int_equal(points_in(&p, "current", RT_OP_GET), 1);
+	assert_int_equal(points_in(&p, "checkout", RT_OP_GET), 1);
+	assert_non_null(planned_point(&p, "index.count"));
+	assert_false(planned_point(&p, "index.count")->flags & RT_EV_MAYBE);
+	assert_int_equal(points_in(&p, "others", RT_OP_GET), 0);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
 /* The counter is a structure with atomic functions of its own, that are inlined and never see the object. */
 TEST(atomic_functions_of_the_counter)
 {
@@ -116,7 +151,8 @@ TEST(atomic_counting_of_holders)
 		"struct peer *fit(struct task *t, void (*lock)(void)) { struct peer *p = t->peer; lock();\n"
 		"  if (p && (t->refs == 3 || p->id == 2)) __atomic_add_fetch(&p->refs, 1, 5); else p = 0; lock(); "
 		"return p; }\n"
-		"void first(struct peer **all) { if (__atomic_sub_fetch(&all[0]->refs, 1, 5) == 0) free(all[0]); }\n"
+		"void second(struct peer **all) { if (__atomic_sub_fetch(&all[1]->refs, 1, 5) == 0) free(all[1]); }\n"
+		"void first(void *all) { if (__atomic_sub_fetch(&(*(struct peer **)all)->refs, 1, 5) == 0) abort(); }\n"
 		"extern void (*hook)(struct task *t);\n"
 		"void handed_on(struct task *t) { struct peer *p = t->peer;\n"
 		"  if (p && __atomic_fetch_sub(&p->refs, 1, 5) <= 1 && p->id) free(p); hook(t); }\n";
@@ -138,6 +174,7 @@ TEST(atomic_counting_of_holders)
 	assert_int_equal(points_in(&p, "drop", RT_OP_PUT), 1);
 	assert_int_equal(points_in(&p, "kept", RT_OP_GET), 1);
 	assert_int_equal(points_in(&p, "fit", RT_OP_GET), 1);
+	assert_int_equal(points_in(&p, "second", RT_OP_PUT), 1);
 	assert_int_equal(points_in(&p, "first", RT_OP_PUT), 1);
 	/* the jump to who knows where, at its end, leads out of the function */
 	assert_int_equal(points_in(&p, "handed_on", RT_OP_PUT), 1);
