@@ -198,10 +198,13 @@ unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool 
 	while (level + 1 < s->nr) {
 		const struct lt_src *src = lt_src(a->lt, s->src[level]);
 
-		if (!levels[level].inlined && !was_handed(a, ref, src, &levels[level]) &&
-		    returns_seen(a->lt, ref->inc->type, src)) {
-			*ret_kept = true;
-			break;
+		if (!levels[level].inlined && !was_handed(a, ref, src, &levels[level])) {
+			/* what it returned may be what holds the reference */
+			if (lt_returns_anything(&src->frame))
+				break;
+			*ret_kept = returns_seen(a->lt, ref->inc->type, src);
+			if (*ret_kept)
+				break;
 		}
 		level++;
 	}

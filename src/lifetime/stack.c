@@ -341,6 +341,23 @@ static bool hands_up(const struct rt_lifetime *lt, const struct lt_type *type, c
 	return returns_object(type, &src->frame) || (lt_is_api(lt, type, src) & (LT_API_NEW | LT_API_HANDS));
 }
 
+bool lt_returns_anything(const struct rt_frame *f)
+{
+	return f->returns && !strcmp(f->returns, "void *");
+}
+
+/* function number at returns a void * and is inlined into one that hands up: that may be what this returns */
+static bool hands_up_inlined(const struct rt_lifetime *lt, const struct lt_type *type, const struct flat *flat,
+			     unsigned at)
+{
+	unsigned own = at;
+
+	while (own + 1 < flat->nr && flat->machine[own + 1] == flat->machine[at])
+		own++;
+	return own > at && lt_returns_anything(&lt_src(lt, flat->src[at])->frame) &&
+	       hands_up(lt, type, lt_src(lt, flat->src[own]));
+}
+
 uint32_t lt_site_make(struct rt_lifetime *lt, const struct lt_site *site)
 {
 	size_t known = lt->sites.len;
@@ -372,9 +389,10 @@ static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_n
 	for (;;) {
 		site.src[site.nr++] = flat.src[at];
 		use->up = flat.machine[at];
-		if (!takes || site.nr == LT_PATH || ++at == flat.nr ||
-		    !hands_up(lt, type, lt_src(lt, site.src[site.nr - 1])))
+		if (!takes || site.nr == LT_PATH || at + 1 == flat.nr ||
+		    (!hands_up(lt, type, lt_src(lt, flat.src[at])) && !hands_up_inlined(lt, type, &flat, at)))
 			break;
+		at++;
 	}
 	use->site = lt_site_make(lt, &site);
 	use->function = lt_site_function(lt, use->site);

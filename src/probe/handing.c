@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Functions that hand references up: by debug information they return a T *, or are given a T ** by their caller, and
- * by their code a reference is taken inside: they call a constructor or a get of T, or another function that hands up.
+ * Functions that hand references up: by debug information they return a T * or a void *, or are given a T ** by their
+ * caller, and by their code a reference is taken inside: they call a constructor or a get of T, or another function
+ * that hands up.
  * What they hand out is looked at when they return. Nothing is counted there, so what cannot be looked at is not
  * missed, and of a type that half of the program returns nothing is.
  */
@@ -33,6 +34,7 @@ struct search {
 	RT_VEC(uint64_t) sites;      /* addresses of what is inlined and takes one, by type */
 	RT_VEC(uint32_t) site_types; /* of these */
 	RT_VEC(struct giver) givers;
+	RT_VEC(const struct rt_symbol *) stubs; /* of what this module exports, or imports */
 	RT_VEC(uint64_t) calls;
 };
 
@@ -135,6 +137,8 @@ static struct rt_error *add_stubs(struct search *s)
 	for (size_t k = 0; k < symtab->count; k++) {
 		const struct rt_symbol *stub = &symtab->symbols[k];
 
+		if (stub->plt && !rt_vec_push(&s->stubs, stub))
+			return rt_error_nomem();
 		for (uint32_t t = 0; stub->plt && t < s->b->plan->types.len; t++) {
 			const struct rt_spec_type *spec = s->b->plan->types.data[t].spec;
 
@@ -262,29 +266,58 @@ static struct rt_error *look_inside(struct search *s, struct giver *h)
 	return NULL;
 }
 
+static struct rt_error *consider(struct search *s, struct giver h)
+{
+	enum rt_clone clone = RT_CLONE_PART;
+
+	if (rt_takers_told(&s->t, h.type, h.declared->name))
+		return NULL;
+	h.symbol = rt_symtab_at(s->b->module->symtab, h.declared->addr);
+	if (!h.symbol || h.symbol->addr.v != h.declared->addr.v || !h.symbol->size)
+		return NULL;
+	/* of a changed copy the result may be gone */
+	(void)rt_clone_base(h.symbol->name, &clone);
+	if (clone != RT_CLONE_FULL || rt_map_get(&s->t.at, rt_key_make(h.symbol->addr.v, h.type + 1)))
+		return NULL;
+	RT_TRY(look_inside(s, &h));
+	return rt_vec_push(&s->givers, h) ? NULL : rt_error_nomem();
+}
+
+/* void *: the object as much as anything else */
+static bool returns_anything(const struct rt_survey_function *d)
+{
+	return d->returns.type && !strcmp(d->returns.type, "void *");
+}
+
 static struct rt_error *find_handers(struct search *s)
 {
 	const struct rt_plan_build *b = s->b;
 
 	for (size_t i = 0; i < b->survey.functions.len; i++) {
 		struct giver h = { .declared = &b->survey.functions.data[i] };
-		enum rt_clone clone = RT_CLONE_PART;
 
-		h.type = h.declared->has_body ? declared_type(s, &h) : 0;
-		if (!h.type-- || rt_takers_told(&s->t, h.type, h.declared->name))
+		if (!h.declared->has_body)
 			continue;
-		h.symbol = rt_symtab_at(b->module->symtab, h.declared->addr);
-		if (!h.symbol || h.symbol->addr.v != h.declared->addr.v || !h.symbol->size)
+		h.type = declared_type(s, &h);
+		if (h.type--) {
+			RT_TRY(consider(s, h));
 			continue;
-		/* of a changed copy the result may be gone */
-		(void)rt_clone_base(h.symbol->name, &clone);
-		if (clone != RT_CLONE_FULL || rt_map_get(&s->t.at, rt_key_make(h.symbol->addr.v, h.type + 1)))
-			continue;
-		RT_TRY(look_inside(s, &h));
-		if (!rt_vec_push(&s->givers, h))
-			return rt_error_nomem();
+		}
+		h.place = RT_PLACE_RET;
+		h.arg = 0;
+		for (h.type = 0; returns_anything(h.declared) && h.type < b->plan->types.len; h.type++)
+			RT_TRY(consider(s, h));
 	}
 	return NULL;
+}
+
+/* It hands up, and so does the stub through which a library calls what it exports itself. */
+static struct rt_error *add_giver(struct search *s, const struct giver *h)
+{
+	for (size_t i = 0; i < s->stubs.len; i++)
+		if (!strcmp(s->stubs.data[i]->name, h->symbol->name))
+			RT_TRY(add_taker(s, s->stubs.data[i]->addr.v, h->type));
+	return add_taker(s, h->symbol->addr.v, h->type);
 }
 
 /* who calls one that takes, takes as well */
@@ -294,7 +327,7 @@ static struct rt_error *spread(struct search *s)
 
 	for (size_t i = 0; i < s->givers.len; i++)
 		if (s->givers.data[i].takes)
-			RT_TRY(add_taker(s, s->givers.data[i].symbol->addr.v, s->givers.data[i].type));
+			RT_TRY(add_giver(s, &s->givers.data[i]));
 	while (more) {
 		more = false;
 		for (size_t i = 0; i < s->givers.len; i++) {
@@ -305,7 +338,7 @@ static struct rt_error *spread(struct search *s)
 									    h->type + 1)) != NULL;
 			if (!h->takes || rt_map_get(&s->t.at, rt_key_make(h->symbol->addr.v, h->type + 1)))
 				continue;
-			RT_TRY(add_taker(s, h->symbol->addr.v, h->type));
+			RT_TRY(add_giver(s, h));
 			more = true;
 		}
 	}
@@ -371,6 +404,7 @@ struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 	rt_vec_deinit(&s.sites);
 	rt_vec_deinit(&s.site_types);
 	rt_vec_deinit(&s.givers);
+	rt_vec_deinit(&s.stubs);
 	rt_vec_deinit(&s.calls);
 	return err;
 }

@@ -15,16 +15,17 @@ static const char program[] =
 	"API int open_it(int n, struct obj **ret) { struct obj *o = make(n); *ret = o; return 0; }\n"
 	"API int by_callback(int (*cb)(struct obj **), struct obj **ret) { return cb(ret) + 1; }\n"
 	"API struct obj *take(struct obj *o) { obj_get(o); return o; }\n"
+	"API void *untyped(void) { return obj_alloc(); }\n"
 	/* do not: nothing is taken inside, nothing of the type comes out, or it is not known where */
 	"API struct obj *peek(struct obj *o) { return o->next; }\n"
 	"API int count(struct obj **all) { int n = 0; while (all[n]) n++; return n; }\n"
-	"API void *untyped(void) { return obj_alloc(); }\n"
 	"API int keep(void) { struct obj *o = obj_alloc(); o->next = list; list = o; return 1; }\n"
 	"API int scaled(double d, struct obj **ret) { *ret = make((int)d); return 0; }\n"
+	"API void *memory(void) { return malloc(sizeof(struct other)); }\n"
 	"API struct other *sibling(void) { list = obj_alloc(); return malloc(sizeof(struct other)); }\n"
 	"static int cb(struct obj **ret) { return open_it(1, ret); }\n"
 	"int main(int argc, char **argv) { struct obj *o, *all[2] = { outer(argc), NULL }; open_it(1, &o);\n"
-	"  by_callback(cb, &o); obj_put(take(o)); peek(o); count(all); untyped(); keep(); scaled(argc, &o);\n"
+	"  by_callback(cb, &o); obj_put(take(o)); peek(o); count(all); untyped(); memory(); keep(); scaled(argc, &o);\n"
 	"  return sibling() == NULL; }\n";
 
 static const char *const builds[] = { "gcc -O0 -g", "gcc -O2 -g", "clang-14 -O2 -g" };
@@ -48,8 +49,9 @@ static void open_program(struct workdir *w, struct planned *p, const char *how)
 
 TEST(who_takes_and_returns_is_looked_at)
 {
-	static const char *const yes[] = { "make", "outer", "take" }, *const slots[] = { "open_it", "by_callback" };
-	static const char *const no[] = { "peek",    "count", "untyped", "keep",    "scaled",
+	static const char *const yes[] = { "make", "outer", "take", "untyped" }, *const slots[] = { "open_it",
+												    "by_callback" };
+	static const char *const no[] = { "peek",    "count", "memory",  "keep",    "scaled",
 					  "sibling", "main",  "obj_put", "obj_get", "obj_alloc" };
 
 	for (size_t b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {
@@ -92,6 +94,24 @@ TEST(what_cannot_be_looked_at_is_not_missed)
 	planned_make(&p, "type=obj get=obj_get put=obj_put", &no_returns);
 	assert_null(handing_point(&p, "take"));
 	assert_int_equal(p.plan->refused.len, 0);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
+/* What a library exports it calls through stubs of its own. */
+TEST(calls_of_what_the_library_exports)
+{
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "prog.c", program);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o lib.so prog.c");
+	planned_open(&p, workdir_path(&w, "lib.so"));
+	planned_make(&p, spec, NULL);
+	assert_non_null(handing_point(&p, "make"));
+	assert_non_null(handing_point(&p, "outer"));
+	assert_non_null(handing_point(&p, "open_it"));
 	planned_close(&p);
 	workdir_remove(&w);
 }
