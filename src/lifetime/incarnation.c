@@ -377,7 +377,7 @@ static bool in_last_put(struct rt_lifetime *lt, struct lt_inc *inc, const struct
 	if (ev->op != RT_OP_GET || inc->within == UINT8_MAX || (seen->e->flags & RT_EV_HIDDEN))
 		return false;
 	if (!lt_nested(lt, ev, last)) {
-		if (!still || !last->sp || ev->sp >= last->sp)
+		if (!still || !last->sp || ev->sp >= last->sp || lt_has_returned(lt, last, ev))
 			return false;
 		inc->guessed = true; /* a life whose birth is told late looks the same */
 	}

@@ -85,6 +85,25 @@ bool lt_jumped_to(const struct rt_lifetime *lt, const struct lt_event *e, const 
 	return false;
 }
 
+/* What is inlined has no place that it was called from. */
+bool lt_has_returned(const struct rt_lifetime *lt, const struct lt_event *outer, const struct lt_event *ev)
+{
+	const struct lt_use *u = &lt->uses.data[ev->use];
+	const struct lt_stack *s = u->stack ? &lt->stacks.data[u->stack - 1] : NULL;
+
+	if (lt_event_point(lt, outer)->flags & RT_EV_INLINE)
+		return false;
+	for (uint32_t i = 0; s && i < s->nr; i++) {
+		uint32_t cfa = lt->machines.data[s->first + i].cfa;
+
+		if (!cfa || ev->sp + cfa == outer->sp)
+			return false;
+		if (ev->sp + cfa > outer->sp)
+			return true;
+	}
+	return false;
+}
+
 static void replace_site(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_event *old, const struct lt_event *outer)
 {
 	if (inc->watched)
