@@ -47,6 +47,7 @@ enum rt_wire_kind {
 	RT_WIRE_SITE = 23,   /* struct rt_wire_site: counting mode: what was done from one stack */
 	RT_WIRE_CLASS =
 		24, /* struct rt_wire_class: what objects of the process tell of their class; before the events */
+	RT_WIRE_STAND = 25, /* struct rt_wire_stand: where a thread stood when its process ended; before its EXIT */
 };
 
 /* What happened to the object. */
@@ -262,6 +263,17 @@ struct rt_wire_task {
 	struct rt_wire_head head;
 	uint32_t other; /* child pid (RT_PID_MAKE), new tid */
 	int32_t value;
+};
+
+/*
+ * Where a thread stood when its process ended: behind all of its events. What functions on that stack still owed was
+ * not forgotten by them. The stack is one of STACK records, walked by unwind rows; cfa is relative to sp here.
+ */
+struct rt_wire_stand {
+	struct rt_wire_head head;
+	uint64_t sp;     /* of the thread */
+	uint32_t stack;  /* id of the stack */
+	uint32_t signal; /* that hit this thread and ended the process by it; 0 = none did */
 };
 
 /* Something that did not arrive. point 0 = not bound to a point. */

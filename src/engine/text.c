@@ -11,6 +11,8 @@
 #include "base/text.h"
 #include "engine/text_build.h"
 
+#define BAD_STACK "too many frames, cfa= that is no list of numbers, or out of memory"
+
 enum { WORDS = 64, STEP_NS = 1000 };
 
 struct word {
@@ -314,6 +316,35 @@ static uint32_t producer(const struct rt_text *t)
 	return t->e.cpu ? t->e.cpu : t->tid & (UINT32_MAX >> RT_SEQ_BITS);
 }
 
+/* who was where, and when: the event says it as the line does */
+static struct rt_error *place(struct rt_text *t, struct word stack)
+{
+	struct text_event *e = &t->e;
+
+	e->stack = stack.s;
+	e->stack_len = stack.len;
+	e->cpu = producer(t);
+	e->time_ns = t->time_ns;
+	e->pid = wire_pid(t, t->pid);
+	e->tid = t->tid;
+	return stack.len && (*stack.s == ';' || *stack.s == '~' || memmem(stack.s, stack.len, ";;", 2))
+		       ? bad(t, stack.s, "empty frame")
+		       : NULL;
+}
+
+/* stand STACK [signal=N] */
+static struct rt_error *line_stand(struct rt_text *t)
+{
+	uint64_t signal = 0;
+
+	if (t->nr != 2)
+		return bad(t, t->words[0].s, "expected: stand STACK [signal=N]");
+	if (t->signal.len)
+		RT_TRY(number(t, t->signal, 255, &signal));
+	RT_TRY(place(t, t->words[1]));
+	return text_stand(&t->build, &t->e, (uint32_t)signal) ? NULL : bad(t, t->words[1].s, BAD_STACK);
+}
+
 /* OP TYPE OBJECT [STACK] */
 static struct rt_error *line_event(struct rt_text *t, enum rt_op op)
 {
@@ -328,21 +359,10 @@ static struct rt_error *line_event(struct rt_text *t, enum rt_op op)
 	e->op = op;
 	e->type = t->words[1].s;
 	e->type_len = t->words[1].len;
-	if (t->nr == 4) {
-		e->stack = t->words[3].s;
-		e->stack_len = t->words[3].len;
-		if (e->stack[0] == ';' || e->stack[0] == '~' || memmem(e->stack, e->stack_len, ";;", 2))
-			return bad(t, e->stack, "empty frame");
-	}
+	RT_TRY(place(t, t->nr == 4 ? t->words[3] : (struct word){ 0 }));
 	if (!e->has_delta)
 		e->delta = op == RT_OP_GET || op == RT_OP_SWAP ? 1 : op == RT_OP_PUT ? -1 : 0;
-	e->cpu = producer(t);
-	e->time_ns = t->time_ns;
-	e->pid = wire_pid(t, t->pid);
-	e->tid = t->tid;
-	if (!text_event(&t->build, e))
-		return bad(t, t->words[0].s, "too many frames, cfa= that is no list of numbers, or out of memory");
-	return NULL;
+	return text_event(&t->build, e) ? NULL : bad(t, t->words[0].s, BAD_STACK);
 }
 
 /* type NAME [WORD...] [start=] [counter=] [size=] */
@@ -639,6 +659,13 @@ static struct rt_error *line_other(struct rt_text *t)
 
 static struct rt_error *line(struct rt_text *t)
 {
+	static const struct {
+		const char *word;
+		struct rt_error *(*read)(struct rt_text *t);
+	} lines[] = { { "type", line_type },       { "other", line_other },  { "point", line_point },
+		      { "frame", line_code },      { "program", line_code }, { "loss", line_loss },
+		      { "unarmed", line_unarmed }, { "class", line_class },  { "mark", line_mark },
+		      { "sample", line_sample },   { "stand", line_stand } };
 	struct word first = t->words[0];
 	enum rt_op op = rt_op_parse(first.s, first.len);
 	bool known;
@@ -650,28 +677,14 @@ static struct rt_error *line(struct rt_text *t)
 	}
 	if (op != RT_OP_NONE)
 		return line_event(t, op);
-	if (is(first, "type"))
-		return line_type(t);
-	if (is(first, "other"))
-		return line_other(t);
-	if (is(first, "point"))
-		return line_point(t);
-	if (is(first, "frame") || is(first, "program"))
-		return line_code(t);
-	if (is(first, "loss"))
-		return line_loss(t);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		if (is(first, lines[i].word))
+			return lines[i].read(t);
+	}
 	if (is(first, "cut"))
 		return loss(t, RT_WIRE_LOSS, RT_LOSS_CUT, 0, 0, 1);
-	if (is(first, "unarmed"))
-		return line_unarmed(t);
 	if (is(first, "held") || is(first, "final"))
 		return line_held(t, is(first, "final"));
-	if (is(first, "class"))
-		return line_class(t);
-	if (is(first, "mark"))
-		return line_mark(t);
-	if (is(first, "sample"))
-		return line_sample(t);
 	if (is(first, "gap")) {
 		n = 1;
 		if (t->nr > 1)
@@ -731,18 +744,8 @@ static size_t text_name(struct rt_namer *self, uint32_t pid, uint64_t time_ns, u
 			struct rt_frame *ret, size_t max)
 {
 	struct rt_text *t = (struct rt_text *)((char *)self - offsetof(struct rt_text, namer));
-	uint64_t id = (pc - 0x400000) / 16;
-	size_t n;
 
-	if (!max)
-		return 0;
-	if (pc <= 0x400000 || id > t->build.pcs.len) {
-		ret[0] = (struct rt_frame){ .address = pc };
-		return 1;
-	}
-	n = t->build.pcs.data[id - 1].count < max ? t->build.pcs.data[id - 1].count : max;
-	memcpy(ret, t->build.frames.data + t->build.pcs.data[id - 1].first, n * sizeof(*ret));
-	return n;
+	return max ? text_frames(&t->build, pc, ret, max) : 0;
 }
 
 static const char *text_source_line(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line_nr,

@@ -467,6 +467,34 @@ bool text_event(struct text_build *b, const struct text_event *e)
 	return text_emit(b, &r, sizeof(r));
 }
 
+size_t text_frames(const struct text_build *b, uint64_t pc, struct rt_frame *ret, size_t max)
+{
+	uint64_t id = (pc - 0x400000) / 16;
+	size_t n;
+
+	if (pc <= 0x400000 || id > b->pcs.len) {
+		ret[0] = (struct rt_frame){ .address = pc };
+		return 1;
+	}
+	n = b->pcs.data[id - 1].count < max ? b->pcs.data[id - 1].count : max;
+	memcpy(ret, b->frames.data + b->pcs.data[id - 1].first, n * sizeof(*ret));
+	return n;
+}
+
+bool text_stand(struct text_build *b, const struct text_event *e, uint32_t signal)
+{
+	struct rt_wire_stand r = { .head = { sizeof(r), RT_WIRE_STAND, 0, 0, e->time_ns, e->pid, e->tid } };
+	struct text_event place = *e;
+	unsigned depth = 0;
+
+	place.flags = RT_EV_INLINE; /* its innermost frame is at no call */
+	if (!text_stack(b, &place, &r.stack, &depth))
+		return false;
+	r.sp = e->has_sp ? e->sp : STACK_BASE - (uint64_t)e->tid * 0x100000 - FRAME * depth;
+	r.signal = signal;
+	return text_emit(b, &r, sizeof(r));
+}
+
 void text_build_deinit(struct text_build *b)
 {
 	rt_vec_deinit(&b->words);

@@ -86,6 +86,10 @@ const char *text_unescape(struct text_build *b, const char *s, size_t len);
 /* The process runs this program. */
 bool text_program(struct text_build *b, const char *path, uint32_t pid, uint64_t time_ns);
 bool text_event(struct text_build *b, const struct text_event *e);
+/* What pc is called, innermost first; max > 0. */
+size_t text_frames(const struct text_build *b, uint64_t pc, struct rt_frame *ret, size_t max);
+/* The thread of e stands in e's stack when its process ends, by this signal or none. */
+bool text_stand(struct text_build *b, const struct text_event *e, uint32_t signal);
 /* Next number of producer, skipping `skip` of them. */
 uint32_t text_seq(struct text_build *b, uint32_t producer, uint32_t skip);
 void text_build_deinit(struct text_build *b);

@@ -52,6 +52,7 @@ static const struct {
 	[RT_WIRE_TALLY] = { sizeof(struct rt_wire_tally), false },
 	[RT_WIRE_SITE] = { sizeof(struct rt_wire_site), false },
 	[RT_WIRE_CLASS] = { __builtin_offsetof(struct rt_wire_class, name), true },
+	[RT_WIRE_STAND] = { sizeof(struct rt_wire_stand), false },
 	[RT_WIRE_PART] = { __builtin_offsetof(struct rt_wire_part, text), true },
 };
 

@@ -68,6 +68,7 @@ struct lt_answer {
 	struct rt_lifetime *lt;
 	struct rt_arena *arena; /* of the verdict */
 	struct rt_map running;  /* activations that are not known to be over */
+	struct rt_map standing; /* activations in which their thread stood when the process ended -> how far in, 1.. */
 	struct rt_map runs;     /* (activation, type) -> references that it left open */
 	struct rt_map left;     /* (type, function) -> open references */
 	/* (function, type) -> pointers that it overwrote without a put: to objects that were left; to others */

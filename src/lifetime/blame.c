@@ -37,7 +37,7 @@
 
 #include "lifetime/answer.h"
 
-static const double TWINS = 3, OWN = 0.9, SUSPECT = 0.45, LEFT_TO_POOL = 0.4;
+static const double TWINS = 3, OWN = 0.9, SUSPECT = 0.45, LEFT_TO_POOL = 0.4, STANDING = 0.3;
 
 bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid)
 {
@@ -499,6 +499,23 @@ static bool not_ended(const struct lt_answer *a, const struct lt_model *m, const
 	return true;
 }
 
+/*
+ * The process ended while the very run that took the reference, or kept it, was still at work: it owed nothing yet.
+ * Where it ended well, its end was that run's own doing (exit() in main()), and what it otherwise gives back, or took
+ * more than once, it should have given back before.
+ */
+static bool stood_in(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref, unsigned level)
+{
+	const struct lt_event *e = &ref->inc->ledger[ref->ev];
+	const uint64_t *process = rt_map_get(&a->lt->process_by_pid, rt_key_make(ref->inc->pid, 0));
+	uint32_t act = level ? e->up : e->act;
+
+	if (!act || !process || !rt_map_get(&a->standing, rt_key_make(act, 0)))
+		return false;
+	return a->lt->processes.data[*process].status ||
+	       (lt_counted(&a->runs, rt_key_make(e->act, ref->inc->type)) < 2 && lt_model_closed(m, ref->site) < 1);
+}
+
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
@@ -532,6 +549,11 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !not_ended(a, m, ref, &b) &&
 		 !held_on(a, m, ref, &b) && !given_over(a, ref, &b) && !b.owner)
 		handed_over(a, m, ref, &b);
+	if (!kept && !b.seen && b.role == RT_ROLE_MISSING_PUT && b.guilty == site->src[level] &&
+	    stood_in(a, m, ref, level)) {
+		b.confidence = fmin(b.confidence, STANDING);
+		b.why = "it was still at work when the process ended";
+	}
 	b.passed = b.lost && b.role == RT_ROLE_MISSING_PUT && !b.seen && lt_model_closed(m, ref->site) < 1 &&
 		   may_have_passed_it_on(a, m, ref, &b);
 	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||

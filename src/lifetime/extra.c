@@ -418,6 +418,14 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	return true;
 }
 
+/* NULL: of nobody that is known */
+static const struct lt_thread *thread_that_did(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)
+{
+	const uint64_t *at = rt_map_get(&a->lt->thread_by_id, rt_key_make(inc->pid, inc->ledger[ev].tid));
+
+	return at ? (const struct lt_thread *)(uintptr_t)*at : NULL;
+}
+
 /* nothing was done in the process of inc to any object after the end of inc, but by the put that ended it */
 static bool was_last(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
@@ -446,6 +454,7 @@ static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
 	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
 	struct lt_blame b = { .kind = RT_USE_AFTER_PUT, .role = RT_ROLE_USE, .confidence = 0.6 };
+	const struct lt_thread *t;
 	const struct lt_event *e;
 	struct lt_inc *inc, *last = NULL;
 	uint32_t at = 0;
@@ -460,6 +469,9 @@ static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	if (!last || last->type != type || last->klass != m->klass || last->folded || !was_last(a->lt, last))
 		return;
 	e = &last->ledger[last->nr - 1];
+	t = thread_that_did(a, last, last->nr - 1);
+	if (t && t->stood && !t->struck)
+		return; /* the signal hit another one */
 	if (e->op != RT_OP_PUT || e->delta >= 0 || !e->act || !rt_map_get(&a->running, rt_key_make(e->act, 0)))
 		return;
 	ref.inc = last;
@@ -471,6 +483,114 @@ static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	taken(a, last, &ref);
 	if (b.guilty)
 		lt_accuse(a, &ref, &b);
+}
+
+/* the put of the last reference to a dead object, LT_NO_EVENT: there was none; its memory may have been freed in it */
+static uint16_t last_put(const struct lt_inc *inc)
+{
+	for (uint32_t i = inc->nr; i-- > 0;) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->op == RT_OP_PUT && e->delta < 0)
+			return (uint16_t)i;
+		if (lt_event_takes(e))
+			break;
+	}
+	return LT_NO_EVENT;
+}
+
+/* how far in the thread that the fatal signal hit still ran what ended the object; 0: it was another's, or is over */
+static uint64_t ended_by_struck(const struct lt_answer *a, const struct lt_inc *inc)
+{
+	const uint16_t put = last_put(inc);
+	const struct lt_event *end = put == LT_NO_EVENT ? NULL : &inc->ledger[put];
+	const struct lt_thread *t = end ? thread_that_did(a, inc, put) : NULL;
+	const uint64_t *depth = t && t->struck && end->act ? rt_map_get(&a->standing, rt_key_make(end->act, 0)) : NULL;
+
+	return depth ? *depth : 0;
+}
+
+/*
+ * Since event number put of inc its run took another object of the type, or its thread has ended several: it was at
+ * something else by then, in a loop of its own or of what it called.
+ */
+static bool went_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t put)
+{
+	enum { FEW = 3 };
+	const struct lt_row *const rows[] = { &lt->live, &lt->graves };
+	const struct lt_event *mine = &inc->ledger[put];
+	unsigned ended = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct lt_inc *other;
+		uint32_t at = UINT32_MAX;
+
+		while ((other = lt_row_older(rows[i], &at))) {
+			uint16_t last = other->pid == inc->pid && i ? last_put(other) : LT_NO_EVENT;
+
+			ended += last != LT_NO_EVENT && other->ledger[last].tid == mine->tid &&
+				 other->ledger[last].time_ns > mine->time_ns;
+			for (uint32_t k = 0; other->type == inc->type && other->pid == inc->pid && k < other->nr; k++) {
+				const struct lt_event *e = &other->ledger[k];
+
+				if (lt_event_takes(e) && e->act == mine->act && e->time_ns > mine->time_ns)
+					return true;
+			}
+		}
+	}
+	return ended > FEW;
+}
+
+/*
+ * The thread that the fatal signal hit was, as its last stack shows, in a call of the very run that had put the last
+ * reference to an object: of several such runs the innermost one, of its objects the last one, went on with what was
+ * gone. What others did meanwhile, or it did with other objects, does not matter.
+ */
+static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
+{
+	struct lt_blame b = { .kind = RT_USE_AFTER_PUT, .role = RT_ROLE_USE, .confidence = 0.75 };
+	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
+	uint64_t deepest = 0;
+	struct lt_inc *inc;
+	uint32_t at = 0;
+
+	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
+		uint64_t depth = inc->life == LT_DEAD && !inc->forced ? ended_by_struck(a, inc) : 0;
+
+		if (!depth || went_on(a->lt, inc, last_put(inc)) || depth < deepest ||
+		    (depth == deepest && inc->end_ns < ref.inc->end_ns))
+			continue;
+		deepest = depth;
+		ref.inc = inc;
+	}
+	if (!ref.inc || ref.inc->type != type || ref.inc->klass != m->klass || ref.inc->folded || ref.inc->post)
+		return ref.inc;
+	ref.bad = last_put(ref.inc);
+	b.guilty = src_of_event(a, &ref.inc->ledger[ref.bad]);
+	b.why = "it put the last reference, and in a call that it made after that the program died";
+	if (lt_damaged(a->lt, m->type))
+		b.confidence = 0.45;
+	given_back_at_once(a, ref.inc, &ref, &b);
+	taken(a, ref.inc, &ref);
+	if (b.guilty)
+		lt_accuse(a, &ref, &b);
+	return true;
+}
+
+/* a put of the dead object that the fatal signal hit inside: the function that puts stands where the event saw it */
+static bool struck_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
+{
+	const struct lt_event *e = &inc->ledger[ev];
+	const struct lt_thread *t = e->delta < 0 && (e->flags & LT_EV_POST) ? thread_that_did(a, inc, ev) : NULL;
+	const struct lt_stack *s = t && t->struck && t->stood ? &a->lt->stacks.data[t->stand - 1] : NULL;
+
+	for (uint32_t i = 0; s && e->sp && i < s->nr; i++) {
+		const struct lt_machine *m = &a->lt->machines.data[s->first + i];
+
+		if (m->cfa && t->stand_sp + m->cfa == e->sp)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -505,6 +625,10 @@ static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, con
 		return true;
 	if (begun && ref->bad != LT_NO_EVENT && lt_twice_in_row(a->lt, inc, ref->bad))
 		return false;
+	for (uint32_t i = 0; begun && i < inc->nr; i++) {
+		if (struck_in(a, inc, (uint16_t)i))
+			return false;
+	}
 	return unsteady(m->type) || may_be_another(a, inc, ref, born_unseen) ||
 	       (m->type->unarmed && (!inc->counted || !begun));
 }
@@ -541,6 +665,6 @@ void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type == type && inc->klass == m->klass && inc->post)
 			judge(a, m, inc, born_unseen);
 	}
-	if (!died_of(a, type, m))
+	if (!died_of(a, type, m) && !died_within(a, type, m))
 		died_with(a, type, m);
 }

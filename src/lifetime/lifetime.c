@@ -235,6 +235,7 @@ static bool take_other(struct rt_lifetime *lt, const struct rt_wire_head *r)
 	case RT_WIRE_HELD:
 	case RT_WIRE_COUNT:
 	case RT_WIRE_SAMPLE:
+	case RT_WIRE_STAND:
 		ok = lt_order_push(lt, r);
 		break;
 	default:
@@ -406,6 +407,21 @@ static void take_held(struct rt_lifetime *lt, const struct rt_wire_held *r)
 	}
 }
 
+/* A thread stands there, and its process ends. */
+static void take_stand(struct rt_lifetime *lt, const struct rt_wire_stand *r)
+{
+	struct lt_thread *t = lt_thread(lt, r->head.pid, r->head.tid);
+	uint32_t stack = lt_stack_find(lt, r->head.pid, r->stack);
+
+	if (!t || (stack && !lt_stack_named(lt, stack, r->head.time_ns))) {
+		lt->nomem = true;
+		return;
+	}
+	t->struck = r->signal;
+	if (stack)
+		lt_thread_stand(lt, t, stack, r->sp);
+}
+
 void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r)
 {
 	if (r->kind == RT_WIRE_EVENT)
@@ -414,6 +430,8 @@ void lt_dispatch(struct rt_lifetime *lt, const struct rt_wire_head *r)
 		take_held(lt, (const struct rt_wire_held *)(const void *)r);
 	else if (r->kind == RT_WIRE_SAMPLE)
 		lt_sample_record(lt, (const struct rt_wire_sample *)(const void *)r);
+	else if (r->kind == RT_WIRE_STAND)
+		take_stand(lt, (const struct rt_wire_stand *)(const void *)r);
 	else
 		take_task(lt, (const struct rt_wire_task *)(const void *)r);
 }

@@ -207,7 +207,8 @@ bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
 	if (!begin(lt))
 		return false;
 	/* a process ends, and its census is taken, after everything that was seen of it */
-	if (r->kind == RT_WIRE_EXIT || r->kind == RT_WIRE_HELD || r->kind == RT_WIRE_COUNT || r->kind == RT_WIRE_MARK)
+	if (r->kind == RT_WIRE_EXIT || r->kind == RT_WIRE_STAND || r->kind == RT_WIRE_HELD ||
+	    r->kind == RT_WIRE_COUNT || r->kind == RT_WIRE_MARK)
 		time = time > lt->newest_ns ? time : lt->newest_ns;
 	memcpy(enter(lt, time, 0, 0), r, r->size < sizeof(union lt_waiting) ? r->size : sizeof(union lt_waiting));
 	tell_old_ones(lt);

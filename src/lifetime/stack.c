@@ -209,6 +209,13 @@ static bool name_stack(struct rt_lifetime *lt, struct lt_stack *s, uint64_t time
 	return name_nodes(lt, s);
 }
 
+bool lt_stack_named(struct rt_lifetime *lt, uint32_t stack, uint64_t time_ns)
+{
+	struct lt_stack *s = &lt->stacks.data[stack - 1];
+
+	return s->named || name_stack(lt, s, time_ns);
+}
+
 struct flat {
 	uint32_t src[RT_STACK_MAX * 2];
 	uint8_t machine[RT_STACK_MAX * 2];

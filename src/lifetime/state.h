@@ -357,9 +357,13 @@ struct lt_thread {
 	struct lt_plain plain;  /* of the stack; nr 0 where there is a jumped one, too */
 	uint32_t outside;       /* frames outside of those of the plain stack: known from before it was cut */
 	uint64_t sp;
-	uint32_t process;           /* index + 1, 0 = not looked up yet */
-	uint32_t proven;            /* so many frames have a proven activation, outermost first */
-	bool ended;                 /* and its number was not given to another one since */
+	uint32_t process; /* index + 1, 0 = not looked up yet */
+	uint32_t proven;  /* so many frames have a proven activation, outermost first */
+	bool ended;       /* and its number was not given to another one since */
+	bool stood;       /* frames are those, of what was seen, that it stood in when its process ended */
+	bool struck;      /* and it was hit by the signal that ended the process */
+	uint32_t stand;   /* the stack that it stood in then: index + 1, 0 = not known */
+	uint64_t stand_sp;
 	bool stale;                 /* frames are those of the plain stack at sp, but were not written down */
 	uint64_t from_ns, until_ns; /* what it does, it does in between */
 	/* its last event: the operation itself may be still to come */
@@ -474,6 +478,8 @@ struct rt_lifetime {
 /* stack.c */
 bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r);
 uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id); /* index + 1, 0 = unknown */
+/* all frames of the stack have names from here on; false: out of memory */
+bool lt_stack_named(struct rt_lifetime *lt, uint32_t stack, uint64_t time_ns);
 /* number of the function and line of f, and of the functions of a site; made when new. 0: out of memory */
 uint32_t lt_src_make(struct rt_lifetime *lt, const struct rt_frame *f);
 uint32_t lt_site_make(struct rt_lifetime *lt, const struct lt_site *site);
@@ -493,6 +499,8 @@ const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsign
 struct lt_thread *lt_thread_find(struct rt_lifetime *lt, uint32_t pid, uint32_t tid); /* made when new; or NULL */
 /* It runs from now on, and its number may be a used one; it has ended. */
 void lt_thread_begin(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t time_ns);
+/* t stands in this stack (index + 1) and ends there: of its frames those stay that are in it */
+void lt_thread_stand(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack, uint64_t sp);
 void lt_thread_end(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t time_ns);
 /* t is at the stack of use now; plain: what is known of it */
 void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_use *use, const struct lt_plain *plain,

@@ -161,6 +161,49 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_
 	t->outside = plain->nr ? t->nr - plain->nr : 0;
 }
 
+/* the outermost frame of the stack at sp that is one of t's; *ret_at: which of the stack's; UINT32_MAX: none is */
+static uint32_t outermost_common(const struct rt_lifetime *lt, const struct lt_thread *t, const struct lt_stack *s,
+				 uint64_t sp, uint32_t *ret_at)
+{
+	for (uint32_t at = s->nr; at-- > 0;) {
+		const struct lt_machine *m = &lt->machines.data[s->first + at];
+
+		for (uint32_t i = 0; m->cfa && i < t->nr; i++) {
+			if (t->frames[i].cfa == sp + m->cfa && t->frames[i].function == m->function) {
+				*ret_at = at;
+				return i;
+			}
+		}
+	}
+	return UINT32_MAX;
+}
+
+void lt_thread_stand(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack, uint64_t sp)
+{
+	const struct lt_stack *s = &lt->stacks.data[stack - 1];
+	uint32_t at = 0, i;
+
+	write_frames(lt, t);
+	i = outermost_common(lt, t, s, sp, &at);
+	if (i == UINT32_MAX)
+		return;
+	/* further in as long as each frame is the one that was there, called from the same place */
+	for (; at && i + 1 < t->nr; i++, at--) {
+		const struct lt_machine *m = &lt->machines.data[s->first + at - 1];
+		const struct lt_frame *f = &t->frames[i + 1];
+
+		if (t->frames[i].pc != m[1].pc || !m->cfa || f->cfa != sp + m->cfa || f->function != m->function)
+			break;
+	}
+	t->nr = i + 1;
+	t->proven = t->proven < t->nr ? t->proven : t->nr;
+	t->stack = t->jumped = 0;
+	t->plain.nr = 0;
+	t->stood = true;
+	t->stand = stack;
+	t->stand_sp = sp;
+}
+
 void lt_thread_begin(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
 	struct lt_thread *t = lt_thread(lt, pid, tid);
@@ -174,7 +217,8 @@ void lt_thread_begin(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_
 	else
 		t->from_ns = 0;
 	t->until_ns = UINT64_MAX;
-	t->ended = false;
+	t->ended = t->stood = t->struck = false;
+	t->stand = 0;
 }
 
 void lt_thread_end(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t time_ns)

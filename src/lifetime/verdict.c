@@ -33,8 +33,13 @@ static void running(struct lt_answer *a)
 		const struct lt_thread *t = (const struct lt_thread *)(uintptr_t)s->value;
 
 		for (uint32_t i = 0; t && !t->ended && i < t->nr; i++) {
-			if (!rt_map_put(&a->running, rt_key_make(t->act[i] + i, 0), NULL))
+			struct rt_key act = rt_key_make(t->act[i] + i, 0);
+			uint64_t *depth = t->stood ? rt_map_put(&a->standing, act, NULL) : NULL;
+
+			if (!rt_map_put(&a->running, act, NULL) || (t->stood && !depth))
 				a->nomem = true;
+			if (depth)
+				*depth = i + 1;
 		}
 	}
 }
@@ -277,6 +282,7 @@ static void answer_deinit(struct lt_answer *a)
 	rt_map_deinit(&a->owner_left);
 	rt_map_deinit(&a->group_of);
 	rt_map_deinit(&a->running);
+	rt_map_deinit(&a->standing);
 	rt_map_deinit(&a->runs);
 	rt_map_deinit(&a->left);
 	rt_map_deinit(&a->dropped_left);

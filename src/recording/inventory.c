@@ -20,7 +20,7 @@ static const char *const kind_names[] = {
 	[RT_WIRE_EXIT] = "exit",   [RT_WIRE_THREAD] = "thread", [RT_WIRE_LOSS] = "loss",   [RT_WIRE_MARK] = "mark",
 	[RT_WIRE_HELD] = "held",   [RT_WIRE_COUNT] = "count",   [RT_WIRE_HITS] = "hits",   [RT_WIRE_BLOB] = "blob",
 	[RT_WIRE_PART] = "part",   [RT_WIRE_SAMPLE] = "sample", [RT_WIRE_TALLY] = "tally", [RT_WIRE_SITE] = "site",
-	[RT_WIRE_CLASS] = "class",
+	[RT_WIRE_CLASS] = "class", [RT_WIRE_STAND] = "stand",
 };
 
 static struct rt_error *need_ours(struct rt_inventory *s)

@@ -146,13 +146,12 @@ static struct rt_error *keep_stack(struct rt_part_writer *w, const struct rt_wir
 	return NULL;
 }
 
-/* The stack of an event may stand in an earlier file. */
-static struct rt_error *need_stack(struct rt_part_writer *w, const struct rt_wire_event *event,
-				   struct rt_event_sink *file)
+/* The stack of a record may stand in an earlier file. */
+static struct rt_error *need_stack(struct rt_part_writer *w, uint32_t pid, uint32_t id, struct rt_event_sink *file)
 {
-	const uint64_t *at = event->stack ? rt_map_get(&w->process_by_pid, rt_key_make(event->head.pid, 0)) : NULL;
+	const uint64_t *at = id ? rt_map_get(&w->process_by_pid, rt_key_make(pid, 0)) : NULL;
 	const struct process *p = at ? (const struct process *)(uintptr_t)*at : NULL;
-	const uint64_t *slot = p ? rt_map_get(&p->stack_by_id, rt_key_make(event->stack, 0)) : NULL;
+	const uint64_t *slot = p ? rt_map_get(&p->stack_by_id, rt_key_make(id, 0)) : NULL;
 	struct stack *stack = slot ? &p->stacks.data[*slot - 1] : NULL;
 
 	if (!stack || stack->file == w->file)
@@ -218,7 +217,9 @@ struct rt_error *rt_part_writer_record(struct rt_part_writer *w, const struct rt
 	switch (record->kind) {
 	case RT_WIRE_EVENT:
 		w->event_ns = record->time_ns > w->event_ns ? record->time_ns : w->event_ns;
-		return need_stack(w, r, file);
+		return need_stack(w, record->pid, ((const struct rt_wire_event *)r)->stack, file);
+	case RT_WIRE_STAND:
+		return need_stack(w, record->pid, ((const struct rt_wire_stand *)r)->stack, file);
 	case RT_WIRE_STACK:
 		return keep_stack(w, r);
 	case RT_WIRE_TYPE:

@@ -268,6 +268,26 @@ static struct rt_error *event(struct rt_events *w, const struct rt_wire_event *e
 	return NULL;
 }
 
+static struct rt_error *stand(struct rt_events *w, const struct rt_wire_stand *r, struct rt_sink *sink)
+{
+	const struct rt_wire_event e = { .head = r->head, .sp = r->sp, .stack = r->stack };
+	const struct rt_events_stack *stack;
+
+	RT_TRY(rt_events_stack(w, &e, sink, &stack));
+	if (!stack)
+		return NULL;
+	rt_sink_printf(sink, "stand %s", rt_intern_text(&w->texts, stack->text));
+	if (r->signal)
+		rt_sink_printf(sink, " signal=%u", r->signal);
+	RT_TRY(where(w, &r->head, sink));
+	rt_sink_printf(sink, " tid=%u sp=0x%" PRIx64, r->head.tid, r->sp);
+	w->tid = r->head.tid;
+	if (stack->cfa)
+		rt_sink_printf(sink, " cfa=%s", rt_intern_text(&w->texts, stack->cfa));
+	rt_sink_puts(sink, "\n");
+	return NULL;
+}
+
 static struct rt_error *loss(struct rt_events *w, const struct rt_wire_loss *r, struct rt_sink *sink)
 {
 	static const char *const causes[RT_LOSS_NR] = { "",        "ring",   "stackmap", "fault",   "returns",
@@ -413,6 +433,8 @@ static struct rt_error *write_record(struct rt_events *w, const struct rt_wire_h
 		return held(w, record, sink);
 	case RT_WIRE_SAMPLE:
 		return sample(w, record, sink);
+	case RT_WIRE_STAND:
+		return stand(w, record, sink);
 	case RT_WIRE_FORK:
 	case RT_WIRE_EXEC:
 	case RT_WIRE_EXIT:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a thread that stands is, by the unwind rows of what it runs through: two questions of the census.
+ * Where a thread that stands is, by the unwind rows of what it runs through: two questions of the census, and what a
+ * process ended in.
  *
  * exit() runs where main() has just left its frame, and does not write all of
  * what it lies on: a pointer of a dead frame would seem to be held by it. So its frames are unwound up to the one that
@@ -16,7 +17,8 @@
 #include "session/internal.h"
 
 enum {
-	FRAMES = 16,
+	FRAMES = 16,        /* that a question of the census goes through */
+	STANDS = 128,       /* that are told of a thread whose process ends */
 	COUNTS_WITHIN = 64, /* bytes: an inlined get or put counts that near */
 };
 
@@ -85,7 +87,7 @@ static bool go_up(const struct rt_thread *t, struct frame *f, const struct rt_cf
 	if (rt_proc_read(t->tid, f->cfa - 8, &f->pc, 8) != 8)
 		return false;
 	f->sp = f->cfa;
-	return ++f->depth < FRAMES;
+	return ++f->depth < STANDS;
 }
 
 uint64_t rt_exit_stack(struct rt_session *s, const struct rt_process *p, const struct rt_thread *t)
@@ -103,7 +105,7 @@ uint64_t rt_exit_stack(struct rt_session *s, const struct rt_process *p, const s
 			return 0;
 		if (f.symbol && !strcmp(f.symbol->name, "exit"))
 			return f.cfa;
-	} while (go_up(t, &f, &row));
+	} while (go_up(t, &f, &row) && f.depth < FRAMES);
 	return 0;
 }
 
@@ -138,6 +140,65 @@ bool rt_stands_inside(struct rt_session *s, const struct rt_process *p, const st
 		name(s, p, &f);
 		if (is_inside(s, &f))
 			return true;
-	} while (find_end(&f, &row) && go_up(t, &f, &row));
+	} while (find_end(&f, &row) && go_up(t, &f, &row) && f.depth < FRAMES);
 	return false;
+}
+
+/* Is the frame the outermost one, by its row? */
+static bool is_root(const struct frame *f)
+{
+	const struct rt_unwind_rows *rows;
+	struct rt_cfi_row row = { 0 };
+	struct rt_error *err = f->module ? rt_module_rows(f->module, &rows) : NULL;
+	bool root = f->module && !err && rt_rows_cfi(rows, f->addr, &row) && row.ra_undefined;
+
+	rt_error_free(err);
+	return root;
+}
+
+/* The whole stack of a thread in a stop, as far as rows tell. */
+static void walk(struct rt_session *s, const struct rt_process *p, const struct rt_thread *t, struct frame f,
+		 struct rt_wire_stack *stack)
+{
+	const uint64_t sp = f.sp;
+	struct rt_cfi_row row;
+	bool ends, more;
+
+	stack->end = RT_STACK_NO_ROW;
+	do {
+		struct rt_wire_frame *to = &stack->frame[stack->nr++];
+
+		name(s, p, &f);
+		*to = (struct rt_wire_frame){ .pc = f.pc, .flags = f.depth ? 0 : RT_FRAME_SITE | RT_FRAME_ROWS };
+		ends = !find_end(&f, &row) || f.cfa - sp > UINT32_MAX;
+		if (ends && is_root(&f))
+			stack->end = RT_STACK_ROOT;
+		to->cfa = ends ? 0 : (uint32_t)(f.cfa - sp);
+		more = !ends && go_up(t, &f, &row);
+		if (!ends && !more)
+			stack->end = f.depth < STANDS ? RT_STACK_FAULT : RT_STACK_DEPTH;
+	} while (more && f.pc);
+	if (more)
+		stack->end = RT_STACK_ROOT;
+}
+
+struct rt_error *rt_session_stands(struct rt_session *s, const struct rt_thread *t, int code)
+{
+	enum { OWN_IDS = 3u << 30 }; /* engines number their stacks from below */
+	const struct rt_process *p = t->process;
+	union {
+		struct rt_wire_stack stack;
+		uint8_t bytes[sizeof(struct rt_wire_stack) + STANDS * sizeof(struct rt_wire_frame)];
+	} u = { .stack = { .head.kind = RT_WIRE_STACK, .id = OWN_IDS | t->tid } };
+	struct rt_wire_stand stand = { .head = { .size = sizeof(stand), .kind = RT_WIRE_STAND }, .stack = u.stack.id };
+	struct user_regs_struct regs;
+
+	if (p->left || !p->loaded || ptrace(PTRACE_GETREGS, t->tid, 0, &regs) < 0)
+		return NULL;
+	walk(s, p, t, frame_of(&regs), &u.stack);
+	u.stack.head.size = (uint16_t)(sizeof(u.stack) + u.stack.nr * sizeof(struct rt_wire_frame));
+	stand.sp = regs.rsp;
+	stand.signal = code & 0x7f && (code & 0x7f) == t->signal ? (uint32_t)t->signal : 0;
+	RT_TRY(rt_emit(s, &u.stack.head, rt_process_wire(p), t->tid));
+	return rt_emit(s, &stand.head, rt_process_wire(p), t->tid);
 }

@@ -59,6 +59,7 @@ struct rt_thread {
 	bool let_go;                /* a child that is not to be followed */
 	bool look;                  /* was asked to stop: it waits at the dynamic linker's hook */
 	int status;                 /* of the stop that waits */
+	int signal;                 /* the last one that it was let have */
 	uint64_t since_ns;          /* when it stopped without a process */
 };
 
@@ -371,6 +372,8 @@ RT_CHECK struct rt_error *rt_session_main_returned(struct rt_session *s, struct 
  * over dead frames of the program and still hold their values. 0: not in exit(), or not to be told.
  */
 uint64_t rt_exit_stack(struct rt_session *s, const struct rt_process *p, const struct rt_thread *t);
+/* Tells where a thread stands at its exit event; code: what its process ends with, as of wait(2). Best effort. */
+RT_CHECK struct rt_error *rt_session_stands(struct rt_session *s, const struct rt_thread *t, int code);
 /* A thread in a stop: has it told of a get or put that it may not have done yet? */
 bool rt_stands_inside(struct rt_session *s, const struct rt_process *p, const struct rt_thread *t);
 

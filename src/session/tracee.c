@@ -81,6 +81,7 @@ static struct rt_error *on_signal(struct rt_session *s, struct rt_thread *t, int
 			s->tty_ns = rt_now_ns();
 		}
 	}
+	t->signal = sig;
 	rt_thread_continue(t, sig);
 	return NULL;
 }
@@ -411,6 +412,7 @@ static struct rt_error *on_exit_event(struct rt_session *s, struct rt_thread *t)
 		rt_thread_continue(t, 0);
 		return NULL;
 	}
+	RT_TRY(rt_session_stands(s, t, (int)code));
 	if (!p->dying) {
 		p->dying = true;
 		p->dying_ns = rt_now_ns();
