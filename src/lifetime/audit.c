@@ -94,3 +94,14 @@ bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_s
 	lt_life_incomplete(lt, inc);
 	return true;
 }
+
+void lt_life_audit_start(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	const struct lt_type *type = lt_inc_type(lt, inc);
+
+	if (!inc->known || inc->assumed || type->start < 0 || type->start_learnt || inc->base == type->start ||
+	    inc->balance == type->start)
+		return;
+	inc->gap = inc->base - type->start;
+	lt_life_incomplete(lt, inc);
+}

@@ -535,21 +535,6 @@ static bool began_elsewhere(const struct rt_lifetime *lt, const struct lt_inc *i
 	       inc->base == type->start && ev->count != INT32_MIN && ev->count == inc->balance;
 }
 
-/*
- * The constructor did something to the object itself, and the counter was known before that: told with what objects
- * begin, either it began with that, or it was left with that.
- */
-static void check_start(struct rt_lifetime *lt, struct lt_inc *inc)
-{
-	const struct lt_type *type = lt_inc_type(lt, inc);
-
-	if (!inc->known || inc->assumed || type->start < 0 || type->start_learnt || inc->base == type->start ||
-	    inc->balance == type->start)
-		return;
-	inc->gap = inc->base - type->start;
-	lt_life_incomplete(lt, inc);
-}
-
 /* a second new of a living object: a constructor inside a constructor, or first sight came before the return */
 static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
@@ -585,7 +570,7 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		inc->incomplete = false;
 		lt_inc_type(lt, inc)->incomplete--;
 	}
-	check_start(lt, inc);
+	lt_life_audit_start(lt, inc);
 	inc->has_new = true;
 	inc->attached = false;
 	inc->rank = RT_RANK_OF(seen->e->flags);

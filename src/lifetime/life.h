@@ -34,6 +34,11 @@ bool lt_sample_began(const struct rt_lifetime *lt, const struct rt_wire_event *e
 void lt_sample_outside(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type);
 /* audit.c: what the counter says now, against what we counted; true: the balance is right now */
 bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
+/*
+ * The constructor of inc, which is told now, did something to it before, and the counter was known by that: told with
+ * what objects begin, either it began with that, or it was left with that. Else it is incomplete.
+ */
+void lt_life_audit_start(struct rt_lifetime *lt, struct lt_inc *inc);
 /* counter.c: the count at birth; an operation, before inc takes it; the end of a life; an event after it */
 void lt_counter_birth(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
 void lt_counter_step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
