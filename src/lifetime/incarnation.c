@@ -19,58 +19,6 @@ struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t 
 	return lt_index_find(&lt->by_object, lt_index_hash(object, pid, type), object, pid, type);
 }
 
-uint32_t lt_inc_hash(const struct rt_lifetime *lt, const struct rt_wire_event *e)
-{
-	uint32_t type = e->point < LT_POINTS_KNOWN ? lt->type_of_point[e->point] : 0;
-
-	return lt_index_hash(e->object, e->head.pid, type - 1);
-}
-
-static void fetch(const void *at, size_t size)
-{
-	const char *end = (const char *)at + size;
-
-	for (const char *line = at; line < end; line += LT_LINE)
-		__builtin_prefetch(line, 1);
-	/* what does not begin with a line may end in one more */
-	if (size % LT_LINE)
-		__builtin_prefetch(end - 1, 1);
-}
-
-const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, uint32_t hash)
-{
-	const struct lt_inc *inc = lt->by_object.len ? lt_index_guess(&lt->by_object, hash) : NULL;
-
-	if (inc)
-		fetch(inc, offsetof(struct lt_inc, before));
-	return inc;
-}
-
-void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta)
-{
-	/* that a life ends nobody can predict: no branch, what is fetched otherwise is there already */
-	const void *rest = inc->balance + delta <= 0 ? (const void *)&inc->before : inc;
-
-	if (inc->life == LT_LIVE) {
-		fetch(&inc->ledger[inc->nr], sizeof(*inc->ledger));
-		fetch(rest, sizeof(*inc) - offsetof(struct lt_inc, before));
-		return;
-	}
-	/* where the next life at its address will most likely lie */
-	if (inc->before)
-		fetch(inc->before, sizeof(*inc->before));
-}
-
-const void *lt_inc_past(const struct lt_inc *inc, size_t *ret_bytes)
-{
-	if (inc->life == LT_LIVE)
-		return NULL;
-	/* the next life at its address begins, and this one is paired */
-	fetch(&inc->before, sizeof(*inc) - offsetof(struct lt_inc, before));
-	*ret_bytes = inc->nr * sizeof(*inc->ledger);
-	return inc->ledger;
-}
-
 /* the life that an event is about; the hint is one that was looked up a few events before */
 static struct lt_inc *find_hinted(struct rt_lifetime *lt, const struct lt_seen *seen)
 {

@@ -254,15 +254,12 @@ static inline void take_time(struct rt_lifetime *lt, const struct rt_wire_head *
 
 struct rt_error *rt_lifetime_events(struct rt_lifetime *lt, const struct rt_wire_event *events, size_t n)
 {
-	bool ok = true;
-
-	for (size_t i = 0; i < n && ok; i++) {
+	for (size_t i = 0; i < n; i++) {
 		check_seq(lt, events[i].head.seq);
 		take_time(lt, &events[i].head);
-		ok = lt_order_event(lt, &events[i]) && !lt->nomem;
 	}
 	lt->events += n;
-	return ok ? NULL : rt_error_nomem();
+	return lt_order_events(lt, events, n) && !lt->nomem ? NULL : rt_error_nomem();
 }
 
 struct rt_error *rt_lifetime_record(struct rt_lifetime *lt, const struct rt_wire_head *r)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lifetime/fetch.h"
 #include "lifetime/life.h"
 #include "lifetime/order.h"
 
@@ -93,7 +94,7 @@ static struct ahead *ahead_at(struct lt_window *w, uint32_t i)
 static void fetch_past(struct past *p, const struct lt_inc *inc)
 {
 	size_t bytes;
-	const char *ledger = inc && p->nr < PAST ? lt_inc_past(inc, &bytes) : NULL;
+	const char *ledger = inc && p->nr < PAST ? lt_fetch_past(inc, &bytes) : NULL;
 
 	if (ledger) {
 		p->ledgers[(p->first + p->nr) % PAST].at = ledger;
@@ -123,11 +124,11 @@ static void fetch(const struct rt_lifetime *lt, struct lt_window *w)
 		return;
 	__builtin_prefetch(waiting_at(w, AHEAD_FIRST));
 	__builtin_prefetch(lt_index_bucket(&lt->by_object, turn_at(w, AHEAD_FIRST)->hash));
-	ahead_at(w, AHEAD_LIFE)->inc = lt_inc_fetch(lt, turn_at(w, AHEAD_LIFE)->hash);
+	ahead_at(w, AHEAD_LIFE)->inc = lt_fetch_life(lt, turn_at(w, AHEAD_LIFE)->hash);
 	fetch_past(&w->past, ahead_at(w, AHEAD_PAST)->inc);
 	a = ahead_at(w, AHEAD_LEDGER);
 	if (a->inc)
-		lt_inc_fetch_ledger(a->inc, waiting_at(w, AHEAD_LEDGER)->event.delta);
+		lt_fetch_ledger(a->inc, waiting_at(w, AHEAD_LEDGER)->event.delta);
 }
 
 static void pop(struct rt_lifetime *lt)
@@ -215,16 +216,18 @@ bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r)
 	return true;
 }
 
-bool lt_order_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
+bool lt_order_events(struct rt_lifetime *lt, const struct rt_wire_event *events, size_t n)
 {
-	uint64_t time = e->head.time_ns;
-
 	if (!begin(lt))
 		return false;
-	enter(lt, time, e->object, lt_inc_hash(lt, e))->event = *e;
-	/* what the session says is ahead of the events, which wait in the engine for a while */
-	lt->newest_ns = time > lt->newest_ns ? time : lt->newest_ns;
-	tell_old_ones(lt);
+	for (const struct rt_wire_event *e = events; e < events + n && !lt->nomem; e++) {
+		uint64_t time = e->head.time_ns;
+
+		enter(lt, time, e->object, lt_fetch_hash(lt, e))->event = *e;
+		/* what the session says is ahead of the events, which wait in the engine for a while */
+		lt->newest_ns = time > lt->newest_ns ? time : lt->newest_ns;
+		tell_old_ones(lt);
+	}
 	return true;
 }
 

@@ -4,7 +4,7 @@
 
 #include "lifetime/state.h"
 
-bool lt_order_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
+bool lt_order_events(struct rt_lifetime *lt, const struct rt_wire_event *events, size_t n);
 bool lt_order_push(struct rt_lifetime *lt, const struct rt_wire_head *r); /* one that is no event */
 void lt_order_flush(struct rt_lifetime *lt);
 void lt_order_free(struct rt_lifetime *lt);

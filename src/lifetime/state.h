@@ -550,12 +550,6 @@ static inline struct lt_learnt *lt_learnt(struct rt_lifetime *lt, uint32_t type,
 }
 /* incarnation.c */
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
-/* a record has its turn soon: fetches what it needs, first what tells where the rest is */
-uint32_t lt_inc_hash(const struct rt_lifetime *lt, const struct rt_wire_event *e); /* of its key in by_object */
-const struct lt_inc *lt_inc_fetch(const struct rt_lifetime *lt, uint32_t hash);    /* a guess; NULL = not known */
-void lt_inc_fetch_ledger(const struct lt_inc *inc, int16_t delta);
-/* the ledger that is paired when the next life at the address of inc begins; NULL: inc lives */
-const void *lt_inc_past(const struct lt_inc *inc, size_t *ret_bytes);
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
 
 /* range.c */
@@ -714,10 +708,15 @@ static inline uint32_t lt_thread_act(const struct lt_thread *t, unsigned m)
 	return t->stack ? lt_thread_act_at(t, m) : 0;
 }
 
-/* where what is known of such events is remembered; LT_KNOWN is 2^12 */
+/*
+ * Where what is known of such events is remembered. Numbers of stacks follow each other, and so do their places: they
+ * share cache lines and pages.
+ */
 static inline struct lt_known *lt_known_place(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
-	return &lt->known[(e->stack * 0x9e3779b1u ^ e->point * 0x85ebca6bu ^ e->head.pid * 0xc2b2ae35u) >> 20];
+	uint32_t from = (e->point * 0x85ebca6bu ^ e->head.pid * 0xc2b2ae35u) >> 16;
+
+	return &lt->known[(from + e->stack) % LT_KNOWN];
 }
 
 static inline bool lt_known_is(const struct lt_known *k, const struct rt_wire_event *e)
