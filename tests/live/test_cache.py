@@ -179,6 +179,7 @@ class Cache(live.LiveTest):
         """kallsyms and vdso, as perf keeps them."""
         if os.geteuid():
             self.skipTest('needs root: the kernel shows its names to nobody else')
+        live.need_mount_namespace()
         spin = live.temp_path('spin')
         subprocess.run(['gcc', '-O1', '-x', 'c', '-', '-o', str(spin)], check=True, text=True, input=(
             '#include <time.h>\nint main(void) { struct timespec t; for (long i = 0; i < 30000000; i++)'

@@ -179,6 +179,7 @@ class Kept(unittest.TestCase):
     def test_on_another_host(self):
         """Another place, and nothing but code in the file: no symbols, no debug information, no unwind tables. The file that
         it was resolved in is not there: its folder is hidden by a mount."""
+        live.need_mount_namespace()
         self.add('{g}:{a}=work n s=s:string')
         name, want = f'{self.group}:{self.a}', self.ours('show', '-x', self.program, f'%{self.group}:{self.a}').stdout
         done = subprocess.run([str(self.program)], capture_output=True, text=True, check=True).stdout.splitlines()
