@@ -77,7 +77,7 @@ static struct rt_error *key_pid(struct rt_text *t, struct word v, uint32_t *ret)
 {
 	const char *slash = memchr(v.s, '/', v.len);
 	struct word pid = { v.s, slash ? (size_t)(slash - v.s) : v.len };
-	uint64_t n, *gen, g;
+	uint64_t n = 0, *gen, g = 0;
 
 	RT_TRY(number(t, pid, RT_PID_MASK, &n));
 	if (slash) {
