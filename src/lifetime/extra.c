@@ -499,6 +499,22 @@ static uint16_t last_put(const struct lt_inc *inc)
 	return LT_NO_EVENT;
 }
 
+/* The function is on the last stack of the thread: where it was inlined, its run may be over while its frame stands. */
+static bool stands_in(const struct rt_lifetime *lt, const struct lt_thread *t, uint32_t function)
+{
+	const struct lt_stack *s = &lt->stacks.data[t->stand - 1];
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+
+		for (uint32_t k = 0; k < m->srcs; k++) {
+			if (lt_src(lt, lt->stack_srcs.data[m->src + k])->function == function)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* how far in the thread that the fatal signal hit still ran what ended the object; 0: it was another's, or is over */
 static uint64_t ended_by_struck(const struct lt_answer *a, const struct lt_inc *inc)
 {
@@ -507,7 +523,9 @@ static uint64_t ended_by_struck(const struct lt_answer *a, const struct lt_inc *
 	const struct lt_thread *t = end ? thread_that_did(a, inc, put) : NULL;
 	const uint64_t *depth = t && t->struck && end->act ? rt_map_get(&a->standing, rt_key_make(end->act, 0)) : NULL;
 
-	return depth ? *depth : 0;
+	if (!depth || !t->stood || !stands_in(a->lt, t, lt_site_function(a->lt, a->lt->uses.data[end->use].site)))
+		return 0;
+	return *depth;
 }
 
 /*
