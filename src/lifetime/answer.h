@@ -73,8 +73,8 @@ struct lt_answer {
 	struct rt_map left;     /* (type, function) -> open references */
 	/* (function, type) -> pointers that it overwrote without a put: to objects that were left; to others */
 	struct rt_map dropped_left, dropped_healthy;
-	/* (function, type) -> gets of runs of it that took more than they gave back: of objects that were left; of
-	 * others */
+	/* (function, type) -> gets of runs of it that took more than they gave back; objects that were left, and others
+	 */
 	struct rt_map several_left, several_healthy;
 	double healthy_each; /* how many healthy objects each that is counted there stands for */
 	struct rt_map

@@ -335,7 +335,7 @@ static unsigned climb(const struct lt_answer *a, const struct lt_model *m, const
 static bool event_in(const struct lt_answer *a, const struct lt_inc *inc, uint32_t function, uint16_t except)
 {
 	for (uint32_t i = 0; function && i < inc->nr; i++) {
-		if (i != except && lt_site_function(a->lt, a->lt->uses.data[inc->ledger[i].use].site) == function)
+		if (i != except && lt_event_function(a->lt, &inc->ledger[i]) == function)
 			return true;
 	}
 	return false;
@@ -520,15 +520,16 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 {
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
 	const struct lt_site *site = lt_site(a->lt, ref->site);
+	const bool twice = ref->ev != LT_NO_EVENT && lt_took_twice(a, ref);
 	unsigned level;
 	bool kept = false;
 
 	if (!site->nr || ref->ev == LT_NO_EVENT)
 		return b;
 	/* who takes two and gives back one keeps the other */
-	level = lt_took_twice(a, ref) ? 0 : climb(a, m, ref, &kept);
+	level = twice ? 0 : climb(a, m, ref, &kept);
 	b.guilty = site->src[level];
-	b.owner = !kept && !lt_took_twice(a, ref) ? lt_owner_beyond(a, ref, level) : 0;
+	b.owner = !kept && !twice ? lt_owner_beyond(a, ref, level) : 0;
 	if (b.owner)
 		b.guilty = b.owner;
 	if (kept)
@@ -544,7 +545,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 		b.alternative = site->src[1];
 		b.alternative_confidence = 0.2;
 	}
-	if (lt_took_twice(a, ref))
+	if (twice)
 		b.role = RT_ROLE_EXTRA_GET;
 	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !not_ended(a, m, ref, &b) &&
 		 !held_on(a, m, ref, &b) && !given_over(a, ref, &b) && !b.owner)

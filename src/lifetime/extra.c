@@ -32,14 +32,14 @@ struct life {
 static uint8_t hints_of(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
 {
 	const struct lt_event *mine = &inc->ledger[ev];
-	uint32_t function = lt_site_function(a->lt, a->lt->uses.data[mine->use].site);
+	uint32_t function = lt_event_function(a->lt, mine);
 	bool twice = false;
 	int gets = 0, puts = 0;
 
 	for (uint32_t i = 0; mine->act && i <= ev; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if (e->act != mine->act || lt_site_function(a->lt, a->lt->uses.data[e->use].site) != function)
+		if (e->act != mine->act || lt_event_function(a->lt, e) != function)
 			continue;
 		gets += lt_event_takes(e);
 		puts += e->delta < 0;
@@ -119,8 +119,7 @@ static bool alone(const struct lt_answer *a, const struct lt_model *m, const str
 /* a get by the guilty function, or the creation */
 static void taken(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref)
 {
-	uint32_t function =
-		ref->bad == LT_NO_EVENT ? 0 : lt_site_function(a->lt, a->lt->uses.data[inc->ledger[ref->bad].use].site);
+	uint32_t function = ref->bad == LT_NO_EVENT ? 0 : lt_event_function(a->lt, &inc->ledger[ref->bad]);
 
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
@@ -139,13 +138,12 @@ static void taken(const struct lt_answer *a, const struct lt_inc *inc, struct lt
 static bool own_put_before(const struct lt_answer *a, const struct lt_inc *inc, uint16_t bad)
 {
 	const struct lt_event *use = &inc->ledger[bad];
-	uint32_t function = lt_site_function(a->lt, a->lt->uses.data[use->use].site);
+	uint32_t function = lt_event_function(a->lt, use);
 
 	for (uint32_t i = 0; i < bad; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if (e->delta < 0 && e->act && e->act == use->act &&
-		    lt_site_function(a->lt, a->lt->uses.data[e->use].site) == function)
+		if (e->delta < 0 && e->act && e->act == use->act && lt_event_function(a->lt, e) == function)
 			return true;
 	}
 	return false;
@@ -221,7 +219,7 @@ static void use_after(const struct lt_answer *a, const struct lt_model *m, const
 	/* the reference that the user had is the one that was put once too often */
 	put = put_in_row(a, inc);
 	if (put == LT_NO_EVENT)
-		put = misfit(m, l, lt_site_function(a->lt, a->lt->uses.data[use->use].site));
+		put = misfit(m, l, lt_event_function(a->lt, use));
 	if (put == LT_NO_EVENT || !src_of_event(a, &inc->ledger[put]))
 		return;
 	b->alternative = b->guilty;
@@ -430,7 +428,7 @@ static const struct lt_thread *thread_that_did(const struct lt_answer *a, const 
 static bool was_last(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
 	const struct lt_event *put = &inc->ledger[inc->nr - 1];
-	const struct lt_row *const rows[] = { &lt->live, &lt->graves };
+	const struct lt_row *const rows[] = { &lt->graves, &lt->live };
 
 	for (size_t i = 0; i < 2; i++) {
 		const struct lt_inc *other;
@@ -523,7 +521,7 @@ static uint64_t ended_by_struck(const struct lt_answer *a, const struct lt_inc *
 	const struct lt_thread *t = end ? thread_that_did(a, inc, put) : NULL;
 	const uint64_t *depth = t && t->struck && end->act ? rt_map_get(&a->standing, rt_key_make(end->act, 0)) : NULL;
 
-	if (!depth || !t->stood || !stands_in(a->lt, t, lt_site_function(a->lt, a->lt->uses.data[end->use].site)))
+	if (!depth || !t->stood || !stands_in(a->lt, t, lt_event_function(a->lt, end)))
 		return 0;
 	return *depth;
 }
@@ -544,10 +542,12 @@ static bool went_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint
 		uint32_t at = UINT32_MAX;
 
 		while ((other = lt_row_older(rows[i], &at))) {
-			uint16_t last = other->pid == inc->pid && i ? last_put(other) : LT_NO_EVENT;
+			uint16_t last = other->pid == inc->pid && !i ? last_put(other) : LT_NO_EVENT;
 
 			ended += last != LT_NO_EVENT && other->ledger[last].tid == mine->tid &&
 				 other->ledger[last].time_ns > mine->time_ns;
+			if (ended > FEW)
+				return true;
 			for (uint32_t k = 0; other->type == inc->type && other->pid == inc->pid && k < other->nr; k++) {
 				const struct lt_event *e = &other->ledger[k];
 
@@ -556,7 +556,7 @@ static bool went_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint
 			}
 		}
 	}
-	return ended > FEW;
+	return false;
 }
 
 /*
@@ -575,8 +575,8 @@ static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
 		uint64_t depth = inc->life == LT_DEAD && !inc->forced ? ended_by_struck(a, inc) : 0;
 
-		if (!depth || went_on(a->lt, inc, last_put(inc)) || depth < deepest ||
-		    (depth == deepest && inc->end_ns < ref.inc->end_ns))
+		if (!depth || depth < deepest || (depth == deepest && inc->end_ns < ref.inc->end_ns) ||
+		    went_on(a->lt, inc, last_put(inc)))
 			continue;
 		deepest = depth;
 		ref.inc = inc;
@@ -615,7 +615,7 @@ static bool struck_in(const struct lt_answer *a, const struct lt_inc *inc, uint1
  * Nobody was seen to make it or to take a reference, and whoever puts one reads the same count: a constant, in which
  * something else lies where objects have their counter. Where nothing is known of how counts begin, its 0 says nothing.
  */
-static bool stands_still(const struct lt_inc *inc)
+static bool reads_a_constant(const struct lt_inc *inc)
 {
 	enum { SURE = 3 /* what frees it twice may read 0 twice */ };
 
@@ -639,7 +639,7 @@ static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, con
 	const struct lt_inc *inc = ref->inc;
 	bool begun = inc->has_new || lt_born_bare(a->lt, inc);
 
-	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type) || stands_still(inc))
+	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type) || reads_a_constant(inc))
 		return true;
 	if (begun && ref->bad != LT_NO_EVENT && lt_twice_in_row(a->lt, inc, ref->bad))
 		return false;

@@ -87,7 +87,7 @@ static const struct lt_event *short_of(const struct lt_answer *a, const struct l
 		uint32_t first, last;
 		bool put;
 
-		if (!lt_event_takes(e) || lt_site_function(a->lt, a->lt->uses.data[e->use].site) != function)
+		if (!lt_event_takes(e) || lt_event_function(a->lt, e) != function)
 			continue;
 		last = passed_to(a, inc, t, &first, &put);
 		if (last != NONE && stopped_short(a, inc, &inc->ledger[last]))

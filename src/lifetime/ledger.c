@@ -118,8 +118,7 @@ static uint32_t fold_runs(const struct rt_lifetime *lt, struct lt_inc *inc)
 
 			if (gone[j] || g->op != RT_OP_GET || g->delta != 1 || (g->act != p->act && g->up != p->act))
 				continue;
-			if (!lt_site_passes(lt, lt->uses.data[g->use].site,
-					    lt_site_function(lt, lt->uses.data[p->use].site)))
+			if (!lt_site_passes(lt, lt->uses.data[g->use].site, lt_event_function(lt, p)))
 				continue;
 			gone[i] = gone[j] = true;
 			break;

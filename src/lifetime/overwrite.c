@@ -14,11 +14,6 @@
 
 static const double SHARE = 0.8, FEW = 2;
 
-static uint32_t function_of(const struct lt_answer *a, const struct lt_event *e)
-{
-	return lt_site_function(a->lt, a->lt->uses.data[e->use].site);
-}
-
 /* the block that the slot lies in is freed there */
 static bool is_block(const struct lt_answer *a, const struct lt_event *e)
 {
@@ -34,7 +29,7 @@ static void count(struct lt_answer *a, const struct lt_inc *inc, struct rt_map *
 {
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		if (drops(a, inc, i))
-			lt_count_one(into, rt_key_make(function_of(a, &inc->ledger[i]), inc->type));
+			lt_count_one(into, rt_key_make(lt_event_function(a->lt, &inc->ledger[i]), inc->type));
 	}
 }
 
@@ -74,7 +69,7 @@ bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref)
 	int64_t n = 0;
 
 	for (uint32_t i = 0; i < inc->nr; i++)
-		n += drops(a, inc, i) && takes(a, function_of(a, &inc->ledger[i]), inc->type);
+		n += drops(a, inc, i) && takes(a, lt_event_function(a->lt, &inc->ledger[i]), inc->type);
 	return inc->known && n >= inc->balance;
 }
 
@@ -103,7 +98,8 @@ static bool borrowed(const struct lt_answer *a, const struct lt_inc *inc, uint32
 	int64_t n = 0;
 
 	for (uint32_t i = 0; i < inc->nr; i++)
-		n += drops(a, inc, i) && !dropped_before(a, inc, i) && function_of(a, &inc->ledger[i]) == function;
+		n += drops(a, inc, i) && !dropped_before(a, inc, i) &&
+		     lt_event_function(a->lt, &inc->ledger[i]) == function;
 	return inc->known && (n > inc->balance || (freed && n < inc->balance));
 }
 
@@ -179,7 +175,7 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 {
 	const struct lt_inc *inc = ref->inc;
 	uint32_t i = lt_slot_lost(a->lt, inc, ref->ev),
-		 function = i == LT_NO_EVENT ? 0 : function_of(a, &inc->ledger[i]);
+		 function = i == LT_NO_EVENT ? 0 : lt_event_function(a->lt, &inc->ledger[i]);
 	double left = lt_counted(&a->dropped_left, rt_key_make(function, inc->type));
 	double healthy = in_healthy(a, function, inc->type);
 
@@ -205,7 +201,7 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 
 		if (!drops(a, inc, i))
 			continue;
-		function = function_of(a, &inc->ledger[i]);
+		function = lt_event_function(a->lt, &inc->ledger[i]);
 		left = lt_counted(&a->dropped_left, rt_key_make(function, inc->type));
 		healthy = in_healthy(a, function, inc->type);
 		if (left < SHARE * (left + healthy) || borrowed(a, inc, function, freed) ||

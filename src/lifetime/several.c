@@ -6,17 +6,11 @@
  */
 #include "lifetime/answer.h"
 
-/* the function of the site that event number ev was done at */
-static uint32_t function_of(const struct rt_lifetime *lt, const struct lt_event *e)
-{
-	return lt_site_function(lt, lt->uses.data[e->use].site);
-}
-
 /* event number ev is a get of a run that took more than it gave back */
 static bool is_one_of_several(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
 {
 	const struct lt_event *mine = &inc->ledger[ev];
-	uint32_t function = function_of(lt, mine);
+	uint32_t function = lt_event_function(lt, mine);
 	bool twice = false;
 	int gets = 0, puts = 0;
 
@@ -27,7 +21,7 @@ static bool is_one_of_several(const struct rt_lifetime *lt, const struct lt_inc 
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if (e->act != mine->act || function_of(lt, e) != function)
+		if (e->act != mine->act || lt_event_function(lt, e) != function)
 			continue;
 		gets += e->op == RT_OP_GET && e->delta > 0;
 		puts += e->delta < 0;
@@ -38,7 +32,7 @@ static bool is_one_of_several(const struct rt_lifetime *lt, const struct lt_inc 
 
 static struct rt_key key_of(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)
 {
-	return rt_key_make(function_of(a->lt, &inc->ledger[ev]), inc->type);
+	return rt_key_make(lt_event_function(a->lt, &inc->ledger[ev]), inc->type);
 }
 
 static void count(const struct lt_answer *a, const struct lt_inc *inc, struct rt_map *counts)

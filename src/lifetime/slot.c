@@ -13,11 +13,6 @@
 
 enum { CALLERS = 2 };
 
-static uint32_t function_of(const struct rt_lifetime *lt, const struct lt_event *e)
-{
-	return lt_site_function(lt, lt->uses.data[e->use].site);
-}
-
 /* A variable of a function that runs, an output of the one that stores mostly: what it had held is of no interest. */
 static bool on_stack(const struct lt_event *w)
 {
@@ -36,7 +31,7 @@ static bool empties(const struct rt_lifetime *lt, const struct lt_event *e)
 	const struct lt_point *p = lt_event_point(lt, e);
 
 	return e->op == RT_OP_MOVE && lt_point_overwrites(p) && !lt_point_stale(p) && !on_stack(e) &&
-	       function_of(lt, e);
+	       lt_event_function(lt, e);
 }
 
 /*
@@ -51,7 +46,7 @@ static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, con
 
 	if (e->delta >= 0 || e->tid != w->tid)
 		return false;
-	if (function_of(lt, e) == function_of(lt, w) && (!e->act || !w->act || e->act == w->act))
+	if (lt_event_function(lt, e) == lt_event_function(lt, w) && (!e->act || !w->act || e->act == w->act))
 		return true;
 	if (!lt_come_together(lt, w, e, &out, &in) || (out && (in || out > CALLERS)))
 		return false;

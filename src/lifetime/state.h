@@ -659,6 +659,12 @@ static inline uint32_t lt_site_function(const struct rt_lifetime *lt, uint32_t s
 	return s->nr ? lt_src(lt, s->src[0])->function : 0;
 }
 
+/* of the site that e was done at */
+static inline uint32_t lt_event_function(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return lt_site_function(lt, lt->uses.data[e->use].site);
+}
+
 /* true when function (a lt_src.function) is on the path of site */
 static inline bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, uint32_t function)
 {
