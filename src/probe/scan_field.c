@@ -124,8 +124,7 @@ static void add_function(struct rt_scan *s, struct field_type *t, const struct r
 
 		if (!delta || !has_word(d->name, delta > 0 ? gets : puts_))
 			return;
-		/* who is given more and returns something takes the reference for a purpose of his own, or not always
-		 */
+		/* one that is given more and returns something takes it for a purpose of its own, or not always */
 		if (delta > 0 && d->param_count > 1 && d->returns.type &&
 		    !(has_word(d->name, sure_gets) && returns_plain(d, t->structure, true)))
 			return;
@@ -140,14 +139,6 @@ static void add_function(struct rt_scan *s, struct field_type *t, const struct r
 		return;
 	}
 	t->functions[t->count++] = f;
-}
-
-static bool is_found(const struct rt_spec *spec, const char *name)
-{
-	for (size_t i = 0; i < spec->types.len; i++)
-		if (!strcmp(spec->types.data[i].name, name))
-			return true;
-	return false;
 }
 
 static const struct field_function *first(const struct field_type *t, bool get)
@@ -228,7 +219,7 @@ static struct rt_error *consider(struct fields *all, const char *structure)
 	struct rt_scan *s = all->s;
 	struct rt_scan_family f;
 
-	if (is_found(&s->found, structure) || is_found(s->known, structure) ||
+	if (rt_spec_type_named(&s->found, structure) || rt_spec_type_named(s->known, structure) ||
 	    strlen(structure) >= RT_FAMILY_NAME_MAX || !rt_dwarf_counter(s->module->dwarf, structure, &t.counter) ||
 	    !t.counter.says_reference || t.counter.offset > INT32_MAX)
 		return NULL;

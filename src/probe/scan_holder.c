@@ -13,6 +13,8 @@
 
 enum { WORDS = 16, OBJECT_ARG = 2 };
 
+static const char *const unlinks[] = { "unlink", "unreference", "unref" };
+
 static bool is_pointer_to_anything(const struct rt_param *p)
 {
 	return p && p->pointers == 1 && !p->pointee && p->type && strstr(p->type, "void");
@@ -65,8 +67,7 @@ static const struct rt_symbol *code_of(struct rt_scan *s, const struct rt_survey
 /* What one function of the allocator does; RT_OP_NONE: nothing that counts. */
 static enum rt_op operation(const struct holder *h, const struct rt_survey_function *d, uint8_t *ret_arg)
 {
-	static const char *const gets[] = { "reference", "ref" }, *const puts_[] = { "unlink", "unreference", "unref" },
-				 *const frees[] = { "free" };
+	static const char *const gets[] = { "reference", "ref" }, *const frees[] = { "free" };
 	/* what they return was there before, or is what the memory was before it moved */
 	static const char *const others[] = { "realloc", "move",   "steal", "reparent", "find", "get",
 					      "check",   "parent", "root",  "lookup",   "top",  "reference",
@@ -79,7 +80,7 @@ static enum rt_op operation(const struct holder *h, const struct rt_survey_funct
 	*ret_arg = OBJECT_ARG;
 	if (takes_both(h->s, d) && is_ours(h, d->name, gets, 2, false) && is_pointer_to_anything(&d->returns))
 		return RT_OP_GET;
-	if (takes_both(h->s, d) && is_ours(h, d->name, puts_, 3, true))
+	if (takes_both(h->s, d) && is_ours(h, d->name, unlinks, 3, true))
 		return RT_OP_PUT;
 	*ret_arg = 1;
 	if (is_ours(h, d->name, frees, 1, true) && is_pointer_to_anything(rt_survey_param(&h->s->survey, d, 1)))
@@ -121,18 +122,8 @@ static struct rt_error *take(const struct holder *h)
 	return gets && puts_ > 1 && news ? rt_spec_join(&s->found, &one) : NULL;
 }
 
-static bool is_found(const struct rt_spec *spec, const char *name)
-{
-	for (size_t i = 0; i < spec->types.len; i++)
-		if (!strcmp(spec->types.data[i].name, name))
-			return true;
-	return false;
-}
-
 struct rt_error *rt_scan_holders(struct rt_scan *s)
 {
-	static const char *const puts_[] = { "unlink", "unreference", "unref" };
-
 	for (size_t i = 0; i < s->survey.functions.len && s->module->symtab; i++) {
 		const struct rt_survey_function *d = &s->survey.functions.data[i];
 		const char *name = d->name + strspn(d->name, "_");
@@ -141,11 +132,12 @@ struct rt_error *rt_scan_holders(struct rt_scan *s)
 
 		if (!takes_both(s, d))
 			continue;
-		h.len = stem_before(name, puts_, 3, &plain);
+		h.len = stem_before(name, unlinks, 3, &plain);
 		if (!h.len || !plain || h.len >= sizeof(h.stem))
 			continue;
 		memcpy(h.stem, name, h.len);
-		if (!is_found(&s->found, h.stem) && !is_found(s->known, h.stem) && rt_scan_asked(s, h.stem))
+		if (!rt_spec_type_named(&s->found, h.stem) && !rt_spec_type_named(s->known, h.stem) &&
+		    rt_scan_asked(s, h.stem))
 			RT_TRY(take(&h));
 	}
 	return NULL;

@@ -11,14 +11,6 @@
 
 #define PROVIDER "refcnt"
 
-static struct rt_spec_type *find_type(struct rt_spec *spec, const char *name)
-{
-	for (size_t i = 0; i < spec->types.len; i++)
-		if (!strcmp(spec->types.data[i].name, name))
-			return &spec->types.data[i];
-	return NULL;
-}
-
 static struct rt_error *add_type(struct rt_scan *s, const char *name, struct rt_spec_type **ret)
 {
 	struct rt_scan_taken taken = { .name = rt_intern_string(&s->survey.names, name) };
@@ -46,7 +38,7 @@ static struct rt_error *hide_function(struct rt_scan *s, struct rt_elfaddr at)
 static struct rt_error *add_mark(struct rt_scan *s, const struct rt_sdt_marker *m)
 {
 	const char *name = m->type && *m->type ? m->type : PROVIDER;
-	struct rt_spec_type *type = find_type(&s->found, name);
+	struct rt_spec_type *type = rt_spec_type_named(&s->found, name);
 	enum rt_op op = rt_op_parse(m->name, strlen(m->name));
 	char function[64];
 

@@ -159,9 +159,9 @@ bool rt_spec_has_function(const struct rt_spec_type *type, const struct rt_spec_
 	return false;
 }
 
-static struct rt_spec_type *find_type(struct rt_spec *spec, size_t count, const char *name)
+struct rt_spec_type *rt_spec_type_named(const struct rt_spec *spec, const char *name)
 {
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < spec->types.len; i++)
 		if (strcmp(spec->types.data[i].name, name) == 0)
 			return &spec->types.data[i];
 	return NULL;
@@ -222,11 +222,11 @@ struct rt_error *rt_spec_join(struct rt_spec *into, struct rt_spec *from)
 		return rt_error_nomem();
 	for (size_t i = 0; i < from->types.len; i++) {
 		size_t functions = 0;
-		struct rt_spec_type *old = find_type(into, into->types.len, from->types.data[i].name);
+		struct rt_spec_type *old = rt_spec_type_named(into, from->types.data[i].name);
 
 		/* a type that the same text has twice joins its first part */
 		if (!old)
-			old = find_type(from, i + 1, from->types.data[i].name);
+			old = rt_spec_type_named(from, from->types.data[i].name);
 		RT_TRY(check_kinds(old, &from->types.data[i]));
 		for (size_t j = 0; j < from->types.len; j++)
 			if (strcmp(from->types.data[j].name, from->types.data[i].name) == 0)
@@ -235,7 +235,7 @@ struct rt_error *rt_spec_join(struct rt_spec *into, struct rt_spec *from)
 			return rt_error_nomem();
 	}
 	for (size_t i = 0; i < from->types.len; i++) {
-		struct rt_spec_type *old = find_type(into, into->types.len, from->types.data[i].name);
+		struct rt_spec_type *old = rt_spec_type_named(into, from->types.data[i].name);
 
 		if (old) {
 			join_type(old, &from->types.data[i]);

@@ -114,6 +114,8 @@ static inline unsigned rt_spec_levels(const struct rt_spec_function *function)
 {
 	return function->place == RT_PLACE_ARG_PTR ? function->levels : 0;
 }
+/* The first type of this very name, which belongs to spec; NULL: there is none. */
+struct rt_spec_type *rt_spec_type_named(const struct rt_spec *spec, const char *name);
 /* Takes the functions out that are unverified. false: what is left says too little of what happens to the objects. */
 bool rt_spec_verified(struct rt_spec_type *type);
 /* Leaves only the types of these names, which are globs; and where one fits no type, those that have classes. */

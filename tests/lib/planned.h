@@ -58,6 +58,15 @@ static inline const struct rt_point *planned_point(const struct planned *p, cons
 	return NULL;
 }
 
+/* What a scan found of a type; NULL: not that. */
+static inline const struct rt_spec_function *planned_function(const struct rt_spec_type *type, const char *name)
+{
+	for (size_t i = 0; type && i < type->functions.len; i++)
+		if (strcmp(type->functions.data[i].name, name) == 0)
+			return &type->functions.data[i];
+	return NULL;
+}
+
 /* Why a function was refused; NULL: it was not. */
 static inline const char *planned_why(const struct planned *p, const char *name)
 {

@@ -4,22 +4,6 @@
 
 static const struct rt_scan_options all = { 0 };
 
-static const struct rt_spec_type *find(const struct rt_spec *spec, const char *name)
-{
-	for (size_t i = 0; i < spec->types.len; i++)
-		if (strcmp(spec->types.data[i].name, name) == 0)
-			return &spec->types.data[i];
-	return NULL;
-}
-
-static const struct rt_spec_function *function(const struct rt_spec_type *type, const char *name)
-{
-	for (size_t i = 0; type && i < type->functions.len; i++)
-		if (strcmp(type->functions.data[i].name, name) == 0)
-			return &type->functions.data[i];
-	return NULL;
-}
-
 static void scan(struct workdir *w, struct planned *p, const char *code, const char *how)
 {
 	print_message("%s\n", how);
@@ -79,21 +63,21 @@ TEST(constructors_that_return_a_status)
 		struct planned p;
 
 		scan(&w, &p, leavers, builds[i]);
-		buf = find(&p.spec, "buf");
-		assert_non_null(function(buf, "buf_new"));
-		assert_int_equal(function(buf, "buf_new")->op, RT_OP_NEW);
-		assert_int_equal(function(buf, "buf_new")->place, RT_PLACE_OUT);
-		assert_int_equal(function(buf, "buf_new")->condition, RT_IF_NOT_NEGATIVE);
-		assert_non_null(function(buf, "buf_chosen"));
-		assert_int_equal(function(buf, "buf_chosen")->arg, 2);
-		assert_int_equal(function(buf, "buf_chosen")->condition, RT_IF_NONZERO);
-		assert_null(function(buf, "buf_swap_first"));
-		assert_null(function(buf, "buf_find"));
-		assert_int_equal(function(buf, "buf_dup")->op, RT_OP_GET);
-		assert_int_equal(function(buf, "buf_dup")->arg, 2);
-		assert_int_equal(function(buf, "buf_replace")->op, RT_OP_SWAP);
-		assert_null(function(buf, "buf_get_length"));
-		assert_null(function(buf, "buf_copy"));
+		buf = rt_spec_type_named(&p.spec, "buf");
+		assert_non_null(planned_function(buf, "buf_new"));
+		assert_int_equal(planned_function(buf, "buf_new")->op, RT_OP_NEW);
+		assert_int_equal(planned_function(buf, "buf_new")->place, RT_PLACE_OUT);
+		assert_int_equal(planned_function(buf, "buf_new")->condition, RT_IF_NOT_NEGATIVE);
+		assert_non_null(planned_function(buf, "buf_chosen"));
+		assert_int_equal(planned_function(buf, "buf_chosen")->arg, 2);
+		assert_int_equal(planned_function(buf, "buf_chosen")->condition, RT_IF_NONZERO);
+		assert_null(planned_function(buf, "buf_swap_first"));
+		assert_null(planned_function(buf, "buf_find"));
+		assert_int_equal(planned_function(buf, "buf_dup")->op, RT_OP_GET);
+		assert_int_equal(planned_function(buf, "buf_dup")->arg, 2);
+		assert_int_equal(planned_function(buf, "buf_replace")->op, RT_OP_SWAP);
+		assert_null(planned_function(buf, "buf_get_length"));
+		assert_null(planned_function(buf, "buf_copy"));
 		done(&w, &p);
 	}
 }
@@ -135,19 +119,19 @@ TEST(puts_alone)
 		struct planned p;
 
 		scan(&w, &p, puts_only, builds[i]);
-		img = find(&p.spec, "Img");
-		tree = find(&p.spec, "tree");
+		img = rt_spec_type_named(&p.spec, "Img");
+		tree = rt_spec_type_named(&p.spec, "tree");
 		assert_non_null(img);
-		assert_int_equal(function(img, "img_end")->op, RT_OP_PUT);
-		assert_non_null(function(img, "img_read"));
-		assert_int_equal(function(img, "img_read")->op, RT_OP_NEW);
-		assert_null(function(img, "img_writable"));
+		assert_int_equal(planned_function(img, "img_end")->op, RT_OP_PUT);
+		assert_non_null(planned_function(img, "img_read"));
+		assert_int_equal(planned_function(img, "img_read")->op, RT_OP_NEW);
+		assert_null(planned_function(img, "img_writable"));
 		assert_non_null(tree);
-		assert_int_equal(function(tree, "tree_close")->op, RT_OP_PUT);
+		assert_int_equal(planned_function(tree, "tree_close")->op, RT_OP_PUT);
 		/* it sounds like a put, and counts nothing */
-		assert_null(function(tree, "tree_release"));
-		assert_null(find(&p.spec, "bag"));
-		assert_null(find(&p.spec, "cat"));
+		assert_null(planned_function(tree, "tree_release"));
+		assert_null(rt_spec_type_named(&p.spec, "bag"));
+		assert_null(rt_spec_type_named(&p.spec, "cat"));
 		assert_int_equal(p.spec.types.len, 2);
 		planned_make(&p, NULL, NULL);
 		assert_int_equal(p.plan->types.data[0].counter_size + p.plan->types.data[1].counter_size, 8);
@@ -177,7 +161,7 @@ TEST(void_pointers_to_what_the_name_says)
 	scan(&w, &p, by_name, "gcc -O2");
 	assert_int_equal(p.spec.types.len, 1);
 	assert_string_equal(p.spec.types.data[0].name, "cached");
-	assert_int_equal(function(&p.spec.types.data[0], "cached_incref")->op, RT_OP_GET);
+	assert_int_equal(planned_function(&p.spec.types.data[0], "cached_incref")->op, RT_OP_GET);
 	planned_make(&p, NULL, NULL);
 	assert_int_equal(p.plan->types.data[0].counter_offset, 12);
 	done(&w, &p);
@@ -219,18 +203,18 @@ TEST(references_of_holders)
 
 		scan(&w, &p, holders, builds[i]);
 		assert_int_equal(p.spec.types.len, 1);
-		mem = find(&p.spec, "mem");
+		mem = rt_spec_type_named(&p.spec, "mem");
 		assert_non_null(mem);
-		assert_int_equal(function(mem, "_mem_reference_at")->op, RT_OP_GET);
-		assert_int_equal(function(mem, "_mem_reference_at")->arg, 2);
-		assert_int_equal(function(mem, "mem_unlink")->op, RT_OP_PUT);
-		assert_int_equal(function(mem, "mem_unlink")->arg, 2);
-		assert_int_equal(function(mem, "_mem_free")->op, RT_OP_PUT);
-		assert_int_equal(function(mem, "_mem_free")->arg, 1);
-		assert_int_equal(function(mem, "_mem_alloc")->op, RT_OP_NEW);
-		assert_non_null(function(mem, "mem_zero"));
+		assert_int_equal(planned_function(mem, "_mem_reference_at")->op, RT_OP_GET);
+		assert_int_equal(planned_function(mem, "_mem_reference_at")->arg, 2);
+		assert_int_equal(planned_function(mem, "mem_unlink")->op, RT_OP_PUT);
+		assert_int_equal(planned_function(mem, "mem_unlink")->arg, 2);
+		assert_int_equal(planned_function(mem, "_mem_free")->op, RT_OP_PUT);
+		assert_int_equal(planned_function(mem, "_mem_free")->arg, 1);
+		assert_int_equal(planned_function(mem, "_mem_alloc")->op, RT_OP_NEW);
+		assert_non_null(planned_function(mem, "mem_zero"));
 		for (size_t k = 0; k < sizeof(no) / sizeof(no[0]); k++)
-			assert_null(function(mem, no[k]));
+			assert_null(planned_function(mem, no[k]));
 		done(&w, &p);
 	}
 }

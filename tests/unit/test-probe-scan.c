@@ -36,22 +36,6 @@ static const char program[] =
 	"  lock_acquire(&l); lock_release(&l); queue_free(queue_dup(&q)); bits_put(&q, bits_get(&q, 1));\n"
 	"  return queue_get(&q) == t && obj_get(&q) + obj_set(&q); }\n";
 
-static const struct rt_spec_type *find(const struct rt_spec *spec, const char *name)
-{
-	for (size_t i = 0; i < spec->types.len; i++)
-		if (strcmp(spec->types.data[i].name, name) == 0)
-			return &spec->types.data[i];
-	return NULL;
-}
-
-static const struct rt_spec_function *function(const struct rt_spec_type *type, const char *name)
-{
-	for (size_t i = 0; type && i < type->functions.len; i++)
-		if (strcmp(type->functions.data[i].name, name) == 0)
-			return &type->functions.data[i];
-	return NULL;
-}
-
 static void open_program(struct workdir *w, struct planned *p, const char *how)
 {
 	workdir_make(w);
@@ -90,21 +74,21 @@ TEST(true_families_and_no_others)
 		open_program(&w, &p, builds[i]);
 		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
 		assert_int_equal(p.spec.types.len, 2);
-		thread = find(&p.spec, "thread");
-		buf = find(&p.spec, "buf");
+		thread = rt_spec_type_named(&p.spec, "thread");
+		buf = rt_spec_type_named(&p.spec, "buf");
 		assert_non_null(thread);
 		assert_non_null(buf);
 		assert_string_equal(thread->origin, "scan");
 		assert_false(thread->unsure);
-		assert_int_equal(function(thread, "thread__get")->op, RT_OP_GET);
-		assert_int_equal(function(thread, "thread__put")->op, RT_OP_PUT);
-		assert_int_equal(function(thread, "thread__new")->op, RT_OP_NEW);
-		assert_int_equal(function(thread, "thread__new")->place, RT_PLACE_RET);
-		assert_int_equal(function(thread, "thread__delete")->op, RT_OP_FREE);
-		assert_true(function(thread, "thread__get")->guessed);
+		assert_int_equal(planned_function(thread, "thread__get")->op, RT_OP_GET);
+		assert_int_equal(planned_function(thread, "thread__put")->op, RT_OP_PUT);
+		assert_int_equal(planned_function(thread, "thread__new")->op, RT_OP_NEW);
+		assert_int_equal(planned_function(thread, "thread__new")->place, RT_PLACE_RET);
+		assert_int_equal(planned_function(thread, "thread__delete")->op, RT_OP_FREE);
+		assert_true(planned_function(thread, "thread__get")->guessed);
 		/* the put does not end in it */
-		assert_null(function(thread, "thread__destroy"));
-		assert_int_equal(function(buf, "buf_create")->op, RT_OP_NEW);
+		assert_null(planned_function(thread, "thread__destroy"));
+		assert_int_equal(planned_function(buf, "buf_create")->op, RT_OP_NEW);
 		assert_int_equal(buf->functions.len, 3);
 		planned_make(&p, NULL, NULL);
 		assert_int_equal(p.plan->types.data[0].counter_size + p.plan->types.data[1].counter_size, 12);
@@ -143,15 +127,15 @@ TEST(families_by_what_they_do_to_the_counter)
 	planned_open(&p, workdir_path(&w, "prog"));
 	assert_ok(rt_scan_module(&p.module, &all, &p.spec));
 	assert_int_equal(p.spec.types.len, 1);
-	node = find(&p.spec, "node");
+	node = rt_spec_type_named(&p.spec, "node");
 	assert_non_null(node);
 	assert_int_equal(node->functions.len, 4);
-	assert_int_equal(function(node, "db_ref")->op, RT_OP_GET);
-	assert_int_equal(function(node, "db_ref")->arg, 2);
-	assert_int_equal(function(node, "tableLock")->op, RT_OP_GET);
-	assert_int_equal(function(node, "tableUnlock")->op, RT_OP_PUT);
-	assert_int_equal(function(node, "tableUnlock")->arg, 2);
-	assert_int_equal(function(node, "nodeMake")->op, RT_OP_NEW);
+	assert_int_equal(planned_function(node, "db_ref")->op, RT_OP_GET);
+	assert_int_equal(planned_function(node, "db_ref")->arg, 2);
+	assert_int_equal(planned_function(node, "tableLock")->op, RT_OP_GET);
+	assert_int_equal(planned_function(node, "tableUnlock")->op, RT_OP_PUT);
+	assert_int_equal(planned_function(node, "tableUnlock")->arg, 2);
+	assert_int_equal(planned_function(node, "nodeMake")->op, RT_OP_NEW);
 	planned_close(&p);
 	workdir_remove(&w);
 }
@@ -183,7 +167,7 @@ TEST(one_family_under_two_names)
 	assert_ok(rt_scan_module(&p.module, &all, &p.spec));
 	assert_int_equal(p.spec.types.len, 1);
 	assert_string_equal(p.spec.types.data[0].name, "font");
-	assert_non_null(function(&p.spec.types.data[0], "own_font_reference"));
+	assert_non_null(planned_function(&p.spec.types.data[0], "own_font_reference"));
 	planned_close(&p);
 	/* told by the other name, and by the result: the copy inside measure() is one of it */
 	planned_open(&p, workdir_path(&w, "prog"));
@@ -272,21 +256,21 @@ TEST(families_by_what_their_code_does)
 		planned_open(&p, workdir_path(&w, "prog"));
 		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
 		assert_int_equal(p.spec.types.len, 4);
-		dev = find(&p.spec, "dev");
-		image = find(&p.spec, "image");
-		job = find(&p.spec, "job");
-		assert_int_equal(function(dev, "dev_put")->op, RT_OP_PUT);
-		assert_int_equal(function(dev, "dev_create")->op, RT_OP_NEW);
-		assert_null(function(dev, "dev_find"));
-		assert_int_equal(function(job, "job_acquire")->op, RT_OP_GET);
-		assert_int_equal(function(job, "job_release")->op, RT_OP_PUT);
-		assert_int_equal(function(job, "job_new")->op, RT_OP_NEW);
-		assert_int_equal(function(image, "image_get")->op, RT_OP_GET);
-		assert_null(function(image, "image_blank"));
-		assert_int_equal(function(find(&p.spec, "item"), "item_destroy")->op, RT_OP_FREE);
+		dev = rt_spec_type_named(&p.spec, "dev");
+		image = rt_spec_type_named(&p.spec, "image");
+		job = rt_spec_type_named(&p.spec, "job");
+		assert_int_equal(planned_function(dev, "dev_put")->op, RT_OP_PUT);
+		assert_int_equal(planned_function(dev, "dev_create")->op, RT_OP_NEW);
+		assert_null(planned_function(dev, "dev_find"));
+		assert_int_equal(planned_function(job, "job_acquire")->op, RT_OP_GET);
+		assert_int_equal(planned_function(job, "job_release")->op, RT_OP_PUT);
+		assert_int_equal(planned_function(job, "job_new")->op, RT_OP_NEW);
+		assert_int_equal(planned_function(image, "image_get")->op, RT_OP_GET);
+		assert_null(planned_function(image, "image_blank"));
+		assert_int_equal(planned_function(rt_spec_type_named(&p.spec, "item"), "item_destroy")->op, RT_OP_FREE);
 		/* what returns a T is known from debug information only */
-		assert_int_equal(function(image, "image_load") != NULL, debug);
-		assert_int_equal(function(dev, "dev_replace") != NULL, debug);
+		assert_int_equal(planned_function(image, "image_load") != NULL, debug);
+		assert_int_equal(planned_function(dev, "dev_replace") != NULL, debug);
 		planned_close(&p);
 		workdir_remove(&w);
 	}
@@ -315,9 +299,9 @@ TEST(classes)
 		assert_int_equal(p.spec.types.len, 1);
 		assert_string_equal(p.spec.types.data[0].name, "N");
 		assert_int_equal(p.spec.types.data[0].functions.len, 3);
-		assert_int_equal(function(&p.spec.types.data[0], "_ZN1a1N6createEi")->op, RT_OP_NEW);
-		assert_int_equal(function(&p.spec.types.data[0], "_ZN1a1N3refEv")->op, RT_OP_GET);
-		assert_int_equal(function(&p.spec.types.data[0], "_ZN1a1N5unrefEv")->op, RT_OP_PUT);
+		assert_int_equal(planned_function(&p.spec.types.data[0], "_ZN1a1N6createEi")->op, RT_OP_NEW);
+		assert_int_equal(planned_function(&p.spec.types.data[0], "_ZN1a1N3refEv")->op, RT_OP_GET);
+		assert_int_equal(planned_function(&p.spec.types.data[0], "_ZN1a1N5unrefEv")->op, RT_OP_PUT);
 		planned_close(&p);
 		workdir_remove(&w);
 	}
@@ -363,8 +347,8 @@ TEST(inlined_only_families_come_from_debug_info)
 	workdir_run(&w, "gcc -O2 -g -fPIC -shared -o m.so m.c");
 	planned_open(&p, workdir_path(&w, "m.so"));
 	assert_ok(rt_scan_module(&p.module, &all, &p.spec));
-	assert_non_null(function(find(&p.spec, "map"), "map__get"));
-	assert_non_null(function(find(&p.spec, "map"), "map__put"));
+	assert_non_null(planned_function(rt_spec_type_named(&p.spec, "map"), "map__get"));
+	assert_non_null(planned_function(rt_spec_type_named(&p.spec, "map"), "map__put"));
 	planned_close(&p);
 	workdir_remove(&w);
 }
@@ -397,12 +381,12 @@ TEST(camel_case)
 	planned_open(&p, workdir_path(&w, "k.so"));
 	assert_ok(rt_scan_module(&p.module, &all, &p.spec));
 	assert_int_equal(p.spec.types.len, 2);
-	assert_int_equal(function(find(&p.spec, "KeyInfo"), "vmKeyInfoRef")->op, RT_OP_GET);
-	assert_int_equal(function(find(&p.spec, "KeyInfo"), "vmKeyInfoUnref")->op, RT_OP_PUT);
-	assert_int_equal(function(find(&p.spec, "KeyInfo"), "vmKeyInfoAlloc")->op, RT_OP_NEW);
-	assert_int_equal(function(find(&p.spec, "Font"), "FcFontReference")->op, RT_OP_GET);
-	assert_int_equal(function(find(&p.spec, "Font"), "FcFontDestroy")->op, RT_OP_PUT);
-	assert_int_equal(function(find(&p.spec, "Font"), "FcFontCreate")->op, RT_OP_NEW);
+	assert_int_equal(planned_function(rt_spec_type_named(&p.spec, "KeyInfo"), "vmKeyInfoRef")->op, RT_OP_GET);
+	assert_int_equal(planned_function(rt_spec_type_named(&p.spec, "KeyInfo"), "vmKeyInfoUnref")->op, RT_OP_PUT);
+	assert_int_equal(planned_function(rt_spec_type_named(&p.spec, "KeyInfo"), "vmKeyInfoAlloc")->op, RT_OP_NEW);
+	assert_int_equal(planned_function(rt_spec_type_named(&p.spec, "Font"), "FcFontReference")->op, RT_OP_GET);
+	assert_int_equal(planned_function(rt_spec_type_named(&p.spec, "Font"), "FcFontDestroy")->op, RT_OP_PUT);
+	assert_int_equal(planned_function(rt_spec_type_named(&p.spec, "Font"), "FcFontCreate")->op, RT_OP_NEW);
 	planned_close(&p);
 	workdir_remove(&w);
 }
@@ -435,10 +419,10 @@ TEST(a_family_goes_on_in_the_next_module)
 	planned_open(&prog, workdir_path(&w, "prog"));
 	planned_open(&lib, workdir_path(&w, "libval.so"));
 	assert_ok(rt_scan_module(&prog.module, &all, &prog.spec));
-	assert_null(function(find(&prog.spec, "val"), "val_new"));
+	assert_null(planned_function(rt_spec_type_named(&prog.spec, "val"), "val_new"));
 	assert_ok(rt_scan_module(&lib.module, &all, &prog.spec));
 	assert_int_equal(prog.spec.types.len, 1);
-	assert_int_equal(function(find(&prog.spec, "val"), "val_new")->op, RT_OP_NEW);
+	assert_int_equal(planned_function(rt_spec_type_named(&prog.spec, "val"), "val_new")->op, RT_OP_NEW);
 	/* what somebody told is left as it was told */
 	assert_ok(rt_spec_parse("type=val get=val_incref put=val_decref", 38, "-P", &lib.spec));
 	assert_ok(rt_scan_module(&lib.module, &all, &lib.spec));
@@ -492,17 +476,17 @@ TEST(variants_without_a_partner)
 		workdir_run(&w, "%s -o prog prog.c", builds[i]);
 		planned_open(&p, workdir_path(&w, "prog"));
 		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
-		call = find(&p.spec, "call");
+		call = rt_spec_type_named(&p.spec, "call");
 		assert_non_null(call);
-		assert_non_null(function(call, "_call_ref_unlocked"));
-		assert_int_equal(function(call, "_call_ref_unlocked")->op, RT_OP_GET);
-		assert_non_null(function(call, "_call_unref_and_unlock"));
-		assert_int_equal(function(call, "_call_unref_and_unlock")->op, RT_OP_PUT);
+		assert_non_null(planned_function(call, "_call_ref_unlocked"));
+		assert_int_equal(planned_function(call, "_call_ref_unlocked")->op, RT_OP_GET);
+		assert_non_null(planned_function(call, "_call_unref_and_unlock"));
+		assert_int_equal(planned_function(call, "_call_unref_and_unlock")->op, RT_OP_PUT);
 		/* its count begins with an increment */
-		assert_non_null(function(call, "make_call"));
-		assert_int_equal(function(call, "make_call")->op, RT_OP_NEW);
+		assert_non_null(planned_function(call, "make_call"));
+		assert_int_equal(planned_function(call, "make_call")->op, RT_OP_NEW);
 		for (size_t k = 0; k < sizeof(no) / sizeof(no[0]); k++)
-			assert_null(function(call, no[k]));
+			assert_null(planned_function(call, no[k]));
 		planned_close(&p);
 		workdir_remove(&w);
 	}
@@ -532,13 +516,13 @@ TEST(installed_libraries)
 		print_message("%s %s\n", cases[i].library, cases[i].type);
 		planned_open(&p, path);
 		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
-		type = find(&p.spec, cases[i].type);
+		type = rt_spec_type_named(&p.spec, cases[i].type);
 		assert_non_null(type);
-		assert_non_null(function(type, cases[i].get));
-		assert_non_null(function(type, cases[i].put));
-		assert_true(!cases[i].new || function(type, cases[i].new));
+		assert_non_null(planned_function(type, cases[i].get));
+		assert_non_null(planned_function(type, cases[i].put));
+		assert_true(!cases[i].new || planned_function(type, cases[i].new));
 		/* a lock on the same type is no family */
-		assert_null(function(type, "g_main_context_acquire"));
+		assert_null(planned_function(type, "g_main_context_acquire"));
 		planned_make(&p, NULL, NULL);
 		for (size_t t = 0; t < p.plan->types.len; t++)
 			if (p.plan->types.data[t].spec == type) {
