@@ -4,9 +4,8 @@
 
 1. CPU time that a get or put takes more, at the end of a stack of 16 frames without frame pointers, with 1 and 8 threads:
    short loops with pauses, so that no ring is full; least and median of all loops. Once more with the caller alone, for who
-   only counts by place. The limit is the time of the steps that
-   no way around exists for: the jump, saving registers, one look at the clock, a record of 64 bytes, 16 loads of the
-   stack (about 20 ns where it was taken apart).
+   only counts by place. The limit is the time of the steps that no way around exists for: the jump, saving registers, one
+   look at the clock, a record of 64 bytes, 16 loads of the stack (about 20 ns where it was taken apart).
 2. The reference workload (bench/reference.c), throttled by the analysis beside it: elapsed time and CPU time of the
    program, each as a ratio to the bare run; events lost; memory of the tool at its end. Once at 8 million operations a
    second (how much other work that takes is found out first), with all rivals that are installed in the same run, and once

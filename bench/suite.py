@@ -34,10 +34,10 @@ def seconds(command, folder):
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     turns = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    told = [build / 'reftrace', 'run', '-q', '-P', 'json-c', '-o', os.devnull, '--']
+    reftrace = (build / 'reftrace', 'run', '-q', '-o', os.devnull)
     with tempfile.TemporaryDirectory(prefix='rt-suite-') as folder:
         place = json_c.build(debian.source(build / 'sources' / 'json-c', 'json-c'), pathlib.Path(folder, 'json-c'), leak=False)
-        ways = {'bare': json_c.RUN, 'reftrace': (*told, *json_c.RUN), 'untold': (*told[:3], *told[5:], *json_c.RUN)}
+        ways = {'bare': json_c.RUN, 'reftrace': (*reftrace, '-P', 'json-c', '--', *json_c.RUN), 'untold': (*reftrace, '--', *json_c.RUN)}
         runs = {way: [] for way in ways}
         for _ in range(turns):
             for way, command in ways.items():

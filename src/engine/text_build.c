@@ -240,8 +240,10 @@ static bool text_fact(struct text_build *b, const char *s, size_t len, struct rt
 	return true;
 }
 
-/* NAME[@FILE:LINE][->RETURNS][+0xADDRESS], without what facts say. RETURNS: STRUCT for a pointer to one, :TYPE for any
- * type */
+/*
+ * NAME[@FILE:LINE][->RETURNS][+0xADDRESS], without what facts say. RETURNS: STRUCT for a pointer to one, :TYPE for any
+ * type.
+ */
 static bool text_frame(struct text_build *b, const char *s, size_t whole, struct rt_frame *ret)
 {
 	size_t len, arrow, at;

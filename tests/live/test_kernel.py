@@ -109,7 +109,7 @@ class Kernel(live.LiveTest):
         self.assertIn('--engine uprobe', run.stderr)
 
     def test_no_privilege(self):
-        if subprocess.run([*live.NOBODY, 'sh', '-c', f'test -r {live.REFTRACE}'], check=False).returncode:
+        if subprocess.run([*live.NOBODY, 'test', '-r', str(live.REFTRACE)], check=False).returncode:
             self.skipTest(f'only root can read {live.REFTRACE}')
         run = live.call('run', '-P', 'fd', '--', '/bin/true', prefix=live.NOBODY, cwd='/')
         self.assertNotEqual(run.status, 0, str(run))

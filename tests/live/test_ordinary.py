@@ -95,17 +95,20 @@ class Ordinary(live.LiveTest):
         tool = live.Process([*USER, live.REFTRACE, 'run', f'--json={findings}', '-o', '/dev/null', '--at=USR1', *live.told(path, 'ok', '0'),
                              '--', path, 'bug', '30'], env=self.env, cwd='/')
 
-        def look():
+        found = []
+
+        def looked():
+            """Asks, until something was left by then."""
+            os.kill(tool.popen.pid, signal.SIGUSR1)
             try:
-                return json.loads(findings.read_text())
+                found[:] = json.loads(findings.read_text())['findings']
             except (OSError, ValueError):
-                return None
+                pass
+            return found
         try:
             pid = int(tool.wait_line('ready').split()[1])
-            live.wait_until(lambda: False, 0.3)
-            os.kill(tool.popen.pid, signal.SIGUSR1)
-            self.assertTrue(live.wait_until(look), tool.errors)
-            self.assertEqual(look()['findings'][0]['guilty']['function'], 'answer')
+            self.assertTrue(live.wait_until(looked), tool.errors)
+            self.assertEqual(found[0]['guilty']['function'], 'answer')
             os.kill(pid, signal.SIGTERM)
             status, _, err = tool.wait(20)
         finally:
