@@ -106,14 +106,24 @@ static const char *place_suffix(struct scan *s, const struct rt_spec_function *f
 	return "";
 }
 
+static bool has_get(const struct rt_spec_type *type)
+{
+	for (size_t i = 0; i < type->functions.len; i++) {
+		if (type->functions.data[i].op == RT_OP_GET)
+			return true;
+	}
+	return false;
+}
+
 /* How a family is confirmed beyond its names, as the planner sees it. */
 static const char *confirmed(struct scan *s, const struct rt_plan_type *planned, const struct rt_dwarf *dwarf)
 {
 	if (planned && planned->counter_from && !strcmp(planned->counter_from, "inferred"))
-		return "by code: both change one counter";
+		return has_get(planned->spec) ? "by code: both change one counter"
+					      : "by code: the put counts down and frees";
 	if (planned && planned->counter_from)
 		return rt_format(&s->arena, "by %s: its counter is known", planned->counter_from);
-	return rt_dwarf_present(dwarf) ? "by name and parameter type" : "by name only";
+	return rt_dwarf_present(dwarf) ? "by name and parameter type" : "by name only: traced only with -t";
 }
 
 static void family_text(struct scan *s, const struct rt_spec_type *type, const char *how, uint32_t points)

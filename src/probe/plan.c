@@ -83,7 +83,8 @@ struct rt_error *rt_plan_create(const struct rt_spec *spec, const struct rt_plan
 		t->floating = s->floating;
 		t->counter_offset = s->counter_offset;
 		t->counter_size = s->counter_offset == RT_COUNTER_UNKNOWN ? 0 : s->counter_size;
-		t->counter_from = s->counter_offset == RT_COUNTER_UNKNOWN ? NULL : "told";
+		if (s->counter_offset != RT_COUNTER_UNKNOWN)
+			t->counter_from = s->origin && !strcmp(s->origin, "scan") ? "inferred" : "told";
 		t->seen = calloc(s->functions.len + 1, 1);
 		if (!t->seen)
 			return rt_error_nomem();

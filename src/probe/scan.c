@@ -77,10 +77,13 @@ static int confirm_by_type(struct rt_scan *s, struct rt_scan_family *f)
 static bool confirm_by_code(struct rt_scan *s, struct rt_scan_family *f)
 {
 	struct rt_effect get, put;
+	uint32_t size;
+	int32_t at;
 
 	if (!f->get.symbol || !f->put.symbol)
 		return false;
 	rt_effect_of(s->module->image, s->module->symtab, s->decoder, f->get.symbol->addr, RT_REG_RDI, &get);
+	f->get_counts = rt_effect_single(&get, &at, &size);
 	if (!get.count)
 		return false;
 	rt_effect_of(s->module->image, s->module->symtab, s->decoder, f->put.symbol->addr, RT_REG_RDI, &put);
@@ -274,13 +277,16 @@ struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_fami
 	struct rt_spec one = { 0 };
 	struct rt_spec_type *type = rt_vec_add(&one.types);
 	struct rt_error *err = NULL;
+	bool known;
 
 	if (!type)
 		return rt_error_nomem();
 	type->start = RT_START_UNKNOWN;
-	type->counter_offset = f->named_counter ? f->counter : RT_COUNTER_UNKNOWN;
-	type->counter_size = f->named_counter ? f->counter_size : 0;
-	type->unsure = !f->by_code && !f->by_type;
+	/* the planner looks into a get for the counter; without one it would not know what the scan has seen */
+	known = f->named_counter || (f->by_code && !f->get.name);
+	type->counter_offset = known ? f->counter : RT_COUNTER_UNKNOWN;
+	type->counter_size = known ? f->counter_size : 0;
+	type->unsure = !f->by_code && !f->by_type && !f->get_counts;
 	type->name = strdup(f->structure ? f->structure : f->stem_name);
 	type->origin = strdup("scan");
 	if (!type->name || !type->origin)

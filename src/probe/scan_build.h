@@ -27,6 +27,7 @@ struct rt_scan_family {
 	uint8_t put_levels;       /* 1: T *, 2: T ** */
 	uint8_t get_arg, put_arg; /* from 1; 0: the first */
 	bool by_type, by_code;
+	bool get_counts;    /* the get adds 1 to one field, whatever the put does */
 	bool named_counter; /* declarations do not lead to the structure, its name does */
 	int32_t counter;    /* by_code, named_counter: where */
 	uint32_t counter_size;

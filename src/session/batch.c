@@ -176,6 +176,26 @@ static void forget_type(struct rt_spec *spec, size_t at)
 		rt_spec_deinit(&gone);
 }
 
+/*
+ * A family that only names speak for may be no counting at all (av_packet_unref() empties a packet that stays): nothing
+ * is traced by it unless -t asks. The first of them is kept for who is told that nothing was found.
+ */
+static struct rt_error *leave_unsure(struct rt_session *s, struct rt_spec *spec)
+{
+	for (size_t i = 0; i < spec->types.len;) {
+		const struct rt_spec_type *type = &spec->types.data[i];
+
+		if (!type->unsure) {
+			i++;
+			continue;
+		}
+		if (!s->unsure && !(s->unsure = strdup(type->name)))
+			return rt_error_nomem();
+		forget_type(spec, i);
+	}
+	return NULL;
+}
+
 static bool is_system(const struct rt_module *m)
 {
 	static const char *const names[] = { "libc.so",      "libc-",    "ld-linux", "ld-musl", "libpthread",
@@ -226,6 +246,8 @@ struct rt_error *rt_batch_scan(struct rt_session *s, const uint32_t *modules, si
 			err = NULL;
 		}
 	}
+	if (!err && !s->options.types)
+		err = leave_unsure(s, spec);
 	for (size_t i = 0; !first && i < found.types.len;) {
 		if (known(s, &found.types.data[i]))
 			forget_type(&found, i);

@@ -402,6 +402,7 @@ struct rt_session {
 	uint64_t armed_points, armed_failed;
 	bool untraced; /* there was a process that the engine could not be brought into */
 	char *pairs;
+	char *unsure; /* a family that only names speak for: not traced; NULL: there was none */
 
 	struct rt_map threads;     /* tid -> struct rt_thread * */
 	struct rt_map processes;   /* tgid -> struct rt_process * */

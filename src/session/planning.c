@@ -402,13 +402,20 @@ static struct rt_error *unknown_type(struct rt_session *s)
 }
 
 /* Nothing was found where families were searched for: because of no names, or in spite of them. */
-static struct rt_error *no_family(struct rt_module *m)
+static struct rt_error *no_family(const struct rt_session *s, struct rt_module *m)
 {
 	const char *name = rt_module_basename(m);
 	const struct rt_symtab *symtab = NULL;
 	char id[2 * RT_BUILD_ID_WHOLE_MAX + 1] = "none";
 	struct rt_error *err;
 
+	if (s->unsure)
+		return rt_error_fix(
+			rt_error_new(RT_E_NO_PAIRS,
+				     "no get/put family was found in %s but such as only names speak for (%s)", name,
+				     s->unsure),
+			"trace it all the same: -t %s, or say what counts: -P 'type=%s get=FN:1 put=FN:1'", s->unsure,
+			s->unsure);
 	rt_error_free(rt_module_symtab(m, &symtab));
 	if (!symtab || !symtab->stripped)
 		return rt_error_fix(rt_error_new(RT_E_NO_PAIRS, "no get/put family was found in %s", name),
@@ -438,5 +445,5 @@ struct rt_error *rt_session_check_nothing(struct rt_session *s)
 	RT_TRY(missing(s));
 	if (!s->modules.len)
 		return NULL;
-	return s->options.scan ? no_family(s->modules.data[0]) : NULL;
+	return s->options.scan ? no_family(s, s->modules.data[0]) : NULL;
 }

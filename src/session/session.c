@@ -370,5 +370,6 @@ void rt_session_destroy(struct rt_session *s)
 	if (s->wake_fd >= 0)
 		close(s->wake_fd);
 	free(s->pairs);
+	free(s->unsure);
 	free(s);
 }

@@ -173,6 +173,21 @@ void sess_unref(struct sess *s) { if (!--s->refs) free(s); }
         self.assertRegex(run.stderr, r'\bE(21|16)\b', str(run))
         self.assertIn(run.status, (24, 125), str(run))
 
+    def test_names_alone(self):
+        """A family that nothing but names speaks for is not traced, and said so; -t asks for it."""
+        live.need_engine()
+        source = live.temp_path('packet.c')
+        source.write_text('#define API __attribute__((noinline))\nstruct packet { char *data; long size; };\n'
+                          'API void packet_ref(struct packet *to, struct packet *from) { *to = *from; }\n'
+                          'API void packet_unref(struct packet *p) { p->data = 0; p->size = 0; }\n'
+                          'int main(void) { struct packet a, b = { 0 };\n'
+                          'packet_ref(&a, &b); packet_unref(&a); packet_unref(&a); return a.size; }\n')
+        path = source.with_suffix('')
+        subprocess.run([live.compiler('gcc'), '-O2', str(source), '-o', str(path)], check=True)
+        self.assert_error(live.call('run', '--', path), 'E21', (125,), 'only names speak for \\(packet\\)',
+                          'fix:.*-t packet')
+        self.assertIn('packet_unref', live.trace('-t', 'packet', '--', path).report)
+
     def test_no_event(self):
         live.need_engine()
         path = live.program('server')

@@ -262,6 +262,9 @@ TEST(families_by_what_their_code_does)
 		assert_int_equal(planned_function(dev, "dev_put")->op, RT_OP_PUT);
 		assert_int_equal(planned_function(dev, "dev_create")->op, RT_OP_NEW);
 		assert_null(planned_function(dev, "dev_find"));
+		/* there is no get to find the counter by */
+		assert_int_equal(dev->counter_offset, 8);
+		assert_int_equal(dev->counter_size, 4);
 		assert_int_equal(planned_function(job, "job_acquire")->op, RT_OP_GET);
 		assert_int_equal(planned_function(job, "job_release")->op, RT_OP_PUT);
 		assert_int_equal(planned_function(job, "job_new")->op, RT_OP_NEW);
@@ -490,6 +493,34 @@ TEST(variants_without_a_partner)
 		planned_close(&p);
 		workdir_remove(&w);
 	}
+}
+
+/* Nothing but names: one counts somewhere else, the other not at all. A get that adds 1 to one field says enough. */
+TEST(names_alone)
+{
+	static const char code[] = "#define API __attribute__((noinline))\nstruct packet { char *data; long size; };\n"
+				   "API void packet_ref(struct packet *to, struct packet *from) { *to = *from; }\n"
+				   "API void packet_unref(struct packet *p) { p->data = 0; p->size = 0; }\n"
+				   "struct view { int (**ops)(struct view *); int refs; };\n"
+				   "API void view_ref(struct view *v) { v->refs++; }\n"
+				   "API void view_unref(struct view *v) { v->ops[0](v); }\n"
+				   "int main(void) { struct packet a, b; packet_ref(&a, &b); packet_unref(&a); "
+				   "view_ref(0); view_unref(0); "
+				   "return 0; }\n";
+	static const struct rt_scan_options all = { 0 };
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "prog.c", code);
+	workdir_run(&w, "gcc -O2 -o prog prog.c");
+	planned_open(&p, workdir_path(&w, "prog"));
+	assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+	assert_int_equal(p.spec.types.len, 2);
+	assert_true(rt_spec_type_named(&p.spec, "packet")->unsure);
+	assert_false(rt_spec_type_named(&p.spec, "view")->unsure);
+	planned_close(&p);
+	workdir_remove(&w);
 }
 
 TEST(installed_libraries)
