@@ -74,9 +74,14 @@ bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, boo
 	return *ret_proven || lt_ended_well(a->lt, ref->inc->pid);
 }
 
+bool lt_puts_unseen(const struct lt_type *type)
+{
+	return type->op[RT_OP_GET] && !type->op[RT_OP_PUT] && type->op[RT_OP_FREE];
+}
+
 bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type)
 {
-	return type->damaged || type->miscounted || lt->unbound_loss || lt->cut || lt->untraced || lt->gaps ||
+	return lt_puts_unseen(type) || type->damaged || type->miscounted || lt->unbound_loss || lt->cut || lt->untraced || lt->gaps ||
 	       lt->inconsistent || lt->lifeless || lt->late_birth || lt->began_earlier || lt->goes_on;
 }
 
