@@ -229,9 +229,12 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 
 	if (inc->life == LT_LIVE && in_work(a->lt, inc))
 		return 0;
-	/* exec takes everything with it: only what provably should have been put before counts */
+	/*
+	 * Exec takes everything with it, and nobody could look who still pointed to it: only what provably should have
+	 * been put before counts. A block that its function mostly frees may be one of those that it hands on.
+	 */
 	if (left_by_exec(a->lt, inc->pid))
-		return twins && proven ? 0.8 : 0;
+		return twins && proven && !(m->type->flags & RT_TYPE_HEAP_ONLY) ? 0.8 : 0;
 	if (inc->life != LT_LIVE || (inc->census && inc->returned)) {
 		b->why = "the memory was freed all the same, with the reference open";
 		/* a pool that is torn down takes along what its users still held, and who used it through helpers may
