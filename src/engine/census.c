@@ -35,7 +35,11 @@ struct object {
 	uint64_t address;
 	uint32_t index; /* in the caller's array */
 	bool known;     /* lies in memory that was looked at */
+	bool elsewhere; /* lies in other memory (a mapped file): pointers to it are found, that there are none is not
+			   known */
+	bool range;     /* as the kernel hands it out: see is_container() */
 	bool reached;
+	bool queued;           /* its memory is looked through, or waits for it */
 	uint32_t count[KINDS]; /* RT_HOLDER_GLOBAL - 1 ... */
 	uint64_t slot[KINDS];
 	uint32_t holdings; /* index + 1 of the first of its list */
@@ -133,6 +137,9 @@ static void find_extent(struct census *c, struct object *o, uint32_t size, bool 
 	bool dead;
 
 	o->known = r != NULL;
+	o->elsewhere = !r && size && o->address >= c->memory.low && o->address < c->memory.high;
+	if (o->elsewhere)
+		o->hi = o->address + size;
 	if (!r)
 		return;
 	if (r->kind == RT_REGION_HEAP && rt_census_chunk(r, o->address, &lo, &hi, &dead)) {
@@ -165,6 +172,7 @@ static struct rt_error *take_objects(struct census *c, const struct rt_census_ob
 	for (size_t i = 0; i < count; i++)
 		c->objects[i] = (struct object){ .lo = objects[i].address,
 						 .address = objects[i].address,
+						 .range = objects[i].range,
 						 .index = (uint32_t)i };
 	qsort(c->objects, count, sizeof(c->objects[0]), by_address);
 	for (size_t i = 0; i < count; i++) {
@@ -181,9 +189,9 @@ static struct rt_error *take_objects(struct census *c, const struct rt_census_ob
 		/* neighbours do not overlap */
 		if (i + 1 < count && o->hi > o[1].lo)
 			o->hi = o[1].lo > o->lo ? o[1].lo : o->hi;
-		if (o->known && o->lo < c->low)
+		if ((o->known || o->elsewhere) && o->lo < c->low)
 			c->low = o->lo;
-		if (o->known && o->hi > c->high)
+		if ((o->known || o->elsewhere) && o->hi > c->high)
 			c->high = o->hi;
 	}
 	return NULL;
@@ -203,7 +211,9 @@ static struct object *object_at(const struct census *c, uint64_t addr)
 		else
 			hi = mid;
 	}
-	return lo && c->objects[lo - 1].known && addr < c->objects[lo - 1].hi ? &c->objects[lo - 1] : NULL;
+	return lo && (c->objects[lo - 1].known || c->objects[lo - 1].elsewhere) && addr < c->objects[lo - 1].hi
+		       ? &c->objects[lo - 1]
+		       : NULL;
 }
 
 /* ---- marking ---- */
@@ -223,8 +233,10 @@ static void reach_block(struct census *c, uint64_t addr, struct object *o, uint3
 	uint64_t lo, hi, unit;
 	bool dead;
 
-	if (!r || r->kind != RT_REGION_HEAP)
+	if (!r || r->kind != RT_REGION_HEAP || (o && o->queued))
 		return;
+	if (o)
+		o->queued = true;
 	if (r->first && addr >= r->chunk_start && addr < r->chunk_end) {
 		if (!rt_census_chunk(r, addr, &lo, &hi, &dead) || (dead && !o))
 			return;
@@ -288,6 +300,17 @@ static void count_holding(struct census *c, struct object *o, const struct objec
 	o->holding_count++;
 }
 
+/*
+ * Is what lies in the object its own? A range of the kernel may be a module's data, or what the allocator cuts its
+ * blocks from: then it is only where these are.
+ */
+static bool is_container(const struct census *c, const struct object *o, uint64_t addr)
+{
+	const struct rt_region *r = o->range ? rt_census_region(&c->memory, addr) : NULL;
+
+	return !o->range || (r && r->kind == RT_REGION_HEAP && !r->first);
+}
+
 /* One word of memory at `slot`; where: what it counts as when it lies in no traced object. */
 static void visit_word(struct census *c, uint64_t slot, uint64_t value, enum rt_holder where, uint32_t owner)
 {
@@ -298,6 +321,8 @@ static void visit_word(struct census *c, uint64_t slot, uint64_t value, enum rt_
 	o = object_at(c, value);
 	if (o) {
 		in = where == RT_HOLDER_STACK ? NULL : object_at(c, slot);
+		if (in && !is_container(c, in, slot))
+			in = NULL;
 		if (!in && owner != NOBODY)
 			in = &c->objects[owner];
 		if (!in)
@@ -307,7 +332,11 @@ static void visit_word(struct census *c, uint64_t slot, uint64_t value, enum rt_
 		/* what a lost object holds is not reached by anybody; it is looked through in its own name */
 		if (owner == NOBODY)
 			o->reached = true;
-		reach_block(c, o->address, o, owner == NOBODY ? NOBODY : (uint32_t)(o - c->objects));
+		/* a range may begin with what cannot be read (a stack's guard), or hold the allocator's blocks */
+		if (o->range)
+			reach_block(c, value, NULL, owner);
+		if (is_container(c, o, value))
+			reach_block(c, o->address, o, owner == NOBODY ? NOBODY : (uint32_t)(o - c->objects));
 		return;
 	}
 	if (where == RT_HOLDER_GLOBAL) {
@@ -437,7 +466,7 @@ static struct rt_error *answer(struct census *c, struct object *o, const struct 
 		RT_TRY(emit(sink, RT_WIRE_COUNT, wire_pid, time_ns, &held));
 	}
 	/* not an address of this process: nothing can be said about who holds it */
-	if (!o->known)
+	if (!o->known && !o->elsewhere)
 		return NULL;
 	if (was_freed(c, o)) {
 		held = (struct rt_wire_held){ .object = o->address, .where = RT_HOLDER_FREED };

@@ -14,6 +14,8 @@ struct rt_census_object {
 	uint32_t size;          /* 0 = unknown */
 	int32_t counter_offset; /* RT_COUNTER_UNKNOWN: not read */
 	uint32_t counter_size;
+	/* Memory as the kernel hands it out: a module's data and the allocator's blocks in it are not its own. */
+	bool range;
 };
 
 struct rt_census_options {
@@ -31,8 +33,8 @@ struct rt_census_options {
  * known) and HELD records: one per kind of holder with its number of pointers; an
  * object that nobody reaches gets one HELD with RT_HOLDER_NONE. What only an unreached object
  * leads to is held by that one (RT_HOLDER_OBJECT). Where the allocator has its memory back, that is said instead
- * (RT_HOLDER_FREED). Objects that are no addresses in writable memory get no HELD. A MARK (RT_MARK_CENSUS) closes it;
- * RT_MARK_CENSUS_SKIPPED when it was given up.
+ * (RT_HOLDER_FREED). Objects that are no addresses in writable memory get no HELD, but for ranges of other memory
+ * (mapped files) whose size is told. A MARK (RT_MARK_CENSUS) closes it; RT_MARK_CENSUS_SKIPPED when it was given up.
  */
 RT_CHECK struct rt_error *rt_census(uint32_t pid, uint32_t wire_pid, uint64_t time_ns,
 				    const struct rt_census_object *objects, size_t count,

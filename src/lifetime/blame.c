@@ -81,8 +81,9 @@ bool lt_puts_unseen(const struct lt_type *type)
 
 bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type)
 {
-	return lt_puts_unseen(type) || type->damaged || type->miscounted || lt->unbound_loss || lt->cut || lt->untraced || lt->gaps ||
-	       lt->inconsistent || lt->lifeless || lt->late_birth || lt->began_earlier || lt->goes_on;
+	return lt_puts_unseen(type) || type->damaged || type->miscounted || lt->unbound_loss || lt->cut ||
+	       lt->untraced || lt->gaps || lt->inconsistent || lt->lifeless || lt->late_birth || lt->began_earlier ||
+	       lt->goes_on;
 }
 
 static double pointers(const struct lt_inc *inc)

@@ -445,6 +445,8 @@ void rt_lifetime_live(struct rt_lifetime *lt, uint32_t pid, bool (*visit)(const 
 		struct rt_live live = { inc->object,       type->id,    type->counter_offset, type->counter_size,
 					type->object_size, inc->serial, type->name,           type->flags };
 
+		if (type->flags & RT_TYPE_KERNEL)
+			live.object_size = lt_range_size(lt, inc);
 		if ((!pid || inc->pid == pid) && !visit(&live, arg))
 			return;
 	}

@@ -90,6 +90,19 @@ static bool has_part(const struct lt_ranges *r, uint64_t object)
 	return false;
 }
 
+uint32_t lt_range_size(const struct rt_lifetime *lt, const struct lt_inc *inc)
+{
+	const uint64_t *index = rt_map_get(&lt->ranges_by_key, rt_key_make(inc->pid, inc->type));
+	const struct lt_ranges *r = index ? lt->ranges.data[*index] : NULL;
+	size_t at = r ? first_behind(r, inc->object) : 0;
+	uint64_t size;
+
+	if (!r || at >= r->parts.len || r->parts.data[at].object != inc->object)
+		return 0;
+	size = r->parts.data[at].end - inc->object;
+	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+}
+
 static void end_object(struct rt_lifetime *lt, const struct lt_seen *seen, uint64_t object)
 {
 	struct rt_wire_event e = *seen->e;

@@ -556,6 +556,8 @@ struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t 
 void lt_ranges_free(struct rt_lifetime *lt);
 /* an exec left a descriptor open, which is pid's now: of the generation before all others have ended */
 void lt_range_goes_on(struct rt_lifetime *lt, uint32_t pid, uint64_t object);
+/* Bytes from where the object begins to where its first part ends; 0: nothing of that is left. */
+uint32_t lt_range_size(const struct rt_lifetime *lt, const struct lt_inc *inc);
 void lt_range_execed(struct rt_lifetime *lt, uint32_t pid);
 
 /* observer.c: ev is about to be, or was, put into the ledger of inc; old is told at the place of outer from now on */

@@ -29,6 +29,7 @@ static bool take(const struct rt_live *live, void *arg)
 	o->size = live->object_size;
 	o->counter_offset = live->counter_offset;
 	o->counter_size = live->counter_size;
+	o->range = live->type_flags & RT_TYPE_KERNEL;
 	return true;
 }
 

@@ -7,6 +7,57 @@ import unittest
 
 import live
 
+FILES = r'''
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct index { char pad[40]; const char *map; struct index *next; };
+static struct index *all;
+static int lose;
+
+static __attribute__((noinline)) int open_file(int keep)
+{
+	int fd = open("/etc/passwd", O_RDONLY), c;
+	char *map = mmap(NULL, 100, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	close(fd);
+	c = map[0];
+	if (!keep) {
+		munmap(map, 100);
+	} else if (!lose) {
+		struct index *index = calloc(1, sizeof(*index));
+
+		index->map = map;
+		index->next = all;
+		all = index;
+	}
+	return c;
+}
+
+static void *work(void *arg)
+{
+	long sum = 0;
+
+	for (int i = 0; i < 65; i++)
+		sum += open_file(i % 13 == 6);
+	return (void *)sum;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	lose = !strcmp(argv[1], "lost");
+	if (pthread_create(&thread, NULL, work, NULL))
+		return 1;
+	pthread_join(thread, NULL);
+	return 0;
+}
+'''
 LOST = 10  # of kernel.c's 70 rounds
 
 
@@ -73,6 +124,20 @@ class Kernel(live.LiveTest):
     def test_mappings(self):
         self.check('mapping', 'bug', 'read_buffer')
         self.check('mapping', 'ok', None)
+
+    def test_mapped_files(self):
+        """Files that are mapped for reading, and known to blocks of a thread's arena alone, are in use, though the function
+        that maps them unmaps most; where nothing knows them, they are lost."""
+        source = live.temp_path('files.c')
+        source.write_text(FILES)
+        path = source.with_suffix('')
+        subprocess.run([live.compiler('gcc'), '-O1', '-g', '-pthread', str(source), '-o', str(path)], check=True)
+        for mode, found in (('kept', []), ('lost', [('open_file', 'leak', 5)])):
+            with self.subTest(mode=mode):
+                run = live.trace('-P', 'mapping', '--', path, mode)
+                self.assert_clean_trust(run)
+                self.assertEqual([(f['guilty']['function'], f['kind'], f['objects'])
+                                  for f in run.findings['findings']], found, str(run))
 
     def test_both_with_functions(self):
         """Objects of the kernel and of a library in one run."""
