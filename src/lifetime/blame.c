@@ -147,6 +147,8 @@ static double by_census(const struct lt_answer *a, const struct lt_model *m, con
 	double lost = lt_model_fates(m, ref->site, true), held = lt_model_fates(m, ref->site, false);
 	bool stack_only = !inc->held[RT_HOLDER_GLOBAL] && !inc->held[RT_HOLDER_HEAP] && !inc->held[RT_HOLDER_OBJECT];
 	bool more = inc->known && (double)inc->balance > pointers(inc);
+	/* what memory points to for each of its references was put there on purpose; a global may be left over */
+	bool kept = inc->known && inc->balance <= (int64_t)inc->held[RT_HOLDER_HEAP] + inc->held[RT_HOLDER_OBJECT];
 	/* a block has one owner: who can be reached has not lost it, and frees it before he takes the next one */
 	bool owned = m->type->flags & RT_TYPE_HEAP_ONLY && inc->rooted;
 
@@ -160,7 +162,7 @@ static double by_census(const struct lt_answer *a, const struct lt_model *m, con
 		return 0.7;
 	if (twins && more && closed >= left)
 		return 0.85;
-	if (twins && closed >= 10 && closed >= 4 * left && !owned && !keeps(a->lt, ref->site))
+	if (twins && closed >= 10 && closed >= 4 * left && !owned && !kept && !keeps(a->lt, ref->site))
 		return 0.6;
 	if (more || twins)
 		return 0.4;
