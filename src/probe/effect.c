@@ -3,6 +3,7 @@
 #include "probe/effect.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/map.h"
 #include "base/vec.h"
@@ -20,7 +21,8 @@ struct path {
 };
 
 struct walk {
-	unsigned calls; /* levels of calls that are followed */
+	unsigned calls;              /* levels of calls that are followed */
+	const struct rt_symbol *own; /* this function's code alone; NULL: jumps out of it are followed */
 	const struct rt_image *image;
 	const struct rt_symtab *symtab;
 	struct rt_decoder *decoder;
@@ -95,6 +97,18 @@ static void enter_call(struct walk *w, const struct rt_insn *insn, unsigned dept
 		branch(w, behind_plt(w, insn->target), depth + 1, &inner);
 }
 
+/* A tail call: the jump leads to the beginning of another function, and no cold part of this one. */
+static bool leaves(const struct walk *w, uint64_t target)
+{
+	const struct rt_symbol *to = w->own ? rt_symtab_at(w->symtab, (struct rt_elfaddr){ target }) : NULL;
+	size_t len;
+
+	if (!to || to->addr.v != target || to->addr.v == w->own->addr.v)
+		return false;
+	len = strlen(w->own->name);
+	return strncmp(to->name, w->own->name, len) != 0 || to->name[len] != '.';
+}
+
 static void run_path(struct walk *w, struct path *path)
 {
 	struct rt_elfaddr at = path->at;
@@ -118,7 +132,7 @@ static void run_path(struct walk *w, struct path *path)
 		if (insn.ret)
 			return;
 		if (insn.jump) {
-			if (insn.has_target)
+			if (insn.has_target && !leaves(w, insn.target.v))
 				branch(w, insn.conditional ? insn.target.v : behind_plt(w, insn.target), path->depth,
 				       &path->track);
 			if (!insn.conditional)
@@ -132,10 +146,15 @@ static void run_path(struct walk *w, struct path *path)
 }
 
 static void effect_of(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
-		      struct rt_elfaddr entry, uint8_t reg, unsigned calls, struct rt_effect *ret)
+		      struct rt_elfaddr entry, uint8_t reg, unsigned calls, bool inside, struct rt_effect *ret)
 {
 	struct rt_effect effect = { .count = 0 };
-	struct walk w = { .image = image, .symtab = symtab, .decoder = decoder, .calls = calls, .effect = &effect };
+	struct walk w = { .image = image,
+			  .symtab = symtab,
+			  .decoder = decoder,
+			  .calls = calls,
+			  .own = inside && symtab ? rt_symtab_at(symtab, entry) : NULL,
+			  .effect = &effect };
 	struct rt_track track;
 
 	rt_track_init(&track, reg);
@@ -153,13 +172,19 @@ static void effect_of(const struct rt_image *image, const struct rt_symtab *symt
 void rt_effect_of(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
 		  struct rt_elfaddr entry, uint8_t reg, struct rt_effect *ret)
 {
-	effect_of(image, symtab, decoder, entry, reg, EFFECT_CALLS, ret);
+	effect_of(image, symtab, decoder, entry, reg, EFFECT_CALLS, false, ret);
 }
 
 void rt_effect_own(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
 		   struct rt_elfaddr entry, uint8_t reg, struct rt_effect *ret)
 {
-	effect_of(image, symtab, decoder, entry, reg, 0, ret);
+	effect_of(image, symtab, decoder, entry, reg, 0, false, ret);
+}
+
+void rt_effect_inside(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
+		      struct rt_elfaddr entry, uint8_t reg, struct rt_effect *ret)
+{
+	effect_of(image, symtab, decoder, entry, reg, 0, true, ret);
 }
 
 static bool has(const struct rt_effect *e, int64_t offset, uint8_t size, int64_t delta)

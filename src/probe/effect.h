@@ -27,6 +27,10 @@ void rt_effect_of(const struct rt_image *image, const struct rt_symtab *symtab, 
 void rt_effect_own(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
 		   struct rt_elfaddr entry, uint8_t reg, struct rt_effect *ret);
 
+/* ... nor what those do that it jumps to at its end. */
+void rt_effect_inside(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
+		      struct rt_elfaddr entry, uint8_t reg, struct rt_effect *ret);
+
 /* The one field that the function changes, and that it grows by 1: what an _up_ref() alone tells. false: not so. */
 bool rt_effect_single(const struct rt_effect *get, int32_t *ret_offset, uint32_t *ret_size);
 

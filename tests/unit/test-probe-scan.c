@@ -461,12 +461,15 @@ TEST(variants_without_a_partner)
 		"API void call_ref_lock(struct call *c) { c->locks++; }\n"
 		"API void call_ref_all(struct call *c) { for (; c; c = c->next) call_ref(c); }\n"
 		"API int call_ref_count(struct call *c) { return c->users; }\n"
-		"int main(void) { struct call *c = make_call(); _call_ref_unlocked(call_ref(borrow(c)));\n"
+		"API char *call_free(struct call *c, int all) { if (--c->users == 0 && all) free(c); return 0; }\n"
+		"API void call_delete(struct call *c) { c->locks = 0; call_unref(c); }\n"
+		"int main(void) { struct call *c = make_call(); call_free(c, 1); call_delete(c); "
+		"_call_ref_unlocked(call_ref(borrow(c)));\n"
 		"  call_ref_lock(c); call_ref_all(c); call_ref_back(c); _call_unref_and_unlock(c); call_unref(c);\n"
 		"  return call_ref_count(c); }\n";
 	static const char *const builds[] = { "gcc -O0 -g", "gcc -O2 -g -fno-ipa-icf", "clang-14 -O2 -g" };
-	static const char *const no[] = { "borrow",       "call_ref_lock",  "call_ref_back",
-					  "call_ref_all", "call_ref_count", "atomic_up" };
+	static const char *const no[] = { "borrow",         "call_ref_lock", "call_ref_back", "call_ref_all",
+					  "call_ref_count", "atomic_up",     "call_delete" };
 	static const struct rt_scan_options all = { 0 };
 
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
@@ -485,6 +488,9 @@ TEST(variants_without_a_partner)
 		assert_int_equal(planned_function(call, "_call_ref_unlocked")->op, RT_OP_GET);
 		assert_non_null(planned_function(call, "_call_unref_and_unlock"));
 		assert_int_equal(planned_function(call, "_call_unref_and_unlock")->op, RT_OP_PUT);
+		/* gives up one, whatever it returns */
+		assert_non_null(planned_function(call, "call_free"));
+		assert_int_equal(planned_function(call, "call_free")->op, RT_OP_PUT);
 		/* its count begins with an increment */
 		assert_non_null(planned_function(call, "make_call"));
 		assert_int_equal(planned_function(call, "make_call")->op, RT_OP_NEW);
@@ -521,6 +527,48 @@ TEST(names_alone)
 	assert_false(rt_spec_type_named(&p.spec, "view")->unsure);
 	planned_close(&p);
 	workdir_remove(&w);
+}
+
+/* obj_unref() is a call of the function that counts, which takes the object back where its end says so. */
+TEST(what_a_put_is_done_by)
+{
+	static const char code[] =
+		"#include <stdlib.h>\n#define API __attribute__((noinline))\n"
+		"struct job { int users, locks; int (*last)(struct job *j); };\n"
+		"API struct job *job_new(void) { struct job *j = calloc(1, sizeof(*j)); j->users = 1; return "
+		"j; }\n"
+		"API struct job *job_ref(struct job *j) { j->users++; return j; }\n"
+		"API int job_unref_locked(struct job *j, int locked) { if (!locked) j->locks++; if "
+		"(--j->users) return "
+		"0;\n"
+		"  if (j->last) { j->users++; if (j->last(j)) return 0; j->users--; } free(j); return 1; }\n"
+		"API void job_unref(struct job *j) { j->locks++; job_unref_locked(j, 1); }\n"
+		"API int job_unref_shy(struct job *j) { j->users--; j->users++; return j->locks; }\n"
+		"int main(void) { struct job *j = job_ref(job_new()); job_unref_shy(j); job_unref_locked(j, "
+		"0); "
+		"job_unref(j);\n"
+		"  return 0; }\n";
+	static const char *const builds[] = { "gcc -O0 -g", "gcc -O2 -g", "clang-14 -O2 -g" };
+	static const struct rt_scan_options all = { 0 };
+
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		const struct rt_spec_type *job;
+		struct workdir w;
+		struct planned p;
+
+		workdir_make(&w);
+		workdir_write(&w, "prog.c", code);
+		workdir_run(&w, "%s -o prog prog.c", builds[i]);
+		planned_open(&p, workdir_path(&w, "prog"));
+		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+		job = rt_spec_type_named(&p.spec, "job");
+		assert_non_null(job);
+		assert_non_null(planned_function(job, "job_unref_locked"));
+		assert_int_equal(planned_function(job, "job_unref_locked")->op, RT_OP_PUT);
+		assert_null(planned_function(job, "job_unref_shy"));
+		planned_close(&p);
+		workdir_remove(&w);
+	}
 }
 
 TEST(installed_libraries)
