@@ -11,6 +11,7 @@
 #include "cli/listing.h"
 #include "cli/options.h"
 #include "cli/root.h"
+#include "cli/spec_choice.h"
 #include "cli/verify.h"
 #include "maps/maps.h"
 #include "probe/scan.h"
@@ -23,6 +24,7 @@ enum { OPT_VERIFY = 0x1000 };
 static const struct argp_option own[] = {
 	{ "pid", 'p', "PID[,PID]", 0, "look at the modules of running processes", 1 },
 	{ "type", 't', "NAME", 0, "only families of this type (repeatable)", 1 },
+	{ "no-presets", RT_OPT_NO_PRESETS, NULL, 0, "use no presets, only code and names", 1 },
 	{ "write", RT_OPT_WRITE, "FILE", 0, "write what was found as a preset, for -P ./FILE", 1 },
 	{ "verify", OPT_VERIFY, NULL, 0,
 	  "run a program (scan --verify -- PROG ARGS) and check against the counters what each function does", 1 },
@@ -55,6 +57,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!strncmp(arg, "struct ", 7))
 			arg += 7;
 		return rt_vec_push(&options->types, arg) ? 0 : rt_option_fault(options, rt_error_nomem());
+	case RT_OPT_NO_PRESETS:
+		options->no_presets = true;
+		return 0;
 	case RT_OPT_JSON:
 		options->format = RT_FORMAT_JSON;
 		return 0;
@@ -82,6 +87,7 @@ struct scan {
 	const struct rt_options *options;
 	const char **types; /* owned, NULL-terminated, or NULL */
 	int root_fd;
+	struct rt_presets *presets;
 	struct rt_spec all; /* of every module, for --write */
 	struct rt_json json;
 	struct rt_sink out;
@@ -116,8 +122,11 @@ static bool has_get(const struct rt_spec_type *type)
 }
 
 /* How a family is confirmed beyond its names, as the planner sees it. */
-static const char *confirmed(struct scan *s, const struct rt_plan_type *planned, const struct rt_dwarf *dwarf)
+static const char *confirmed(struct scan *s, const struct rt_spec_type *type, const struct rt_plan_type *planned,
+			     const struct rt_dwarf *dwarf)
 {
+	if (type->origin && !strncmp(type->origin, "presets/", 8))
+		return type->origin;
 	if (planned && planned->counter_from && !strcmp(planned->counter_from, "inferred"))
 		return has_get(planned->spec) ? "by code: both change one counter"
 					      : "by code: the put counts down and frees";
@@ -177,7 +186,7 @@ static void module_families(struct scan *s, const struct rt_plan_module *module,
 	module_begin(s, module->name, module->symtab->stripped, spec->types.len);
 	for (size_t i = 0; i < spec->types.len; i++) {
 		const struct rt_plan_type *planned = i < plan->types.len ? &plan->types.data[i] : NULL;
-		const char *how = confirmed(s, planned, module->dwarf);
+		const char *how = confirmed(s, &spec->types.data[i], planned, module->dwarf);
 
 		if (s->options->format == RT_FORMAT_JSON)
 			family_json(s, &spec->types.data[i], how, planned ? planned->points : 0);
@@ -209,6 +218,8 @@ static struct rt_error *scan_planned(struct scan *s, const struct rt_plan_module
 	_cleanup_(rt_plan_destroyp) struct rt_plan *plan = NULL;
 	size_t first;
 
+	if (s->presets)
+		RT_TRY(rt_presets_adopt(s->presets, module, spec));
 	RT_TRY(rt_scan_module(module, &how, spec));
 	RT_TRY(rt_plan_create(spec, &plan_options, &plan));
 	RT_TRY(rt_plan_module(plan, module, &first));
@@ -348,9 +359,12 @@ static struct rt_error *scan(const struct rt_options *options)
 	}
 	rt_sink_init_fd(&s.out, STDOUT_FILENO, "standard output");
 	rt_json_init(&s.json, &s.out);
-	err = scan_all(&s);
+	err = rt_spec_presets(options, &s.presets);
+	if (!err)
+		err = scan_all(&s);
 	rt_sink_deinit(&s.out);
 	rt_spec_deinit(&s.all);
+	rt_presets_destroyp(&s.presets);
 	rt_arena_deinit(&s.arena);
 	free(s.types);
 	return err;

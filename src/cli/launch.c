@@ -101,6 +101,7 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 		.duration_ns = options->duration_ns,
 		.spec = &launch->spec,
 		.scan = scan,
+		.presets = launch->presets,
 		.types = types,
 		.engine = { .attach = options->attach,
 			    .ring_bytes = options->ring_bytes,
@@ -233,6 +234,8 @@ struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options
 	RT_TRY(list(options->types.data, options->types.len, &types));
 	if (!recorder || !recorder->observe_only)
 		RT_TRY(rt_spec_choose(options, &launch->spec, &scan));
+	if (scan)
+		RT_TRY(rt_spec_presets(options, &launch->presets));
 	RT_TRY(open_cache(launch));
 	if (!recorder || !recorder->observe_only)
 		RT_TRY(choose_engine(launch, options));
@@ -261,6 +264,7 @@ void rt_launch_deinit(struct rt_launch *launch)
 	rt_pipeline_deinit(&launch->pipeline);
 	rt_session_destroyp(&launch->session);
 	rt_spec_deinit(&launch->spec);
+	rt_presets_destroyp(&launch->presets);
 	rt_error_free(launch->failure);
 	rt_cache_close(launch->cache);
 }

@@ -13,6 +13,7 @@ struct rt_launch {
 	void *on_moment_arg;
 	struct rt_pipeline pipeline;
 	struct rt_spec spec;
+	struct rt_presets *presets; /* NULL: something was told */
 	struct rt_session *session; /* lives as long as the images that the names come from */
 	struct rt_error *failure;   /* why the run ended early, after events had come; owned */
 	const struct rt_engine_ops *engine;

@@ -77,62 +77,81 @@ static bool has_type(const struct rt_spec *spec, const char *type)
 	return false;
 }
 
-/* Moves the types of from that -t names, and that are new, to spec. */
-static struct rt_error *adopt(const struct rt_options *options, struct rt_spec *from, struct rt_spec *spec)
+/* Moves type number at of from to spec. The last one takes the gap, so that deinit frees what was not moved. */
+static struct rt_error *move_type(struct rt_spec *from, size_t at, struct rt_spec *spec)
 {
-	for (size_t i = 0; i < from->types.len; i++) {
+	if (!rt_vec_push(&spec->types, from->types.data[at]))
+		return rt_error_nomem();
+	from->types.data[at] = from->types.data[--from->types.len];
+	return NULL;
+}
+
+/* Which types of a preset are moved to spec. */
+typedef struct rt_error *(*take_types)(const struct rt_options *options, struct rt_spec *from, struct rt_spec *spec);
+
+/* Those that -t names, and that are new. */
+static struct rt_error *take_wanted(const struct rt_options *options, struct rt_spec *from, struct rt_spec *spec)
+{
+	for (size_t i = 0; i < from->types.len;) {
 		struct rt_spec_type *type = &from->types.data[i];
 
-		if (!wanted(options, type) || has_type(spec, type->name) || !rt_spec_verified(type))
+		if (!wanted(options, type) || has_type(spec, type->name) || !rt_spec_verified(type)) {
+			i++;
 			continue;
+		}
 		/* nobody told us that this program has them */
 		for (size_t n = 0; n < type->functions.len; n++)
 			type->functions.data[n].guessed = true;
-		if (!rt_vec_push(&spec->types, *type))
-			return rt_error_nomem();
-		/* the last one takes the gap, so that deinit frees what was not moved */
-		*type = from->types.data[--from->types.len];
-		i--;
+		RT_TRY(move_type(from, i, spec));
 	}
 	return NULL;
 }
 
-static struct rt_error *from_preset(const struct rt_options *options, const char *path, char **dirs,
+/* All; where two have a type of one name, the first is meant: the user's before ours. */
+static struct rt_error *take_verified(const struct rt_options *options, struct rt_spec *from, struct rt_spec *spec)
+{
+	(void)options;
+	for (size_t i = 0; i < from->types.len;) {
+		if (has_type(spec, from->types.data[i].name) || !rt_spec_verified(&from->types.data[i]))
+			i++;
+		else
+			RT_TRY(move_type(from, i, spec));
+	}
+	return NULL;
+}
+
+static struct rt_error *from_preset(const struct rt_options *options, const char *name, char **dirs, take_types take,
 				    struct rt_spec *spec)
 {
 	struct rt_spec all = { 0 };
-	struct rt_error *broken = rt_spec_argument(path, (const char *const *)dirs, &all), *err = NULL;
+	struct rt_error *broken = rt_spec_argument(name, (const char *const *)dirs, &all), *err = NULL;
 
 	/* a broken preset that nobody asked for is not this run's fault */
 	if (!broken)
-		err = adopt(options, &all, spec);
+		err = take(options, &all, spec);
 	rt_error_free(broken);
 	rt_spec_deinit(&all);
 	return err;
 }
 
+static int is_preset(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.' && entry->d_type != DT_DIR && strcmp(entry->d_name, "meson.build") != 0;
+}
+
 static struct rt_error *from_preset_dir(const struct rt_options *options, const char *path, char **dirs,
-					struct rt_spec *spec)
+					take_types take, struct rt_spec *spec)
 {
 	struct rt_error *err = NULL;
-	DIR *dir = opendir(path);
-	struct dirent *entry;
+	struct dirent **entries = NULL;
+	int n = scandir(path, &entries, is_preset, alphasort);
 
-	if (!dir)
-		return NULL;
-	while (!err && (entry = readdir(dir))) {
-		_cleanup_free_ char *file = NULL;
-
-		if (entry->d_name[0] == '.' || entry->d_type == DT_DIR || !strcmp(entry->d_name, "meson.build"))
-			continue;
-		if (asprintf(&file, "%s/%s", path, entry->d_name) < 0) {
-			file = NULL;
-			err = rt_error_nomem();
-		} else {
-			err = from_preset(options, file, dirs, spec);
-		}
+	for (int i = 0; i < n; i++) {
+		if (!err)
+			err = from_preset(options, entries[i]->d_name, dirs, take, spec);
+		free(entries[i]);
 	}
-	closedir(dir);
+	free(entries);
 	return err;
 }
 
@@ -152,8 +171,22 @@ struct rt_error *rt_spec_choose(const struct rt_options *options, struct rt_spec
 		scan |= !has_type(spec, options->types.data[i]);
 	if (!options->pairs.len && options->types.len && !options->no_presets) {
 		for (char **d = dirs; *d; d++)
-			RT_TRY(from_preset_dir(options, *d, dirs, spec));
+			RT_TRY(from_preset_dir(options, *d, dirs, take_wanted, spec));
 	}
 	*ret_scan = scan;
 	return NULL;
+}
+
+struct rt_error *rt_spec_presets(const struct rt_options *options, struct rt_presets **ret)
+{
+	_cleanup_(rt_preset_dirs_freep) char **dirs = NULL;
+	_cleanup_(rt_spec_deinit) struct rt_spec all = { 0 };
+
+	*ret = NULL;
+	if (options->pairs.len || options->types.len || options->no_presets)
+		return NULL;
+	RT_TRY(rt_preset_dirs(&dirs));
+	for (char **d = dirs; *d; d++)
+		RT_TRY(from_preset_dir(options, *d, dirs, take_verified, &all));
+	return rt_presets_create(&all, ret);
 }

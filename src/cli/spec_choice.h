@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/options.h"
-#include "probe/spec.h"
+#include "probe/presets.h"
 
 /*
  * Parses every -P into *spec; with -t, only the types that it names are kept. Without -P, types named with -t that a
@@ -11,6 +11,12 @@
  * searched for, since nothing was told, or not about some -t.
  */
 RT_CHECK struct rt_error *rt_spec_choose(const struct rt_options *options, struct rt_spec *spec, bool *ret_scan);
+
+/*
+ * The presets that a run uses where it finds their functions, since nothing was told: neither -P, nor -t, nor
+ * --no-presets; else *ret is NULL. The caller owns it.
+ */
+RT_CHECK struct rt_error *rt_spec_presets(const struct rt_options *options, struct rt_presets **ret);
 
 /*
  * Where presets are: the user's, those installed beside the program, and those of the

@@ -62,7 +62,7 @@ static const struct argp_option trace_options[] = {
 	{ "allow-unverified", RT_OPT_UNVERIFIED, NULL, 0,
 	  "use cached definitions on a file without build-id, where nobody can tell whether they fit" },
 	{ "allow-mismatch", RT_OPT_MISMATCH, NULL, 0, "use cached definitions on a file with another build-id" },
-	{ "no-presets", RT_OPT_NO_PRESETS, NULL, 0, "with -t, do not look into the presets" },
+	{ "no-presets", RT_OPT_NO_PRESETS, NULL, 0, "use no presets, only code and names" },
 	{ "no-census", RT_OPT_NO_CENSUS, NULL, 0, "do not look at the end who points to objects" },
 	{ NULL, 0, NULL, 0, "Engine:", 3 },
 	{ "engine", RT_OPT_ENGINE, "NAME", 0, "auto, uprobe, agent or agent+uprobe" },

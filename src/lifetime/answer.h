@@ -215,7 +215,7 @@ bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret);
 /* after judging: adds what the objects that are alive take away from the answer */
 bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust);
 char *lt_printf(struct rt_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* References are taken and objects end, but nothing was ever seen given back: that happens where nobody looks. */
+/* Objects end that were taken, or that nobody saw begin, and nothing was ever seen given back: it happens unseen. */
 bool lt_puts_unseen(const struct lt_type *type);
 /* events of the type are missing: what is not local evidence is a suspicion at most */
 bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type);

@@ -76,7 +76,10 @@ bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, boo
 
 bool lt_puts_unseen(const struct lt_type *type)
 {
-	return type->op[RT_OP_GET] && !type->op[RT_OP_PUT] && type->op[RT_OP_FREE];
+	const uint64_t *op = type->op;
+
+	return !(type->flags & RT_TYPE_HEAP_ONLY) && !op[RT_OP_PUT] && op[RT_OP_FREE] &&
+	       (op[RT_OP_GET] || op[RT_OP_FREE] > op[RT_OP_NEW]);
 }
 
 bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type)

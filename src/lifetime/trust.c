@@ -251,11 +251,9 @@ static void check_objects(struct rt_lifetime *lt, struct notes *n, struct rt_tru
 					  t->incomplete == 1 ? "has" : "have",
 					  explained ? "" : ": name what else gets or puts (-P)"));
 		if (lt_puts_unseen(t))
-			note(n,
-			     lt_printf(n->arena,
-				       "no put of type %s was seen, though %llu references were taken and its objects "
-				       "ended: name what puts (-P)",
-				       t->name, (unsigned long long)t->op[RT_OP_GET]));
+			note(n, lt_printf(n->arena,
+					  "no put of type %s was seen, though its objects ended: name what puts (-P)",
+					  t->name));
 	}
 	if (lt->inconsistent)
 		note(n, lt_printf(n->arena, "%llu record%s not make sense", (unsigned long long)lt->inconsistent,

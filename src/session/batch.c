@@ -237,6 +237,8 @@ struct rt_error *rt_batch_scan(struct rt_session *s, const uint32_t *modules, si
 			continue;
 		m->scanned = true;
 		err = rt_plan_module_of(m, &pm);
+		if (!err && s->options.presets)
+			err = rt_presets_adopt(s->options.presets, &pm, spec);
 		if (!err)
 			err = rt_scan_module(&pm, &options, spec);
 		/* a module that cannot be understood has no families; the others may */

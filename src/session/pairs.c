@@ -32,6 +32,15 @@ static bool is_guessed(const struct rt_spec_type *type)
 	return false;
 }
 
+static const char *origin_of(const struct rt_spec_type *type)
+{
+	const char *origin = type->origin ?: "told";
+
+	if (!is_guessed(type))
+		return origin;
+	return strncmp(origin, "presets/", 8) ? "found by name and type; change: -P" : "by presets; change: -P";
+}
+
 const char *rt_session_pairs(const struct rt_session *session)
 {
 	struct rt_session *s = (struct rt_session *)(uintptr_t)session; /* the line is made when it is asked for */
@@ -59,9 +68,7 @@ const char *rt_session_pairs(const struct rt_session *session)
 			if (!type->points)
 				continue;
 			if (!origin)
-				origin = is_guessed(type->spec) ? "found by name and type; change: -P"
-					 : type->spec->origin   ? type->spec->origin
-								: "told";
+				origin = origin_of(type->spec);
 			if (n++ >= NAMED)
 				continue;
 			rt_sink_puts(&sink, n > 1 ? "; " : "");

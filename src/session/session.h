@@ -9,20 +9,22 @@
 #include "engine/engine.h"
 #include "event/side.h"
 #include "lifetime/lifetime.h"
+#include "probe/presets.h"
 #include "probe/scan.h"
 
 struct rt_session_options {
 	const char *const *command; /* launch: NULL-terminated argv; NULL when attaching */
 	const uint32_t *pids;       /* attach */
 	size_t pid_count;
-	bool no_follow;                  /* leave children alone */
-	const char *user;                /* -u; NULL: the invoking user under sudo */
-	bool as_root;                    /* keep root under sudo */
-	const char *const *env;          /* -E VAR=VAL, NULL-terminated, or NULL */
-	uint64_t duration_ns;            /* stop after; 0 = until ended or interrupted */
-	struct rt_spec *spec;            /* told types; the scan appends to it when scan is set */
-	bool scan;                       /* find families: no spec was told, or -t names unknown types */
-	const char *const *types;        /* -t names, NULL-terminated, or NULL */
+	bool no_follow;             /* leave children alone */
+	const char *user;           /* -u; NULL: the invoking user under sudo */
+	bool as_root;               /* keep root under sudo */
+	const char *const *env;     /* -E VAR=VAL, NULL-terminated, or NULL */
+	uint64_t duration_ns;       /* stop after; 0 = until ended or interrupted */
+	struct rt_spec *spec;       /* told types; the scan appends to it when scan is set */
+	bool scan;                  /* find families: no spec was told, or -t names unknown types */
+	struct rt_presets *presets; /* with scan: of libraries that a module may be; types go over to specs; or NULL */
+	const char *const *types;   /* -t names, NULL-terminated, or NULL */
 	const struct rt_engine_ops *ops; /* the engine; NULL: engine K (rt_engine_uprobe) */
 	struct rt_engine_options engine;
 	double max_overhead; /* with engine.sample.governed: what hooks may cost of the programs' own CPU time, 0.05 */

@@ -29,6 +29,16 @@ class Types(live.LiveTest):
         counted = {t['name'] for t in run.findings['types'] if t['objects']}
         self.assertGreaterEqual(len(counted), 25, counted)
 
+    def test_untold(self):
+        """Nothing is told: GLib is known by its functions. --no-presets leaves what the code and its names say."""
+        run = live.trace('--', self.path, 'ok')
+        self.assertEqual(run.findings['findings'], [], str(run))
+        self.assertTrue({'GObject', 'GBytes', 'GMainLoop'} <= {t['name'] for t in run.findings['types']}, str(run))
+        run = live.trace('--', self.path, 'bug')
+        self.assertTrue({'GMainLoop', 'GObject'} <= {f['type'] for f in run.findings['findings']} <= FORGOTTEN, str(run))
+        run = live.trace('--no-presets', '--', self.path, 'ok')
+        self.assertNotIn('GObject', {t['name'] for t in run.findings['types']}, str(run))
+
     def test_forgotten(self):
         run = live.trace('-P', 'gobject', '--', self.path, 'bug')
         self.assertEqual(run.status, 0, str(run))
