@@ -15,6 +15,7 @@
 #include "cli/verify.h"
 #include "maps/maps.h"
 #include "probe/scan.h"
+#include "probe/spec_type.h"
 #include "report/json_writer.h"
 #include "report/words.h"
 
@@ -125,7 +126,7 @@ static bool has_get(const struct rt_spec_type *type)
 static const char *confirmed(struct scan *s, const struct rt_spec_type *type, const struct rt_plan_type *planned,
 			     const struct rt_dwarf *dwarf)
 {
-	if (type->origin && !strncmp(type->origin, "presets/", 8))
+	if (rt_spec_is_preset(type))
 		return type->origin;
 	if (planned && planned->counter_from && !strcmp(planned->counter_from, "inferred"))
 		return has_get(planned->spec) ? "by code: both change one counter"

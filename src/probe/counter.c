@@ -7,6 +7,7 @@
 #include "probe/build.h"
 #include "probe/effect.h"
 #include "probe/scan.h"
+#include "probe/spec_type.h"
 
 enum { COUNTER_PAIRS = 16 };
 
@@ -18,7 +19,7 @@ static bool counter_size_ok(uint32_t size)
 /* What a preset says about the struct may be about another program of the same names. */
 static bool counter_is_told(const struct rt_plan_type *type)
 {
-	return type->spec->counter_struct && !(type->spec->origin && !strncmp(type->spec->origin, "presets/", 8));
+	return type->spec->counter_struct && !rt_spec_is_preset(type->spec);
 }
 
 static bool set_member(struct rt_plan_type *type, const struct rt_member *m, const char *from)

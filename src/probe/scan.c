@@ -272,6 +272,26 @@ static struct rt_error *take_name(struct rt_scan *s, const struct rt_scan_family
 	return !*ret_mine || rt_vec_push(&s->taken, t) ? NULL : rt_error_nomem();
 }
 
+/*
+ * What a preset makes objects with, this family does, too: other words for their counting (g_byte_array_ref() jumps to
+ * g_array_ref()), or another count that they have (g_main_context_acquire()).
+ */
+static bool is_presets(const struct rt_scan *s, const struct rt_spec_type *type)
+{
+	for (size_t t = 0; t < s->known->types.len; t++) {
+		const struct rt_spec_type *known = &s->known->types.data[t];
+
+		for (size_t i = 0; rt_spec_is_preset(known) && i < type->functions.len; i++) {
+			const struct rt_spec_function *f = &type->functions.data[i];
+
+			for (size_t k = 0; f->op == RT_OP_NEW && k < known->functions.len; k++)
+				if (rt_spec_means(known->functions.data[k].name, f->name, false))
+					return true;
+		}
+	}
+	return false;
+}
+
 struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_family *f)
 {
 	struct rt_spec one = { 0 };
@@ -303,7 +323,7 @@ struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_fami
 		err = rt_scan_variants(s, f, type);
 	if (!err)
 		err = rt_scan_makers(s, f, type);
-	if (!err)
+	if (!err && !is_presets(s, type))
 		err = rt_spec_join(&s->found, &one);
 	rt_spec_deinit(&one);
 	return err;

@@ -46,10 +46,16 @@ static inline bool rt_spec_is_pattern(const struct rt_spec_function *function)
 	return !rt_spec_is_marker(function) && (rt_glob_is(function->name) || rt_source_is(function->name));
 }
 
+/* It comes from a preset. */
+static inline bool rt_spec_is_preset(const struct rt_spec_type *type)
+{
+	return type->origin && !strncmp(type->origin, "presets/", 8);
+}
+
 /* Did the user name it? Presets and scans name what may be there. */
 static inline bool rt_spec_is_told(const struct rt_spec_type *type)
 {
-	return type->origin && strncmp(type->origin, "presets/", 8) != 0 && strcmp(type->origin, "scan") != 0;
+	return type->origin && !rt_spec_is_preset(type) && strcmp(type->origin, "scan") != 0;
 }
 
 /* The functions' common prefix without what joins it ("obj" of obj_get, obj_put), else "object". NULL: out of memory.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The line that says which families are traced and why. */
 #include "base/sink.h"
+#include "probe/spec_type.h"
 #include "session/internal.h"
 
 #define NAMED 3 /* families that are named; of the others only the number */
@@ -34,11 +35,9 @@ static bool is_guessed(const struct rt_spec_type *type)
 
 static const char *origin_of(const struct rt_spec_type *type)
 {
-	const char *origin = type->origin ?: "told";
-
 	if (!is_guessed(type))
-		return origin;
-	return strncmp(origin, "presets/", 8) ? "found by name and type; change: -P" : "by presets; change: -P";
+		return type->origin ?: "told";
+	return rt_spec_is_preset(type) ? "by presets; change: -P" : "found by name and type; change: -P";
 }
 
 const char *rt_session_pairs(const struct rt_session *session)

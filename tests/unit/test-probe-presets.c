@@ -14,10 +14,15 @@ static const char program[] =
 	"API void value_free(struct doc *d) { d->text = 0; }\n"
 	"API void *block_new(void) { return doc_open(); }\nAPI void block_free(void *b) { doc_unref(b); }\n"
 	"API struct doc *old_ref(struct doc *d) { return d; }\nAPI void old_unref(struct doc *d) { d->refs--; }\n"
-	"int main(void) { struct doc *d = doc_ref(doc_open()); doc_unref(d); value_free(value_new()); "
+	/* in other words, and another count of the same objects */
+	"API struct doc *doc_lock_hold(struct doc *d) { d->refs++; return d; }\n"
+	"API void doc_lock_release(struct doc *d) { d->refs--; }\nAPI struct doc *doc_lock_new(void) { return "
+	"doc_open(); }\n"
+	"int main(void) { doc_lock_release(doc_lock_hold(doc_lock_new())); struct doc *d = doc_ref(doc_open()); "
+	"doc_unref(d); value_free(value_new()); "
 	"block_free(block_new()); old_unref(old_ref(d)); return value_get(d) != 0; }\n";
 
-static const char text[] = "[doc]\nnew=doc_open,doc_open_file\nget=doc_ref:1\nput=doc_unref:1\nstart=1\n"
+static const char text[] = "[doc]\nnew=doc_open,doc_open_file,doc_lock_new\nget=doc_ref:1\nput=doc_unref:1\nstart=1\n"
 			   /* its put is somewhere else: the get is another library's function of that name */
 			   "[value]\nnew=value_new\nget=value_get:1\nput=value_put:1\nfree=value_free:1\n"
 			   /* any program's allocator */
@@ -46,13 +51,15 @@ TEST(a_module_has_most_functions)
 	doc = &p.spec.types.data[0];
 	assert_string_equal(doc->name, "doc");
 	assert_string_equal(doc->origin, "presets/some");
-	assert_int_equal(doc->functions.len, 4);
+	assert_int_equal(doc->functions.len, 5);
 	assert_true(planned_function(doc, "doc_open_file")->guessed);
 	/* a scan that follows leaves its functions alone, and a second module does not have it once more */
 	assert_ok(rt_scan_module(&p.module, &(struct rt_scan_options){ 0 }, &p.spec));
 	assert_ok(rt_presets_adopt(presets, &p.module, &p.spec));
-	for (size_t i = 1; i < p.spec.types.len; i++)
+	for (size_t i = 1; i < p.spec.types.len; i++) {
 		assert_null(planned_function(&p.spec.types.data[i], "doc_ref"));
+		assert_null(planned_function(&p.spec.types.data[i], "doc_lock_hold"));
+	}
 	rt_spec_deinit(&types);
 	planned_close(&p);
 	workdir_remove(&w);
