@@ -89,25 +89,28 @@ static bool has(struct rt_presets *p, const char *function)
 	return at && p->seen[*at] == p->round;
 }
 
-/* Does the module that was looked at have the type? Without what counts, the rest of it would be half the truth. */
+/*
+ * Does the module that was looked at have the type? A get or put that is not there may be a macro, or inline
+ * (Py_DECREF), and is where most of the counting happens: then the rest would be half the truth.
+ */
 static bool has_type(struct rt_presets *p, const struct rt_spec_type *type)
 {
-	bool named[RT_OP_NR] = { 0 }, found[RT_OP_NR] = { 0 };
 	size_t functions = 0, there = 0;
+	bool ends = false;
 
 	for (size_t i = 0; i < type->functions.len; i++) {
 		const struct rt_spec_function *f = &type->functions.data[i];
-		bool here = has(p, f->name);
+		bool here = has(p, f->name), counts = !f->hidden && (f->op == RT_OP_GET || f->op == RT_OP_PUT);
 
-		functions += !rt_spec_is_glob(f->name);
-		there += here;
-		if (f->hidden)
+		if (rt_spec_is_glob(f->name))
 			continue;
-		named[f->op] = true;
-		found[f->op] |= here;
+		if (counts && !here)
+			return false;
+		functions++;
+		there += here;
+		ends |= here && (f->op == RT_OP_PUT || f->op == RT_OP_FREE);
 	}
-	return found[RT_OP_GET] == named[RT_OP_GET] && found[RT_OP_PUT] == named[RT_OP_PUT] &&
-	       (found[RT_OP_PUT] || found[RT_OP_FREE]) && 2 * there >= functions;
+	return ends && 2 * there >= functions;
 }
 
 struct rt_error *rt_presets_adopt(struct rt_presets *p, const struct rt_plan_module *module, struct rt_spec *spec)

@@ -20,8 +20,8 @@ void rt_presets_destroy(struct rt_presets *presets);
 RT_CLEANUP(struct rt_presets *, rt_presets_destroy);
 
 /*
- * Moves those types to *spec that the module has: a get and a put, where the type has such, something that ends
- * objects, and at least half of all functions. They are marked as guessed: the others need not exist. A type goes once.
+ * Moves those types to *spec that the module has: every get and put, something that ends objects, and at least half
+ * of all functions. They are marked as guessed: the others need not exist. A type goes once.
  */
 RT_CHECK struct rt_error *rt_presets_adopt(struct rt_presets *presets, const struct rt_plan_module *module,
 					   struct rt_spec *spec);

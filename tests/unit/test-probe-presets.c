@@ -15,10 +15,10 @@ static const char program[] =
 	"API void *block_new(void) { return doc_open(); }\nAPI void block_free(void *b) { doc_unref(b); }\n"
 	"API struct doc *old_ref(struct doc *d) { return d; }\nAPI void old_unref(struct doc *d) { d->refs--; }\n"
 	/* in other words, and another count of the same objects */
-	"API struct doc *doc_lock_hold(struct doc *d) { d->refs++; return d; }\n"
-	"API void doc_lock_release(struct doc *d) { d->refs--; }\nAPI struct doc *doc_lock_new(void) { return "
+	"API struct doc *doc_lock_ref(struct doc *d) { d->refs++; return d; }\n"
+	"API void doc_lock_unref(struct doc *d) { d->refs--; }\nAPI struct doc *doc_lock_new(void) { return "
 	"doc_open(); }\n"
-	"int main(void) { doc_lock_release(doc_lock_hold(doc_lock_new())); struct doc *d = doc_ref(doc_open()); "
+	"int main(void) { doc_lock_unref(doc_lock_ref(doc_lock_new())); struct doc *d = doc_ref(doc_open()); "
 	"doc_unref(d); value_free(value_new()); "
 	"block_free(block_new()); old_unref(old_ref(d)); return value_get(d) != 0; }\n";
 
@@ -58,7 +58,7 @@ TEST(a_module_has_most_functions)
 	assert_ok(rt_presets_adopt(presets, &p.module, &p.spec));
 	for (size_t i = 1; i < p.spec.types.len; i++) {
 		assert_null(planned_function(&p.spec.types.data[i], "doc_ref"));
-		assert_null(planned_function(&p.spec.types.data[i], "doc_lock_hold"));
+		assert_null(planned_function(&p.spec.types.data[i], "doc_lock_ref"));
 	}
 	rt_spec_deinit(&types);
 	planned_close(&p);
