@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/words.h"
 #include "probe/making.h"
+#include "probe/result.h"
 #include "probe/scan_build.h"
 
 bool rt_scan_lookup(struct rt_scan *s, const char *name, struct rt_scan_named *ret)
@@ -173,8 +174,10 @@ static bool makes(struct rt_scan *s, const struct rt_scan_family *f, const struc
 {
 	const struct rt_param *r;
 
+	/* "ssl_alloc_buffers" returns a status, "path_new_line" nothing */
 	if (!n->declared)
-		return !f->structure && rt_scan_is_public(n) && rt_family_is_new(n->name, f->stem_name, false);
+		return !f->structure && rt_scan_is_public(n) && rt_family_is_new(n->name, f->stem_name, false) &&
+		       !rt_result_is_number(s->module->image, s->decoder, n->symbol);
 	r = &n->declared->returns;
 	if (!f->structure)
 		return r->pointers == 1 && rt_family_is_new(n->name, f->stem_name, false);

@@ -501,6 +501,50 @@ TEST(variants_without_a_partner)
 	}
 }
 
+/* Without debug info a name may say that an object is made where the code returns a number, or nothing. */
+TEST(what_returns_no_address_makes_nothing)
+{
+	static const char code[] =
+		"#include <stdlib.h>\nstruct box { int refs, mode; struct box *next; };\n"
+		"struct box *box_new(void) { struct box *b = calloc(1, sizeof(*b)); if (b) b->refs = 1; return b; }\n"
+		"struct box *box_ref(struct box *b) { b->refs++; return b; }\n"
+		"void box_unref(struct box *b) { if (--b->refs == 0) free(b); }\n"
+		"struct box *box_new_pair(int n) { struct box *b = box_new(); if (n < 0) return 0; b->next = "
+		"box_new(); "
+		"return b; }\n"
+		"struct box *box_new_none(void) { return 0; }\n"
+		"static struct box all;\nstruct box *box_create_static(void) { return &all; }\n"
+		"int box_new_mode(struct box *b, int n) { if (!n) return 0; b->mode += n; return 1; }\n"
+		"int box_alloc_buffers(struct box *b, int n) { return n ? b->mode << n : -1; }\n"
+		"void box_create_line(struct box *b, int n) { b->mode += n; }\n";
+	static const char *const builds[] = { "gcc -O0", "gcc -O2", "clang-14 -O2" };
+	static const struct rt_scan_options all = { 0 };
+
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		const struct rt_spec_type *box;
+		struct workdir w;
+		struct planned p;
+
+		workdir_make(&w);
+		workdir_write(&w, "lib.c", code);
+		workdir_run(&w, "%s -shared -fPIC -s -o lib.so lib.c", builds[i]);
+		planned_open(&p, workdir_path(&w, "lib.so"));
+		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+		box = rt_spec_type_named(&p.spec, "box");
+		assert_non_null(box);
+		assert_non_null(planned_function(box, "box_new"));
+		assert_non_null(planned_function(box, "box_new_pair"));
+		assert_non_null(planned_function(box, "box_new_none"));
+		assert_non_null(planned_function(box, "box_create_static"));
+		assert_null(planned_function(box, "box_new_mode"));
+		assert_null(planned_function(box, "box_alloc_buffers"));
+		if (i) /* unoptimised code has its argument in the register, which may be a result */
+			assert_null(planned_function(box, "box_create_line"));
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
 /* Nothing but names: one counts somewhere else, the other not at all. A get that adds 1 to one field says enough. */
 TEST(names_alone)
 {
