@@ -139,6 +139,14 @@ static double by_twins(const struct lt_answer *a, const struct lt_model *m, cons
 	return keeps(a->lt, ref->site) ? 0.35 : 0.6;
 }
 
+/* references of the site whose objects ended all the same, nobody knows by whom */
+static double end_unseen(const struct lt_model *m, uint32_t site)
+{
+	const struct lt_stat *stat = stat_of(m->learnt, site);
+
+	return lt_model_ends_unseen(m, site) + (stat ? (double)stat->replaced : 0);
+}
+
 /*
  * Somebody points to the object. Stale pointers are frequent, on stacks above
  * all: objects that share their fault with lost ones are lost, too.
@@ -155,6 +163,8 @@ static double by_census(const struct lt_answer *a, const struct lt_model *m, con
 	/* a block has one owner: who can be reached has not lost it, and frees it before he takes the next one */
 	bool owned = m->type->flags & RT_TYPE_HEAP_ONLY && inc->rooted;
 
+	/* pointers that are left in memory that is used no more look like holders */
+	twins &= end_unseen(m, ref->site) <= lost + held;
 	if (twins && lost >= held)
 		return 0.9;
 	/* two pointers that one line takes references for are both there, or one is taken for nobody */
@@ -219,7 +229,7 @@ static double who(const struct lt_answer *a, const struct lt_model *m, const str
 	else
 		share = lt_model_own(m, ref->site) >= OWN ? SURE : OTHERS;
 	/* objects of this site mostly end in a way that is not seen, and this one, or what it was, may have, too */
-	if (lt_model_ends_unseen(m, ref->site) > lt_model_fates(m, ref->site, true))
+	if (end_unseen(m, ref->site) > lt_model_fates(m, ref->site, true))
 		return fmin(lost, SUSPECT);
 	/* it is lost all the same: no mere suspicion, where the matching does not make it one */
 	return lost < LEAST ? lost : fmax(LEAST, share * (1 - ref->doubt));

@@ -191,8 +191,10 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 
 	if (inc && inc->life == LT_LIVE) {
 		/* its end was not seen: memory is not handed out twice */
-		if (has_new)
+		if (has_new) {
 			lt_counter_end(lt, inc);
+			lt_shape_replaced(lt, inc);
+		}
 		lt_life_incomplete(lt, inc);
 		lt_life_end(lt, inc, LT_LOST, e->head.time_ns);
 		inc = lt_inc_find(lt, e->head.pid, seen->type, e->object);

@@ -48,6 +48,8 @@ void lt_counter_after(struct rt_lifetime *lt, struct lt_inc *inc, const struct l
 bool lt_library_alone(const struct rt_lifetime *lt, const struct lt_use *use);
 /* counts a dead object in the model of its type, once */
 void lt_shape_count(struct rt_lifetime *lt, struct lt_inc *inc);
+/* another object was made where this one was believed to live: it has ended, by what was not seen */
+void lt_shape_replaced(struct rt_lifetime *lt, struct lt_inc *inc);
 
 /* The inner parts of the way of an event, for those of one object that are as nearly all are (plain.c), and all others.
  */

@@ -119,6 +119,22 @@ static void count_units(struct lt_learnt *learnt, const struct lt_inc *inc, cons
 	}
 }
 
+void lt_shape_replaced(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	struct lt_learnt *learnt = lt_learnt(lt, inc->type, inc->klass);
+	struct lt_units units;
+
+	lt_slots_settle(lt, inc, inc->nr);
+	lt_pair(lt, inc, &units);
+	for (unsigned i = 0; i < units.openers; i++) {
+		const struct lt_unit *u = &units.u[units.opener[i]];
+		uint32_t stat = u->mate < 0 ? stat_of(learnt, u->site) : 0;
+
+		if (stat)
+			learnt->stats.data[stat - 1].replaced++;
+	}
+}
+
 void lt_learnt_shape(struct lt_learnt *learnt, const struct lt_mark *marks, unsigned n, uint64_t times)
 {
 	size_t known = learnt->shape_ids.items.len;
@@ -180,6 +196,7 @@ bool lt_learnt_add(struct lt_learnt *learnt, const struct lt_learnt *from)
 
 		if (!to || !lt_learnt_site(learnt, stat->site, stat->opened, stat->closed, stat->objects))
 			return false;
+		learnt->stats.data[to - 1].replaced += stat->replaced;
 		if (learnt->stats.data[to - 1].newest_ns < stat->newest_ns)
 			learnt->stats.data[to - 1].newest_ns = stat->newest_ns;
 	}

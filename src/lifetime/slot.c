@@ -79,10 +79,40 @@ static enum held held_in(const struct rt_lifetime *lt, const struct lt_inc *inc,
 	return UNKNOWN;
 }
 
+/* the run took a reference for the pointer that it stored */
+static bool took_for(const struct lt_inc *inc, const struct lt_event *store)
+{
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->slot == store->slot && e->act == store->act && (e->flags & LT_EV_KEPT) && lt_event_takes(e))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The run that empties the slot puts the same pointer into another one, before or after, and takes no reference for
+ * that: what it pushes onto a list, or moves, is not lost.
+ */
+static bool moved_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *w = &inc->ledger[i];
+	const uint32_t to = i + LT_SLOT_EVENTS < inc->nr ? i + LT_SLOT_EVENTS : inc->nr;
+
+	for (uint32_t k = i > LT_SLOT_EVENTS ? i - LT_SLOT_EVENTS : 0; w->act && w->slot && k < to; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->act == w->act && e->slot != w->slot && fills(lt, e) && !took_for(inc, e))
+			return true;
+	}
+	return false;
+}
+
 bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
-	enum held held = empties(lt, w) ? held_in(lt, inc, i) : BORROWED;
+	enum held held = empties(lt, w) && !moved_on(lt, inc, i) ? held_in(lt, inc, i) : BORROWED;
 
 	for (uint32_t k = 0; held != BORROWED && k < inc->nr; k++) {
 		const struct lt_event *put = &inc->ledger[k];
