@@ -576,7 +576,7 @@ static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		uint64_t depth = inc->life == LT_DEAD && !inc->forced ? ended_by_struck(a, inc) : 0;
 
 		if (!depth || depth < deepest || (depth == deepest && inc->end_ns < ref.inc->end_ns) ||
-		    went_on(a->lt, inc, last_put(inc)))
+		    (went_on(a->lt, inc, last_put(inc)) && !lt_back_at_once(a->lt, inc, last_put(inc))))
 			continue;
 		deepest = depth;
 		ref.inc = inc;
