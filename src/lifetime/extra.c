@@ -595,22 +595,6 @@ static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	return true;
 }
 
-/* a put of the dead object that the fatal signal hit inside: the function that puts stands where the event saw it */
-static bool struck_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
-{
-	const struct lt_event *e = &inc->ledger[ev];
-	const struct lt_thread *t = e->delta < 0 && (e->flags & LT_EV_POST) ? thread_that_did(a, inc, ev) : NULL;
-	const struct lt_stack *s = t && t->struck && t->stood ? &a->lt->stacks.data[t->stand - 1] : NULL;
-
-	for (uint32_t i = 0; s && e->sp && i < s->nr; i++) {
-		const struct lt_machine *m = &a->lt->machines.data[s->first + i];
-
-		if (m->cfa && t->stand_sp + m->cfa == e->sp)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Nobody was seen to make it or to take a reference, and whoever puts one reads the same count: a constant, in which
  * something else lies where objects have their counter. Where nothing is known of how counts begin, its 0 says nothing.
@@ -630,6 +614,22 @@ static bool reads_a_constant(const struct lt_inc *inc)
 	return true;
 }
 
+/* a put that the fatal signal hit inside: the function that puts stands where the event saw it */
+static bool struck_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
+{
+	const struct lt_event *e = &inc->ledger[ev];
+	const struct lt_thread *t = e->delta < 0 ? thread_that_did(a, inc, ev) : NULL;
+	const struct lt_stack *s = t && t->struck && t->stood ? &a->lt->stacks.data[t->stand - 1] : NULL;
+
+	for (uint32_t i = 0; s && e->sp && i < s->nr; i++) {
+		const struct lt_machine *m = &a->lt->machines.data[s->first + i];
+
+		if (m->cfa && t->stand_sp + m->cfa == e->sp)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Something is known that leaves no room for more than a suspicion. What one run does twice in a row to an object whose
  * whole life was seen is beyond what other objects of the type are like.
@@ -644,7 +644,7 @@ static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, con
 	if (begun && ref->bad != LT_NO_EVENT && lt_twice_in_row(a->lt, inc, ref->bad))
 		return false;
 	for (uint32_t i = 0; begun && i < inc->nr; i++) {
-		if (struck_in(a, inc, (uint16_t)i))
+		if ((inc->ledger[i].flags & LT_EV_POST) && struck_in(a, inc, (uint16_t)i))
 			return false;
 	}
 	return unsteady(m->type) || may_be_another(a, inc, ref, born_unseen) ||
@@ -673,6 +673,36 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	lt_accuse(a, &ref, &b);
 }
 
+/*
+ * The fatal signal hit inside of a put that its run had done just before: whatever references there are by the books
+ * (they end with holders that nobody sees end), the first of the two took the last one.
+ */
+static bool died_again(struct lt_answer *a, uint32_t type, struct lt_model *m)
+{
+	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.75 };
+	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT, .shown = true };
+	struct lt_inc *inc;
+	uint32_t at = 0;
+
+	while (!ref.inc && (inc = lt_row_newer(&a->lt->live, &at))) {
+		uint16_t put = inc->type == type && inc->klass == m->klass ? last_put(inc) : LT_NO_EVENT;
+
+		if (put == LT_NO_EVENT || !lt_twice_in_row(a->lt, inc, put) || !struck_in(a, inc, put))
+			continue;
+		ref.inc = inc;
+		ref.bad = put;
+		b.guilty = src_of_event(a, &inc->ledger[put]);
+	}
+	if (!b.guilty)
+		return false;
+	b.why = "it put twice in a row, and the program died in the second put";
+	if (lt_damaged(a->lt, m->type))
+		b.confidence = 0.45;
+	taken(a, ref.inc, &ref);
+	lt_accuse(a, &ref, &b);
+	return true;
+}
+
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
 	bool born_unseen = m->type->op[RT_OP_NEW] && has_unborn(a, type);
@@ -683,6 +713,6 @@ void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type == type && inc->klass == m->klass && inc->post)
 			judge(a, m, inc, born_unseen);
 	}
-	if (!died_of(a, type, m) && !died_within(a, type, m))
+	if (!died_again(a, type, m) && !died_of(a, type, m) && !died_within(a, type, m))
 		died_with(a, type, m);
 }

@@ -101,7 +101,7 @@ static bool is_shaky(const struct lt_group *g)
 	for (size_t i = 0; i < g->members.len; i++) {
 		const struct lt_inc *inc = g->members.data[i].ref.inc;
 
-		if (!inc->shaky || (inc != first && inc != other && other != first))
+		if (!inc->shaky || g->members.data[i].ref.shown || (inc != first && inc != other && other != first))
 			return false;
 		other = inc != first ? inc : other;
 	}
