@@ -78,6 +78,10 @@ struct lt_answer {
 	 */
 	struct rt_map several_left, several_healthy;
 	double healthy_each; /* how many healthy objects each that is counted there stands for */
+	/* objects of other types than lost_type (index + 1; 0: none yet) that are lost in lost_pid, as last asked for
+	 */
+	uint32_t lost_pid, lost_type;
+	unsigned lost_others;
 	struct rt_map
 		taken_apart; /* (function, type) -> source id of what puts what its blocks hold, 0 = nothing does */
 	/* (name of a function, type) -> references that it was given, and passed on to another such function; did not
@@ -218,6 +222,8 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust);
 char *lt_printf(struct rt_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Objects end that were taken, or that nobody saw begin, and nothing was ever seen given back: it happens unseen. */
 bool lt_puts_unseen(const struct lt_type *type);
+/* blame.c: more references are open than there are pointers to the object; after a census */
+bool lt_has_more(const struct lt_inc *inc);
 /* events of the type are missing: what is not local evidence is a suspicion at most */
 bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type);
 /* origin.c: fills f->origins. false: out of memory */

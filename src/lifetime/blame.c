@@ -89,13 +89,13 @@ bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type)
 	       lt->goes_on;
 }
 
-static double pointers(const struct lt_inc *inc)
+bool lt_has_more(const struct lt_inc *inc)
 {
-	double n = 0;
+	double pointers = 0;
 
 	for (unsigned i = RT_HOLDER_GLOBAL; i <= RT_HOLDER_OBJECT; i++)
-		n += inc->held[i];
-	return n;
+		pointers += inc->held[i];
+	return inc->known && (double)inc->balance > pointers;
 }
 
 static const struct lt_stat *stat_of(const struct lt_learnt *learnt, uint32_t site)
@@ -157,7 +157,7 @@ static double by_census(const struct lt_answer *a, const struct lt_model *m, con
 	double closed = lt_model_closed(m, ref->site), left = lt_model_left_open(m, ref->site);
 	double lost = lt_model_fates(m, ref->site, true), held = lt_model_fates(m, ref->site, false);
 	bool stack_only = !inc->held[RT_HOLDER_GLOBAL] && !inc->held[RT_HOLDER_HEAP] && !inc->held[RT_HOLDER_OBJECT];
-	bool more = inc->known && (double)inc->balance > pointers(inc);
+	bool more = lt_has_more(inc);
 	/* what memory points to for each of its references was put there on purpose; a global may be left over */
 	bool kept = inc->known && inc->balance <= (int64_t)inc->held[RT_HOLDER_HEAP] + inc->held[RT_HOLDER_OBJECT];
 	/* a block has one owner: who can be reached has not lost it, and frees it before he takes the next one */

@@ -13,7 +13,7 @@
 #include "lifetime/answer.h"
 
 enum { ROUNDS = 3 };
-static const double PASSED = 0.45;
+static const double PASSED = 0.45, PILED = 0.65;
 
 /* All survivors with one and the same rest. */
 struct solution {
@@ -265,14 +265,22 @@ const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *i
 	return p && p->ended ? "unknown" : "in use";
 }
 
-/* the site of refs[i] left so many of the object's references open that all others do not matter */
-static bool outnumbers(const struct lt_ref *refs, unsigned n, unsigned i)
+/* how many of the open references the site of refs[i] took */
+static unsigned of_site(const struct lt_ref *refs, unsigned n, unsigned i)
 {
-	enum { MANY = 4 };
 	unsigned same = 0;
 
 	for (unsigned k = 0; k < n; k++)
 		same += refs[k].site == refs[i].site;
+	return same;
+}
+
+/* the site of refs[i] left so many of the object's references open that all others do not matter */
+static bool outnumbers(const struct lt_ref *refs, unsigned n, unsigned i)
+{
+	enum { MANY = 4 };
+	unsigned same = of_site(refs, n, i);
+
 	return same >= MANY && same >= MANY * (n - same);
 }
 
@@ -338,6 +346,40 @@ static bool held_for_others(const struct lt_answer *a, const struct lt_ref *refs
 	return n > 0;
 }
 
+/* objects of other types that are lost in the same process: what they held is open for their sake */
+static unsigned lost_others(struct lt_answer *a, const struct lt_inc *inc)
+{
+	const struct lt_inc *other;
+	uint32_t at = UINT32_MAX;
+
+	if (a->lost_pid == inc->pid && a->lost_type == inc->type + 1)
+		return a->lost_others;
+	a->lost_pid = inc->pid;
+	a->lost_type = inc->type + 1;
+	a->lost_others = 0;
+	while ((other = lt_row_older(&a->lt->live, &at)))
+		a->lost_others += other->type != inc->type && other->pid == inc->pid && (other->nobody || other->child);
+	return a->lost_others;
+}
+
+/*
+ * Some hold the object, but more references are open than there are pointers, and one site took nearly all of these,
+ * more than there are lost objects that they may be for: what it takes is given back by nobody, whoever holds it
+ * besides.
+ */
+static bool piles_up(struct lt_answer *a, const struct lt_ref *refs, unsigned n, unsigned i)
+{
+	const struct lt_inc *inc = refs[i].inc;
+	const struct lt_type *type = lt_inc_type(a->lt, inc);
+
+	if (inc->life != LT_LIVE || !inc->census || inc->nobody || inc->child || !lt_has_more(inc) ||
+	    !lt_ended_well(a->lt, inc->pid) || refs[i].ev == LT_NO_EVENT || !outnumbers(refs, n, i))
+		return false;
+	return !lt_life_vague(a->lt, inc) && !inc->folded && !lt_damaged(a->lt, type) &&
+	       (!type->unarmed || (inc->final_known && inc->final == inc->balance)) &&
+	       of_site(refs, n, i) > lost_others(a, inc);
+}
+
 static void judge(struct lt_answer *a, const struct lt_model *m, const struct survivor *v, const struct survivors *s)
 {
 	struct lt_ref refs[LT_UNITS];
@@ -354,6 +396,8 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 	for (unsigned i = 0; i < n; i++) {
 		count_left(a, &refs[i]);
 		blames[i] = lt_blame_leak(a, m, &refs[i]);
+		if (piles_up(a, refs, n, i))
+			blames[i].confidence = fmax(blames[i].confidence, PILED);
 	}
 	if (v->inc->nobody && n > 1) {
 		only = main_ref(m, refs, blames, n);
