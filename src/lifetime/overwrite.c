@@ -156,6 +156,31 @@ static uint32_t done_within(const struct lt_answer *a, uint32_t function, uint32
 	return site ? lt_site(lt, site)->src[0] : 0;
 }
 
+/*
+ * What was inlined into a function to take apart what it frees, as it puts objects of other types, which the function
+ * itself never does. 0: nothing was.
+ */
+static uint32_t parted_within(const struct lt_answer *a, uint32_t function)
+{
+	const struct rt_lifetime *lt = a->lt;
+	uint32_t site = 0;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < lt->uses.len; i++) {
+		const struct lt_use *use = &lt->uses.data[i];
+
+		if (!use->events || lt->points.data[use->point].op != RT_OP_PUT)
+			continue;
+		if (lt_site_function(lt, use->site) == function)
+			return 0;
+		if (use->events > most && lt_use_inlined(lt, use, function)) {
+			most = use->events;
+			site = use->site;
+		}
+	}
+	return site ? lt_site(lt, site)->src[0] : 0;
+}
+
 void lt_overwrites_settle(struct lt_answer *a, uint32_t type)
 {
 	const struct rt_map_slot *s;
@@ -166,7 +191,7 @@ void lt_overwrites_settle(struct lt_answer *a, uint32_t type)
 
 		a->nomem |= s->key.b == type && !src;
 		if (src)
-			*src = done_within(a, (uint32_t)s->key.a, type);
+			*src = done_within(a, (uint32_t)s->key.a, type) ?: parted_within(a, (uint32_t)s->key.a);
 	}
 }
 

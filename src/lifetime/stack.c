@@ -452,6 +452,22 @@ unsigned lt_use_depth(const struct rt_lifetime *lt, const struct lt_use *use, ui
 	return UINT_MAX;
 }
 
+bool lt_use_inlined(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function)
+{
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+	const struct lt_machine *m = s && use->machine < s->nr ? &lt->machines.data[s->first + use->machine] : NULL;
+	bool inside = false;
+
+	for (uint32_t i = 0; m && i < m->srcs; i++) {
+		uint32_t src = lt->stack_srcs.data[m->src + i];
+
+		if (inside && lt_src(lt, src)->function == function)
+			return true;
+		inside |= src == lt_site(lt, use->site)->src[0];
+	}
+	return false;
+}
+
 const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
 	struct lt_known *k = lt_known_place(lt, e), now = { e->head.pid, e->stack, e->point };

@@ -491,6 +491,8 @@ uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uin
 const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wire_event *e);
 /* how many source frames of a use are inside of the function (a lt_src.function); UINT_MAX: it is not in the stack */
 unsigned lt_use_depth(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function);
+/* what the use is the site of is inlined, at any depth, into the function (a lt_src.function) */
+bool lt_use_inlined(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function);
 /* all source frames of a use, innermost first, functions without a frame of their own included; at most max */
 size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, struct rt_frame *ret, size_t max);
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level); /* "" unknown */
