@@ -151,6 +151,8 @@ RT_CHECK struct rt_error *rt_dwarf_pointer_members(struct rt_dwarf *dwarf,
  */
 RT_CHECK struct rt_error *rt_dwarf_heads(struct rt_dwarf *dwarf,
 					 bool (*visit)(const char *structure, const char *head, void *arg), void *arg);
+/* Tag of the structure that the typedef of this name stands for, which may be known by its name alone; NULL: none. */
+const char *rt_dwarf_tag(struct rt_dwarf *dwarf, const char *name);
 /* sizeof a struct, 0 = unknown. */
 uint64_t rt_dwarf_struct_size(struct rt_dwarf *dwarf, const char *structure);
 

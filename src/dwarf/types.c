@@ -140,6 +140,21 @@ bool rt_type_find(struct rt_dwarf *dwarf, const char *name, Dwarf_Die *ret)
 	return find(dwarf, name, KIND_TYPEDEF, &die) && rt_type_struct(dwarf, &die, ret);
 }
 
+const char *rt_dwarf_tag(struct rt_dwarf *dwarf, const char *name)
+{
+	Dwarf_Die alias, at;
+	struct rt_error *err = dwarf->dw ? rt_types_read(dwarf) : NULL;
+
+	if (err) {
+		rt_error_free(err);
+		return NULL;
+	}
+	if (!dwarf->dw || !find(dwarf, name, KIND_TYPEDEF, &alias) || !rt_type_peel(&alias, &at) ||
+	    !rt_type_is_aggregate(&at))
+		return NULL;
+	return rt_dwarf_text(dwarf, rt_die_string(&at, DW_AT_name));
+}
+
 uint64_t rt_dwarf_struct_size(struct rt_dwarf *dwarf, const char *structure)
 {
 	Dwarf_Word size;

@@ -65,6 +65,24 @@ static struct rt_error *name_types(struct search *s)
 	return NULL;
 }
 
+/* Who uses a library's objects declares no function of it that would say so, but the typedef that the type goes by. */
+static struct rt_error *name_typedefs(struct search *s)
+{
+	struct rt_plan_build *b = s->b;
+
+	for (uint32_t t = 0; t < b->plan->types.len; t++) {
+		const char *tag = rt_dwarf_tag(b->module->dwarf, b->plan->types.data[t].spec->name);
+		bool made = false;
+		uint64_t *type = tag ? rt_map_put(&s->t.type_of, rt_key_text(tag), &made) : NULL;
+
+		if (tag && !type)
+			return rt_error_nomem();
+		if (made)
+			*type = t + 1;
+	}
+	return NULL;
+}
+
 struct kin {
 	const char *structure, *head;
 };
@@ -383,6 +401,8 @@ struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 	err = name_types(&s);
 	if (!err)
 		err = find_takers(&s);
+	if (!err && s.t.at.len)
+		err = name_typedefs(&s);
 	if (!err && s.t.at.len)
 		err = name_kin(&s);
 	if (!err && s.t.at.len)

@@ -116,6 +116,31 @@ TEST(calls_of_what_the_library_exports)
 	workdir_remove(&w);
 }
 
+/* A user of a library knows the structure by its tag, the spec by its typedef, and no function of the type is here. */
+TEST(typedefs_of_what_others_make)
+{
+	static const char lib[] = "#include <stdlib.h>\nstruct obj_st { int refs; };\n"
+				  "struct obj_st *OBJ_new(void) { return calloc(1, sizeof(struct obj_st)); }\n"
+				  "void OBJ_free(struct obj_st *o) { free(o); }\n";
+	static const char user[] =
+		"typedef struct obj_st OBJ;\nOBJ *OBJ_new(void);\nvoid OBJ_free(OBJ *o);\n"
+		"__attribute__((noinline)) OBJ *make(void) { OBJ *o = OBJ_new(); return o ? o : OBJ_new(); }\n"
+		"int main(void) { OBJ_free(make()); return 0; }\n";
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "lib.c", lib);
+	workdir_write(&w, "user.c", user);
+	workdir_run(&w, "gcc -O2 -fPIC -shared -o libobj.so lib.c");
+	workdir_run(&w, "gcc -O2 -g -o user user.c ./libobj.so");
+	planned_open(&p, workdir_path(&w, "user"));
+	planned_make(&p, "type=OBJ new=OBJ_new:ret put=OBJ_free:1", NULL);
+	assert_non_null(handing_point(&p, "make"));
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
 TEST(without_debug_information_there_is_none)
 {
 	struct workdir w;
