@@ -29,7 +29,7 @@ enum {
 struct lt_stat {
 	uint32_t site;
 	uint64_t opened, closed, objects;
-	uint64_t replaced; /* references that were open when the memory of their object was another one's already */
+	uint64_t replaced;  /* references that were open when the memory of their object was another one's already */
 	uint64_t newest_ns; /* when the last reference that got closed was taken */
 	uint64_t last_inc;  /* for counting objects once */
 	uint32_t mate;      /* the put site that closed a reference of this one last */
