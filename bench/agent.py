@@ -3,9 +3,10 @@
 """What engine agent costs a program: ./dev bench agent
 
 1. CPU time that a get or put takes more, at the end of a stack of 16 frames without frame pointers, with 1 and 8 threads:
-   short loops with pauses, so that no ring is full; least and median of all loops. Once more with the caller alone, for who
-   only counts by place. The limit is the time of the steps that no way around exists for: the jump, saving registers, one
-   look at the clock, a record of 64 bytes, 16 loads of the stack (about 20 ns where it was taken apart).
+   short loops with pauses, so that no ring is full; least and median of all loops. Then with counts only (--counts): no record,
+   but the sums of the object and the place; for comparison with stacks as long as the others', and events with the caller
+   alone, without limits. A limit is the time of the steps that no way around exists for: the jump, saving registers, one look
+   at the clock, a record of 64 bytes, 16 loads of the stack (about 20 ns where it was taken apart).
 2. The reference workload (bench/reference.c), throttled by the analysis beside it: elapsed time and CPU time of the
    program, each as a ratio to the bare run; events lost; memory of the tool at its end. Once at 8 million operations a
    second (how much other work that takes is found out first), with all rivals that are installed in the same run, and once
@@ -27,7 +28,9 @@ import tempfile
 import rivals
 
 PAIRS = 'type=obj new=obj_new get=obj_get:1 put=obj_put:1'
-COSTS = ((1, 16, 40), (8, 16, 60), (1, 1, 25))  # threads, frames, nanoseconds an event at most
+EVENTS, CALLER, COUNTS, LONG_COUNTS = (), ('--frames=1',), ('--counts',), ('--counts', '--frames=16')
+# threads, what is done, nanoseconds an event at most
+COSTS = ((1, EVENTS, 40), (8, EVENTS, 60), (1, COUNTS, 25), (8, COUNTS, 25), (1, LONG_COUNTS, None), (1, CALLER, None))
 ROUNDS = 5
 RATE = 8e6  # operations a second of the reference workload
 LONG = (10**7, 10**8)  # operations
@@ -43,12 +46,11 @@ def run(*argv):
     return done
 
 
-def cost(reftrace, program, threads, frames=16):
+def cost(reftrace, program, threads, options):
     """Least and median nanoseconds of an operation, bare and traced, by turns."""
     best = {}
     for _ in range(ROUNDS):
-        for way, prefix in (('bare', ()), ('agent', (reftrace, 'run', '--engine', 'agent', f'--frames={frames}', '-o', '/dev/null', '-P', PAIRS,
-                                                 '--'))):
+        for way, prefix in (('bare', ()), ('agent', (reftrace, 'run', '--engine', 'agent', *options, '-o', '/dev/null', '-P', PAIRS, '--'))):
             least, median = map(float, run(*prefix, program, threads).stdout.split())
             old = best.get(way, (least, median))
             best[way] = (min(old[0], least), min(old[1], median))
@@ -140,12 +142,12 @@ def main():
         folder = pathlib.Path(name)
         program = folder / 'agent-cost'
         shutil.copy(build / 'bench' / 'agent-cost', program)
-        for threads, frames, limit in COSTS:
-            best = cost(reftrace, program, threads, frames)
+        for threads, options, limit in COSTS:
+            best = cost(reftrace, program, threads, options)
             added = [best['agent'][i] - best['bare'][i] for i in (0, 1)]
-            late |= added[0] > limit
-            print(f'{threads} threads, {frames} frames: bare {best["bare"][0]:.1f} ns, agent {best["agent"][0]:.1f} ns: {added[0]:.1f} ns more '
-                  f'(limit {limit}); median of all loops {added[1]:.1f} ns', flush=True)
+            late |= limit is not None and added[0] > limit
+            print(f'{threads} threads, {" ".join(options) or "events"}: bare {best["bare"][0]:.1f} ns, agent {best["agent"][0]:.1f} ns: '
+                  f'{added[0]:.1f} ns more ({f"limit {limit}" if limit else "no limit"}); median of all loops {added[1]:.1f} ns', flush=True)
         print()
         lost = part_two(reftrace, folder, build, operations)
         print()

@@ -133,9 +133,13 @@ class Uprobe(Reftrace):
     name, options, cost = 'reftrace, engine uprobe', ('--engine', 'uprobe'), 6
 
 
-class Counts(Reftrace):
-    name, options, cost = 'reftrace --counts', ('--engine', 'uprobe', '--counts'), 4
+class AgentCounts(Reftrace):
+    name, options = 'reftrace --counts, engine agent', ('--engine', 'agent', '--counts')
     sees = 'sums by object, place and operation'
+
+
+class Counts(AgentCounts):
+    name, options, cost = 'reftrace --counts', ('--engine', 'uprobe', '--counts'), 4
 
 
 class Bpftrace(Way):
@@ -243,7 +247,7 @@ class Sanitizer(Way):
         return [self.bench.folder / 'asan', *program[1:]]
 
 
-WAYS = (Way, Agent, Uprobe, Counts, Bpftrace, Perf, Uftrace, Ltrace, Gdb, Valgrind, Heaptrack, Sanitizer)
+WAYS = (Way, Agent, AgentCounts, Uprobe, Counts, Bpftrace, Perf, Uftrace, Ltrace, Gdb, Valgrind, Heaptrack, Sanitizer)
 
 
 class Bench:
