@@ -5,7 +5,7 @@
  * (bpf/reftrace.bpf.c) say.
  */
 #include "pending.h"
-#include "send.h"
+#include "tally.h"
 
 /* ---- who runs ---- */
 
@@ -28,7 +28,7 @@ static uint32_t own_tid(void)
 #define PLACE(process, key, n) (&(process)->thread[(((key)*MIX >> 32) + (n)) & (RT_AGENT_THREADS - 1)])
 
 /* A thread that the tool has not told of: the first one, once it has a thread pointer; or one made behind its back. */
-static __attribute__((noinline)) struct rt_agent_thread *stranger(struct rt_agent_process *p, uint64_t key)
+static SELDOM struct rt_agent_thread *stranger(struct rt_agent_process *p, uint64_t key)
 {
 	uint64_t base = rt_agent_head.pool, offset = 0;
 	struct rt_agent_thread *t;
@@ -56,7 +56,7 @@ static __attribute__((noinline)) struct rt_agent_thread *stranger(struct rt_agen
 	return t; /* the table is full of threads: the tool has no more memory either */
 }
 
-static __attribute__((noinline)) struct rt_agent_thread *look_for(struct rt_agent_process *p, uint64_t key)
+static SELDOM struct rt_agent_thread *look_for(struct rt_agent_process *p, uint64_t key)
 {
 	for (uint32_t n = 0; n < RT_AGENT_THREADS; n++) {
 		const struct rt_agent_thread_key *k = PLACE(p, key, n);
@@ -216,9 +216,14 @@ static inline bool is_traced(struct hit *h)
 	return __builtin_expect(!(h->probe->kind & RT_PROBE_SAMPLED), 1) || is_in_sample(h);
 }
 
+static inline bool is_counting(const struct hit *h)
+{
+	return __builtin_expect(h->pool->counting, 0);
+}
+
 /* ---- its stack ---- */
 
-/* h->sp and h->stack. false: the stack could not be sent. */
+/* h->sp and h->stack, which is the place in counting mode. false: the stack could not be sent. */
 static bool capture(struct hit *h)
 {
 	uint64_t sp = h->regs->reg[RSP], code = load(h->process->code);
@@ -240,9 +245,27 @@ static bool capture(struct hit *h)
 	if (!code || w.skip)
 		walk_first(h, &w);
 	h->stack = stack_id(h, &w);
-	if (h->stack && w.plain && code)
+	if (h->stack && is_counting(h))
+		h->stack = place_of(tallies_of(h->process), h->stack, h->point);
+	if (h->stack && h->stack != NO_PLACE && w.plain && code)
 		keep_memo(&s, &w, h->stack);
 	return h->stack;
+}
+
+/* In place of an event. */
+static void count_event(struct hit *h)
+{
+	struct tallying y;
+
+	if (h->flags & RT_EV_NO_OBJECT) {
+		count(&h->count->faults);
+		count(&h->count->passed);
+		return;
+	}
+	tallying_init(&y, h->process, h->thread, h->object, h->probe->type);
+	y.part = part_of(h->stack, h->thread);
+	h->count->hits--;
+	tally(&y, h->probe, h->count);
 }
 
 /* ---- returns ---- */
@@ -326,6 +349,9 @@ static void on_leave(struct hit *h, const struct rt_agent_pending *wait, uint64_
 	h->stack = wait->stack;
 	h->flags = wait->flags;
 	h->time = 0;
+	/* numbers of places are the process' own, and its parent's stack is not among its stacks */
+	if (is_counting(h) && wait->inherited)
+		h->stack = place_of(tallies_of(h->process), 0, h->point);
 	count(&h->count->hits);
 	if (!rt_probe_holds(h->probe, result)) {
 		count(&h->count->unmet);
@@ -342,6 +368,8 @@ static void on_leave(struct hit *h, const struct rt_agent_pending *wait, uint64_
 		count(&h->count->passed);
 	else if (!h->stack)
 		count(&h->count->ring);
+	else if (is_counting(h))
+		count_event(h);
 	else
 		send_event(h);
 }
@@ -408,9 +436,14 @@ static void on_hit(struct hit *h)
 		count(&h->count->passed);
 		return;
 	}
-	fetch_counter(counter_at(h));
+	if (!is_counting(h))
+		fetch_counter(counter_at(h));
 	if (!capture(h)) {
 		count(&h->count->ring);
+		return;
+	}
+	if (is_counting(h)) {
+		count_event(h);
 		return;
 	}
 	if (!has_room(h))
@@ -464,7 +497,7 @@ void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
 }
 
 /* For who asks for all registers: of these, no more than is here. */
-static __attribute__((noinline)) void hit_in_full(const struct plain_hit *hit)
+static SELDOM void hit_in_full(const struct plain_hit *hit)
 {
 	const struct rt_agent_shared *pool = (void *)rt_agent_head.pool;
 	struct hit_regs regs;
@@ -491,9 +524,10 @@ static inline uint32_t find_plain(struct rt_agent_thread *t, const struct memo_s
  * A hit at a plain site. Nearly all are as the last ones were: all that could be odd is looked at before anything is
  * told. Whatever is odd is told by rt_agent_hit(), which says the same of a usual hit.
  */
-void rt_agent_plain(const struct plain_hit *hit);
-void rt_agent_plain(const struct plain_hit *hit)
+FROM_PLAIN_STUB void rt_agent_plain(void);
+FROM_PLAIN_STUB void rt_agent_plain(void)
 {
+	const struct plain_hit *hit = PLAIN_HIT;
 	const struct rt_agent_shared *pool = (void *)rt_agent_head.pool;
 	struct rt_agent_process *process = (void *)rt_agent_head.process;
 	const struct rt_agent_site *site = &pool->site[(uint32_t)hit->number];
@@ -535,6 +569,129 @@ void rt_agent_plain(const struct plain_hit *hit)
 	e.sp = sp + (uint64_t)(int64_t)p->sp;
 	put_event(t, p->head, tail, &e);
 	store(t->entered, (uint64_t)0);
+}
+
+/* The last walk from this site and depth, which the next is mostly the same as. */
+static inline uint32_t *front_of(struct rt_agent_thread *t, uint64_t number, uint64_t sp)
+{
+	return &t->front[(number + (sp >> 4)) & ((1u << RT_AGENT_FRONT_BITS) - 1)];
+}
+
+/* Whose stack is the one of a plain hit, if that is known at once; or NULL. */
+static inline struct rt_agent_memo *find_front(struct rt_agent_thread *t, uint32_t *front, const struct memo_search *s)
+{
+	struct rt_agent_memo *m = (void *)((char *)t->memo + *front);
+	const struct rt_agent_forks *f;
+
+	if (__builtin_expect(m->id && is_same(m, s), 1))
+		return m;
+	f = forks_of(t, s);
+	if (!are_here(f, s))
+		return NULL;
+	m = memo_of(t, memo_key(s, turns(f, s->sp)));
+	if (!m->id || !is_same(m, s))
+		return NULL;
+	*front = (uint32_t)((char *)m - (char *)t->memo);
+	return m;
+}
+
+/* A plain hit at which something is not as at the last ones from there; its thread says that it is in a hook. */
+static SELDOM void count_in_full(const struct plain_hit *hit, struct rt_agent_thread *t)
+{
+	const struct rt_agent_shared *pool = (void *)rt_agent_head.pool;
+	const struct rt_agent_site *site = &pool->site[(uint32_t)hit->number];
+	const struct rt_probe *probe = &pool->probe[site->point[0]];
+	struct rt_agent_process *process = (void *)rt_agent_head.process;
+	const uint64_t sp = (uint64_t)(uintptr_t)(hit + 1), object = hit->object + (uint64_t)site->count.object;
+	struct rt_agent_memo *m;
+	struct memo_search s;
+	struct tallying y;
+
+	search_init(&s, sp, hit->rbp, RT_AGENT_SPOT(hit->number, 0), load(process->code));
+	m = object ? find_front(t, front_of(t, hit->number, sp), &s) : NULL;
+	if (m) {
+		tallying_init(&y, process, t, object, probe->type);
+		y.part = part_of(m->id, t);
+		tally(&y, probe, &t->count[site->point[0]]);
+		m->part = (uint16_t)(y.used * sizeof(struct rt_agent_tally_part));
+	}
+	store(t->entered, (uint64_t)0);
+	if (!m)
+		hit_in_full(hit);
+}
+
+/* rt_agent_plain() of counting mode: nearly all hits are of an object that is known, at a place that did that before.
+ */
+FROM_PLAIN_STUB void rt_agent_plain_count(void);
+FROM_PLAIN_STUB void rt_agent_plain_count(void)
+{
+	const struct plain_hit *hit = PLAIN_HIT;
+	const uint64_t sp = (uint64_t)(uintptr_t)(hit + 1);
+	const struct rt_agent_shared *pool;
+	struct rt_agent_process *process;
+	const struct rt_agent_plain_count *p;
+	struct rt_agent_tallies *table;
+	const struct rt_agent_thread_key *home;
+	struct rt_agent_tally_part *part;
+	struct rt_agent_thread *t;
+	struct rt_agent_tally *e;
+	struct rt_agent_memo *m;
+	uint64_t key, object, was, next;
+
+	if (__builtin_expect(is_off(), 0))
+		return;
+	process = (void *)rt_agent_head.process;
+	key = thread_pointer() | 1;
+	home = PLACE(process, key, 0);
+	HOLD(home);
+	if (__builtin_expect(load(home->key) != key, 0))
+		goto unknown;
+	t = (void *)(rt_agent_head.pool + home->thread);
+	if (__builtin_expect(t->entered != 0, 0))
+		goto unknown;
+	HOLD(t);
+	store(t->entered, (uint64_t)1);
+	m = (void *)((char *)t->memo + *front_of(t, hit->number, sp));
+	HOLD(m);
+	if (__builtin_expect(m->chained, 0))
+		goto odd;
+	if (__builtin_expect(!is_from(m, sp, hit->rbp, RT_AGENT_SPOT(hit->number, 0), process->code), 0))
+		goto odd;
+	if (__builtin_expect(!are_words(m, 0, sp), 0))
+		goto odd;
+	pool = (void *)rt_agent_head.pool;
+	p = &pool->site[hit->number].count;
+	HOLD(p);
+	process = (void *)rt_agent_head.process;
+	table = tallies_of(process);
+	object = hit->object + (uint64_t)p->object;
+	e = &rt_agent_tally_entries(table)[RT_AGENT_TALLY_HASH(object, p->mark) >> 32 & table->mask];
+	HOLD(e);
+	was = load(e->state);
+	next = was + p->change;
+	if (__builtin_expect(RT_AGENT_TALLY_KIND(next) != RT_AGENT_TALLY_LIVE, 0) ||
+	    __builtin_expect(e->object != object, 0))
+		goto odd;
+	part = (void *)((char *)e->part + m->part);
+	HOLD(part);
+	/* a place is of one type: it is the object's if the place is */
+	if (__builtin_expect(part->place != (t->part | m->id), 0) || __builtin_expect(!(next >> 32), 0))
+		goto odd;
+	add_own(part);
+	e->last_ns = pool->clock_ns;
+	if (__builtin_expect(!exchange(e->state, &was, next), 0)) {
+		/* not counted yet: it will be, where it belongs by now */
+		asm volatile("decl %0" : "+m"(part->own));
+		goto odd;
+	}
+	count(&t->sums.all[m->id]);
+	store(t->entered, (uint64_t)0);
+	return;
+odd:
+	count_in_full(hit, t);
+	return;
+unknown:
+	hit_in_full(hit);
 }
 
 /* An unwinder is about to walk the stack of this thread. */

@@ -11,7 +11,7 @@
 rt_agent_head:
 	.quad 0, 0, 0, 0
 	.long rt_agent_entry - rt_agent_head
-	.long rt_agent_plain_entry - rt_agent_head
+	.long rt_agent_plain - rt_agent_head
 	.long rt_agent_stop_entry - rt_agent_head
 	.long rt_agent_thunks - rt_agent_head
 	.long 10
@@ -21,6 +21,7 @@ rt_agent_head:
 	.long rt_agent_add - rt_agent_head
 	.long rt_agent_unwind_entry - rt_agent_head
 	.long rt_agent_unwound_entry - rt_agent_head
+	.long rt_agent_plain_count - rt_agent_head
 
 	.text
 	.macro push_registers
@@ -94,44 +95,6 @@ rt_agent_head:
 	from_stub rt_agent_stop_entry rt_agent_stop
 	from_stub rt_agent_unwind_entry rt_agent_unwind
 	from_stub rt_agent_unwound_entry rt_agent_unwound
-
-/*
- * Of a hit that is plain, the stub tells where its object is known from: what rt_agent_plain() may change is kept, and
- * nothing else.
- */
-	.globl rt_agent_plain_entry
-	.hidden rt_agent_plain_entry
-rt_agent_plain_entry:
-	/* stub: lea -128(%rsp), %rsp; push object; push $number; call *this */
-	push %rax
-	push %rcx
-	push %rdx
-	push %rsi
-	push %rdi
-	push %r8
-	push %r9
-	push %r10
-	push %r11
-	push %rbp
-	lahf
-	seto %al
-	push %rax
-	mov %rsp, %rdi
-	call rt_agent_plain
-	pop %rax
-	add $0x7f, %al
-	sahf
-	pop %rbp
-	pop %r11
-	pop %r10
-	pop %r9
-	pop %r8
-	pop %rdi
-	pop %rsi
-	pop %rdx
-	pop %rcx
-	pop %rax
-	ret
 
 /*
  * The tool has a thread do this, and keeps it from the call. A thread whose tool was killed meanwhile makes it, and goes

@@ -10,11 +10,18 @@ struct hit_regs {
 };
 enum { RAX = 0, RBP = 6, RSP = 7, RIP = 16 };
 
-/* What a plain site's stub and entry.S push, up to the rsp of the program. */
+/*
+ * What a plain site's stub pushes, and what it calls, up to the rsp of the program. What is called so keeps all
+ * registers but flags, and saves only those that it uses.
+ */
 struct plain_hit {
-	uint64_t flags, rbp, kept[9], back, number, object;
+	uint64_t rbp, back, number, object, kept[2];
 	uint64_t red_zone[16];
 };
+#define FROM_PLAIN_STUB __attribute__((no_caller_saved_registers, visibility("hidden")))
+/* What these call, which keeps all registers as well: where nothing is odd, few have to be saved. */
+#define SELDOM __attribute__((noinline, cold, no_caller_saved_registers))
+#define PLAIN_HIT ((const struct plain_hit *)__builtin_frame_address(0))
 
 #define PAGE 4096
 #define MIX 0x9e3779b97f4a7c15ull
@@ -51,7 +58,11 @@ static inline bool is_alone(void)
 /* Nothing is told any more: the tool has said so, or it is dead. */
 static inline bool is_off(void)
 {
-	return __atomic_load_n(&rt_agent_head.off, __ATOMIC_ACQUIRE) || is_alone();
+	const uint32_t *owner = (void *)rt_agent_head.owner;
+
+	return __builtin_expect(__atomic_load_n(&rt_agent_head.off, __ATOMIC_ACQUIRE) |
+					(__atomic_load_n(owner, __ATOMIC_ACQUIRE) & RT_AGENT_OWNER_DIED),
+				0);
 }
 
 /* And who is in the middle of telling is not heard any more. */
@@ -71,6 +82,8 @@ static inline uint64_t now(void)
 /* Nobody else writes what is stored and loaded so; the reader is in another process. */
 #define store(place, value) __atomic_store_n(&(place), value, __ATOMIC_RELEASE)
 #define load(place) __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
+/* What it is worked out from need not be kept, or asked for, again. */
+#define HOLD(pointer) asm("" : "+r"(pointer))
 #define relax() asm volatile("pause")
 
 /*

@@ -30,25 +30,40 @@ static inline void search_init(struct memo_search *s, uint64_t sp, uint64_t bp, 
 	s->here = (sp ^ (uint64_t)spot << 48) * MIX;
 }
 
-/* It is of a walk from here, and what that has read is still there. */
-static inline bool is_same(const struct rt_agent_memo *m, const struct memo_search *s)
+/* It is of a walk from here, where the code is the same. */
+static inline bool is_from(const struct rt_agent_memo *m, uint64_t sp, uint64_t bp, uint32_t spot, uint64_t code)
 {
-	const uint64_t *read = m->read, *end = read + m->chained, sp = s->sp;
+	return m->sp == sp && (uint32_t)m->from == spot && m->from >> 32 == code >> 32 &&
+	       (__builtin_expect(!m->hangs, 1) || m->bp == bp);
+}
 
-	if (m->sp != sp || m->from != s->from || (m->hangs && m->bp != s->bp))
-		goto other;
-	for (; read < end; read++) {
-		EXPECT_AT(sp, RT_AGENT_READ_AT(read[0]), RT_AGENT_READ_VALUE(read[0]), other);
-		EXPECT_AT(sp - 8, RT_AGENT_READ_AT(read[0]), sp - 8 + RT_AGENT_READ_AT(read[1]) * 8ull, other);
-	}
-	for (end = m->read + m->nr; read < end; read += RT_AGENT_MEMO_STRIDE) {
-		EXPECT_AT(sp, RT_AGENT_READ_AT(read[0]), RT_AGENT_READ_VALUE(read[0]), other);
-		EXPECT_AT(sp, RT_AGENT_READ_AT(read[1]), RT_AGENT_READ_VALUE(read[1]), other);
-		EXPECT_AT(sp, RT_AGENT_READ_AT(read[2]), RT_AGENT_READ_VALUE(read[2]), other);
-		EXPECT_AT(sp, RT_AGENT_READ_AT(read[3]), RT_AGENT_READ_VALUE(read[3]), other);
+/* What it has read from there on is still there. */
+static inline __attribute__((always_inline)) bool are_words(const struct rt_agent_memo *m, uint64_t from, uint64_t sp)
+{
+	for (uint64_t i = from; i < m->nr; i += RT_AGENT_MEMO_STRIDE) {
+		EXPECT_AT(sp, m->at[i], m->value[i], other);
+		EXPECT_AT(sp, m->at[i + 1], m->value[i + 1], other);
+		EXPECT_AT(sp, m->at[i + 2], m->value[i + 2], other);
+		EXPECT_AT(sp, m->at[i + 3], m->value[i + 3], other);
 	}
 	_Static_assert(RT_AGENT_MEMO_STRIDE == 4, "each of them above");
 	return true;
+other:
+	return false;
+}
+
+/* It is of a walk from here, and what that has read is still there. */
+static inline __attribute__((always_inline)) bool is_same(const struct rt_agent_memo *m, const struct memo_search *s)
+{
+	const uint64_t sp = s->sp;
+
+	if (!is_from(m, sp, s->bp, (uint32_t)s->from, s->from))
+		goto other;
+	for (uint64_t i = 0; i < m->chained; i++) {
+		EXPECT_AT(sp, m->at[i], m->value[i], other);
+		EXPECT_AT(sp - 8, m->at[i], sp - 8 + m->at[i + 1] * 8ull, other);
+	}
+	return are_words(m, m->chained, sp);
 other:
 	return false;
 }
@@ -60,13 +75,13 @@ static uint32_t first_other(const struct rt_agent_memo *m, const struct memo_sea
 	uint32_t i;
 
 	for (i = 0; i < m->nr; i++) {
-		*ret = load_at(s->sp, RT_AGENT_READ_AT(m->read[i]), &bad);
-		if (bad || *ret != RT_AGENT_READ_VALUE(m->read[i]))
+		*ret = load_at(s->sp, m->at[i], &bad);
+		if (bad || *ret != m->value[i])
 			return i;
 	}
 	for (uint32_t k = 0; k < m->chained; k++) {
-		*ret = load_at(below, RT_AGENT_READ_AT(m->read[k]), &bad);
-		if (bad || *ret != below + RT_AGENT_READ_AT(m->read[k + 1]) * 8ull)
+		*ret = load_at(below, m->at[k], &bad);
+		if (bad || *ret != below + m->at[k + 1] * 8ull)
 			return i + k;
 	}
 	*ret = s->bp;
@@ -99,7 +114,7 @@ static void learn_fork(struct rt_agent_forks *f, const struct rt_agent_memo *m, 
 	if (at >= m->nr || f->nr == RT_AGENT_FORKS)
 		return;
 	for (uint32_t i = f->nr; i == f->nr || i % RT_AGENT_FORKS_STRIDE; i++)
-		f->near[i] = m->read[at];
+		f->near[i] = RT_AGENT_READ_MAKE(m->at[at], m->value[at]);
 	barrier();
 	f->nr++;
 }
@@ -180,7 +195,7 @@ static uint32_t find_memo(struct hit *h, struct memo_search *s)
 	if (h->nested)
 		s->place = NULL;
 	else
-		s->place->id = 0;
+		s->place->id = s->place->from = 0;
 	barrier();
 	s->key = key;
 	return 0;
@@ -190,11 +205,15 @@ static uint32_t find_memo(struct hit *h, struct memo_search *s)
 static void put_chain_first(struct rt_agent_memo *m, const struct walk *w)
 {
 	for (uint32_t from = w->chain, to = 0; from > 0 && from <= w->chain_end; from++, to++) {
-		uint64_t word = m->read[from];
+		uint64_t value = m->value[from];
+		uint16_t at = m->at[from];
 
-		for (uint32_t i = from; i > to; i--)
-			m->read[i] = m->read[i - 1];
-		m->read[to] = word;
+		for (uint32_t i = from; i > to; i--) {
+			m->value[i] = m->value[i - 1];
+			m->at[i] = m->at[i - 1];
+		}
+		m->value[to] = value;
+		m->at[to] = at;
 	}
 }
 
@@ -204,15 +223,17 @@ static void keep_memo(const struct memo_search *s, const struct walk *w, uint32_
 	struct rt_agent_memo *m = s->place;
 
 	m->key = tag_of(s->key);
-	m->from = s->from;
 	m->sp = s->sp;
 	m->bp = s->bp;
 	m->hangs = w->hangs;
 	m->chained = (uint16_t)(w->chain_end - w->chain);
 	if (m->chained)
 		put_chain_first(m, w);
-	for (m->nr = (uint16_t)w->read; (m->nr - m->chained) % RT_AGENT_MEMO_STRIDE; m->nr++)
-		m->read[m->nr] = m->read[0];
+	for (m->nr = (uint16_t)w->read; (m->nr - m->chained) % RT_AGENT_MEMO_STRIDE; m->nr++) {
+		m->value[m->nr] = m->value[0];
+		m->at[m->nr] = m->at[0];
+	}
 	barrier();
 	m->id = id;
+	m->from = s->from;
 }

@@ -157,8 +157,10 @@ static inline void note(struct walk *w, uint64_t start, uint64_t at, uint64_t va
 
 	w->plain = w->plain && w->read <= RT_AGENT_MEMO_READ - RT_AGENT_MEMO_STRIDE && place <= UINT16_MAX &&
 		   !(value >> 48);
-	if (w->plain)
-		w->memo->read[w->read++] = RT_AGENT_READ_MAKE(place, value);
+	if (!w->plain)
+		return;
+	w->memo->at[w->read] = (uint16_t)place;
+	w->memo->value[w->read++] = value;
 }
 
 /*
@@ -169,7 +171,7 @@ static void note_hung(struct walk *w, uint64_t start, uint64_t cfa)
 {
 	uint32_t last = w->read - 1;
 
-	if (last && w->bp_at == start + RT_AGENT_READ_AT(w->memo->read[last - 1]) * 8 - 8 && w->bp == cfa - 16 &&
+	if (last && w->bp_at == start + w->memo->at[last - 1] * 8 - 8 && w->bp == cfa - 16 &&
 	    (w->chain == w->chain_end || w->chain_end == last - 1)) {
 		if (w->chain == w->chain_end)
 			w->chain = last - 1;

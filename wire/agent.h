@@ -11,9 +11,10 @@
 #include "wire/probe.h"
 #include "wire/unwind.h"
 
-#define RT_AGENT_POOL_NAME "reftrace-agent" /* of the file in memory */
-#define RT_AGENT_POOL (4ull << 30)          /* bytes; of which only those are memory that were used */
-#define RT_AGENT_CHUNK (2ull << 20)         /* what a process or a thread gets of it */
+#define RT_AGENT_POOL_NAME "reftrace-agent"  /* of the file in memory */
+#define RT_AGENT_POOL (4ull << 30)           /* bytes; of which only those are memory that were used */
+#define RT_AGENT_POOL_COUNTING (16ull << 30) /* in counting mode: a process has a table of objects, too */
+#define RT_AGENT_CHUNK (2ull << 20)          /* what a process or a thread gets of it */
 
 enum {
 	RT_AGENT_POINTS = 8192,
@@ -41,6 +42,14 @@ enum {
 	RT_AGENT_RULES = 4096,
 	RT_AGENT_TIMED = 64,
 	RT_AGENT_SAMPLE_SETS = 4096, /* of a process */
+	/* counting mode */
+	RT_AGENT_PLACES = 32768,  /* of a process: stacks with a point */
+	RT_AGENT_PLACE_WAYS = 16, /* that one is looked for in */
+	RT_AGENT_TALLY_BITS = 16, /* objects of a process, as a power of two, if nothing else is asked for */
+	RT_AGENT_TALLY_LEAST = 6, /* and at least, */
+	RT_AGENT_TALLY_MOST = 20, /* and at most */
+	RT_AGENT_TALLY_WAYS = 16, /* an object is in one of so many places */
+	RT_AGENT_FRONT_BITS = 9,  /* sites whose last walk is tried first, as a power of two */
 };
 
 /* Of a plain site, whose only point's object is in one register: what it makes of each hit, prepared. */
@@ -55,11 +64,22 @@ struct rt_agent_plain {
 	uint32_t class_at; /* as in struct rt_probe */
 };
 
+/* The same in counting mode. */
+struct rt_agent_plain_count {
+	int64_t object;
+	uint64_t change; /* of the state of the object's entry: RT_AGENT_TALLY_CHANGE(), or RT_AGENT_TALLY_ODD */
+	uint64_t mark;   /* RT_AGENT_TALLY_MARK() */
+	uint64_t pad;
+};
+
 /* One armed instruction: what its stub passes to the agent. */
 struct rt_agent_site {
 	uint64_t address;                     /* in the process */
 	uint32_t point[RT_AGENT_SITE_POINTS]; /* ids; 0: no more */
-	struct rt_agent_plain plain;          /* where the stub calls rt_agent_head.plain */
+	union {
+		struct rt_agent_plain plain;       /* where the stub calls rt_agent_head.plain */
+		struct rt_agent_plain_count count; /* rt_agent_head.plain_count */
+	};
 };
 
 /* What a stub says that is no site: the dynamic linker's hook, and enum kind of struct rt_unwinder. */
@@ -84,8 +104,9 @@ struct rt_agent_shared {
 	uint32_t sampling;    /* 0: every object is traced; else RT_AGENT_SAMPLING and RT_SAMPLE_* */
 	uint32_t sample_rate; /* of 2^32 */
 	uint32_t frames;      /* of a stack, at most; up to RT_STACK_MAX */
-	uint32_t pad0;
-	uint64_t pad[6];
+	uint32_t counting;    /* not 0: nothing is told of single operations */
+	uint64_t clock_ns;    /* CLOCK_MONOTONIC, when the tool looked last */
+	uint64_t pad[5];
 	struct rt_probe probe[RT_AGENT_POINTS];
 	struct rt_agent_site site[RT_AGENT_SITES];
 	uint64_t return_address[RT_AGENT_RETURNS]; /* 0 = free; stays what it is: thunk i goes there */
@@ -112,6 +133,78 @@ struct rt_agent_known {
 	uint64_t id;   /* 0 = somebody is sending it */
 };
 
+/*
+ * Counting mode: what bpf/tally.h keeps, for a process. An object has an entry as long as its references do not come
+ * to 0; its state decides, and is changed in one step, so that nobody waits for anybody. What a place did to it is
+ * counted by the thread that came from there first with a plain addition, since no other one writes that number; by
+ * others in a word beside it.
+ */
+#define RT_AGENT_TALLY_FREE 0u
+#define RT_AGENT_TALLY_BUSY 1u /* begins or ends */
+#define RT_AGENT_TALLY_LIVE 3u
+#define RT_AGENT_TALLY_KIND(state) ((uint32_t)(state)&3)
+#define RT_AGENT_TALLY_NEWS(state) ((uint32_t)(state) >> 2 & 255) /* 255: or more */
+#define RT_AGENT_TALLY_ONE_NEW 4u
+#define RT_AGENT_TALLY_LIFE 0xfffffc03ull /* is another one in any other life at this entry */
+#define RT_AGENT_TALLY_NEXT 0x400u        /* life */
+/* What of an object and its type tells where its entry is: the bits from 32 on, and its tag. */
+#define RT_AGENT_TALLY_MARK(type) ((uint64_t)(type) << 48)
+#define RT_AGENT_TALLY_HASH(object, mark) (((object) + (mark)) * 0x9e3779b97f4a7c15ull)
+#define RT_AGENT_TALLY_BALANCE(state) ((int32_t)((state) >> 32))
+#define RT_AGENT_TALLY_CHANGE(delta) ((uint64_t)(uint32_t)(delta) << 32)
+/* What makes or ends an object, or is done to one that has to be known: an entry of any kind would not be live after
+ * it. */
+#define RT_AGENT_TALLY_ODD 1u
+
+struct rt_agent_tally_part {
+	uint64_t place; /* number of the place, and above it the thread that counts in `own`; 0: free */
+	uint32_t own, others;
+};
+#define RT_AGENT_PART_MAKE(place, thread) ((uint64_t)(thread) << 32 | (place))
+
+struct rt_agent_tally {
+	uint64_t object;
+	uint64_t state;
+	uint64_t first_ns, last_ns; /* by rt_agent_shared.clock_ns */
+	uint32_t type;
+	uint32_t gets, puts; /* from places that there was no room for */
+	uint32_t pad[5];
+	struct rt_agent_tally_part part[RT_TALLY_SITES]; /* filled from the first one on */
+	uint64_t pad1[8];                                /* its place is a shift */
+};
+
+/* Of a process. Behind it come its entries, and then their tags: both a power of two. */
+struct rt_agent_tallies {
+	uint32_t mask;   /* of numbers of entries */
+	uint32_t places; /* numbers that were given out; it may be more than there are */
+	uint64_t pad[7];
+	uint64_t place[RT_AGENT_PLACES];      /* [number], stack << 32 | point; number 0 is none */
+	uint32_t number[2 * RT_AGENT_PLACES]; /* by their hash */
+};
+
+static inline __attribute__((always_inline)) struct rt_agent_tally *rt_agent_tally_entries(struct rt_agent_tallies *t)
+{
+	return (struct rt_agent_tally *)(void *)(t + 1);
+}
+
+/* mask: that of t, which the program can write over */
+static inline __attribute__((always_inline)) uint32_t *rt_agent_tally_tags(struct rt_agent_tallies *t, uint32_t mask)
+{
+	return (uint32_t *)(void *)(rt_agent_tally_entries(t) + mask + 1);
+}
+
+static inline uint64_t rt_agent_tallies_size(uint32_t bits)
+{
+	return sizeof(struct rt_agent_tallies) +
+	       (sizeof(uint32_t) + sizeof(struct rt_agent_tally)) * (uint64_t)(1ull << bits);
+}
+
+/* What a thread did at each place, to any object. */
+struct rt_agent_sums {
+	uint64_t all[RT_AGENT_PLACES];
+	uint64_t stray[RT_AGENT_PLACES]; /* RT_SITE_STRAY */
+};
+
 struct rt_agent_thread_key {
 	uint64_t key;    /* thread pointer | 1; 0 = never used, 2 = used before */
 	uint64_t thread; /* offset of struct rt_agent_thread */
@@ -122,7 +215,8 @@ struct rt_agent_process {
 	uint32_t next_stack;
 	uint64_t code;    /* RT_CODE_MAKE() over rt_agent_shared.mapping; 0 = not known */
 	uint64_t r_state; /* address of r_debug.r_state; 0 = stop at each call of the dynamic linker's hook */
-	uint64_t pad0[5];
+	uint64_t tallies; /* in counting mode: address of struct rt_agent_tallies */
+	uint64_t pad0[4];
 	/* one thread asks to be stopped: the dynamic linker's hook */
 	uint64_t stop_asked; /* counts up */
 	uint64_t stop_done;  /* as far as was answered */
@@ -187,9 +281,11 @@ struct rt_agent_memo {
 	uint64_t sp, bp; /* what they were; bp: where hangs is not 0 */
 	uint64_t from;   /* RT_AGENT_FROM() of the walk */
 	uint32_t key;    /* by which it is looked for */
-	uint32_t id;     /* of the stack; 0: none is here */
-	uint16_t nr, hangs, chained, pad;
-	uint64_t read[RT_AGENT_MEMO_READ];
+	uint32_t id;     /* of the stack, in counting mode of the place; 0: none is here */
+	uint16_t nr, hangs, chained;
+	uint16_t part; /* in counting mode: bytes from the first part of an object to the one that was this place's */
+	uint64_t value[RT_AGENT_MEMO_READ];
+	uint16_t at[RT_AGENT_MEMO_READ + 1]; /* where, in units of eight bytes from sp */
 } __attribute__((aligned(64)));
 
 struct rt_agent_rule {
@@ -212,15 +308,20 @@ struct rt_agent_thread {
 	uint64_t taken;   /* events since the beginning */
 	uint32_t turn;    /* hooks since one was timed */
 	uint32_t waiting; /* calls whose return is waited for, or more */
-	uint64_t pad1[6];
+	uint64_t part;    /* RT_AGENT_PART_MAKE() of no place */
+	uint64_t pad1[5];
 	uint64_t read;
 	uint64_t pad2[7];
-	struct rt_wire_event ring[RT_AGENT_RING];
+	union {
+		struct rt_wire_event ring[RT_AGENT_RING];
+		struct rt_agent_sums sums; /* counting mode */
+	};
 	struct rt_probe_count count[RT_AGENT_POINTS];
 	struct rt_agent_memo memo[1 << RT_AGENT_MEMO_BITS];
 	struct rt_agent_forks forks[1 << RT_AGENT_FORKS_BITS];
 	struct rt_agent_rule rule[RT_AGENT_RULES];
 	struct rt_wire_frame frame[RT_STACK_MAX]; /* of a stack that is long, while it is walked */
+	uint32_t front[1 << RT_AGENT_FRONT_BITS]; /* bytes from the first memo */
 };
 
 /* rt_agent_head.off: no hook begins any more, and those that run end; or nothing is told at all */
@@ -243,7 +344,7 @@ struct rt_agent_head {
 	uint32_t bytes;
 	uint32_t add;             /* adds si to the 16 bits at rdi, atomically, and calls rt_sigreturn(2) */
 	uint32_t unwind, unwound; /* what stubs call, too */
-	uint32_t pad;
+	uint32_t plain_count;     /* in place of plain, in counting mode */
 };
 #define RT_AGENT_OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 
@@ -261,3 +362,7 @@ _Static_assert(__builtin_offsetof(struct rt_agent_thread, taken) == 64, "taken")
 _Static_assert(__builtin_offsetof(struct rt_agent_thread, read) == 128, "read");
 _Static_assert(__builtin_offsetof(struct rt_agent_thread, ring) == 192, "ring");
 _Static_assert(sizeof(struct rt_agent_head) == 80, "head");
+_Static_assert(sizeof(struct rt_agent_plain_count) == sizeof(struct rt_agent_plain), "plain");
+_Static_assert(sizeof(struct rt_agent_tally) == 512, "tally");
+_Static_assert(sizeof(struct rt_agent_tallies) % 64 == 0 && RT_AGENT_TALLY_LEAST >= 4, "tallies");
+_Static_assert(sizeof(struct rt_agent_sums) == sizeof(struct rt_wire_event) * RT_AGENT_RING, "sums");

@@ -7,6 +7,8 @@
 #include "cli/interrupt.h"
 #include "probe/call.h"
 
+enum { COUNTED_FRAMES = 8 }; /* of who counts by place: more only tell one place from itself */
+
 struct rt_error *rt_launch_check(const struct rt_options *options)
 {
 	struct rt_error *err = NULL;
@@ -105,7 +107,9 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 		.types = types,
 		.engine = { .attach = options->attach,
 			    .ring_bytes = options->ring_bytes,
-			    .frames = options->frames,
+			    .frames = options->frames
+					      ?: options->counts ? COUNTED_FRAMES
+								 : 0,
 			    .root_fd = AT_FDCWD,
 			    .semaphore = options->semaphore,
 			    .calls = wants_calls(&launch->spec),
@@ -141,7 +145,10 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 	return err;
 }
 
-/* A program that is launched has the agent, and uprobes for what that cannot see, where they are permitted. */
+/*
+ * A program that is launched has the agent, and uprobes for what that cannot see, where they are permitted. One engine
+ * only can count: then it is the one that sees all.
+ */
 static void choose_for_launch(struct rt_launch *launch, const struct rt_options *options,
 			      const struct rt_engine_options *engine)
 {
@@ -150,7 +157,7 @@ static void choose_for_launch(struct rt_launch *launch, const struct rt_options 
 
 	if (uprobe && !agent && !wants_calls(&launch->spec))
 		launch->engine = &rt_engine_agent;
-	else if (!uprobe && !agent && options->overhead <= 0)
+	else if (!uprobe && !agent && options->overhead <= 0 && !options->counts)
 		launch->engine = &rt_engine_mixed;
 	rt_error_free(uprobe);
 	rt_error_free(agent);
@@ -176,9 +183,10 @@ static struct rt_error *choose_engine(struct rt_launch *launch, const struct rt_
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
 						 "what a hit costs is one number, and engine agent+uprobe has two"),
 				    "--engine agent or --engine uprobe; or a rate of your own: --sample");
-	if (options->counts && inside)
-		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "engine agent does not count by itself"),
-				    "as root: --engine uprobe");
+	if (options->counts && launch->engine == &rt_engine_mixed)
+		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
+						 "two engines would each count a part of what is done to an object"),
+				    "--engine agent; or as root: --engine uprobe");
 	if (options->counts && wants_calls(&launch->spec))
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
 						 "descriptors and mappings are ranges, which counts do not tell apart"),
@@ -194,7 +202,7 @@ static struct rt_error *choose_engine(struct rt_launch *launch, const struct rt_
 	if (options->semaphore == RT_SEMAPHORE_KERNEL && inside)
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED, "engine agent raises semaphores by itself"),
 				    "leave --semaphore=kernel out, or as root: --engine uprobe");
-	if (options->engine || options->counts || options->pids.len || options->at.main_return ||
+	if (options->engine || options->pids.len || options->at.main_return ||
 	    options->semaphore == RT_SEMAPHORE_KERNEL || options->attach != RT_ATTACH_AUTO ||
 	    wants_only_calls(&launch->spec))
 		return NULL;

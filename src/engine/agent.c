@@ -62,6 +62,15 @@ static void count_waiting(const struct rt_agent *a, const struct rt_agent_task *
 	}
 }
 
+/* What cannot be kept is said when it is asked for. */
+static void take_tallies(struct rt_agent *a, struct rt_agent_task *task)
+{
+	struct rt_error *err = rt_agent_tallies_take(a, task);
+
+	a->counted.nomem |= err != NULL;
+	rt_error_free(err);
+}
+
 static void remove_task(struct rt_agent *a, struct rt_agent_task *task)
 {
 	for (size_t i = 0; i < a->tasks.len; i++) {
@@ -77,7 +86,8 @@ static void remove_task(struct rt_agent *a, struct rt_agent_task *task)
 		a->strangers += rt_agent_process(task)->strangers;
 		count_waiting(a, task, a->gone);
 		rt_agent_threads_leave(a, task);
-		rt_agent_pool_give(task->pool, task->offset);
+		take_tallies(a, task);
+		rt_agent_pool_give(task->pool, task->offset, 1);
 		rt_agent_pool_leave(task->pool);
 	}
 	rt_vec_deinit(&task->members);
@@ -85,6 +95,7 @@ static void remove_task(struct rt_agent *a, struct rt_agent_task *task)
 	rt_vec_deinit(&task->areas);
 	rt_vec_deinit(&task->semaphores);
 	rt_map_deinit(&task->armed);
+	free(task->sums);
 	free(task);
 }
 
@@ -204,7 +215,7 @@ static struct rt_error *agent_fork(struct rt_engine *engine, uint32_t parent, ui
 	task->lodger = rt_proc_same_memory(parent, pid);
 	if (task->lodger)
 		return NULL;
-	task->offset = rt_agent_pool_take(from->pool);
+	task->offset = rt_agent_pool_take(from->pool, 1);
 	task->stop_armed = from->stop_armed;
 	for (size_t i = 0; i < from->jumps.len; i++)
 		if (!rt_vec_push(&task->jumps, from->jumps.data[i]))
@@ -221,6 +232,10 @@ static struct rt_error *agent_fork(struct rt_engine *engine, uint32_t parent, ui
 	}
 	task->pool = from->pool;
 	task->pool->users++;
+	if (task->offset && !rt_agent_tallies_make(a, task)) {
+		rt_agent_pool_give(task->pool, task->offset, 1);
+		task->offset = 0;
+	}
 	RT_TRY(rt_agent_semaphores_fork(a, from, task));
 	RT_TRY(rt_stopped_open(&r, pid, 0));
 	if (!task->offset) {
@@ -321,9 +336,22 @@ static void agent_answer(struct rt_engine *engine, uint32_t pid)
 	__atomic_store_n(&p->stop_done, p->stop_asked, __ATOMIC_RELEASE);
 }
 
+/* By which objects are counted: looks at a clock of their own cost threads too much. */
+static void set_clocks(const struct rt_agent *a)
+{
+	for (size_t i = 0; a->options.counting && i < a->tasks.len; i++)
+		if (a->tasks.data[i]->pool)
+			__atomic_store_n(&rt_agent_shared(a->tasks.data[i]->pool)->clock_ns, rt_now_ns(),
+					 __ATOMIC_RELAXED);
+}
+
 static struct rt_error *agent_drain(struct rt_engine *engine, struct rt_event_sink *sink)
 {
-	return rt_agent_drain(agent_of(engine), sink);
+	struct rt_agent *a = agent_of(engine);
+
+	set_clocks(a);
+	RT_TRY(rt_agent_drain(a, sink));
+	return rt_counted_say(&a->counted, sink);
 }
 
 static void agent_forget(struct rt_engine *engine, uint32_t pid)
@@ -405,16 +433,25 @@ static struct rt_error *agent_stop(struct rt_engine *engine, struct rt_event_sin
 	a->stopped = true;
 	agent_disarm(engine);
 	RT_TRY(drain_last(a, sink));
-	for (size_t i = 0; i < a->tasks.len; i++)
-		if (a->tasks.data[i]->pool)
-			count_waiting(a, a->tasks.data[i], a->gone);
+	for (size_t i = 0; i < a->tasks.len; i++) {
+		struct rt_agent_task *task = a->tasks.data[i];
+
+		if (!task->pool)
+			continue;
+		count_waiting(a, task, a->gone);
+		for (size_t k = 0; k < task->members.len; k++)
+			rt_agent_tallies_thread(a, task, rt_agent_thread(task, task->members.data[k].offset));
+		take_tallies(a, task);
+	}
+	RT_TRY(rt_counted_say(&a->counted, sink));
 	for (uint32_t point = 1; point <= a->last_point; point++) {
 		struct rt_point_count count;
 
 		if (!a->probe[point].op)
 			continue;
 		sum_point(a, point, &count);
-		RT_TRY(rt_point_say(sink, point, &count, "the ring buffer was full",
+		RT_TRY(rt_point_say(sink, point, &count,
+				    a->options.counting ? "the table of objects was full" : "the ring buffer was full",
 				    "returns not seen: an exception or a jump has left the call, the "
 				    "processor keeps a shadow stack, or too many wait"));
 	}
@@ -499,6 +536,7 @@ static void agent_close(struct rt_engine *engine)
 	rt_vec_deinit(&a->tasks);
 	rt_map_deinit(&a->rows);
 	rt_agent_held_deinit(&a->held_pool);
+	rt_counted_drop(&a->counted);
 	rt_decoder_destroy(a->decoder);
 	free(a->gone);
 	free(a);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "base/clock.h"
 #include "base/proc.h"
 #include "engine/agent_priv.h"
 
@@ -65,9 +66,9 @@ static const char *map_all(struct rt_stopped *r, const int64_t fd[2], struct rt_
 {
 	const char *why;
 
-	why = map_file(r, FAR_AWAY, RT_AGENT_POOL, PROT_READ | PROT_WRITE, fd[0], &pool->at, err);
+	why = map_file(r, FAR_AWAY, pool->bytes, PROT_READ | PROT_WRITE, fd[0], &pool->at, err);
 	if (!why)
-		why = map_file(r, pool->at + RT_AGENT_POOL, RT_AGENT_OWNER, PROT_READ, fd[1], ret_owner, err);
+		why = map_file(r, pool->at + pool->bytes, RT_AGENT_OWNER, PROT_READ, fd[1], ret_owner, err);
 	if (!why)
 		why = map_file(r, *ret_owner + RT_AGENT_OWNER, rt_agent_blob_bytes, PROT_READ | PROT_EXEC, -1,
 			       &pool->code, err);
@@ -86,7 +87,7 @@ static bool is_confined(uint32_t pid)
 }
 
 /* Two files, what is made of them, and their numbers given back. */
-static const char *make_pool(struct rt_stopped *r, struct rt_agent_pool **ret, uint64_t *ret_owner,
+static const char *make_pool(struct rt_stopped *r, uint64_t bytes, struct rt_agent_pool **ret, uint64_t *ret_owner,
 			     struct rt_error **err)
 {
 	_cleanup_close_ int owner = -1;
@@ -97,7 +98,7 @@ static const char *make_pool(struct rt_stopped *r, struct rt_agent_pool **ret, u
 	if (!why)
 		why = make_file(r, &fd[1], &owner, err);
 	if (!why) {
-		*err = rt_agent_pool_create(own, owner, ret);
+		*err = rt_agent_pool_create(own, owner, bytes, ret);
 		own = -1;
 		why = *err ? "" : map_all(r, fd, *ret, ret_owner, err);
 	}
@@ -114,7 +115,8 @@ static const char *inject(struct rt_agent *a, struct rt_agent_task *task, struct
 {
 	struct rt_agent_head head = *rt_agent_blob_head();
 	struct rt_agent_pool *pool = NULL;
-	const char *why = make_pool(r, &pool, &head.owner, err);
+	const char *why =
+		make_pool(r, a->options.counting ? RT_AGENT_POOL_COUNTING : RT_AGENT_POOL, &pool, &head.owner, err);
 
 	if (why) {
 		rt_agent_pool_leave(pool);
@@ -123,15 +125,19 @@ static const char *inject(struct rt_agent *a, struct rt_agent_task *task, struct
 	memcpy(rt_agent_shared(pool)->probe, a->probe, sizeof(a->probe));
 	rt_agent_shared(pool)->frames = a->options.frames ?: RT_AGENT_FRAMES;
 	rt_agent_shared(pool)->sample_rate = a->options.sample.rate;
+	rt_agent_shared(pool)->counting = a->options.counting;
+	rt_agent_shared(pool)->clock_ns = rt_now_ns();
 	if (a->options.sample.on)
 		rt_agent_shared(pool)->sampling =
 			RT_AGENT_SAMPLING | (a->options.sample.governed ? RT_SAMPLE_GOVERNED : 0);
 	task->pool = pool;
-	task->offset = rt_agent_pool_take(pool);
+	task->offset = rt_agent_pool_take(pool, 1);
 	head.pool = pool->at;
 	head.process = pool->at + task->offset;
 	rt_agent_process(task)->wire_pid = task->wire_pid;
 	rt_agent_process(task)->next_stack = 1;
+	if (!rt_agent_tallies_make(a, task))
+		return "there is no memory for its table of objects";
 	return rt_stopped_write(r, pool->code, &head, sizeof(head)) ? NULL : "its memory cannot be written";
 }
 

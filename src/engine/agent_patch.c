@@ -129,7 +129,9 @@ static struct rt_error *find_area(struct patching *p, uint64_t address, size_t *
 	*ret_why = "the system refuses the memory for code near it";
 	if (at < 0)
 		return NULL;
-	entries = (struct rt_agent_entries){ task->pool->code + head->hit, task->pool->code + head->plain,
+	entries = (struct rt_agent_entries){ task->pool->code + head->hit,
+					     task->pool->code +
+						     (p->agent->options.counting ? head->plain_count : head->plain),
 					     task->pool->code + head->stop, task->pool->code + head->unwind,
 					     task->pool->code + head->unwound };
 	*ret_why = "its memory cannot be written";
@@ -384,16 +386,14 @@ static bool is_plain(const struct rt_probe *probe)
 	return probe->reg < RT_REG_RIP && probe->reg != RT_REG_RSP && !memcmp(&rest, &none, sizeof(rest));
 }
 
-/* Enters a place as a site of that number, and returns how its stub is to let it be seen. */
-static struct rt_agent_sight enter_site(const struct patching *p, const struct place *place, uint32_t number,
-					uint64_t start)
+static bool is_entry(const struct rt_point *point)
 {
-	const struct rt_probe *probe = &p->agent->probe[place->points[0]->id];
-	struct rt_agent_site site = { .address = place->address };
+	return point->kind == RT_POINT_ENTRY && !(point->flags & RT_EV_INLINE) && point->address.v == point->function.v;
+}
 
-	for (uint32_t i = 0; i < place->point_nr; i++)
-		site.point[i] = place->points[i]->id;
-	site.plain = (struct rt_agent_plain){
+static struct rt_agent_plain plain_of(const struct rt_probe *probe)
+{
+	return (struct rt_agent_plain){
 		.object = probe->reg_offset,
 		.counter = probe->counter_offset,
 		.counter_bias = probe->counter_size ? probe->counter_bias : 0,
@@ -403,10 +403,37 @@ static struct rt_agent_sight enter_site(const struct patching *p, const struct p
 		.head = RT_AGENT_EVENT_HEAD(probe->op),
 		.tail = RT_AGENT_EVENT_TAIL(probe->delta, probe->flags),
 	};
+}
+
+static struct rt_agent_plain_count plain_count_of(const struct rt_probe *probe)
+{
+	bool odd = probe->op == RT_OP_NEW || probe->op == RT_OP_FREE || (probe->flags & RT_EV_MAYBE);
+
+	return (struct rt_agent_plain_count){
+		.object = probe->reg_offset,
+		.change = odd ? RT_AGENT_TALLY_ODD : RT_AGENT_TALLY_CHANGE(probe->delta),
+		.mark = RT_AGENT_TALLY_MARK(probe->type),
+	};
+}
+
+/* Enters a place as a site of that number, and returns how its stub is to let it be seen. */
+static struct rt_agent_sight enter_site(const struct patching *p, const struct place *place, uint32_t number,
+					uint64_t start)
+{
+	const struct rt_probe *probe = &p->agent->probe[place->points[0]->id];
+	struct rt_agent_site site = { .address = place->address };
+
+	for (uint32_t i = 0; i < place->point_nr; i++)
+		site.point[i] = place->points[i]->id;
+	if (p->agent->options.counting)
+		site.count = plain_count_of(probe);
+	else
+		site.plain = plain_of(probe);
 	rt_agent_shared(p->task->pool)->site[number] = site;
 	return (struct rt_agent_sight){ .site = number,
 					.behind = (uint8_t)(place->address - start),
 					.plain = place->point_nr == 1 && is_plain(probe),
+					.entry = is_entry(place->points[0]),
 					.reg = probe->reg };
 }
 

@@ -31,7 +31,7 @@ void rt_agent_pool_leave(struct rt_agent_pool *pool)
 		munmap(pool->owner, RT_AGENT_OWNER);
 	}
 	if (pool->base)
-		munmap(pool->base, RT_AGENT_POOL);
+		munmap(pool->base, pool->bytes);
 	close(pool->fd);
 	rt_map_deinit(&pool->rows);
 	rt_vec_deinit(&pool->placed);
@@ -57,7 +57,7 @@ static struct rt_error *fill(struct rt_agent_pool *pool, int owner_fd)
 {
 	void *base = NULL, *owner = NULL;
 
-	RT_TRY(map(pool->fd, RT_AGENT_POOL, &base));
+	RT_TRY(map(pool->fd, pool->bytes, &base));
 	pool->base = base;
 	RT_TRY(map(owner_fd, RT_AGENT_OWNER, &owner));
 	if (!owner)
@@ -73,7 +73,7 @@ static struct rt_error *fill(struct rt_agent_pool *pool, int owner_fd)
 	return NULL;
 }
 
-struct rt_error *rt_agent_pool_create(int fd, int owner_fd, struct rt_agent_pool **ret)
+struct rt_error *rt_agent_pool_create(int fd, int owner_fd, uint64_t bytes, struct rt_agent_pool **ret)
 {
 	struct rt_agent_pool *pool = calloc(1, sizeof(*pool));
 	struct rt_error *err;
@@ -83,6 +83,7 @@ struct rt_error *rt_agent_pool_create(int fd, int owner_fd, struct rt_agent_pool
 		return rt_error_nomem();
 	}
 	pool->fd = fd;
+	pool->bytes = bytes;
 	pool->users = 1;
 	err = fill(pool, owner_fd);
 	if (err) {
@@ -95,26 +96,30 @@ struct rt_error *rt_agent_pool_create(int fd, int owner_fd, struct rt_agent_pool
 
 bool rt_agent_pool_has(const struct rt_agent_pool *pool, uint64_t offset)
 {
-	return offset && offset % RT_AGENT_CHUNK == 0 && offset < RT_AGENT_POOL &&
-	       pool->used[offset / RT_AGENT_CHUNK] && offset >= RT_AGENT_SHARED_CHUNKS * RT_AGENT_CHUNK;
+	return offset && offset % RT_AGENT_CHUNK == 0 && offset < pool->bytes && pool->used[offset / RT_AGENT_CHUNK] &&
+	       offset >= RT_AGENT_SHARED_CHUNKS * RT_AGENT_CHUNK;
 }
 
-uint64_t rt_agent_pool_take(struct rt_agent_pool *pool)
+uint64_t rt_agent_pool_take(struct rt_agent_pool *pool, uint32_t chunks)
 {
-	for (uint32_t i = RT_AGENT_SHARED_CHUNKS; i < RT_AGENT_CHUNKS; i++) {
-		if (!pool->used[i]) {
-			pool->used[i] = 1;
-			return i * RT_AGENT_CHUNK;
-		}
+	uint32_t free = 0;
+
+	for (uint32_t i = RT_AGENT_SHARED_CHUNKS; i < pool->bytes / RT_AGENT_CHUNK; i++) {
+		free = pool->used[i] ? 0 : free + 1;
+		if (free < chunks)
+			continue;
+		memset(&pool->used[i + 1 - chunks], 1, chunks);
+		return (uint64_t)(i + 1 - chunks) * RT_AGENT_CHUNK;
 	}
 	return 0;
 }
 
-void rt_agent_pool_give(struct rt_agent_pool *pool, uint64_t offset)
+void rt_agent_pool_give(struct rt_agent_pool *pool, uint64_t offset, uint32_t chunks)
 {
 	if (!rt_agent_pool_has(pool, offset))
 		return;
 	/* gives the memory back, and makes it zeroes */
-	(void)fallocate(pool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, RT_AGENT_CHUNK);
-	pool->used[offset / RT_AGENT_CHUNK] = 0;
+	(void)fallocate(pool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+			(off_t)(chunks * RT_AGENT_CHUNK));
+	memset(&pool->used[offset / RT_AGENT_CHUNK], 0, chunks);
 }

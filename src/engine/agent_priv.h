@@ -12,6 +12,7 @@
  *   agent_code.c   unwind rows
  *   agent_thread.c which thread is which
  *   agent_drain.c  rings -> stream, by time
+ *   agent_tally.c  counting mode
  *   agent_clock.c  time stamp counter -> CLOCK_MONOTONIC
  *   stopped.c      system calls and memory of a stopped process
  */
@@ -24,6 +25,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "engine/agent_held.h"
+#include "engine/counted.h"
 #include "engine/engine.h"
 #include "engine/point_count.h"
 #include "engine/stopped.h"
@@ -32,8 +34,8 @@
 
 enum {
 	RT_AGENT_SHARED_CHUNKS = (sizeof(struct rt_agent_shared) + RT_AGENT_CHUNK - 1) / RT_AGENT_CHUNK,
-	RT_AGENT_CHUNKS = RT_AGENT_POOL / RT_AGENT_CHUNK,
-	RT_AGENT_AREA = 64 << 10, /* bytes of stubs in one piece */
+	RT_AGENT_CHUNKS = RT_AGENT_POOL_COUNTING / RT_AGENT_CHUNK, /* at most */
+	RT_AGENT_AREA = 64 << 10,                                  /* bytes of stubs in one piece */
 	RT_AGENT_OWNER = 4096,
 	RT_AGENT_MOMENTS = 64,
 	RT_AGENT_NUMBERS = 1 << (32 - RT_SEQ_BITS),
@@ -43,6 +45,7 @@ enum {
 struct rt_agent_pool {
 	uint32_t users;
 	int fd;
+	uint64_t bytes;
 	uint8_t *base;          /* mapped here */
 	pthread_mutex_t *owner; /* locked by us as long as we live; the program can read it */
 	uint64_t at;            /* and there */
@@ -92,8 +95,10 @@ struct rt_agent_task {
 	uint32_t pid, wire_pid;
 	struct rt_agent_pool *pool; /* NULL: nothing is in it, why says why */
 	const char *why;
-	bool lodger;     /* lives in the memory of who made it, until it calls exec */
-	uint64_t offset; /* of struct rt_agent_process in the pool */
+	bool lodger;                /* lives in the memory of who made it, until it calls exec */
+	uint64_t offset;            /* of struct rt_agent_process in the pool */
+	uint64_t tallies;           /* of struct rt_agent_tallies there; 0: none */
+	struct rt_agent_sums *sums; /* of threads that have ended; NULL: none */
 	RT_VEC(struct rt_agent_member) members;
 	RT_VEC(struct rt_agent_jump) jumps;
 	RT_VEC(struct rt_agent_area) areas;
@@ -150,6 +155,7 @@ struct rt_agent {
 	double cycles[2];
 	struct rt_agent_numbers numbers;
 	struct rt_agent_held_pool held_pool;
+	struct rt_counted counted;
 	uint64_t told_until; /* CLOCK_MONOTONIC; what is older was handed on */
 	bool disarmed, stopped;
 };
@@ -178,14 +184,14 @@ static inline struct rt_agent_thread *rt_agent_thread(const struct rt_agent_task
 
 /* ---- agent_pool.c ---- */
 
-/* A pool over two empty files in memory: fd is taken over, owner_fd is for the lock and can be closed. */
-RT_CHECK struct rt_error *rt_agent_pool_create(int fd, int owner_fd, struct rt_agent_pool **ret);
+/* A pool of that size over two empty files in memory: fd is taken over, owner_fd is for the lock and can be closed. */
+RT_CHECK struct rt_error *rt_agent_pool_create(int fd, int owner_fd, uint64_t bytes, struct rt_agent_pool **ret);
 /* Whether a chunk in use begins at offset, which may come from the program. */
 bool rt_agent_pool_has(const struct rt_agent_pool *pool, uint64_t offset);
 void rt_agent_pool_leave(struct rt_agent_pool *pool);
-/* A zeroed chunk; 0: the pool is used up. */
-uint64_t rt_agent_pool_take(struct rt_agent_pool *pool);
-void rt_agent_pool_give(struct rt_agent_pool *pool, uint64_t offset);
+/* So many zeroed chunks in a row; 0: the pool has none. They are given back in the same number. */
+uint64_t rt_agent_pool_take(struct rt_agent_pool *pool, uint32_t chunks);
+void rt_agent_pool_give(struct rt_agent_pool *pool, uint64_t offset, uint32_t chunks);
 
 /* ---- agent_inject.c ---- */
 
@@ -230,6 +236,15 @@ uint64_t rt_agent_thread_make(struct rt_agent *a, struct rt_agent_pool *pool, ui
 RT_CHECK struct rt_error *rt_agent_threads_look(struct rt_agent *a, struct rt_agent_task *task);
 /* Sums up what the threads counted, and gives up their memory. */
 void rt_agent_threads_leave(struct rt_agent *a, struct rt_agent_task *task);
+
+/* ---- agent_tally.c: counting mode, else nothing ---- */
+
+/* The table of a process. false: there is no memory for it. */
+bool rt_agent_tallies_make(struct rt_agent *a, struct rt_agent_task *task);
+/* A thread writes no more, for now: what it has counted is taken over by its task. */
+void rt_agent_tallies_thread(struct rt_agent *a, struct rt_agent_task *task, struct rt_agent_thread *t);
+/* What a process has counted, of which no thread runs any more: kept as records. The table is given up. */
+RT_CHECK struct rt_error *rt_agent_tallies_take(struct rt_agent *a, struct rt_agent_task *task);
 
 /* ---- agent_drain.c, agent_clock.c ---- */
 

@@ -5,7 +5,7 @@
 
 #include "insn/move.h"
 
-enum { CALL = 26 /* bytes of a call of the agent, at most */ };
+enum { CALL = 50 /* bytes of a call of the agent, at most */ };
 
 static size_t put(uint8_t *out, size_t n, const void *bytes, size_t size)
 {
@@ -66,27 +66,45 @@ static size_t put_push(uint8_t reg, uint8_t *out)
 	return n;
 }
 
+/* Leaves the red zone alone, keeps flags where they mean something, and tells the object (struct plain_hit). */
+static size_t put_enter_plain(const struct rt_agent_sight *sight, uint8_t *out)
+{
+	static const uint8_t room[] = { 0x48, 0x8d, 0xa4, 0x24, 0x70, 0xff, 0xff, 0xff }; /* lea -144(%rsp), %rsp */
+	/* lea -128(%rsp), %rsp; push %rax; lahf; seto %al; push %rax */
+	static const uint8_t keep[] = { 0x48, 0x8d, 0x64, 0x24, 0x80, 0x50, 0x9f, 0x0f, 0x90, 0xc0, 0x50 };
+	static const uint8_t of_rax[] = { 0xff, 0x74, 0x24, 0x08 }; /* push 8(%rsp) */
+	size_t n = sight->entry ? put(out, 0, room, sizeof(room)) : put(out, 0, keep, sizeof(keep));
+
+	return sight->reg || sight->entry ? n + put_push(sight->reg, out + n) : put(out, n, of_rax, sizeof(of_rax));
+}
+
+static size_t put_leave_plain(const struct rt_agent_sight *sight, size_t n, uint8_t *out)
+{
+	static const uint8_t room[] = { 0x48, 0x8d, 0xa4, 0x24, 0xa0, 0, 0, 0 }; /* lea 160(%rsp), %rsp */
+	/* lea 16(%rsp), %rsp; pop %rax; add $0x7f, %al; sahf; pop %rax; lea 128(%rsp), %rsp */
+	static const uint8_t keep[] = { 0x48, 0x8d, 0x64, 0x24, 0x10, 0x58, 0x04, 0x7f, 0x9e,
+					0x58, 0x48, 0x8d, 0xa4, 0x24, 0x80, 0,    0,    0 };
+
+	return sight->entry ? put(out, n, room, sizeof(room)) : put(out, n, keep, sizeof(keep));
+}
+
 /* Calls the agent: CALL bytes at most, that will lie at `at`. */
 static size_t put_call(const struct rt_agent_stub_request *r, const struct rt_agent_sight *sight, uint64_t at,
 		       uint8_t *out)
 {
-	static const uint8_t enter[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 }; /* lea -128(%rsp), %rsp */
-	uint8_t leave[] = { 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0 };     /* lea 136(%rsp), %rsp */
+	static const uint8_t enter[] = { 0x48, 0x8d, 0x64, 0x24, 0x80 };          /* lea -128(%rsp), %rsp */
+	static const uint8_t leave[] = { 0x48, 0x8d, 0xa4, 0x24, 0x88, 0, 0, 0 }; /* lea 136(%rsp), %rsp */
 	uint8_t push = 0x68, call[2] = { 0xff, 0x15 };
 	int32_t distance;
 	size_t n = 0;
 
-	n = put(out, n, enter, sizeof(enter));
-	if (sight->plain) {
-		n += put_push(sight->reg, out + n);
-		leave[4] += 8;
-	}
+	n = sight->plain ? put_enter_plain(sight, out) : put(out, n, enter, sizeof(enter));
 	n = put(out, n, &push, 1);
 	n = put(out, n, &sight->site, sizeof(sight->site));
 	n = put(out, n, call, sizeof(call));
 	distance = (int32_t)(r->area + entry_of(sight) - (at + n + 4));
 	n = put(out, n, &distance, sizeof(distance));
-	return put(out, n, leave, sizeof(leave));
+	return sight->plain ? put_leave_plain(sight, n, out) : put(out, n, leave, sizeof(leave));
 }
 
 _Static_assert(sizeof(struct rt_agent_entries) <= RT_AGENT_STUB_ENTRIES, "entries");

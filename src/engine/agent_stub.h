@@ -19,6 +19,7 @@ struct rt_agent_sight {
 	uint32_t site;  /* its number, or RT_AGENT_SIGHT_* */
 	uint8_t behind; /* bytes from the start of the jump to the instruction */
 	bool plain;     /* of a site: its only object is as far from what reg holds as struct rt_agent_plain says */
+	bool entry;     /* with plain: a function's first instruction, where no flags mean anything (psABI) */
 	uint8_t reg;    /* enum rt_reg */
 };
 

@@ -35,7 +35,7 @@ static void give_number(struct rt_agent_numbers *n, const struct rt_agent_thread
 
 uint64_t rt_agent_thread_make(struct rt_agent *a, struct rt_agent_pool *pool, uint32_t tid)
 {
-	uint64_t offset = rt_agent_pool_take(pool);
+	uint64_t offset = rt_agent_pool_take(pool, 1);
 	struct rt_agent_thread *t = (void *)(pool->base + offset);
 
 	if (!offset)
@@ -43,6 +43,8 @@ uint64_t rt_agent_thread_make(struct rt_agent *a, struct rt_agent_pool *pool, ui
 	t->tid = tid;
 	t->number = take_number(&a->numbers);
 	t->seq = a->numbers.seq[t->number];
+	/* threads that write at the same time lie in different chunks */
+	t->part = RT_AGENT_PART_MAKE(0, offset / RT_AGENT_CHUNK);
 	return offset;
 }
 
@@ -137,7 +139,7 @@ struct rt_error *rt_agent_thread_stands(struct rt_agent *a, struct rt_agent_task
 			return NULL; /* its events are counted as lost */
 		m = rt_vec_add(&task->members);
 		if (!m) {
-			rt_agent_pool_give(task->pool, offset);
+			rt_agent_pool_give(task->pool, offset, 1);
 			return rt_error_nomem();
 		}
 		*m = (struct rt_agent_member){ .tid = tid, .offset = offset };
@@ -158,8 +160,9 @@ void rt_agent_thread_ends(struct rt_agent_task *task, uint32_t tid)
 }
 
 /* Counters of a thread that writes no more, kept. */
-static void sum_up(struct rt_agent *a, const struct rt_agent_thread *t)
+static void sum_up(struct rt_agent *a, struct rt_agent_task *task, struct rt_agent_thread *t)
 {
+	rt_agent_tallies_thread(a, task, t);
 	give_number(&a->numbers, t);
 	for (uint32_t i = 1; i <= a->last_point; i++)
 		rt_point_count_add(&a->gone[i], &t->count[i]);
@@ -178,8 +181,8 @@ struct rt_error *rt_agent_threads_look(struct rt_agent *a, struct rt_agent_task 
 
 		if (!m->gone || t->read != t->taken || rt_agent_held_next(&m->held))
 			continue;
-		sum_up(a, t);
-		rt_agent_pool_give(task->pool, m->offset);
+		sum_up(a, task, t);
+		rt_agent_pool_give(task->pool, m->offset, 1);
 		task->members.data[i] = task->members.data[--task->members.len];
 	}
 	return NULL;
@@ -190,8 +193,8 @@ void rt_agent_threads_leave(struct rt_agent *a, struct rt_agent_task *task)
 	for (size_t i = 0; i < task->members.len; i++) {
 		struct rt_agent_member *m = &task->members.data[i];
 
-		sum_up(a, rt_agent_thread(task, m->offset));
-		rt_agent_pool_give(task->pool, m->offset);
+		sum_up(a, task, rt_agent_thread(task, m->offset));
+		rt_agent_pool_give(task->pool, m->offset, 1);
 		rt_agent_held_clear(&a->held_pool, &m->held);
 	}
 	task->members.len = 0;
@@ -201,6 +204,6 @@ void rt_agent_threads_leave(struct rt_agent *a, struct rt_agent_task *task)
 		if (!rt_agent_pool_has(task->pool, offset))
 			continue;
 		give_number(&a->numbers, rt_agent_thread(task, offset));
-		rt_agent_pool_give(task->pool, offset);
+		rt_agent_pool_give(task->pool, offset, 1);
 	}
 }

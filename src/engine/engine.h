@@ -40,7 +40,7 @@ struct rt_engine_options {
 	unsigned frames;      /* at most RT_STACK_MAX; 0 = 16 */
 	bool calls;           /* there will be points at system calls */
 	struct rt_engine_sample sample;
-	bool counting; /* no events: TALLY and SITE records at the end (rt_engine_uprobe) */
+	bool counting; /* no events: TALLY and SITE records at the end (not rt_engine_mixed) */
 	int root_fd;   /* directory that stands for "/", AT_FDCWD */
 	enum rt_semaphore_way semaphore;
 };

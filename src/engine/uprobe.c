@@ -224,7 +224,7 @@ static struct rt_error *uprobe_drain(struct rt_engine *engine, struct rt_event_s
 	if (u->semaphores)
 		RT_TRY(rt_semaphores_settle(u->semaphores));
 	RT_TRY(rt_ring_drain(u, sink));
-	return rt_uprobe_tally_say(u, sink);
+	return rt_counted_say(&u->counted, sink);
 }
 
 /* Breakpoints belong to a process; what was written into the parent is in the child, too. */
@@ -268,7 +268,7 @@ static void take_tally(struct rt_uprobe *u, uint32_t entry)
 {
 	struct rt_error *err = rt_uprobe_tally_take(u, entry, u->process_table[entry].wire_pid);
 
-	u->counted_nomem |= err != NULL;
+	u->counted.nomem |= err != NULL;
 	rt_error_free(err);
 }
 
@@ -390,7 +390,7 @@ static struct rt_error *uprobe_stop(struct rt_engine *engine, struct rt_event_si
 	if (!waiting)
 		return rt_error_nomem();
 	RT_TRY(rt_ring_drain(u, sink));
-	RT_TRY(rt_uprobe_tally_say(u, sink));
+	RT_TRY(rt_counted_say(&u->counted, sink));
 	count_waiting(u, waiting);
 	for (uint32_t point = 1; point <= u->last_point; point++) {
 		struct rt_point_count count;
@@ -457,7 +457,7 @@ static void uprobe_close(struct rt_engine *engine)
 	rt_map_deinit(&u->armed);
 	rt_vec_deinit(&u->free_processes);
 	free(u->processes);
-	rt_uprobe_tally_drop(u);
+	rt_counted_drop(&u->counted);
 	free(u->records);
 	free(u->left);
 	free(u->steps);

@@ -26,6 +26,7 @@
 #include <sys/types.h>
 
 #include "base/map.h"
+#include "engine/counted.h"
 #include "engine/engine.h"
 #include "engine/uprobe.h"
 #include "wire/probe.h"
@@ -134,8 +135,7 @@ struct rt_uprobe {
 	struct rt_map armed;  /* (device and inode, offset) -> 1: breakpoints that are ours, or inherited from ours */
 	uint64_t returns_missed; /* known after stop */
 	struct rt_uprobe_ring ring;
-	RT_VEC(struct rt_wire_head *) counted; /* owned; records that wait to be handed on */
-	bool counted_nomem;
+	struct rt_counted counted;
 	struct rt_engine_cost cost; /* event_ns 0: not measured yet */
 	struct rt_reaper *reaper;
 	struct rt_tracefs *tracefs; /* NULL on the multi path */
@@ -234,10 +234,8 @@ RT_CHECK struct rt_error *rt_uprobe_call_arm(struct rt_uprobe *u, uint32_t entry
 void rt_uprobe_call_forget(struct rt_uprobe *u, uint32_t pid);
 void rt_uprobe_call_stop(struct rt_uprobe *u);
 
-/* uprobe_tally.c: takes what was counted of a process out of the tables; hands it on; nobody wants it. */
+/* uprobe_tally.c: takes what was counted of a process out of the tables, into `counted`. */
 RT_CHECK struct rt_error *rt_uprobe_tally_take(struct rt_uprobe *u, uint32_t entry, uint32_t wire_pid);
-RT_CHECK struct rt_error *rt_uprobe_tally_say(struct rt_uprobe *u, struct rt_event_sink *sink);
-void rt_uprobe_tally_drop(struct rt_uprobe *u);
 
 /* uprobe_ring.c */
 RT_CHECK struct rt_error *rt_ring_open(struct rt_uprobe_ring *ring, int map_fd);

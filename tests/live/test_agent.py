@@ -44,6 +44,15 @@ class Agent(live.LiveTest):
         path = live.program('missing-put', flags=('-g', '-O2', '-no-pie', '-fno-pie'))
         self.check(live.trace(*AGENT, *live.told(path, 'ok'), '--', path, 'bug'))
 
+    def test_keeps_what_it_finds(self):
+        """Registers, flags and the red zone are what they were, in each way through a stub."""
+        path = live.program('kept', flags=('-g', '-O2'))
+        for options in ((), ('--counts',), ('--sample=1/2',)):
+            with self.subTest(options=options):
+                run = live.trace(*AGENT, *options, *live.told(path), '--', path)
+                self.assertIn('damaged 0\n', run.stdout, str(run))
+                self.assertGreater(sum(p['hits'] for p in run.findings['points']), 2000, str(run))
+
     def test_frame_pointers_are_not_needed(self):
         path = live.program('recursion', flags=('-g', '-O2', '-fomit-frame-pointer'))
         self.check(live.trace(*AGENT, *live.told(path, 'ok'), '--', path, 'bug'))

@@ -48,7 +48,7 @@ class Mixed(live.LiveTest):
         self.assertIn('read_config', {f['guilty']['function'] for f in run.findings['findings']}, str(run))
 
     def test_what_it_cannot(self):
-        for args, why in ((['--counts'], 'does not count'), (['--max-overhead', '5%'], '--sample'),
+        for args, why in ((['--counts'], 'each count a part'), (['--max-overhead', '5%'], '--sample'),
                           (['--at=main-return'], '--at=USR1'), (['-p', '1'], '--inject')):
             with self.subTest(args=args):
                 command = [] if '-p' in args else ['--', 'true']
