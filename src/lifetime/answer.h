@@ -93,6 +93,7 @@ struct lt_answer {
 	RT_VEC(struct lt_keeping) kept;
 	RT_VEC(struct lt_group) groups;
 	RT_VEC(struct lt_alive) alive;
+	struct rt_map left_here;  /* (pid, site) -> references that were left open */
 	struct rt_map owner_left; /* (function, type) -> references that it left open, taken through helpers */
 	struct rt_map group_of;   /* (kind and type and suspect, function) -> index */
 	struct lt_learnt pooled;  /* of a type with classes: what all of its objects teach */

@@ -116,6 +116,17 @@ static bool keeps(const struct rt_lifetime *lt, uint32_t site)
 	return false;
 }
 
+/*
+ * No pointer tells who has a descriptor. One may be there for all of its process' life (a wakeup), and so may some
+ * where not many more were closed.
+ */
+static bool may_be_for_life(const struct lt_answer *a, const struct lt_ref *ref, double closed)
+{
+	const uint64_t *left = rt_map_get(&a->left_here, rt_key_make(ref->inc->pid, ref->site));
+
+	return !left || *left < 2 || closed < 4 * (double)*left;
+}
+
 /* without a census, and not closed where it was taken: do twins say that this reference should have been closed? */
 static double by_twins(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
@@ -128,6 +139,8 @@ static double by_twins(const struct lt_answer *a, const struct lt_model *m, cons
 	if (closed >= TWINS) {
 		if (!stat || stat->newest_ns <= taken_ns)
 			return 0.3; /* the youngest ones: on their way */
+		if (m->type->flags & RT_TYPE_DESCRIPTOR && may_be_for_life(a, ref, closed))
+			return SUSPECT;
 		return keeps(a->lt, ref->site) ? 0.35 : 0.65;
 	}
 	if (!m->learnt->healthy)

@@ -203,6 +203,11 @@ static void count_run(struct lt_answer *a, const struct lt_ref *ref)
 		lt_count_one(&a->runs, rt_key_make(act, ref->inc->type));
 }
 
+static void count_here(struct lt_answer *a, const struct lt_ref *ref)
+{
+	lt_count_one(&a->left_here, rt_key_make(ref->inc->pid, ref->site));
+}
+
 static void count_owner(struct lt_answer *a, const struct lt_ref *ref)
 {
 	uint32_t owner = ref->ev == LT_NO_EVENT ? 0 : lt_owner_beyond(a, ref, 0);
@@ -224,6 +229,7 @@ static void fates(struct lt_answer *a, struct lt_model *m, const struct survivor
 			lt_several_left(a, inc);
 		}
 		for (unsigned j = 0; j < n; j++) {
+			count_here(a, &refs[j]);
 			count_run(a, &refs[j]);
 			count_owner(a, &refs[j]);
 			lt_kept_count(a, &refs[j]);

@@ -279,6 +279,7 @@ static void answer_deinit(struct lt_answer *a)
 	rt_vec_deinit(&a->alive);
 	rt_vec_deinit(&a->kept);
 	rt_map_deinit(&a->kept_by);
+	rt_map_deinit(&a->left_here);
 	rt_map_deinit(&a->owner_left);
 	rt_map_deinit(&a->group_of);
 	rt_map_deinit(&a->running);
