@@ -70,7 +70,7 @@ static const struct argp_option trace_options[] = {
 	{ "attach", RT_OPT_ATTACH, "HOW", 0, "auto, multi (uprobe_multi, Linux 6.6), tracefs" },
 	{ "semaphore", RT_OPT_SEMAPHORE, "HOW", 0, "who raises semaphores: auto, kernel, write, none" },
 	{ "ring", 'm', "SIZE", 0, "size of the event ring: 64K, 16M" },
-	{ "frames", RT_OPT_FRAMES, "N", 0, "stacks to N frames: 16, with --counts 8; up to 256" },
+	{ "frames", RT_OPT_FRAMES, "N", 0, "N frames a stack: 16, --counts 8, up to 256" },
 	{ "sample", RT_OPT_SAMPLE, "RATE", 0, "trace only this part of the objects: 1/100, 1%" },
 	{ "max-overhead", RT_OPT_MAX_OVERHEAD, "PART", 0, "trace as many objects as cost at most: 5%" },
 	{ "counts", RT_OPT_COUNTS, NULL, 0, "only count, by object and place: for days" },
