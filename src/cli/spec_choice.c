@@ -77,15 +77,6 @@ static bool has_type(const struct rt_spec *spec, const char *type)
 	return false;
 }
 
-/* Moves type number at of from to spec. The last one takes the gap, so that deinit frees what was not moved. */
-static struct rt_error *move_type(struct rt_spec *from, size_t at, struct rt_spec *spec)
-{
-	if (!rt_vec_push(&spec->types, from->types.data[at]))
-		return rt_error_nomem();
-	from->types.data[at] = from->types.data[--from->types.len];
-	return NULL;
-}
-
 /* Which types of a preset are moved to spec. */
 typedef struct rt_error *(*take_types)(const struct rt_options *options, struct rt_spec *from, struct rt_spec *spec);
 
@@ -99,10 +90,8 @@ static struct rt_error *take_wanted(const struct rt_options *options, struct rt_
 			i++;
 			continue;
 		}
-		/* nobody told us that this program has them */
-		for (size_t n = 0; n < type->functions.len; n++)
-			type->functions.data[n].guessed = true;
-		RT_TRY(move_type(from, i, spec));
+		rt_spec_guess(type);
+		RT_TRY(rt_spec_move(from, i, spec));
 	}
 	return NULL;
 }
@@ -115,7 +104,7 @@ static struct rt_error *take_verified(const struct rt_options *options, struct r
 		if (has_type(spec, from->types.data[i].name) || !rt_spec_verified(&from->types.data[i]))
 			i++;
 		else
-			RT_TRY(move_type(from, i, spec));
+			RT_TRY(rt_spec_move(from, i, spec));
 	}
 	return NULL;
 }

@@ -26,16 +26,6 @@ static bool is_counted(const struct rt_spec_type *type)
 	return counts && !rt_spec_is_calls(type);
 }
 
-/* Moves type number at of from to the end of to. The last one takes the gap, so that deinit frees what was not moved.
- */
-static bool move_type(struct rt_spec *from, size_t at, struct rt_spec *to)
-{
-	if (!rt_vec_push(&to->types, from->types.data[at]))
-		return false;
-	from->types.data[at] = from->types.data[--from->types.len];
-	return true;
-}
-
 static struct rt_error *name_functions(struct rt_presets *p)
 {
 	uint32_t count = 0;
@@ -64,10 +54,10 @@ struct rt_error *rt_presets_create(struct rt_spec *types, struct rt_presets **re
 	if (!p)
 		return rt_error_nomem();
 	for (size_t i = 0; i < types->types.len;) {
-		if (!is_counted(&types->types.data[i]))
+		if (is_counted(&types->types.data[i]))
+			RT_TRY(rt_spec_move(types, i, &p->spec));
+		else
 			i++;
-		else if (!move_type(types, i, &p->spec))
-			return rt_error_nomem();
 	}
 	RT_TRY(name_functions(p));
 	*ret = rt_take(p);
@@ -131,10 +121,8 @@ struct rt_error *rt_presets_adopt(struct rt_presets *p, const struct rt_plan_mod
 			i++;
 			continue;
 		}
-		for (size_t k = 0; k < type->functions.len; k++)
-			type->functions.data[k].guessed = true;
-		if (!move_type(&p->spec, i, spec))
-			return rt_error_nomem();
+		rt_spec_guess(type);
+		RT_TRY(rt_spec_move(&p->spec, i, spec));
 	}
 	return NULL;
 }

@@ -284,7 +284,9 @@ static bool is_presets(const struct rt_scan *s, const struct rt_spec_type *type)
 	for (size_t t = 0; t < s->known->types.len; t++) {
 		const struct rt_spec_type *known = &s->known->types.data[t];
 
-		for (size_t i = 0; rt_spec_is_preset(known) && i < type->functions.len; i++) {
+		if (!rt_spec_is_preset(known))
+			continue;
+		for (size_t i = 0; i < type->functions.len; i++) {
 			const struct rt_spec_function *f = &type->functions.data[i];
 
 			for (size_t k = 0; f->op == RT_OP_NEW && k < known->functions.len; k++)

@@ -159,6 +159,21 @@ bool rt_spec_has_function(const struct rt_spec_type *type, const struct rt_spec_
 	return false;
 }
 
+struct rt_error *rt_spec_move(struct rt_spec *from, size_t at, struct rt_spec *to)
+{
+	if (!rt_vec_push(&to->types, from->types.data[at]))
+		return rt_error_nomem();
+	/* so that deinit frees what was not moved, and nothing else */
+	from->types.data[at] = from->types.data[--from->types.len];
+	return NULL;
+}
+
+void rt_spec_guess(struct rt_spec_type *type)
+{
+	for (size_t i = 0; i < type->functions.len; i++)
+		type->functions.data[i].guessed = true;
+}
+
 struct rt_spec_type *rt_spec_type_named(const struct rt_spec *spec, const char *name)
 {
 	for (size_t i = 0; i < spec->types.len; i++)

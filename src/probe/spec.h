@@ -116,6 +116,10 @@ static inline unsigned rt_spec_levels(const struct rt_spec_function *function)
 }
 /* The first type of this very name, which belongs to spec; NULL: there is none. */
 struct rt_spec_type *rt_spec_type_named(const struct rt_spec *spec, const char *name);
+/* Moves type number at of from to the end of to. The last one of from takes its place. */
+RT_CHECK struct rt_error *rt_spec_move(struct rt_spec *from, size_t at, struct rt_spec *to);
+/* Marks all functions as guessed: nobody told us that this program has them. */
+void rt_spec_guess(struct rt_spec_type *type);
 /* Takes the functions out that are unverified. false: what is left says too little of what happens to the objects. */
 bool rt_spec_verified(struct rt_spec_type *type);
 /* Leaves only the types of these names, which are globs; and where one fits no type, those that have classes. */
