@@ -34,9 +34,7 @@ struct object {
 	uint64_t lo, hi; /* pointers into [lo, hi) are pointers to it */
 	uint64_t address;
 	uint32_t index; /* in the caller's array */
-	bool known;     /* lies in memory that was looked at */
-	bool elsewhere; /* lies in other memory (a mapped file): pointers to it are found, that there are none is not
-			   known */
+	bool known;     /* pointers to it are looked for: it lies in memory of the process */
 	bool range;     /* as the kernel hands it out: see is_container() */
 	bool reached;
 	bool queued;           /* its memory is looked through, or waits for it */
@@ -136,9 +134,9 @@ static void find_extent(struct census *c, struct object *o, uint32_t size, bool 
 	uint64_t lo, hi, slack = size < 512 ? 512 : size;
 	bool dead;
 
-	o->known = r != NULL;
-	o->elsewhere = !r && size && o->address >= c->memory.low && o->address < c->memory.high;
-	if (o->elsewhere)
+	o->known = r || (size && o->address >= c->memory.low && o->address < c->memory.high);
+	/* in memory that is not read, as a mapped file is */
+	if (o->known && !r)
 		o->hi = o->address + size;
 	if (!r)
 		return;
@@ -189,9 +187,9 @@ static struct rt_error *take_objects(struct census *c, const struct rt_census_ob
 		/* neighbours do not overlap */
 		if (i + 1 < count && o->hi > o[1].lo)
 			o->hi = o[1].lo > o->lo ? o[1].lo : o->hi;
-		if ((o->known || o->elsewhere) && o->lo < c->low)
+		if (o->known && o->lo < c->low)
 			c->low = o->lo;
-		if ((o->known || o->elsewhere) && o->hi > c->high)
+		if (o->known && o->hi > c->high)
 			c->high = o->hi;
 	}
 	return NULL;
@@ -211,9 +209,7 @@ static struct object *object_at(const struct census *c, uint64_t addr)
 		else
 			hi = mid;
 	}
-	return lo && (c->objects[lo - 1].known || c->objects[lo - 1].elsewhere) && addr < c->objects[lo - 1].hi
-		       ? &c->objects[lo - 1]
-		       : NULL;
+	return lo && c->objects[lo - 1].known && addr < c->objects[lo - 1].hi ? &c->objects[lo - 1] : NULL;
 }
 
 /* ---- marking ---- */
@@ -306,9 +302,12 @@ static void count_holding(struct census *c, struct object *o, const struct objec
  */
 static bool is_container(const struct census *c, const struct object *o, uint64_t addr)
 {
-	const struct rt_region *r = o->range ? rt_census_region(&c->memory, addr) : NULL;
+	const struct rt_region *r;
 
-	return !o->range || (r && r->kind == RT_REGION_HEAP && !r->first);
+	if (!o->range)
+		return true;
+	r = rt_census_region(&c->memory, addr);
+	return r && r->kind == RT_REGION_HEAP && !r->first;
 }
 
 /* One word of memory at `slot`; where: what it counts as when it lies in no traced object. */
@@ -466,7 +465,7 @@ static struct rt_error *answer(struct census *c, struct object *o, const struct 
 		RT_TRY(emit(sink, RT_WIRE_COUNT, wire_pid, time_ns, &held));
 	}
 	/* not an address of this process: nothing can be said about who holds it */
-	if (!o->known && !o->elsewhere)
+	if (!o->known)
 		return NULL;
 	if (was_freed(c, o)) {
 		held = (struct rt_wire_held){ .object = o->address, .where = RT_HOLDER_FREED };
