@@ -74,12 +74,11 @@ struct lt_answer {
 	struct rt_map left;     /* (type, function) -> open references */
 	/* (function, type) -> pointers that it overwrote without a put: to objects that were left; to others */
 	struct rt_map dropped_left, dropped_healthy;
-	/* (function, type) -> gets of runs of it that took more than they gave back; objects that were left, and others
-	 */
+	/* (function, type) -> gets of runs of it that took more than they gave back: of objects that were left; of
+	 * others */
 	struct rt_map several_left, several_healthy;
 	double healthy_each; /* how many healthy objects each that is counted there stands for */
-	/* objects of other types than lost_type (index + 1; 0: none yet) that are lost in lost_pid, as last asked for
-	 */
+	/* objects of other types than lost_type (index + 1; 0: none yet) that are lost in lost_pid: as last asked */
 	uint32_t lost_pid, lost_type;
 	unsigned lost_others;
 	struct rt_map
@@ -93,7 +92,7 @@ struct lt_answer {
 	RT_VEC(struct lt_keeping) kept;
 	RT_VEC(struct lt_group) groups;
 	RT_VEC(struct lt_alive) alive;
-	struct rt_map left_here;  /* (pid, site) -> references that were left open */
+	struct rt_map left_here;  /* (pid, site) -> descriptors that were left open */
 	struct rt_map owner_left; /* (function, type) -> references that it left open, taken through helpers */
 	struct rt_map group_of;   /* (kind and type and suspect, function) -> index */
 	struct lt_learnt pooled;  /* of a type with classes: what all of its objects teach */

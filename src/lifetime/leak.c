@@ -205,7 +205,8 @@ static void count_run(struct lt_answer *a, const struct lt_ref *ref)
 
 static void count_here(struct lt_answer *a, const struct lt_ref *ref)
 {
-	lt_count_one(&a->left_here, rt_key_make(ref->inc->pid, ref->site));
+	if (lt_inc_type(a->lt, ref->inc)->flags & RT_TYPE_DESCRIPTOR)
+		lt_count_one(&a->left_here, rt_key_make(ref->inc->pid, ref->site));
 }
 
 static void count_owner(struct lt_answer *a, const struct lt_ref *ref)
