@@ -296,12 +296,12 @@ static bool stop_is_pending(uint32_t tid)
 static void note_child(struct rt_session *s, const struct rt_thread *t)
 {
 	int event = t->status >> 16;
-	unsigned long message = 0;
+	uint32_t tid;
 
 	if (event != PTRACE_EVENT_FORK && event != PTRACE_EVENT_VFORK && event != PTRACE_EVENT_CLONE)
 		return;
-	if (ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &message) == 0 && !rt_thread_add(s, NULL, (uint32_t)message))
-		rt_log_debug("session", "out of memory: child %lu stays for the kernel to detach", message);
+	if (rt_tracee_child(t->tid, event, &tid) && !rt_thread_add(s, NULL, tid))
+		rt_log_debug("session", "out of memory: child %u stays for the kernel to detach", tid);
 }
 
 static void let_go(struct rt_session *s, struct rt_thread *t)

@@ -346,6 +346,8 @@ void rt_thread_continue(struct rt_thread *t, int signal);
 RT_CHECK struct rt_error *rt_tracee_look(struct rt_session *s, struct rt_process *p);
 /* true: wait() has, or will have, something to tell of it. Once its end was told it is nobody's. */
 bool rt_tracee_is_ours(uint32_t tid);
+/* Whom a thread has made that stands at this PTRACE_EVENT_* of a birth. false: it was killed there. */
+bool rt_tracee_child(uint32_t tid, int event, uint32_t *ret);
 /* A signal stop that the engine asked for (the dynamic linker's hook). */
 bool rt_tracee_is_engine_stop(uint32_t tid, int status);
 

@@ -95,6 +95,22 @@ bool rt_tracee_is_ours(uint32_t tid)
 	return !waitid(P_PID, tid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL) || errno != ECHILD;
 }
 
+/*
+ * One that is killed in its stop goes on to the next, at its exit, where the message is its status: the number is a
+ * child's only if it stood at the event after it was read.
+ */
+bool rt_tracee_child(uint32_t tid, int event, uint32_t *ret)
+{
+	unsigned long message = 0;
+	siginfo_t info = { 0 };
+
+	if (ptrace(PTRACE_GETEVENTMSG, tid, 0, &message) < 0 || ptrace(PTRACE_GETSIGINFO, tid, 0, &info) < 0 ||
+	    info.si_code != (SIGTRAP | event << 8))
+		return false;
+	*ret = (uint32_t)message;
+	return true;
+}
+
 static bool is_thread_of(uint32_t tgid, uint32_t tid)
 {
 	char path[64];
@@ -204,12 +220,10 @@ static struct rt_error *new_process(struct rt_session *s, struct rt_thread *by, 
 
 static struct rt_error *on_child(struct rt_session *s, struct rt_thread *t, int event)
 {
-	unsigned long message = 0;
 	uint32_t tid;
 
-	if (ptrace(PTRACE_GETEVENTMSG, t->tid, 0, &message) < 0)
+	if (!rt_tracee_child(t->tid, event, &tid))
 		return NULL; /* killed */
-	tid = (uint32_t)message;
 	if (!rt_tracee_is_ours(tid)) {
 		/* adopted, and ended since: all of it was told, and no end would come for a second entry */
 		rt_log_debug("session", "%u is told of after its end", tid);
@@ -536,6 +550,17 @@ struct rt_error *rt_tracee_replay(struct rt_session *s, struct rt_thread *t)
 	return t->saved ? on_stop(s, t, t->status) : NULL;
 }
 
+/*
+ * A thread that nobody has told of stands at its exit: it was killed with the one that made it, and never ran. No event
+ * will name it, and the end of its process would wait for one.
+ */
+static bool is_stillborn(uint32_t tid, int status)
+{
+	uint64_t tgid;
+
+	return status >> 16 == PTRACE_EVENT_EXIT && rt_proc_status(tid, "Tgid", 10, &tgid) && tgid != tid;
+}
+
 struct rt_error *rt_tracee_status(struct rt_session *s, uint32_t tid, int status)
 {
 	struct rt_thread *t = rt_session_thread(s, tid);
@@ -562,6 +587,8 @@ struct rt_error *rt_tracee_status(struct rt_session *s, uint32_t tid, int status
 		if (!t)
 			return rt_error_nomem();
 	}
+	if (!t->process && is_stillborn(tid, status))
+		t->let_go = true;
 	if (s->collecting || (!t->process && !t->let_go))
 		return NULL;
 	return on_stop(s, t, status);

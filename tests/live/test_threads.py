@@ -49,7 +49,7 @@ class Threads(live.LiveTest):
 
     def test_process_ends_while_threads_are_born(self):
         # one that has just been made is told of after the process has ended, or never
-        self.check('born', '25', counts=False)
+        self.check('born', '100', counts=False)
 
     def test_attached_under_way(self):
         for number in range(RUNS):
