@@ -268,7 +268,7 @@ static bool add_pids(const struct lt_answer *a, const struct lt_group *g, struct
 {
 	f->pids = ALLOC(a, a->lt->processes.len, uint32_t);
 	for (size_t i = 0; f->pids && i < g->members.len; i++) {
-		uint32_t pid = RT_PID_OF(g->members.data[i].ref.inc->pid);
+		uint32_t pid = g->members.data[i].ref.inc->pid;
 		size_t j = 0;
 
 		while (j < f->pid_count && f->pids[j] != pid)

@@ -82,7 +82,7 @@ struct rt_finding {
 	size_t balance_count;
 	struct rt_trace_stack *stacks;
 	size_t stack_count;
-	uint32_t *pids; /* RT_PID_OF */
+	uint32_t *pids; /* as records have them: RT_PID_OF, RT_GEN_OF */
 	size_t pid_count;
 	struct rt_origin *origins; /* each other than the others */
 	size_t origin_count;
@@ -153,7 +153,7 @@ struct rt_trust {
 };
 
 struct rt_process_end {
-	uint32_t pid;
+	uint32_t pid;    /* as in rt_finding.pids */
 	const char *exe; /* "" unknown */
 	int status;      /* wait status */
 	bool ended;

@@ -230,7 +230,7 @@ static bool fill_points(struct lt_answer *a, struct rt_verdict *v)
 		if (p->execed)
 			continue; /* the same process goes on as its next generation */
 		v->processes[v->process_count++] =
-			(struct rt_process_end){ RT_PID_OF(p->pid), p->exe ? p->exe : "", p->status, p->ended };
+			(struct rt_process_end){ p->pid, p->exe ? p->exe : "", p->status, p->ended };
 	}
 	return true;
 }

@@ -163,7 +163,7 @@ static void finding_members(struct rt_json *json, const struct rt_finding *findi
 	rt_json_bool(json, "incomplete", finding->incomplete);
 	rt_json_begin_array(json, "pids");
 	for (size_t i = 0; i < finding->pid_count; i++)
-		rt_json_u64(json, NULL, finding->pids[i]);
+		rt_json_u64(json, NULL, RT_PID_OF(finding->pids[i]));
 	rt_json_end_array(json);
 	rt_json_begin_object(json, "guilty");
 	rt_json_string(json, "role", rt_role_word(finding->role));
@@ -266,7 +266,7 @@ static void head(struct rt_json *json, const struct rt_verdict *verdict, const s
 		const struct rt_process_end *p = &verdict->processes[i];
 
 		rt_json_begin_object(json, NULL);
-		rt_json_u64(json, "pid", p->pid);
+		rt_json_u64(json, "pid", RT_PID_OF(p->pid));
 		rt_json_string(json, "exe", p->exe ? p->exe : "");
 		if (p->ended)
 			rt_json_i64(json, "status", shell_status(p->status));

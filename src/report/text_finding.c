@@ -171,7 +171,7 @@ static void process_line(struct rt_text_report *report, const struct rt_finding 
 				exe = rt_clean(&report->arena, rt_basename(v->processes[k].exe ?: ""));
 		}
 		text = rt_format(&report->arena, "%s%s %s%s%u%s", text, i ? "," : "", exe, *exe ? " (pid " : "pid ",
-				 f->pids[i], *exe ? ")" : "");
+				 RT_PID_OF(f->pids[i]), *exe ? ")" : "");
 	}
 	text = rt_format(&report->arena, "in %zu of %zu processes:%s%s", f->pid_count, v->process_count, text,
 			 f->pid_count > NAMED ? ", ..." : "");

@@ -31,6 +31,7 @@ class Threads(live.LiveTest):
                     self.assert_counts(run)
         return run
 
+    @live.alone('it has the system give numbers away again, those of other tests, too')
     def test_number_used_again(self):
         run = self.check('again', '60')
         same = int(next(line for line in run.stdout.splitlines() if line.startswith('same')).split()[1])

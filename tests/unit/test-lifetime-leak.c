@@ -377,6 +377,24 @@ TEST(exec_ends_the_image)
 	       "exec\nnew obj 0x9000 main@k.c:1\nput obj 0x9000 main@k.c:3\nexit 0\n");
 }
 
+/* the number of a process that has ended is given to another one: they are two */
+TEST(processes_of_one_number)
+{
+	char *first = story_join(story_loop(HEALTHY, 1, 20), story_loop(LEAKY, 21, 10), "exit 0\n");
+	char *second = story_join(story_loop(HEALTHY, 1, 20), story_loop(LEAKY, 21, 10), "exit 0\n");
+	char *events =
+		story_join(story_join(strdup("mark census pid=70\n"), first, "mark census pid=70/1\n"), second, "");
+	struct story s = story_run(events, NULL);
+
+	assert_int_equal(s.verdict->finding_count, 1);
+	assert_int_equal(s.verdict->findings[0].objects, 20);
+	assert_int_equal(s.verdict->findings[0].pid_count, 2);
+	assert_int_equal(RT_PID_OF(s.verdict->findings[0].pids[0]), 70);
+	assert_int_equal(RT_PID_OF(s.verdict->findings[0].pids[1]), 70);
+	story_end(&s);
+	free(events);
+}
+
 TEST(unarmed_function_and_the_counter)
 {
 	const char *unarmed = "unarmed obj_find obj get inlined at 3 places\nmark census\nexit 0\n";
