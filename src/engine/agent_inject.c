@@ -33,11 +33,10 @@ static const char *make_file(struct rt_stopped *r, int64_t *ret_fd, int *ret, st
 	const char *why;
 	uint64_t at;
 
-	/* a first call, of no effect: the stack is known then */
-	why = call(r, SYS_getpid, (uint64_t[6]){ 0 }, ret_fd, err);
-	if (why)
-		return why;
-	at = rt_stopped_stack(r) - sizeof(name);
+	*err = rt_stopped_stack(r, &at);
+	if (*err)
+		return "";
+	at -= sizeof(name);
 	if (!rt_stopped_read(r, at, name, sizeof(name)) || !rt_stopped_write(r, at, RT_AGENT_POOL_NAME, sizeof(name)))
 		return "its stack cannot be written";
 	why = call(r, SYS_memfd_create, (uint64_t[6]){ at, MFD_CLOEXEC | MFD_ALLOW_SEALING }, ret_fd, err);
@@ -86,12 +85,29 @@ static bool is_confined(uint32_t pid)
 	return rt_proc_status(pid, "Seccomp", 10, &seccomp) && seccomp;
 }
 
+/* Numbers that follow each other, as they mostly do, by one call where the system has it. */
+static const char *give_back(struct rt_stopped *r, const int64_t fd[2], struct rt_error **err)
+{
+	const char *why = NULL, *other;
+	int64_t got = -ENOSYS;
+
+	if (!*err && fd[0] >= 0 && fd[1] == fd[0] + 1)
+		*err = rt_stopped_call(r, SYS_close_range, (uint64_t[6]){ (uint64_t)fd[0], (uint64_t)fd[1] }, &got);
+	if (!got)
+		return NULL;
+	for (int i = 0; i < 2 && !*err; i++) {
+		other = fd[i] < 0 ? NULL : call(r, SYS_close, (uint64_t[6]){ (uint64_t)fd[i] }, &got, err);
+		why = why ?: other;
+	}
+	return why;
+}
+
 /* Two files, what is made of them, and their numbers given back. */
 static const char *make_pool(struct rt_stopped *r, uint64_t bytes, struct rt_agent_pool **ret, uint64_t *ret_owner,
 			     struct rt_error **err)
 {
 	_cleanup_close_ int owner = -1;
-	int64_t fd[2] = { -1, -1 }, none;
+	int64_t fd[2] = { -1, -1 };
 	int own = -1;
 	const char *why = make_file(r, &fd[0], &own, err), *other;
 
@@ -104,11 +120,8 @@ static const char *make_pool(struct rt_stopped *r, uint64_t bytes, struct rt_age
 	}
 	if (own >= 0)
 		close(own);
-	for (int i = 0; i < 2 && !*err; i++) {
-		other = fd[i] < 0 ? NULL : call(r, SYS_close, (uint64_t[6]){ (uint64_t)fd[i] }, &none, err);
-		why = why ?: other;
-	}
-	return why;
+	other = give_back(r, fd, err);
+	return why ?: other;
 }
 
 static const char *inject(struct rt_agent *a, struct rt_agent_task *task, struct rt_stopped *r, struct rt_error **err)
@@ -122,7 +135,7 @@ static const char *inject(struct rt_agent *a, struct rt_agent_task *task, struct
 		rt_agent_pool_leave(pool);
 		return why;
 	}
-	memcpy(rt_agent_shared(pool)->probe, a->probe, sizeof(a->probe));
+	memcpy(rt_agent_shared(pool)->probe, a->probe, (a->last_point + 1) * sizeof(a->probe[0]));
 	rt_agent_shared(pool)->frames = a->options.frames ?: RT_AGENT_FRAMES;
 	rt_agent_shared(pool)->sample_rate = a->options.sample.rate;
 	rt_agent_shared(pool)->counting = a->options.counting;

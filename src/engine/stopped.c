@@ -83,25 +83,27 @@ static bool write_gate(struct rt_stopped *r, const struct rt_maps_line *vdso)
 	return true;
 }
 
-/* In the vdso, which every process has, or in other code. */
+/* In the vdso, which every process has and which is mapped last, or in other code. */
 static struct rt_error *find_gate(struct rt_stopped *r)
 {
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *text = NULL, *again = NULL;
 	struct rt_maps_line line;
 	char path[32], *cursor;
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", r->pid);
 	RT_TRY(rt_fs_read(AT_FDCWD, path, MAPS_MAX, &text, NULL));
+	again = strdup(text);
+	if (!again)
+		return rt_error_nomem();
 	cursor = text;
-	while (rt_maps_parse_line(&cursor, &line)) {
-		bool vdso = !strcmp(line.path, "[vdso]");
-
-		if (vdso && write_gate(r, &line))
-			break;
-		if (line.executable && (vdso || !r->gate) && !strstr(line.path, "vsyscall"))
+	while (!r->gate && rt_maps_parse_line(&cursor, &line)) {
+		if (!strcmp(line.path, "[vdso]") && !write_gate(r, &line))
 			find(r, &line);
-		if (vdso && r->gate)
-			break;
+	}
+	cursor = again;
+	while (!r->gate && rt_maps_parse_line(&cursor, &line)) {
+		if (line.executable && !strstr(line.path, "vsyscall"))
+			find(r, &line);
 	}
 	return r->gate ? NULL
 		       : rt_error_new(RT_E_UNSUPPORTED, "process %u has no instruction that calls the system", r->pid);
@@ -289,9 +291,11 @@ bool rt_stopped_send(struct rt_stopped *r, uint32_t tid, uint64_t pc)
 	return !r->frame || rt_stopped_write(r, r->frame->start + RT_SIGFRAME_PC, &r->regs.rip, sizeof(r->regs.rip));
 }
 
-uint64_t rt_stopped_stack(const struct rt_stopped *r)
+struct rt_error *rt_stopped_stack(struct rt_stopped *r, uint64_t *ret)
 {
-	return (r->frame ? r->frame->start : r->regs.rsp - RED_ZONE) & ~63ull;
+	RT_TRY(need(r));
+	*ret = (r->frame ? r->frame->start : r->regs.rsp - RED_ZONE) & ~63ull;
+	return NULL;
 }
 
 /* Its signal mask first: as long as it is to put itself right, that is right anyway. */

@@ -55,5 +55,5 @@ RT_CHECK struct rt_error *rt_stopped_do(struct rt_stopped *r, uint64_t at, uint6
  * instruction, behind the same one. false: it is gone.
  */
 bool rt_stopped_send(struct rt_stopped *r, uint32_t tid, uint64_t pc);
-/* Where its stack ends and below which nothing of it is: for arguments. */
-uint64_t rt_stopped_stack(const struct rt_stopped *r);
+/* Where its stack ends and below which nothing of it is: for arguments. Errors as of rt_stopped_call(). */
+RT_CHECK struct rt_error *rt_stopped_stack(struct rt_stopped *r, uint64_t *ret);

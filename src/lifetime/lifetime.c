@@ -410,6 +410,9 @@ static void take_stand(struct rt_lifetime *lt, const struct rt_wire_stand *r)
 	struct lt_thread *t = lt_thread(lt, r->head.pid, r->head.tid);
 	uint32_t stack = lt_stack_find(lt, r->head.pid, r->stack);
 
+	/* names are dear, and one that did nothing stands in nothing that was seen */
+	if (t && !t->nr && !t->stale)
+		stack = 0;
 	if (!t || (stack && !lt_stack_named(lt, stack, r->head.time_ns))) {
 		lt->nomem = true;
 		return;

@@ -15,6 +15,7 @@
 #endif
 #define R_STATE_OFFSET 24 /* of r_state in struct r_debug, 64 bit */
 #define R_CONSISTENT 0
+#define HASTE_NS 5000000 /* in which most programs have loaded their libraries */
 
 struct failures {
 	struct rt_session *s;
@@ -324,9 +325,12 @@ struct rt_error *rt_session_look(struct rt_session *s, struct rt_process *p)
 	if (p->foreign)
 		return NULL;
 	if (!p->loaded) {
-		if (is_loading(p, first))
+		if (is_loading(p, first)) {
+			s->haste_ns = rt_now_ns() + HASTE_NS;
 			return NULL;
+		}
 		p->loaded = true;
+		s->haste_ns = 0;
 		RT_TRY(rt_session_plan(s, p));
 		if (p->tgid == s->root && !p->gen)
 			RT_TRY(rt_session_check_missing(s, p));

@@ -269,8 +269,8 @@ enum { RT_SESSION_POLL_MAX = 16 };
 
 RT_CHECK struct rt_error *rt_session_on_time(struct rt_session *s);
 void rt_session_on_interrupts(struct rt_session *s);
-/* Sleeps at most wait_ms; SIGCHLD, an interrupt or a side source ends it. */
-RT_CHECK struct rt_error *rt_session_sleep(struct rt_session *s, int signal_fd, int wait_ms);
+/* Sleeps at most wait_us microseconds; SIGCHLD, an interrupt or a side source ends it. */
+RT_CHECK struct rt_error *rt_session_sleep(struct rt_session *s, int signal_fd, uint32_t wait_us);
 
 /* ---- unwind_check.c ---- */
 
@@ -438,6 +438,7 @@ struct rt_session {
 	int tty_signal; /* last signal that the kernel (the terminal) sent to the root */
 	uint64_t tty_ns;
 	uint64_t deadline_ns, tick_ns;
+	uint64_t haste_ns; /* until then a process that has just begun is likely to ask; 0: none is */
 	volatile sig_atomic_t moments;
 	int moments_seen;
 	uint64_t moment_ns; /* when the interval is over */

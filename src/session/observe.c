@@ -81,7 +81,7 @@ static struct rt_error *loop(struct rt_session *s, int signal_fd)
 				return NULL;
 		}
 		if (!s->finish)
-			RT_TRY(rt_session_sleep(s, signal_fd, s->forward_signal ? 10 : WAIT_MS));
+			RT_TRY(rt_session_sleep(s, signal_fd, (s->forward_signal ? 10 : WAIT_MS) * 1000));
 	}
 	return NULL;
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -17,9 +18,11 @@
 #include "insn/insn.h"
 #include "session/internal.h"
 
-#define POLL_MIN_MS 2  /* while events come: a ring must not fill up */
-#define POLL_MAX_MS 20 /* while nothing comes */
-#define BUSY 1000      /* records in one round: what comes in the meantime may be too much */
+#define POLL_MIN_US 2000  /* while events come: a ring must not fill up */
+#define POLL_MAX_US 20000 /* while nothing comes */
+#define POLL_ASKS_US 1000 /* while a process may ask, that waits */
+#define POLL_HASTE_US 60  /* while one will ask soon */
+#define BUSY 1000         /* records in one round: what comes in the meantime may be too much */
 #define TICK_NS 100000000u
 #define FORWARD_NS 150000000u /* how long the terminal's own signal may take to reach the program */
 
@@ -164,14 +167,15 @@ static struct rt_error *check_started(struct rt_session *s)
 	return rt_session_exec_error(s);
 }
 
-struct rt_error *rt_session_sleep(struct rt_session *s, int signal_fd, int wait_ms)
+struct rt_error *rt_session_sleep(struct rt_session *s, int signal_fd, uint32_t wait_us)
 {
+	struct timespec wait = { .tv_sec = wait_us / 1000000, .tv_nsec = wait_us % 1000000 * 1000 };
 	struct pollfd fds[RT_SESSION_POLL_MAX] = { { .fd = signal_fd, .events = POLLIN },
 						   { .fd = s->wake_fd, .events = POLLIN } };
 	struct signalfd_siginfo info[8];
 	uint64_t count;
 
-	if (poll(fds, rt_sources_poll(s, fds, 2, RT_SESSION_POLL_MAX), wait_ms) <= 0)
+	if (ppoll(fds, rt_sources_poll(s, fds, 2, RT_SESSION_POLL_MAX), &wait, NULL) <= 0)
 		return NULL;
 	if (fds[0].revents && read(signal_fd, info, sizeof(info)) < 0 && errno != EAGAIN)
 		return rt_error_errno(RT_E_SYSTEM, errno, "cannot read signals");
@@ -191,13 +195,22 @@ static int hurry(void)
 	int old = getpriority(PRIO_PROCESS, 0);
 
 	(void)setpriority(PRIO_PROCESS, 0, old - AHEAD);
+	(void)prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); /* POLL_HASTE_US is less than its default */
 	return old;
+}
+
+/* Until the processes are looked at again that may wait for it, in microseconds. */
+static uint32_t wait_for_asking(const struct rt_session *s, uint64_t records)
+{
+	if (records > BUSY)
+		return 0;
+	return s->haste_ns && rt_now_ns() < s->haste_ns ? POLL_HASTE_US : POLL_ASKS_US;
 }
 
 static struct rt_error *loop(struct rt_session *s, int signal_fd)
 {
 	uint64_t seen = 0;
-	int wait_ms = POLL_MIN_MS;
+	uint32_t wait_us = POLL_MIN_US;
 
 	while (!s->finish) {
 		RT_TRY(rt_tracee_reap(s));
@@ -212,13 +225,13 @@ static struct rt_error *loop(struct rt_session *s, int signal_fd)
 		if (s->ops->asks)
 			RT_TRY(rt_process_each(s, rt_tracee_look));
 		if (s->ops->asks)
-			wait_ms = s->engine_records - seen > BUSY ? 0 : 1;
+			wait_us = wait_for_asking(s, s->engine_records - seen);
 		else if (s->engine_records != seen || s->forward_signal)
-			wait_ms = POLL_MIN_MS;
-		else if (wait_ms < POLL_MAX_MS)
-			wait_ms += wait_ms / 2;
+			wait_us = POLL_MIN_US;
+		else if (wait_us < POLL_MAX_US)
+			wait_us += wait_us / 2;
 		seen = s->engine_records;
-		RT_TRY(rt_session_sleep(s, signal_fd, wait_ms));
+		RT_TRY(rt_session_sleep(s, signal_fd, wait_us));
 	}
 	return NULL;
 }

@@ -99,7 +99,9 @@ static void tracer(struct shared *s, const uint8_t *code, pid_t pid, enum way wa
 		rt_stopped_close(&r);
 		break;
 	case IN_A_CALL:
-		at = rt_stopped_stack(&r) - sizeof(second);
+		if (rt_stopped_stack(&r, &at))
+			_exit(2);
+		at -= sizeof(second);
 		if (!rt_stopped_write(&r, at, &second, sizeof(second)))
 			_exit(2);
 		s->called = 1;
