@@ -94,9 +94,12 @@ struct lt_answer {
 	RT_VEC(struct lt_alive) alive;
 	struct rt_map left_here;  /* (pid, site) -> descriptors that were left open */
 	struct rt_map owner_left; /* (function, type) -> references that it left open, taken through helpers */
-	struct rt_map group_of;   /* (kind and type and suspect, function) -> index */
-	struct lt_learnt pooled;  /* of a type with classes: what all of its objects teach */
-	uint32_t pooled_type;     /* index + 1, 0 = of none yet */
+	/* lost ones of these: (function, function that took them, type); (function that took, type) -> such functions
+	 */
+	struct rt_map owner_from, owners;
+	struct rt_map group_of;  /* (kind and type and suspect, function) -> index */
+	struct lt_learnt pooled; /* of a type with classes: what all of its objects teach */
+	uint32_t pooled_type;    /* index + 1, 0 = of none yet */
 	bool nomem;
 };
 

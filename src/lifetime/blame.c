@@ -553,6 +553,17 @@ static bool stood_in(const struct lt_answer *a, const struct lt_model *m, const 
 	       (lt_counted(&a->runs, rt_key_make(e->act, ref->inc->type)) < 2 && lt_model_closed(m, ref->site) < 1);
 }
 
+/*
+ * What the function took was lost by so many whose business it was, that it is no fault of theirs: what they share is
+ * at fault.
+ */
+static bool many_owners(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	enum { MANY = 3 };
+
+	return lt_counted(&a->owners, rt_key_make(lt_site_function(a->lt, ref->site), ref->inc->type)) >= MANY;
+}
+
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
@@ -566,7 +577,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	/* who takes two and gives back one keeps the other */
 	level = twice ? 0 : climb(a, m, ref, &kept);
 	b.guilty = site->src[level];
-	b.owner = !kept && !twice ? lt_owner_beyond(a, ref, level) : 0;
+	b.owner = !kept && !twice && !many_owners(a, ref) ? lt_owner_beyond(a, ref, level) : 0;
 	if (b.owner)
 		b.guilty = b.owner;
 	if (kept)

@@ -211,10 +211,18 @@ static void count_here(struct lt_answer *a, const struct lt_ref *ref)
 
 static void count_owner(struct lt_answer *a, const struct lt_ref *ref)
 {
-	uint32_t owner = ref->ev == LT_NO_EVENT ? 0 : lt_owner_beyond(a, ref, 0);
+	uint32_t owner = ref->ev == LT_NO_EVENT ? 0 : lt_owner_beyond(a, ref, 0), type = ref->inc->type;
+	uint32_t function = lt_src(a->lt, owner)->function, taker = lt_site_function(a->lt, ref->site);
+	struct rt_key key = rt_key_make((uint64_t)function << 32 | taker, type);
 
-	if (owner)
-		lt_count_one(&a->owner_left, rt_key_make(lt_src(a->lt, owner)->function, ref->inc->type));
+	if (!owner)
+		return;
+	lt_count_one(&a->owner_left, rt_key_make(function, type));
+	if (ref->inc->census && !ref->inc->nobody)
+		return;
+	if (!rt_map_get(&a->owner_from, key))
+		lt_count_one(&a->owners, rt_key_make(taker, type));
+	lt_count_one(&a->owner_from, key);
 }
 
 /* what became of the objects that each site left open, and how many each run of a function left */

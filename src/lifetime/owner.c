@@ -15,7 +15,7 @@
 
 enum {
 	LEVELS_MAX = 24, /* functions of one stack */
-	EVENTS_MAX = 64, /* of a life that is learnt from */
+	OPEN_MAX = 64,   /* references of a life that are open at a time */
 	SURE = 3         /* references that make a helper */
 };
 
@@ -23,37 +23,19 @@ enum {
 struct levels {
 	unsigned nr;
 	uint32_t src[LEVELS_MAX];
-	uint16_t machine[LEVELS_MAX]; /* machine frame of its stack */
+	uint16_t place[LEVELS_MAX]; /* LT_PLACE* */
 };
 
 static const struct lt_stack *stack_of(const struct rt_lifetime *lt, const struct lt_event *e)
 {
 	const struct lt_use *use = &lt->uses.data[e->use];
 
-	return use->stack && use->machine < LT_JUMPED ? &lt->stacks.data[use->stack - 1] : NULL;
+	return use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
 }
 
 static void read_levels(const struct rt_lifetime *lt, const struct lt_event *e, struct levels *ret)
 {
-	const struct lt_use *use = &lt->uses.data[e->use];
-	const struct lt_stack *s = stack_of(lt, e);
-	uint32_t first = lt_site(lt, use->site)->src[0];
-	bool begun = false;
-
-	ret->nr = 0;
-	for (uint32_t i = s ? use->machine : 0; s && i < s->nr; i++) {
-		const struct lt_machine *m = &lt->machines.data[s->first + i];
-
-		for (uint32_t j = 0; j < m->srcs && ret->nr < LEVELS_MAX; j++) {
-			uint32_t src = lt->stack_srcs.data[m->src + j];
-
-			begun |= src == first;
-			if (!begun)
-				continue;
-			ret->src[ret->nr] = src;
-			ret->machine[ret->nr++] = (uint16_t)i;
-		}
-	}
+	ret->nr = lt_use_levels(lt, &lt->uses.data[e->use], ret->src, ret->place, LEVELS_MAX);
 }
 
 /*
@@ -102,11 +84,11 @@ static unsigned meet(const struct rt_lifetime *lt, const struct lt_event *get, c
 	if (!shared(lt, get, put, &ma, &mb))
 		return a->nr;
 	/* of the innermost frame that both share, the functions inlined in it that both lie in, from outside in */
-	while (i > 0 && a->machine[i - 1] > ma)
+	while (i > 0 && a->place[i - 1] > LT_PLACE(ma))
 		i--;
-	while (k > 0 && b->machine[k - 1] > mb)
+	while (k > 0 && b->place[k - 1] > LT_PLACE(mb))
 		k--;
-	while (i > 0 && k > 0 && a->machine[i - 1] == ma && b->machine[k - 1] == mb &&
+	while (i > 0 && k > 0 && a->place[i - 1] == LT_PLACE(ma) && b->place[k - 1] == LT_PLACE(mb) &&
 	       lt_src(lt, a->src[i - 1])->function == lt_src(lt, b->src[k - 1])->function) {
 		last = --i;
 		*ret_other = --k;
@@ -138,16 +120,19 @@ uint32_t lt_src_around(const struct rt_lifetime *lt, const struct lt_event *e, u
 	return level < l.nr ? l.src[level] : 0;
 }
 
-/* what is known of the function, made when new; NULL: it has no name, or out of memory */
-static struct lt_owner *owner(struct rt_lifetime *lt, struct lt_type *type, uint32_t function)
+/*
+ * What is known of what the function does with references that `from` takes, 0: with all of them; made when new. NULL:
+ * it has no name, or out of memory.
+ */
+static struct lt_owner *owner(struct rt_lifetime *lt, struct lt_type *type, uint32_t function, uint32_t from)
 {
 	bool made = false;
-	uint64_t *at = function ? rt_map_put(&type->owner_of, rt_key_make(function, 0), &made) : NULL;
+	uint64_t *at = function ? rt_map_put(&type->owner_of, rt_key_make(function, from), &made) : NULL;
 
 	if (at && made) {
 		*at = type->owners.len;
 		if (!rt_vec_add(&type->owners)) {
-			rt_map_remove(&type->owner_of, rt_key_make(function, 0), NULL);
+			rt_map_remove(&type->owner_of, rt_key_make(function, from), NULL);
 			at = NULL;
 		}
 	}
@@ -155,57 +140,70 @@ static struct lt_owner *owner(struct rt_lifetime *lt, struct lt_type *type, uint
 	return at ? &type->owners.data[*at] : NULL;
 }
 
-static void count(struct rt_lifetime *lt, struct lt_type *type, const struct levels *l, unsigned met, bool put)
+static void count_level(const struct rt_lifetime *lt, struct lt_owned *c, const struct levels *l, unsigned i,
+			unsigned met)
 {
-	for (unsigned i = 0; i < l->nr && i <= met; i++) {
-		struct lt_owner *o = owner(lt, type, lt_src(lt, l->src[i])->function);
-		struct lt_owned *c = !o ? NULL : put ? &o->puts : &o->gets;
+	if (met == l->nr) { /* they never come together: a helper of nobody in particular */
+		c->far++;
+		return;
+	}
+	c->own += i == met;
+	c->up += i < met;
+	c->next += i + 1 == met;
+	if (i < met) {
+		uint32_t caller = lt_src(lt, l->src[i + 1])->function;
 
-		if (!c)
-			return;
-		if (met == l->nr) { /* they never come together: a helper of nobody in particular */
-			c->far++;
-			return;
-		}
-		c->own += i == met;
-		c->up += i < met;
-		c->next += i + 1 == met;
-		if (i < met) {
-			uint32_t caller = lt_src(lt, l->src[i + 1])->function;
-
-			c->callers |= c->caller && c->caller != caller;
-			c->caller = caller;
-		}
+		c->callers |= c->caller && c->caller != caller;
+		c->caller = caller;
 	}
 }
 
+static void count(struct rt_lifetime *lt, struct lt_type *type, const struct levels *l, unsigned met, bool put)
+{
+	const uint32_t from[] = { 0, lt_src(lt, l->nr ? l->src[0] : 0)->function };
+
+	for (unsigned i = 0; i < l->nr && i <= met; i++) {
+		for (unsigned k = 0; k < 2; k++) {
+			struct lt_owner *o = owner(lt, type, lt_src(lt, l->src[i])->function, from[k]);
+
+			if (!o)
+				return;
+			count_level(lt, put ? &o->puts : &o->gets, l, i, met);
+		}
+		if (met == l->nr)
+			return;
+	}
+}
+
+/* A reference that was taken, and by whom. */
+struct open {
+	uint16_t ev;
+	struct levels levels;
+};
+
 /* which of the open gets the put closes: the one with which it shares the innermost run, of these the newest */
-static void close_one(struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t *open, unsigned *nr, uint16_t put)
+static void close_one(struct rt_lifetime *lt, const struct lt_inc *inc, struct open *open, unsigned *nr, uint16_t put)
 {
 	const struct lt_event *p = &inc->ledger[put];
 	unsigned best = *nr, best_met = LEVELS_MAX + 1, best_other = 0;
 	struct lt_type *type = lt_inc_type(lt, inc);
-	struct levels lp, best_levels = { .nr = 0 };
+	struct levels lp;
 
 	read_levels(lt, p, &lp);
 	for (unsigned i = *nr; i-- > 0;) {
-		const struct lt_event *g = &inc->ledger[open[i]];
-		struct levels lg;
-		unsigned other, met;
+		const struct levels *lg = &open[i].levels;
+		unsigned other, met = meet(lt, &inc->ledger[open[i].ev], lg, p, &lp, &other);
 
-		read_levels(lt, g, &lg);
-		met = meet(lt, g, &lg, p, &lp, &other);
-		met = met == lg.nr ? LEVELS_MAX : met;
+		met = met == lg->nr ? LEVELS_MAX : met;
 		if (met >= best_met)
 			continue;
 		best = i;
 		best_met = met;
 		best_other = other;
-		best_levels = lg;
 	}
 	if (best == *nr)
 		return;
-	count(lt, type, &best_levels, best_met == LEVELS_MAX ? best_levels.nr : best_met, false);
+	count(lt, type, &open[best].levels, best_met == LEVELS_MAX ? open[best].levels.nr : best_met, false);
 	count(lt, type, &lp, best_met == LEVELS_MAX ? lp.nr : best_other, true);
 	memmove(&open[best], &open[best + 1], (*nr - best - 1) * sizeof(open[0]));
 	(*nr)--;
@@ -213,24 +211,45 @@ static void close_one(struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t
 
 void lt_owners_learn(struct rt_lifetime *lt, const struct lt_inc *inc)
 {
-	uint16_t open[EVENTS_MAX];
+	struct open open[OPEN_MAX];
 	unsigned nr = 0;
 
-	if (inc->nr > EVENTS_MAX)
-		return;
 	for (uint16_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if ((e->op == RT_OP_NEW && inc->start > 0) || e->delta > 0)
-			open[nr++] = i;
-		else if (e->delta < 0 || (e->flags & LT_EV_CLOSES))
+		if ((e->op == RT_OP_NEW && inc->start > 0) || e->delta > 0) {
+			if (nr == OPEN_MAX)
+				return;
+			open[nr].ev = i;
+			read_levels(lt, e, &open[nr++].levels);
+		} else if (e->delta < 0 || (e->flags & LT_EV_CLOSES)) {
 			close_one(lt, inc, open, &nr, i);
+		}
 	}
 }
 
 static uint64_t all(const struct lt_owned *o)
 {
 	return o->own + o->up + o->far;
+}
+
+/* what the function at this level does with such references, as far as that is known, else with all; NULL: nothing is
+ */
+static const struct lt_owned *known(const struct rt_lifetime *lt, const struct lt_type *type, const struct levels *l,
+				    unsigned level, bool put)
+{
+	const uint32_t from[] = { lt_src(lt, l->src[0])->function, 0 };
+
+	for (unsigned k = 0; k < 2; k++) {
+		const uint64_t *at =
+			rt_map_get(&type->owner_of, rt_key_make(lt_src(lt, l->src[level])->function, from[k]));
+		const struct lt_owner *o = at ? &type->owners.data[*at] : NULL;
+		const struct lt_owned *c = !o ? NULL : put ? &o->puts : &o->gets;
+
+		if (c && all(c) >= SURE)
+			return c;
+	}
+	return NULL;
 }
 
 /*
@@ -244,13 +263,11 @@ static unsigned climb(const struct rt_lifetime *lt, const struct lt_type *type, 
 
 	*ret_sure = false;
 	for (unsigned level = 0; level + 1 < l->nr; level++) {
-		const uint64_t *at = rt_map_get(&type->owner_of, rt_key_make(lt_src(lt, l->src[level])->function, 0));
-		const struct lt_owner *o = at ? &type->owners.data[*at] : NULL;
-		const struct lt_owned *c = !o ? NULL : put ? &o->puts : &o->gets;
+		const struct lt_owned *c = known(lt, type, l, level, put);
 
-		if (!c || all(c) < SURE || c->own * 10 > all(c) || c->far * 4 > all(c))
+		if (!c || c->own * 4 > all(c) || c->far * 4 > all(c))
 			break;
-		if (!c->callers)
+		if (!c->callers && c->caller == lt_src(lt, l->src[level + 1])->function)
 			continue;
 		*ret_sure = c->next * 2 >= all(c);
 		best = level + 1;

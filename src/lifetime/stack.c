@@ -219,14 +219,16 @@ bool lt_stack_named(struct rt_lifetime *lt, uint32_t stack, uint64_t time_ns)
 struct flat {
 	uint32_t src[RT_STACK_MAX * 2];
 	uint8_t machine[RT_STACK_MAX * 2];
+	uint16_t place[RT_STACK_MAX * 2]; /* as of lt_use_levels() */
 	unsigned nr;
 };
 
-static void flat_add(struct flat *flat, uint32_t src, uint32_t machine)
+static void flat_add(struct flat *flat, uint32_t src, uint32_t machine, uint32_t place)
 {
 	if (flat->nr == RT_STACK_MAX * 2)
 		return;
 	flat->src[flat->nr] = src;
+	flat->place[flat->nr] = (uint16_t)place;
 	flat->machine[flat->nr++] = (uint8_t)machine;
 }
 
@@ -267,9 +269,9 @@ static void flatten(const struct rt_lifetime *lt, const struct lt_stack *s, cons
 		uint32_t jumped = jumper(lt, s, point, i);
 
 		if (jumped)
-			flat_add(ret, jumped, i ? LT_GONE : LT_JUMPED);
+			flat_add(ret, jumped, i ? LT_GONE : LT_JUMPED, LT_PLACE_CALLED(i));
 		for (uint32_t j = 0; j < m->srcs; j++)
-			flat_add(ret, lt->stack_srcs.data[m->src + j], i);
+			flat_add(ret, lt->stack_srcs.data[m->src + j], i, LT_PLACE(i));
 	}
 }
 
@@ -437,6 +439,25 @@ size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, str
 	for (size_t i = 0; i < flat.nr && i < max; i++)
 		ret[i] = lt_src(lt, flat.src[i])->frame;
 	return flat.nr < max ? flat.nr : max;
+}
+
+unsigned lt_use_levels(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t src[], uint16_t place[],
+		       unsigned max)
+{
+	uint32_t first = lt_site(lt, use->site)->src[0];
+	unsigned from = 0, nr = 0;
+	struct flat flat;
+
+	if (!use->stack || !first)
+		return 0;
+	flatten(lt, &lt->stacks.data[use->stack - 1], &lt->points.data[use->point], &flat);
+	while (from < flat.nr && (flat.src[from] != first || flat.machine[from] != use->machine))
+		from++;
+	for (; from < flat.nr && nr < max; from++) {
+		src[nr] = flat.src[from];
+		place[nr++] = flat.place[from];
+	}
+	return nr;
 }
 
 unsigned lt_use_depth(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function)

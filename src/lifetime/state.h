@@ -489,6 +489,14 @@ uint32_t lt_src_named(struct rt_lifetime *lt, uint32_t name, const struct rt_fra
 uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
 /* what the event's numbers stand for, by asking the tables; NULL: no such point, or out of memory */
 const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wire_event *e);
+/*
+ * The functions of a use from its site on, innermost first, at most max, and where each has its place: in a machine
+ * frame of the stack, or just inside of it, where it jumped to what it called last. Places grow outward.
+ */
+#define LT_PLACE(machine) (2 * (machine) + 1)
+#define LT_PLACE_CALLED(machine) (2 * (machine))
+unsigned lt_use_levels(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t src[], uint16_t place[],
+		       unsigned max);
 /* how many source frames of a use are inside of the function (a lt_src.function); UINT_MAX: it is not in the stack */
 unsigned lt_use_depth(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function);
 /* what the use is the site of is inlined, at any depth, into the function (a lt_src.function) */

@@ -281,6 +281,8 @@ static void answer_deinit(struct lt_answer *a)
 	rt_map_deinit(&a->kept_by);
 	rt_map_deinit(&a->left_here);
 	rt_map_deinit(&a->owner_left);
+	rt_map_deinit(&a->owner_from);
+	rt_map_deinit(&a->owners);
 	rt_map_deinit(&a->group_of);
 	rt_map_deinit(&a->running);
 	rt_map_deinit(&a->standing);
