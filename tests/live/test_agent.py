@@ -5,11 +5,13 @@ import collections
 import os
 import re
 import signal
+import struct
 import unittest
 
 import live
 
 AGENT = ('--engine', 'agent')
+PT_LOAD, PF_X, PF_R = 1, 1, 4
 
 
 class Agent(live.LiveTest):
@@ -43,6 +45,32 @@ class Agent(live.LiveTest):
     def test_fixed_address(self):
         path = live.program('missing-put', flags=('-g', '-O2', '-no-pie', '-fno-pie'))
         self.check(live.trace(*AGENT, *live.told(path, 'ok'), '--', path, 'bug'))
+
+    def execute_only(self, path):
+        """A copy in which the code's segment lacks PF_R, and so its mapping VM_READ."""
+        image, changed = bytearray(path.read_bytes()), False
+        table, = struct.unpack_from('<Q', image, 32)
+        number, = struct.unpack_from('<H', image, 56)
+        for at in range(table, table + 56 * number, 56):
+            if struct.unpack_from('<II', image, at) == (PT_LOAD, PF_R | PF_X):
+                struct.pack_into('<I', image, at + 4, PF_X)
+                changed = True
+        self.assertTrue(changed)
+        hidden = live.temp_path('execute-only-text')
+        hidden.write_bytes(image)
+        hidden.chmod(0o755)
+        return hidden
+
+    def test_text_that_cannot_be_read(self):
+        path = live.program('missing-put', flags=('-g', '-O2'))
+        self.check(live.trace(*AGENT, *live.told(path, 'ok'), '--', self.execute_only(path), 'bug'))
+
+    def test_text_that_cannot_be_read_by_uprobe(self):
+        live.need_engine()
+        path = live.program('missing-put', flags=('-g', '-O2'))
+        run = live.trace('--engine', 'uprobe', *live.told(path, 'ok'), '--', self.execute_only(path), 'bug')
+        self.assert_guilty(run, run.truth.guilty)
+        self.assert_counts(run)
 
     def test_keeps_what_it_finds(self):
         """Registers, flags and the red zone are what they were, in each way through a stub."""
