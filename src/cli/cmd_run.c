@@ -10,6 +10,8 @@
 #include "cli/failure.h"
 #include "cli/interrupt.h"
 #include "cli/launch.h"
+#include "cli/models.h"
+#include "cli/narrow.h"
 #include "cli/output.h"
 
 static const struct argp_option own[] = {
@@ -18,6 +20,8 @@ static const struct argp_option own[] = {
 	  "when to judge: exit (default), main-return, USR1 or USR2 (sent to reftrace), or every TIME (10s); "
 	  "repeatable",
 	  2 },
+	{ "narrow", RT_OPT_NARROW, NULL, 0,
+	  "run the program once more where the evidence for a leak is thin, with a closer look at its types", 2 },
 	{ 0 },
 };
 
@@ -51,6 +55,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'w':
 		options->recording = arg;
+		return 0;
+	case RT_OPT_NARROW:
+		options->narrow = true;
 		return 0;
 	case RT_OPT_AT:
 		return rt_option_fault(options, parse_at(options, arg));
@@ -148,6 +155,73 @@ static struct rt_error *report(struct run *r, int *ret)
 	return NULL;
 }
 
+/*
+ * The program once more, where the first run leaves it open who is guilty. Its report follows the first one, and is the
+ * one that counts, if the same happened again.
+ */
+static struct rt_error *look_closer(struct run *first, struct rt_options options, struct rt_narrow *plan, int *ret)
+{
+	struct run again = { .launch = { .pipeline.fd = -1, .spec = plan->spec }, .output = first->output };
+	const struct rt_verdict *before, *verdict;
+	struct rt_error *err;
+
+	plan->spec = (struct rt_spec){ 0 };
+	options.frames = RT_STACK_MAX;
+	options.sample = options.overhead = 0;
+	options.counts = false;
+	again.options = &options;
+	fprintf(stderr,
+		"reftrace: --narrow: for %zu of the suspicions above (struct %s%s) the evidence is thin: the program "
+		"runs once "
+		"more, and what %zu functions return is watched\n",
+		plan->thin, plan->type, plan->thin > 1 ? ", ..." : "", plan->watched);
+	err = rt_launch_run(&again.launch, &options, NULL, false, NULL);
+	if (!err)
+		err = rt_models_load(&options, again.launch.pipeline.lifetime);
+	if (!err)
+		err = rt_pipeline_verdict(&first->launch.pipeline, &before);
+	if (!err)
+		err = rt_pipeline_verdict(&again.launch.pipeline, &verdict);
+	if (!err && rt_narrow_recurred(before, verdict))
+		err = report(&again, ret);
+	else if (!err)
+		fprintf(stderr, "reftrace: --narrow: it did not happen again: the report above stands\n");
+	first->output = again.output;
+	rt_launch_deinit(&again.launch);
+	return err;
+}
+
+static struct rt_error *narrow(struct run *first, int *ret)
+{
+	_cleanup_(rt_narrow_deinit) struct rt_narrow plan = { 0 };
+	const struct rt_verdict *verdict;
+	int end;
+
+	/* whoever ends it wants no more of it; and one that goes on is not started beside itself */
+	if (rt_session_interrupted(first->launch.session) || !rt_session_status(first->launch.session, &end))
+		return NULL;
+	RT_TRY(rt_pipeline_verdict(&first->launch.pipeline, &verdict));
+	RT_TRY(rt_narrow_plan(verdict, first->launch.session, &plan));
+	return plan.spec.types.len ? look_closer(first, *first->options, &plan, ret) : NULL;
+}
+
+/* A second run is the same run: a program that can be started again, judged at its end, and kept nowhere. */
+static struct rt_error *check_narrow(const struct rt_options *options)
+{
+	if (!options->narrow)
+		return NULL;
+	if (options->pids.len)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "--narrow cannot start processes again that run already"),
+				    "start the program by reftrace: reftrace run --narrow -- PROG");
+	if (options->recording)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "--narrow runs the program twice, and -w keeps one run"),
+				    "leave one of them out");
+	if (options->at.signal || options->at.interval_ns)
+		return rt_error_fix(rt_error_new(RT_E_USAGE, "--narrow compares ends, and --at judges before"),
+				    "leave one of them out");
+	return NULL;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct run r = { .launch.pipeline.fd = -1, .output = { .file_fd = -1, .json_fd = -1 } };
@@ -164,6 +238,8 @@ int cmd_run(int argc, char **argv)
 		if (!err)
 			err = rt_launch_check(&options);
 		if (!err)
+			err = check_narrow(&options);
+		if (!err)
 			err = rt_output_open(&options, STDERR_FILENO, &r.output);
 		if (!err && options.at.signal)
 			rt_interrupt_watch_moment(options.at.signal);
@@ -171,6 +247,8 @@ int cmd_run(int argc, char **argv)
 			err = rt_launch_run(&r.launch, &options, options.recording, false, NULL);
 		if (!err)
 			err = report(&r, &status);
+		if (!err && options.narrow)
+			err = narrow(&r, &status);
 		if (err)
 			status = rt_failure(err);
 	}

@@ -238,9 +238,10 @@ struct rt_error *rt_launch_run(struct rt_launch *launch, const struct rt_options
 
 	*launch = (struct rt_launch){ .on_moment = launch->on_moment,
 				      .on_moment_arg = launch->on_moment_arg,
+				      .spec = launch->spec,
 				      .pipeline.fd = -1 };
 	RT_TRY(list(options->types.data, options->types.len, &types));
-	if (!recorder || !recorder->observe_only)
+	if ((!recorder || !recorder->observe_only) && !launch->spec.types.len)
 		RT_TRY(rt_spec_choose(options, &launch->spec, &scan));
 	if (scan)
 		RT_TRY(rt_spec_presets(options, &launch->presets));

@@ -11,8 +11,8 @@ struct rt_launch {
 	/* set by the caller before the run: pipeline.on_moment and its argument; NULL = nobody looks */
 	struct rt_error *(*on_moment)(void *arg);
 	void *on_moment_arg;
+	struct rt_spec spec; /* and what is traced; no types: what the options say */
 	struct rt_pipeline pipeline;
-	struct rt_spec spec;
 	struct rt_presets *presets; /* NULL: something was told */
 	struct rt_session *session; /* lives as long as the images that the names come from */
 	struct rt_error *failure;   /* why the run ended early, after events had come; owned */

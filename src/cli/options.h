@@ -74,6 +74,7 @@ struct rt_options {
 		int signal; /* of reftrace; 0 = none */
 		uint64_t interval_ns;
 	} at;                          /* run: when to judge; all 0: at exit */
+	bool narrow;                   /* run: once more where the evidence is thin */
 	bool verify;                   /* scan --verify */
 	bool events_text;              /* script --events */
 	struct rt_script_options show; /* script */
@@ -109,6 +110,7 @@ enum {
 	RT_OPT_NO_FOLLOW,
 	RT_OPT_AS_ROOT,
 	RT_OPT_NO_PRESETS,
+	RT_OPT_NARROW,
 	RT_OPT_ENGINE,
 	RT_OPT_ATTACH,
 	RT_OPT_FRAMES,

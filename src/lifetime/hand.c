@@ -97,7 +97,7 @@ static bool returns_seen(const struct rt_lifetime *lt, uint32_t type, const stru
 	for (size_t i = 0; i < lt->points.len; i++) {
 		const struct lt_point *p = &lt->points.data[i];
 
-		if (p->type != type || p->name != src->name || !lt_point_hands(p))
+		if (p->type != type || !lt_point_is(p, src) || !lt_point_hands(p))
 			continue;
 		if (p->unarmed || (src->frame.entry && p->function && p->function != src->frame.entry))
 			return false;
@@ -151,7 +151,7 @@ static bool was_handed(const struct lt_answer *a, const struct lt_ref *ref, cons
 
 		const struct lt_point *p = &a->lt->points.data[a->lt->uses.data[e->use].point];
 
-		if (!lt_point_hands(p) || p->name != src->name || !inside(a->lt, mine, e))
+		if (!lt_point_hands(p) || !lt_point_is(p, src) || !inside(a->lt, mine, e))
 			continue;
 		if (level->cfa && e->sp && e->sp < level->cfa)
 			continue;

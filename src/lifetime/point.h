@@ -7,6 +7,7 @@
 struct lt_point {
 	uint32_t id, type; /* index of the type */
 	uint32_t name;
+	uint32_t module;   /* of the wire */
 	uint64_t function; /* ELF address */
 	uint64_t events;   /* as of the last verdict */
 	uint64_t hits, dropped, passed;

@@ -345,8 +345,22 @@ bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f)
 	return pointer;
 }
 
+/* a function without a name whose results are looked at */
+static bool is_watched(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src)
+{
+	for (size_t i = 0; !src->name && i < lt->points.len; i++) {
+		const struct lt_point *p = &lt->points.data[i];
+
+		if (&lt->types.data[p->type] == type && lt_point_hands(p) && lt_point_is(p, src))
+			return true;
+	}
+	return false;
+}
+
 static bool hands_up(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src)
 {
+	if (is_watched(lt, type, src))
+		return true;
 	return returns_object(type, &src->frame) || (lt_is_api(lt, type, src) & (LT_API_NEW | LT_API_HANDS));
 }
 

@@ -656,6 +656,14 @@ static inline const struct lt_src *lt_src(const struct rt_lifetime *lt, uint32_t
 	return id && id <= lt->srcs.len ? &lt->srcs.data[id - 1] : &nothing;
 }
 
+/* the point's function, by its name or, where it has none, by where it begins */
+static inline bool lt_point_is(const struct lt_point *p, const struct lt_src *src)
+{
+	if (src->name)
+		return p->name == src->name;
+	return src->frame.entry && p->function == src->frame.entry && p->module == src->frame.module_id;
+}
+
 static inline const struct lt_site *lt_site(const struct rt_lifetime *lt, uint32_t id)
 {
 	static const struct lt_site nothing;

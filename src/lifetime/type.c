@@ -120,6 +120,7 @@ bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 	p->op = r->head.op;
 	t->makers |= p->op == RT_OP_NEW;
 	p->function = r->function;
+	p->module = r->module;
 	p->aux = (uint8_t)r->aux;
 	p->flags = (uint16_t)r->flags;
 	return true;

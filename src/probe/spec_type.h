@@ -58,6 +58,16 @@ static inline bool rt_spec_is_told(const struct rt_spec_type *type)
 	return type->origin && !rt_spec_is_preset(type) && strcmp(type->origin, "scan") != 0;
 }
 
+/* Nobody told us that this program has all of its functions. */
+static inline bool rt_spec_is_guessed(const struct rt_spec_type *type)
+{
+	for (size_t i = 0; i < type->functions.len; i++) {
+		if (type->functions.data[i].guessed)
+			return true;
+	}
+	return false;
+}
+
 /* The functions' common prefix without what joins it ("obj" of obj_get, obj_put), else "object". NULL: out of memory.
  */
 char *rt_spec_common_stem(const struct rt_spec_type *type);

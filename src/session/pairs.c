@@ -24,18 +24,9 @@ static void put_functions(struct rt_sink *sink, const struct rt_spec_type *type)
 	rt_sink_printf(sink, " -> struct %s", type->name);
 }
 
-static bool is_guessed(const struct rt_spec_type *type)
-{
-	for (size_t i = 0; i < type->functions.len; i++) {
-		if (type->functions.data[i].guessed)
-			return true;
-	}
-	return false;
-}
-
 static const char *origin_of(const struct rt_spec_type *type)
 {
-	if (!is_guessed(type))
+	if (!rt_spec_is_guessed(type))
 		return type->origin ?: "told";
 	return rt_spec_is_preset(type) ? "by presets; change: -P" : "found by name and type; change: -P";
 }

@@ -352,6 +352,11 @@ struct rt_error *rt_session_run(struct rt_session *s)
 	return err;
 }
 
+bool rt_session_interrupted(const struct rt_session *s)
+{
+	return s->interrupts;
+}
+
 bool rt_session_status(const struct rt_session *s, int *ret)
 {
 	if (!s->root_known)

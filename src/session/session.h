@@ -79,11 +79,22 @@ void rt_session_moment(struct rt_session *session);
 
 /* Wait status of the launched program; false while unknown or when attached. */
 bool rt_session_status(const struct rt_session *session, int *ret);
+/* Whether rt_session_interrupt() was called. */
+bool rt_session_interrupted(const struct rt_session *session);
 /* pid of the first process. */
 uint32_t rt_session_pid(const struct rt_session *session);
 /* One line: which families are traced and why ("pairs: new obj_new, get obj_get, put obj_put -> struct obj (found by
  * name and type; change: -P)"). Owned by the session. */
 const char *rt_session_pairs(const struct rt_session *session);
+
+/*
+ * Adds to *to what was traced: the types that had points, with all that is known of them, told or found. Of two of one
+ * name the first.
+ */
+RT_CHECK struct rt_error *rt_session_copy_spec(const struct rt_session *session, struct rt_spec *to);
+
+/* Whether the code behind a call takes its result for an address; after: where the call returns to in the module. */
+bool rt_session_takes_result(const struct rt_session *session, uint32_t module, struct rt_elfaddr after);
 
 void rt_session_destroy(struct rt_session *session);
 RT_CLEANUP(struct rt_session *, rt_session_destroy);
