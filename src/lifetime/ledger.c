@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The ledger of one life. Blocks come in powers of two from 8 to LT_LEDGER
+ * The ledger of one life. Blocks come in powers of two from 2 to LT_LEDGER
  * events and are used again through free lists: an object costs no malloc. A
  * ledger that is full is folded: references that were closed in the activation
  * that took them go first, then all that can be paired; what remains beyond
@@ -12,7 +12,8 @@
 #include "lifetime/watch.h"
 
 enum {
-	BLOCK_LEAST = 8,       /* events */
+	BLOCK_LEAST = 2,       /* events: where millions of objects live, most have done little */
+	BLOCK_ROOMY = 8,       /* where few do: what grows is copied */
 	BLOCK_BEGIN_MOST = 64, /* what a life may begin with */
 };
 
@@ -50,9 +51,10 @@ void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc)
 
 void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t past)
 {
-	const uint32_t usual = lt->arena.bytes < LT_ROOMY_BYTES ? lt_inc_type(lt, inc)->lived : 0;
+	const bool roomy = lt->arena.bytes < LT_ROOMY_BYTES;
+	const uint32_t usual = roomy ? lt_inc_type(lt, inc)->lived : 0;
 	const uint32_t events = usual > past ? usual : past;
-	uint32_t cap = BLOCK_LEAST;
+	uint32_t cap = roomy ? BLOCK_ROOMY : BLOCK_LEAST;
 
 	while (cap < events && cap < BLOCK_BEGIN_MOST)
 		cap *= 2;

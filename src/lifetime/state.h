@@ -454,7 +454,7 @@ struct rt_lifetime {
 	struct lt_row live, graves;
 	struct lt_inc *spare;  /* linked by before */
 	size_t grave_events;   /* that their ledgers have room for */
-	void *spare_ledger[8]; /* by size class */
+	void *spare_ledger[10]; /* by size class */
 
 	uint64_t events, inconsistent, lost, unbound_loss, blind;
 	bool cut, untraced, gaps, given, by_rows;
