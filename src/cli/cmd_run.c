@@ -136,6 +136,7 @@ static struct rt_error *report(struct run *r, int *ret)
 	r->moments = 0;
 	info = describe(r);
 	info.program_ended = rt_session_status(r->launch.session, &info.program_status);
+	info.again = info.program_ended && !options->narrow && !options->recording && !live;
 	err = rt_pipeline_end_recording(&r->launch.pipeline, info.program_status);
 	/* a recording or a session that failed does not take away what was analysed */
 	if (err)

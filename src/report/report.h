@@ -31,6 +31,7 @@ struct rt_run_info {
 	const struct rt_suppressed *suppressed;     /* what they took; the verdict is without it */
 	size_t suppressed_count;
 	bool generate; /* a suppression for each finding */
+	bool again;    /* it was launched, has ended, and --narrow would be new: for hints */
 };
 
 struct rt_text_options {

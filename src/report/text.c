@@ -303,6 +303,15 @@ static void trust(struct rt_text_report *report)
 		rt_sink_puts(report->sink, "  fix: " RT_NAMES_FIX "\n");
 }
 
+/* A leak in code without debug information, of which it is not clear who was handed what. */
+static bool is_thin(const struct rt_verdict *v)
+{
+	for (size_t i = 0; i < v->finding_count; i++)
+		if (v->findings[i].kind == RT_LEAK && v->findings[i].confidence < 0.9 && !v->findings[i].guilty.file)
+			return true;
+	return false;
+}
+
 /* Only commands and options that exist: tests/live/test_cli.py looks every one up. */
 static void next(struct rt_text_report *report)
 {
@@ -324,6 +333,10 @@ static void next(struct rt_text_report *report)
 			rt_sink_printf(report->sink, "%sreftrace tree%s", separator, from);
 	} else if (*command && report->run->engine && !strcmp(report->run->engine, "uprobe")) {
 		rt_sink_printf(report->sink, "%sreftrace run -w run.rtspool -- %s", separator, command);
+		separator = " | ";
+	}
+	if (report->run->again && is_thin(v)) {
+		rt_sink_printf(report->sink, "%s--narrow for a closer look", separator);
 		separator = " | ";
 	}
 	if (!report->options.verbose && (v->finding_count || v->suspect_count)) {

@@ -47,6 +47,7 @@ class Narrow(live.LiveTest):
             with self.subTest(engine=engine):
                 once = live.trace('--engine', engine, '--', self.program, 'list')
                 self.assertLess(self.guilty(once)[1], CERTAIN, 'one run is enough: nothing is tested')
+                self.assertIn('--narrow for a closer look', once.report)
                 run = live.trace('--narrow', '--engine', engine, '--', self.program, 'list')
                 self.assertIn('the program runs once more', run.stderr)
                 self.assertGreaterEqual(self.check(run, 'list', self.program), CERTAIN)
