@@ -513,6 +513,22 @@ static bool stands_in(const struct rt_lifetime *lt, const struct lt_thread *t, u
 	return false;
 }
 
+/* The thread stands in a function of the type. */
+static bool stands_in_api(const struct rt_lifetime *lt, const struct lt_thread *t, const struct lt_type *type)
+{
+	const struct lt_stack *s = &lt->stacks.data[t->stand - 1];
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+
+		for (uint32_t k = 0; k < m->srcs; k++) {
+			if (lt_is_api(lt, type, lt_src(lt, lt->stack_srcs.data[m->src + k])))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* how far in the thread that the fatal signal hit still ran what ended the object; 0: it was another's, or is over */
 static uint64_t ended_by_struck(const struct lt_answer *a, const struct lt_inc *inc)
 {
@@ -523,7 +539,11 @@ static uint64_t ended_by_struck(const struct lt_answer *a, const struct lt_inc *
 
 	if (!depth || !t->stood || !stands_in(a->lt, t, lt_event_function(a->lt, end)))
 		return 0;
-	return *depth;
+	/* an assertion may be about anything, and a limit of time is about nothing */
+	return crashed(a->lt, inc->pid, true) ||
+			       (crashed(a->lt, inc->pid, false) && stands_in_api(a->lt, t, lt_inc_type(a->lt, inc)))
+		       ? *depth
+		       : 0;
 }
 
 /*
