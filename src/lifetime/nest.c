@@ -88,18 +88,22 @@ bool lt_jumped_to(const struct rt_lifetime *lt, const struct lt_event *e, const 
 /* What is inlined has no place that it was called from. */
 bool lt_has_returned(const struct rt_lifetime *lt, const struct lt_event *outer, const struct lt_event *ev)
 {
-	const struct lt_use *u = &lt->uses.data[ev->use];
+	const struct lt_use *u = &lt->uses.data[ev->use], *ou = &lt->uses.data[outer->use];
 	const struct lt_stack *s = u->stack ? &lt->stacks.data[u->stack - 1] : NULL;
+	const struct lt_stack *os = ou->stack ? &lt->stacks.data[ou->stack - 1] : NULL;
 
 	if (lt_event_point(lt, outer)->flags & RT_EV_INLINE)
 		return false;
 	for (uint32_t i = 0; s && i < s->nr; i++) {
-		uint32_t cfa = lt->machines.data[s->first + i].cfa;
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
 
-		if (!cfa || ev->sp + cfa == outer->sp)
+		if (!m->cfa)
 			return false;
-		if (ev->sp + cfa > outer->sp)
+		if (ev->sp + m->cfa > outer->sp)
 			return true;
+		/* what the same function calls next begins at the same place of the stack */
+		if (ev->sp + m->cfa == outer->sp)
+			return i + 1 < s->nr && os && os->nr && m[1].pc != lt->machines.data[os->first].pc;
 	}
 	return false;
 }
