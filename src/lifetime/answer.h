@@ -16,6 +16,7 @@ struct lt_ref {
 	uint32_t alternative; /* site that could have been left instead, 0 = none */
 	double doubt;         /* how likely that is: 0..0.5 */
 	bool shown;           /* the way the program died shows the fault, whatever else is not known of the object */
+	bool death;           /* that the program died is all that speaks for the fault */
 };
 
 /* Who is accused of one reference. */

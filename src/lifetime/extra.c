@@ -380,7 +380,7 @@ static bool crashed(const struct rt_lifetime *lt, uint32_t pid, bool at_once)
 static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
 	enum { FEW = 3 };
-	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
+	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT, .death = true };
 	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.75 };
 	struct lt_inc *inc;
 	uint32_t at = 0;

@@ -89,7 +89,7 @@ static void merge(struct lt_answer *a, struct lt_group *o, struct lt_group *g)
 		a->nomem |= !rt_vec_push(&o->choices, g->choices.data[i]);
 	o->confidence += g->confidence;
 	o->lost += g->lost;
-	o->shaky = true;
+	o->shaky |= g->shaky;
 	o->seen = 0;
 	g->members.len = g->choices.len = 0;
 }
@@ -123,13 +123,14 @@ static bool told_before(const struct lt_answer *a, size_t i, const struct lt_inc
 }
 
 /* a suspicion from here on; its objects, which had been accused, are among the living again */
-static void soften(struct lt_answer *a, size_t i)
+static void soften(struct lt_answer *a, size_t i, bool shaky)
 {
 	static const double MOST = 0.45;
 	struct lt_group *g = &a->groups.data[i];
 	const struct lt_inc *last = NULL;
 
-	g->suspect = g->shaky = true;
+	g->suspect = true;
+	g->shaky = shaky;
 	g->confidence = 0;
 	g->seen = 0;
 	for (size_t k = 0; k < g->members.len; k++) {
@@ -190,14 +191,62 @@ static void spread(struct lt_answer *a)
 	}
 }
 
+/* a program dies once: of what is accused for its death alone, in objects of several types, the last one was it */
+static bool died_later(const struct lt_answer *a, const struct lt_group *g)
+{
+	const struct lt_ref *mine = &g->members.data[0].ref;
+
+	for (size_t i = 0; mine->death && i < a->groups.len; i++) {
+		const struct lt_group *o = &a->groups.data[i];
+		const struct lt_ref *other = o->members.len ? &o->members.data[0].ref : NULL;
+
+		if (other && other->death && !o->suspect && other->inc->pid == mine->inc->pid &&
+		    other->inc->end_ns > mine->inc->end_ns)
+			return true;
+	}
+	return false;
+}
+
+/* inc is accused of another function, too, that has lost others of its type for sure */
+static bool lost_by_another(const struct lt_answer *a, const struct lt_group *g, const struct lt_inc *inc)
+{
+	for (size_t i = 0; i < a->groups.len; i++) {
+		const struct lt_group *o = &a->groups.data[i];
+
+		for (size_t k = 0; o != g && o->lost && !o->suspect && k < o->members.len; k++) {
+			if (o->members.data[k].ref.inc == inc)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Nothing that it is accused of is lost, and each of these objects has references of a function that has lost others:
+ * that one's are the ones that nobody holds.
+ */
+static bool outdone(const struct lt_answer *a, const struct lt_group *g)
+{
+	enum { FEW = 64 /* which are looked for one by one */ };
+
+	if (g->kind != RT_LEAK || g->lost || g->members.len > FEW)
+		return false;
+	for (size_t k = 0; k < g->members.len; k++) {
+		if (!lost_by_another(a, g, g->members.data[k].ref.inc))
+			return false;
+	}
+	return true;
+}
+
 void lt_settle(struct lt_answer *a)
 {
 	for (size_t i = 0; i < a->groups.len; i++) {
 		struct lt_group *g = &a->groups.data[i], *suspects;
+		bool shaky = !g->suspect && is_shaky(g);
 
-		if (g->suspect || !is_shaky(g))
+		if (g->suspect || !(shaky || died_later(a, g) || outdone(a, g)))
 			continue;
-		soften(a, i);
+		soften(a, i, shaky);
 		suspects = same_suspects(a, g);
 		if (suspects)
 			merge(a, suspects, g);
