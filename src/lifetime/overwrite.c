@@ -13,6 +13,8 @@
 #include "lifetime/slot.h"
 
 static const double SHARE = 0.8, FEW = 2;
+static const uint64_t FURTHER_IN =
+	UINT64_MAX; /* for a source id: something puts such objects, but not for sure these */
 
 /* the block that the slot lies in is freed there */
 static bool is_block(const struct lt_answer *a, const struct lt_event *e)
@@ -126,14 +128,13 @@ static bool still_held(const struct lt_answer *a, const struct lt_ref *ref, cons
 
 /*
  * A destructor that a function calls for the parts of what it frees puts what these held: where the function itself
- * puts no such objects, and one that it calls does, it was that one's to put. Of several it is the one that it calls
- * itself: those further in take the parts apart.
+ * puts no such objects, and one that it calls itself does, it was that one's to put. Those further in take apart what
+ * the parts hold, in blocks of their own: *ret_further says that there are such.
  */
-static uint32_t done_within(const struct lt_answer *a, uint32_t function, uint32_t type)
+static uint32_t done_within(const struct lt_answer *a, uint32_t function, uint32_t type, bool *ret_further)
 {
 	const struct rt_lifetime *lt = a->lt;
 	uint32_t site = 0;
-	unsigned nearest = UINT_MAX;
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < lt->uses.len; i++) {
@@ -145,10 +146,12 @@ static uint32_t done_within(const struct lt_answer *a, uint32_t function, uint32
 			depth = lt_use_depth(lt, use, function);
 		if (depth == UINT_MAX)
 			continue;
-		if (lt_site_function(lt, use->site) == function)
+		if (lt_site_function(lt, use->site) == function) {
+			*ret_further = false;
 			return 0;
-		if (depth < nearest || (depth == nearest && use->events > most)) {
-			nearest = depth;
+		}
+		*ret_further |= depth > 1;
+		if (depth == 1 && use->events > most) {
 			most = use->events;
 			site = use->site;
 		}
@@ -188,10 +191,14 @@ void lt_overwrites_settle(struct lt_answer *a, uint32_t type)
 
 	while ((s = rt_map_next(&a->dropped_left, &pos))) {
 		uint64_t *src = s->key.b == type ? rt_map_put(&a->taken_apart, s->key, NULL) : NULL;
+		bool further = false;
 
 		a->nomem |= s->key.b == type && !src;
-		if (src)
-			*src = done_within(a, (uint32_t)s->key.a, type) ?: parted_within(a, (uint32_t)s->key.a);
+		if (!src)
+			continue;
+		*src = done_within(a, (uint32_t)s->key.a, type, &further) ?: parted_within(a, (uint32_t)s->key.a);
+		if (!*src && further)
+			*src = FURTHER_IN;
 	}
 }
 
@@ -245,7 +252,9 @@ struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *re
 	const uint64_t *within =
 		rt_map_get(&a->taken_apart, rt_key_make(lt_src(a->lt, loser.by)->function, ref->inc->type));
 
-	if (loser.freed && within && *within) {
+	if (loser.freed && within && *within == FURTHER_IN) {
+		loser.thin |= !loser.own;
+	} else if (loser.freed && within && *within) {
 		loser.around = loser.by;
 		loser.by = (uint32_t)*within;
 	}
