@@ -224,11 +224,26 @@ static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_mod
 	return b->guilty == site->src[site->nr - 1] && lt_returns_stranger(a->lt, f);
 }
 
+/* The function gives such references back, and in the run that took them: not when it is called again. */
+static bool gives_back_at_once(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
+{
+	uint32_t function = lt_site_function(a->lt, ref->site), pos = 0;
+	const struct lt_cell *c;
+	double own = 0;
+
+	while ((c = lt_model_next(m, ref->site, &pos))) {
+		if (lt_site_function(a->lt, c->site) == function)
+			own += lt_model_certain(m, ref->site, c->site);
+	}
+	return 2 * own >= lt_model_closed(m, ref->site);
+}
+
 /*
  * That the reference is lost is certain; whose fault that is follows from what became of others like it. The figures
  * are what came true in the mass test (jansson, kmod, fontconfig): a function that gives such references back mostly
  * forgot this one. Where nobody was ever seen to close one, it may have been handed to a container whose end lacks the
- * put; where others close them, one of these may.
+ * put; where others close them, one of these may, and where the function itself does so when it is called again, and
+ * replaces what it keeps, whoever ends what it keeps them in.
  */
 static double who(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
@@ -240,7 +255,7 @@ static double who(const struct lt_answer *a, const struct lt_model *m, const str
 	if (lt_model_closed(m, ref->site) < 1)
 		share = NOBODY;
 	else
-		share = lt_model_own(m, ref->site) >= OWN ? SURE : OTHERS;
+		share = lt_model_own(m, ref->site) >= OWN && gives_back_at_once(a, m, ref) ? SURE : OTHERS;
 	/* objects of this site mostly end in a way that is not seen, and this one, or what it was, may have, too */
 	if (end_unseen(m, ref->site) > lt_model_fates(m, ref->site, true))
 		return fmin(lost, SUSPECT);

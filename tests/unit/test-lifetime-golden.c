@@ -4,7 +4,12 @@
 
 #include "lifetime.h"
 
-static void append(char *out, size_t size, const struct rt_finding *f, const char *what, bool others)
+/* what a file tells of each finding, where it tells it of one */
+struct asked {
+	bool others, claims;
+};
+
+static void append(char *out, size_t size, const struct rt_finding *f, const char *what, struct asked asked)
 {
 	static const char *const kinds[] = { "leak", "extra-put", "use-after-put", "racy-update" };
 	static const char *const roles[] = { "missing-put", "extra-get", "extra-put", "use", "racy-update" };
@@ -12,7 +17,11 @@ static void append(char *out, size_t size, const struct rt_finding *f, const cha
 
 	snprintf(out + at, size - at, "#: %s %s %s %s %s %llu\n", what, kinds[f->kind], f->type, roles[f->role],
 		 f->guilty.function ?: "?", (unsigned long long)f->objects);
-	if (others && f->alternative_count) {
+	if (asked.claims) {
+		at = strlen(out);
+		snprintf(out + at, size - at, "#: claimed %.2f\n", f->confidence);
+	}
+	if (asked.others && f->alternative_count) {
 		at = strlen(out);
 		snprintf(out + at, size - at, "#: or %s\n", f->alternatives[0].frame.function ?: "?");
 	}
@@ -25,7 +34,8 @@ static void golden(const char *path)
 	char *text = NULL;
 	size_t len = 0;
 	struct story s;
-	bool completeness = false, others = false;
+	struct asked asked = { 0 };
+	bool completeness = false;
 
 	assert_non_null(f);
 	assert_true(getdelim(&text, &len, 0, f) > 0);
@@ -34,14 +44,15 @@ static void golden(const char *path)
 		if (strncmp(line, "#: ", 3))
 			continue;
 		completeness |= strstr(line, "complete") != NULL;
-		others |= !strncmp(line, "#: or ", 6);
+		asked.others |= !strncmp(line, "#: or ", 6);
+		asked.claims |= !strncmp(line, "#: claimed ", 11);
 		strncat(want, line, sizeof(want) - strlen(want) - 1);
 	}
 	s = story_run(text, NULL);
 	for (size_t i = 0; i < s.verdict->finding_count; i++)
-		append(have, sizeof(have), &s.verdict->findings[i], "finding", others);
+		append(have, sizeof(have), &s.verdict->findings[i], "finding", asked);
 	for (size_t i = 0; i < s.verdict->suspect_count; i++)
-		append(have, sizeof(have), &s.verdict->suspects[i], "suspect", others);
+		append(have, sizeof(have), &s.verdict->suspects[i], "suspect", asked);
 	for (size_t i = 0; i < s.verdict->alive_count && strstr(want, "#: alive"); i++) {
 		const struct rt_alive *a = &s.verdict->alive[i];
 
