@@ -452,8 +452,8 @@ struct rt_lifetime {
 	struct rt_map kept;        /* (slot, pid) -> serial of the life, by type, whose pointer was stored there last */
 	const struct lt_inc *hint; /* of the event whose turn it is */
 	struct lt_row live, graves;
-	struct lt_inc *spare;  /* linked by before */
-	size_t grave_events;   /* that their ledgers have room for */
+	struct lt_inc *spare;   /* linked by before */
+	size_t grave_events;    /* that their ledgers have room for */
 	void *spare_ledger[10]; /* by size class */
 
 	uint64_t events, inconsistent, lost, unbound_loss, blind;
