@@ -224,18 +224,23 @@ static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_mod
 	return b->guilty == site->src[site->nr - 1] && lt_returns_stranger(a->lt, f);
 }
 
-/* The function gives such references back, and in the run that took them: not when it is called again. */
+/*
+ * Where the function that takes such references gives them back itself, it does so mostly in the run that took them,
+ * and not when it is called again. Of one that they are handed up to it is not known which run did.
+ */
 static bool gives_back_at_once(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
 	uint32_t function = lt_site_function(a->lt, ref->site), pos = 0;
 	const struct lt_cell *c;
-	double own = 0;
+	double own = 0, at_once = 0;
 
 	while ((c = lt_model_next(m, ref->site, &pos))) {
-		if (lt_site_function(a->lt, c->site) == function)
-			own += lt_model_certain(m, ref->site, c->site);
+		if (lt_site_function(a->lt, c->site) != function)
+			continue;
+		own += lt_model_pair(m, ref->site, c->site);
+		at_once += lt_model_certain(m, ref->site, c->site);
 	}
-	return 2 * own >= lt_model_closed(m, ref->site);
+	return 2 * at_once >= own;
 }
 
 /*

@@ -73,6 +73,16 @@ static bool shared(const struct rt_lifetime *lt, const struct lt_event *a, const
 	return found;
 }
 
+/* the frame of a that both share is in the middle of the same call, by which b jumped away */
+static bool jumped(const struct rt_lifetime *lt, const struct lt_event *a, uint32_t ma, const struct lt_event *b,
+		   uint32_t mb, uint16_t place)
+{
+	const struct lt_machine *fa = &lt->machines.data[stack_of(lt, a)->first + ma];
+	const struct lt_machine *fb = &lt->machines.data[stack_of(lt, b)->first + mb];
+
+	return place == LT_PLACE_CALLED(mb) && fa->pc == fb->pc;
+}
+
 /* the level of a where a and b come together, a->nr: nowhere */
 static unsigned meet(const struct rt_lifetime *lt, const struct lt_event *get, const struct levels *a,
 		     const struct lt_event *put, const struct levels *b, unsigned *ret_other)
@@ -90,6 +100,13 @@ static unsigned meet(const struct rt_lifetime *lt, const struct lt_event *get, c
 		k--;
 	while (i > 0 && k > 0 && a->place[i - 1] == LT_PLACE(ma) && b->place[k - 1] == LT_PLACE(mb) &&
 	       lt_src(lt, a->src[i - 1])->function == lt_src(lt, b->src[k - 1])->function) {
+		last = --i;
+		*ret_other = --k;
+	}
+	/* whoever took it there jumped to the put, or the other way round: no frame is left of the run in which both
+	 * were */
+	if (i > 0 && k > 0 && lt_src(lt, a->src[i - 1])->function == lt_src(lt, b->src[k - 1])->function &&
+	    (jumped(lt, get, ma, put, mb, b->place[k - 1]) || jumped(lt, put, mb, get, ma, a->place[i - 1]))) {
 		last = --i;
 		*ret_other = --k;
 	}
