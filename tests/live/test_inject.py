@@ -48,6 +48,7 @@ class Inject(live.LiveTest):
         target = live.Process([path, *seconds])
         return path, target, int(target.wait_line('ready').split()[1])
 
+    @live.alone('a thread that is kept from running in the middle of a hook until the end is an event lost, and said to be')
     def test_threads_that_run_on(self):
         """Eight are caught anywhere, again and again: each sees all of its operations, and none notices."""
         path, target, pid = self.crowd('8')
