@@ -199,6 +199,13 @@ static int hurry(void)
 	return old;
 }
 
+/* As before: the program of a next run inherits both. */
+static void slow_down(int nice)
+{
+	(void)setpriority(PRIO_PROCESS, 0, nice);
+	(void)prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0);
+}
+
 /* Until the processes are looked at again that may wait for it, in microseconds. */
 static uint32_t wait_for_asking(const struct rt_session *s, uint64_t records)
 {
@@ -322,7 +329,7 @@ static struct rt_error *run(struct rt_session *s)
 		int nice = hurry();
 
 		err = loop(s, signal_fd);
-		(void)setpriority(PRIO_PROCESS, 0, nice);
+		slow_down(nice);
 	}
 	if (err)
 		kill_unstarted(s);

@@ -65,6 +65,14 @@ class Narrow(live.LiveTest):
         run = live.trace('--narrow', '--', self.program, 'list')
         self.assertEqual(run.report.count('struct item: 72 of 80 objects never released'), 2, str(run))
 
+    def test_program_is_the_same(self):
+        """What the tool does to itself while it traces, the program of the second run does not inherit."""
+        script = f'nice; cat /proc/$$/timerslack_ns; exec {self.program} list'
+        alone = subprocess.run(['sh', '-c', script], check=True, capture_output=True, text=True).stdout
+        run = live.trace('--narrow', '--', 'sh', '-c', script)
+        self.assertIn('the program runs once more', run.stderr)
+        self.assertEqual(run.stdout, 2 * alone)
+
     def test_that_does_not_happen_again(self):
         flag = live.temp_path('flag')
         flag.touch()
