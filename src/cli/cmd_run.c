@@ -160,10 +160,12 @@ static struct rt_error *report(struct run *r, int *ret)
  * The program once more, where the first run leaves it open who is guilty. Its report follows the first one, and is the
  * one that counts, if the same happened again.
  */
-static struct rt_error *look_closer(struct run *first, struct rt_options options, struct rt_narrow *plan, int *ret)
+static struct rt_error *look_closer(struct run *first, const struct rt_verdict *before, struct rt_narrow *plan,
+				    int *ret)
 {
 	struct run again = { .launch = { .pipeline.fd = -1, .spec = plan->spec }, .output = first->output };
-	const struct rt_verdict *before, *verdict;
+	struct rt_options options = *first->options;
+	const struct rt_verdict *verdict;
 	struct rt_error *err;
 
 	plan->spec = (struct rt_spec){ 0 };
@@ -172,15 +174,12 @@ static struct rt_error *look_closer(struct run *first, struct rt_options options
 	options.counts = false;
 	again.options = &options;
 	fprintf(stderr,
-		"reftrace: --narrow: for %zu of the suspicions above (struct %s%s) the evidence is thin: the program "
-		"runs once "
-		"more, and what %zu functions return is watched\n",
+		"reftrace: --narrow: for %zu of the suspicions above (struct %s%s) the evidence is thin: "
+		"the program runs once more, and what %zu functions return is watched\n",
 		plan->thin, plan->type, plan->thin > 1 ? ", ..." : "", plan->watched);
 	err = rt_launch_run(&again.launch, &options, NULL, false, NULL);
 	if (!err)
 		err = rt_models_load(&options, again.launch.pipeline.lifetime);
-	if (!err)
-		err = rt_pipeline_verdict(&first->launch.pipeline, &before);
 	if (!err)
 		err = rt_pipeline_verdict(&again.launch.pipeline, &verdict);
 	if (!err && rt_narrow_recurred(before, verdict))
@@ -203,7 +202,7 @@ static struct rt_error *narrow(struct run *first, int *ret)
 		return NULL;
 	RT_TRY(rt_pipeline_verdict(&first->launch.pipeline, &verdict));
 	RT_TRY(rt_narrow_plan(verdict, first->launch.session, &plan));
-	return plan.spec.types.len ? look_closer(first, *first->options, &plan, ret) : NULL;
+	return plan.spec.types.len ? look_closer(first, verdict, &plan, ret) : NULL;
 }
 
 /* A second run is the same run: a program that can be started again, judged at its end, and kept nowhere. */

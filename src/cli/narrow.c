@@ -2,19 +2,13 @@
 #include "cli/narrow.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/fs.h"
 #include "base/sink.h"
 
-#define THIN 0.9 /* less is not "certain", nor next to it */
-
 enum { LEVELS = 12, WATCHED_MAX = 64 }; /* frames of a stack that are looked at; functions, in all */
-
-static bool is_thin(const struct rt_finding *f)
-{
-	return f->kind == RT_LEAK && f->confidence < THIN;
-}
 
 /* Findings first, then suspects: number i of both. NULL: there are no more. */
 static const struct rt_finding *accusation(const struct rt_verdict *v, size_t i)
@@ -45,17 +39,16 @@ static void watch(const struct rt_finding *f, const struct rt_session *session, 
 		const struct rt_trace_stack *s = &f->origins[i].stack;
 
 		for (size_t k = 0; k < s->count && k < LEVELS && *watched < WATCHED_MAX; k++) {
-			char word[64];
+			const char *module = rt_basename(s->frames[k].module ?: "");
+			char word[NAME_MAX + 64];
 
-			if (!may_hand_up(s, k, session))
-				continue;
 			/* a name that the language has no word for cannot be told */
-			if (strpbrk(rt_basename(s->frames[k].module), " \t\n#,:=?*[]"))
+			if (strpbrk(module, " \t\n#,:=?*[]"))
 				continue;
-			snprintf(word, sizeof(word), "0x%" PRIx64 "@", s->frames[k].entry);
-			if (words->len && memmem(words->buffer, words->len, word, strlen(word)))
+			snprintf(word, sizeof(word), " move=0x%" PRIx64 "@%s:ret", s->frames[k].entry, module);
+			if (memmem(words->buffer, words->len, word, strlen(word)) || !may_hand_up(s, k, session))
 				continue;
-			rt_sink_printf(words, " move=%s%s:ret", word, rt_basename(s->frames[k].module));
+			rt_sink_puts(words, word);
 			(*watched)++;
 		}
 	}
@@ -84,14 +77,14 @@ struct rt_error *rt_narrow_plan(const struct rt_verdict *verdict, const struct r
 
 	*ret = (struct rt_narrow){ 0 };
 	for (size_t i = 0; (f = accusation(verdict, i)); i++) {
-		ret->thin += is_thin(f);
-		ret->type = ret->type ?: is_thin(f) ? f->type : NULL;
+		ret->thin += rt_finding_is_thin(f);
+		ret->type = ret->type ?: rt_finding_is_thin(f) ? f->type : NULL;
 	}
 	if (!ret->thin)
 		return NULL;
 	RT_TRY(rt_session_copy_spec(session, &ret->spec));
 	for (size_t i = 0; (f = accusation(verdict, i)); i++) {
-		if (is_thin(f) && rt_spec_type_named(&ret->spec, f->type))
+		if (rt_finding_is_thin(f) && rt_spec_type_named(&ret->spec, f->type))
 			RT_TRY(add_watched(f, session, ret));
 	}
 	return NULL;
@@ -107,7 +100,7 @@ bool rt_narrow_recurred(const struct rt_verdict *first, const struct rt_verdict 
 	const struct rt_finding *f, *again;
 
 	for (size_t i = 0; (f = accusation(first, i)); i++) {
-		if (!is_thin(f))
+		if (!rt_finding_is_thin(f))
 			continue;
 		for (size_t k = 0; (again = accusation(second, k)); k++)
 			if (again->kind == f->kind && !strcmp(again->type, f->type))

@@ -89,6 +89,12 @@ struct rt_finding {
 	uint64_t origins_left_out; /* references whose stacks were too many for the list */
 };
 
+/* A leak whose evidence leaves it open who is guilty: less than "certain", or next to it. */
+static inline bool rt_finding_is_thin(const struct rt_finding *f)
+{
+	return f->kind == RT_LEAK && f->confidence < 0.9;
+}
+
 struct rt_type_count {
 	const char *name;
 	uint64_t news, gets, puts, frees, uses, live;

@@ -304,10 +304,10 @@ static void trust(struct rt_text_report *report)
 }
 
 /* A leak in code without debug information, of which it is not clear who was handed what. */
-static bool is_thin(const struct rt_verdict *v)
+static bool may_be_narrowed(const struct rt_verdict *v)
 {
 	for (size_t i = 0; i < v->finding_count; i++)
-		if (v->findings[i].kind == RT_LEAK && v->findings[i].confidence < 0.9 && !v->findings[i].guilty.file)
+		if (rt_finding_is_thin(&v->findings[i]) && !v->findings[i].guilty.file)
 			return true;
 	return false;
 }
@@ -335,7 +335,7 @@ static void next(struct rt_text_report *report)
 		rt_sink_printf(report->sink, "%sreftrace run -w run.rtspool -- %s", separator, command);
 		separator = " | ";
 	}
-	if (report->run->again && is_thin(v)) {
+	if (report->run->again && may_be_narrowed(v)) {
 		rt_sink_printf(report->sink, "%s--narrow for a closer look", separator);
 		separator = " | ";
 	}
