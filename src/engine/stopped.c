@@ -83,28 +83,30 @@ static bool write_gate(struct rt_stopped *r, const struct rt_maps_line *vdso)
 	return true;
 }
 
-/* In the vdso, which every process has and which is mapped last, or in other code. */
-static struct rt_error *find_gate(struct rt_stopped *r)
+/* In the vdso alone, or in any code. */
+static struct rt_error *search(struct rt_stopped *r, bool vdso)
 {
-	_cleanup_free_ char *text = NULL, *again = NULL;
+	_cleanup_free_ char *text = NULL;
 	struct rt_maps_line line;
 	char path[32], *cursor;
 
 	snprintf(path, sizeof(path), "/proc/%u/maps", r->pid);
 	RT_TRY(rt_fs_read(AT_FDCWD, path, MAPS_MAX, &text, NULL));
-	again = strdup(text);
-	if (!again)
-		return rt_error_nomem();
 	cursor = text;
 	while (!r->gate && rt_maps_parse_line(&cursor, &line)) {
-		if (!strcmp(line.path, "[vdso]") && !write_gate(r, &line))
+		if (vdso ? !strcmp(line.path, "[vdso]") && !write_gate(r, &line)
+			 : line.executable && !strstr(line.path, "vsyscall"))
 			find(r, &line);
 	}
-	cursor = again;
-	while (!r->gate && rt_maps_parse_line(&cursor, &line)) {
-		if (line.executable && !strstr(line.path, "vsyscall"))
-			find(r, &line);
-	}
+	return NULL;
+}
+
+/* Every process has the vdso, and it is small. */
+static struct rt_error *find_gate(struct rt_stopped *r)
+{
+	RT_TRY(search(r, true));
+	if (!r->gate)
+		RT_TRY(search(r, false));
 	return r->gate ? NULL
 		       : rt_error_new(RT_E_UNSUPPORTED, "process %u has no instruction that calls the system", r->pid);
 }
