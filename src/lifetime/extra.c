@@ -497,8 +497,12 @@ static uint16_t last_put(const struct lt_inc *inc)
 	return LT_NO_EVENT;
 }
 
-/* The function is on the last stack of the thread: where it was inlined, its run may be over while its frame stands. */
-static bool stands_in(const struct rt_lifetime *lt, const struct lt_thread *t, uint32_t function)
+/*
+ * A function of the type, or where that is NULL the function, is on the last stack of the thread: where it was inlined,
+ * its run may be over while its frame stands.
+ */
+static bool stands_in(const struct rt_lifetime *lt, const struct lt_thread *t, uint32_t function,
+		      const struct lt_type *type)
 {
 	const struct lt_stack *s = &lt->stacks.data[t->stand - 1];
 
@@ -506,23 +510,9 @@ static bool stands_in(const struct rt_lifetime *lt, const struct lt_thread *t, u
 		const struct lt_machine *m = &lt->machines.data[s->first + i];
 
 		for (uint32_t k = 0; k < m->srcs; k++) {
-			if (lt_src(lt, lt->stack_srcs.data[m->src + k])->function == function)
-				return true;
-		}
-	}
-	return false;
-}
+			const struct lt_src *src = lt_src(lt, lt->stack_srcs.data[m->src + k]);
 
-/* The thread stands in a function of the type. */
-static bool stands_in_api(const struct rt_lifetime *lt, const struct lt_thread *t, const struct lt_type *type)
-{
-	const struct lt_stack *s = &lt->stacks.data[t->stand - 1];
-
-	for (uint32_t i = 0; i < s->nr; i++) {
-		const struct lt_machine *m = &lt->machines.data[s->first + i];
-
-		for (uint32_t k = 0; k < m->srcs; k++) {
-			if (lt_is_api(lt, type, lt_src(lt, lt->stack_srcs.data[m->src + k])))
+			if (type ? lt_is_api(lt, type, src) != 0 : src->function == function)
 				return true;
 		}
 	}
@@ -537,11 +527,11 @@ static uint64_t ended_by_struck(const struct lt_answer *a, const struct lt_inc *
 	const struct lt_thread *t = end ? thread_that_did(a, inc, put) : NULL;
 	const uint64_t *depth = t && t->struck && end->act ? rt_map_get(&a->standing, rt_key_make(end->act, 0)) : NULL;
 
-	if (!depth || !t->stood || !stands_in(a->lt, t, lt_event_function(a->lt, end)))
+	if (!depth || !t->stood || !stands_in(a->lt, t, lt_event_function(a->lt, end), NULL))
 		return 0;
 	/* an assertion may be about anything, and a limit of time is about nothing */
 	return crashed(a->lt, inc->pid, true) ||
-			       (crashed(a->lt, inc->pid, false) && stands_in_api(a->lt, t, lt_inc_type(a->lt, inc)))
+			       (crashed(a->lt, inc->pid, false) && stands_in(a->lt, t, 0, lt_inc_type(a->lt, inc)))
 		       ? *depth
 		       : 0;
 }

@@ -13,8 +13,8 @@
 #include "lifetime/slot.h"
 
 static const double SHARE = 0.8, FEW = 2;
-static const uint64_t FURTHER_IN =
-	UINT64_MAX; /* for a source id: something puts such objects, but not for sure these */
+/* for a source id: something puts such objects, but not for sure these */
+static const uint64_t FURTHER_IN = UINT64_MAX;
 
 /* the block that the slot lies in is freed there */
 static bool is_block(const struct lt_answer *a, const struct lt_event *e)

@@ -218,18 +218,26 @@ bool lt_stack_named(struct rt_lifetime *lt, uint32_t stack, uint64_t time_ns)
 
 struct flat {
 	uint32_t src[RT_STACK_MAX * 2];
-	uint8_t machine[RT_STACK_MAX * 2];
 	uint16_t place[RT_STACK_MAX * 2]; /* as of lt_use_levels() */
 	unsigned nr;
 };
 
-static void flat_add(struct flat *flat, uint32_t src, uint32_t machine, uint32_t place)
+static void flat_add(struct flat *flat, uint32_t src, uint32_t place)
 {
 	if (flat->nr == RT_STACK_MAX * 2)
 		return;
 	flat->src[flat->nr] = src;
-	flat->place[flat->nr] = (uint16_t)place;
-	flat->machine[flat->nr++] = (uint8_t)machine;
+	flat->place[flat->nr++] = (uint16_t)place;
+}
+
+/* The machine frame that it stands in, or LT_JUMPED, LT_GONE. */
+static uint8_t flat_machine(const struct flat *flat, unsigned i)
+{
+	uint32_t machine = flat->place[i] / 2;
+
+	if (flat->place[i] == LT_PLACE(machine))
+		return (uint8_t)machine;
+	return machine ? LT_GONE : LT_JUMPED;
 }
 
 /* the API function itself, by address or by one of its names */
@@ -269,9 +277,9 @@ static void flatten(const struct rt_lifetime *lt, const struct lt_stack *s, cons
 		uint32_t jumped = jumper(lt, s, point, i);
 
 		if (jumped)
-			flat_add(ret, jumped, i ? LT_GONE : LT_JUMPED, LT_PLACE_CALLED(i));
+			flat_add(ret, jumped, LT_PLACE_CALLED(i));
 		for (uint32_t j = 0; j < m->srcs; j++)
-			flat_add(ret, lt->stack_srcs.data[m->src + j], i, LT_PLACE(i));
+			flat_add(ret, lt->stack_srcs.data[m->src + j], LT_PLACE(i));
 	}
 }
 
@@ -281,7 +289,7 @@ static unsigned inlined_end(const struct rt_lifetime *lt, const struct lt_point 
 	const char *name = rt_intern_text(&lt->names, point->name);
 	unsigned end = 0;
 
-	for (unsigned i = 0; (point->flags & RT_EV_INLINE) && i < flat->nr && !flat->machine[i]; i++) {
+	for (unsigned i = 0; (point->flags & RT_EV_INLINE) && i < flat->nr && !flat_machine(flat, i); i++) {
 		const struct lt_src *src = lt_src(lt, flat->src[i]);
 
 		if (src->name == point->name || (src->frame.linkage && !strcmp(src->frame.linkage, name)))
@@ -375,7 +383,7 @@ static bool hands_up_inlined(const struct rt_lifetime *lt, const struct lt_type 
 {
 	unsigned own = at;
 
-	while (own + 1 < flat->nr && flat->machine[own + 1] == flat->machine[at])
+	while (own + 1 < flat->nr && flat_machine(flat, own + 1) == flat_machine(flat, at))
 		own++;
 	return own > at && lt_returns_anything(&lt_src(lt, flat->src[at])->frame) &&
 	       hands_up(lt, type, lt_src(lt, flat->src[own]));
@@ -406,12 +414,12 @@ static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_n
 	flatten(lt, s, point, &flat);
 	if (!flat.nr)
 		return true;
-	use->jumped = flat.machine[0] == LT_JUMPED ? flat.src[0] : 0;
+	use->jumped = flat_machine(&flat, 0) == LT_JUMPED ? flat.src[0] : 0;
 	at = skip_api(lt, type, point, &flat);
-	use->machine = flat.machine[at];
+	use->machine = flat_machine(&flat, at);
 	for (;;) {
 		site.src[site.nr++] = flat.src[at];
-		use->up = flat.machine[at];
+		use->up = flat_machine(&flat, at);
 		if (!takes || site.nr == LT_PATH || at + 1 == flat.nr ||
 		    (!hands_up(lt, type, lt_src(lt, flat.src[at])) && !hands_up_inlined(lt, type, &flat, at)))
 			break;
@@ -465,7 +473,7 @@ unsigned lt_use_levels(const struct rt_lifetime *lt, const struct lt_use *use, u
 	if (!use->stack || !first)
 		return 0;
 	flatten(lt, &lt->stacks.data[use->stack - 1], &lt->points.data[use->point], &flat);
-	while (from < flat.nr && (flat.src[from] != first || flat.machine[from] != use->machine))
+	while (from < flat.nr && (flat.src[from] != first || flat_machine(&flat, from) != use->machine))
 		from++;
 	for (; from < flat.nr && nr < max; from++) {
 		src[nr] = flat.src[from];
