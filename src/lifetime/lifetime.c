@@ -79,6 +79,7 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_vec_deinit(&lt->losses);
 	rt_vec_deinit(&lt->holders);
 	rt_vec_deinit(&lt->inside);
+	rt_map_deinit(&lt->domain_by_key);
 	rt_map_deinit(&lt->class_by_name);
 	rt_map_deinit(&lt->class_by_word);
 	rt_map_deinit(&lt->type_by_id);
@@ -87,7 +88,8 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_map_deinit(&lt->thread_by_id);
 	lt_index_deinit(&lt->by_object);
 	rt_map_deinit(&lt->slots);
-	rt_map_deinit(&lt->kept);
+	lt_stored_deinit(&lt->stored);
+	rt_vec_deinit(&lt->domains);
 	free(lt->live.lives);
 	free(lt->graves.lives);
 	lt_watch_deinit(lt);

@@ -203,21 +203,28 @@ static struct lt_event *payer_of(const struct rt_lifetime *lt, const struct lt_i
 
 bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
 {
-	const struct rt_key key = rt_key_make(ev->slot, inc->pid);
-	const uint64_t life = inc->serial << 16 | (inc->type & 0xffff);
-	bool stores = lt_point_stores(lt_event_point(lt, ev));
-	uint64_t *kept = rt_map_get(&lt->kept, key), was = kept ? *kept : 0;
+	const struct lt_stored_in now = { ev->slot, lt_domain(lt, inc->pid, inc->type), (uint32_t)inc->serial };
+	struct lt_stored_in *was = lt_stored_get(&lt->stored, lt, ev->slot, inc->pid);
+	bool stores = lt_point_stores(lt_event_point(lt, ev)), own;
 
-	if (stores && (kept || lt->kept.len < LT_SLOTS)) {
-		kept = rt_map_put(&lt->kept, key, NULL);
-		lt->nomem |= !kept;
-		if (kept)
-			*kept = life;
-		return kept;
+	if (!now.domain) {
+		lt->nomem = true;
+		return false;
 	}
-	if (kept)
-		rt_map_remove(&lt->kept, key, NULL);
-	return stores || !was || was == life;
+	if (stores && was) {
+		*was = now;
+		return true;
+	}
+	if (stores && lt->stored.nr < LT_SLOTS) {
+		bool added = lt_stored_add(&lt->stored, lt, now);
+
+		lt->nomem |= !added;
+		return added;
+	}
+	own = !was || (was->domain == now.domain && was->serial == now.serial);
+	if (was)
+		lt_stored_remove(&lt->stored, lt, was);
+	return stores || own;
 }
 
 void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t end)

@@ -18,7 +18,7 @@
  *   shape.c        dead objects by their pattern; model.c: which site closes which
  *   models_*.c     what was learnt of them, to and from other runs
  *   hand.c         who was handed a reference
- *   slot.c         which slot keeps which reference
+ *   slot.c         which slot keeps which reference; stored.c: what was stored there last
  *   several.c      runs that take several references to one object
  *   overwrite.c    whose store lost the last pointer
  *   given.c        who was given the object last
@@ -38,6 +38,7 @@
 #include "lifetime/lifetime.h"
 #include "lifetime/point.h"
 #include "lifetime/sample.h"
+#include "lifetime/stored.h"
 #include "lifetime/tally.h"
 
 enum {
@@ -436,8 +437,11 @@ struct rt_lifetime {
 	RT_VEC(uint32_t) build_modules; /* by id - 1: number of the module that has it */
 	RT_VEC(struct rt_wire_loss *) losses;
 	RT_VEC(struct lt_holder) holders;
+	RT_VEC(struct lt_domain) domains;
 	RT_VEC(struct lt_thread *) inside;          /* of a get or put, in the census that comes */
 	struct rt_map class_by_name, class_by_word; /* (type, name); (word, pid and type) -> index */
+	struct rt_map domain_by_key;                /* (pid, type) -> index */
+	uint32_t domain;                            /* that was asked for last: index + 1 */
 	struct rt_map type_by_id, point_by_id, process_by_pid, thread_by_id;
 	struct lt_turn newest_turn; /* the head of the ring */
 	uint32_t next_act;
@@ -449,7 +453,7 @@ struct rt_lifetime {
 	struct rt_map ranges_by_key; /* (pid, type) -> index of ranges */
 	RT_VEC(struct lt_ranges *) ranges;
 	struct rt_map slots;       /* (slot, pid and type) -> object that a swap left there */
-	struct rt_map kept;        /* (slot, pid) -> serial of the life, by type, whose pointer was stored there last */
+	struct lt_stored stored;   /* in which slot the pointer of which life was stored last */
 	const struct lt_inc *hint; /* of the event whose turn it is */
 	struct lt_row live, graves;
 	struct lt_inc *spare;   /* linked by before */
@@ -533,6 +537,7 @@ void lt_map_record(struct rt_lifetime *lt, const struct rt_wire_map *r); /* lear
 uint32_t lt_told_name(const struct rt_lifetime *lt, uint32_t name);
 struct lt_point *lt_point(struct rt_lifetime *lt, uint32_t id);
 struct lt_process *lt_process(struct rt_lifetime *lt, uint32_t pid); /* made when new; NULL: out of memory */
+uint32_t lt_domain_find(struct rt_lifetime *lt, uint32_t pid, uint32_t type);
 /*
  * 0, or LT_API for get, put and the like, LT_API_NEW for constructors, LT_API_FINDS for finders; LT_API_HANDS says that
  * the returns of a function show what it hands out: it is nobody's API for that.
@@ -787,6 +792,14 @@ static inline bool lt_event_several(const struct lt_event *e)
 static inline uint64_t lt_type_objects(const struct lt_type *t)
 {
 	return t->objects - t->outside;
+}
+
+/* index + 1 of the domain, made when new; 0: out of memory */
+static inline uint32_t lt_domain(struct rt_lifetime *lt, uint32_t pid, uint32_t type)
+{
+	const struct lt_domain *d = lt->domain ? &lt->domains.data[lt->domain - 1] : NULL;
+
+	return d && d->pid == pid && d->type == type ? lt->domain : lt_domain_find(lt, pid, type);
 }
 
 static inline struct lt_type *lt_inc_type(const struct rt_lifetime *lt, const struct lt_inc *inc)

@@ -185,6 +185,23 @@ struct lt_process *lt_process(struct rt_lifetime *lt, uint32_t pid)
 	return p;
 }
 
+uint32_t lt_domain_find(struct rt_lifetime *lt, uint32_t pid, uint32_t type)
+{
+	bool made;
+	uint64_t *index = rt_map_put(&lt->domain_by_key, rt_key_make(pid, type), &made);
+
+	if (!index)
+		return 0;
+	if (made && !rt_vec_push(&lt->domains, ((struct lt_domain){ pid, type }))) {
+		rt_map_remove(&lt->domain_by_key, rt_key_make(pid, type), NULL);
+		return 0;
+	}
+	if (made)
+		*index = lt->domains.len - 1;
+	lt->domain = (uint32_t)*index + 1;
+	return lt->domain;
+}
+
 /* "__thread__zput", "obj_putp": one-line wrappers that are as good as the function itself */
 static bool is_wrapper(const struct lt_type *type, const struct lt_src *src)
 {
