@@ -36,7 +36,7 @@ struct rt_text {
 	struct word words[WORDS]; /* without the key=value ones */
 	unsigned nr;
 	struct text_event e;
-	struct word holder, signal, point, count, module, linkage, alias, structure, calls;
+	struct word holder, signal, point, count, module, linkage, alias, structure, calls, hands;
 	uint64_t entry, bytes; /* 0 = not told */
 	int32_t start;
 	uint64_t object_size;
@@ -250,6 +250,8 @@ static struct rt_error *key_value(struct rt_text *t, struct word w, bool *ret_ta
 		t->structure = v;
 	} else if (is(k, "calls")) {
 		t->calls = v;
+	} else if (is(k, "hands")) {
+		t->hands = v;
 	} else if (is(k, "signal")) {
 		t->signal = v;
 	} else if (is(k, "holder")) {
@@ -266,7 +268,7 @@ static struct rt_error *split(struct rt_text *t, const char *s, const char *end)
 {
 	t->e = (struct text_event){ 0 };
 	t->holder = t->signal = t->point = t->count = t->module = t->linkage = (struct word){ 0 };
-	t->alias = t->structure = t->calls = (struct word){ 0 };
+	t->alias = t->structure = t->calls = t->hands = (struct word){ 0 };
 	t->entry = t->bytes = 0;
 	t->start = RT_START_UNKNOWN;
 	t->object_size = 0;
@@ -621,7 +623,29 @@ static struct rt_error *line_point(struct rt_text *t)
 	return NULL;
 }
 
-/* frame FRAME [module=] [entry=] [linkage=] [calls=]; program PATH */
+/* words between commas: RT_HANDS_* */
+static struct rt_error *read_hands(struct rt_text *t, uint8_t *ret)
+{
+	static const char *const words[] = { "result", "argument", "own" };
+	struct word w = t->hands;
+
+	for (*ret = 0; w.len;) {
+		const char *comma = memchr(w.s, ',', w.len);
+		struct word one = { w.s, comma ? (size_t)(comma - w.s) : w.len };
+		unsigned i = 0;
+
+		while (i < 3 && !is(one, words[i]))
+			i++;
+		if (i == 3)
+			return bad(t, one.s, "expected: hands=result|argument|own,...");
+		*ret |= (uint8_t)(1u << i);
+		w.s += one.len + (comma != NULL);
+		w.len -= one.len + (comma != NULL);
+	}
+	return NULL;
+}
+
+/* frame FRAME [module=] [entry=] [linkage=] [calls=] [hands=]; program PATH */
 static struct rt_error *line_code(struct rt_text *t)
 {
 	struct text_fact fact = { .entry = t->entry };
@@ -637,6 +661,7 @@ static struct rt_error *line_code(struct rt_text *t)
 		fact.module = text_unescape(&t->build, t->module.s, t->module.len);
 		fact.module_id = fact.module ? text_module_id(&t->build, fact.module) : 0;
 	}
+	RT_TRY(read_hands(t, &fact.hands));
 	if (t->linkage.len)
 		fact.linkage = text_unescape(&t->build, t->linkage.s, t->linkage.len);
 	return text_frame_fact(&t->build, t->words[1].s, t->words[1].len, &fact, t->calls.len ? t->calls.s : NULL,
@@ -748,6 +773,13 @@ static size_t text_name(struct rt_namer *self, uint32_t pid, uint64_t time_ns, u
 	return max ? text_frames(&t->build, pc, ret, max) : 0;
 }
 
+static uint8_t text_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc)
+{
+	struct rt_text *t = (struct rt_text *)((char *)self - offsetof(struct rt_text, namer));
+
+	return text_frame_hands(&t->build, pc);
+}
+
 static const char *text_source_line(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line_nr,
 				    bool *ret_stale)
 {
@@ -763,7 +795,7 @@ struct rt_error *rt_text_create(const char *text, size_t len, const char *name, 
 	if (!t)
 		return rt_error_nomem();
 	t->source = (struct rt_source){ text_next, text_source_destroy };
-	t->namer = (struct rt_namer){ text_name, text_source_line };
+	t->namer = (struct rt_namer){ text_name, text_source_line, text_hands };
 	t->name = name;
 	t->build.module_path = "text";
 	t->pid = t->tid = 1;

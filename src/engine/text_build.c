@@ -222,12 +222,13 @@ static size_t text_address(const char *s, size_t len, uint64_t *ret)
 	return len;
 }
 
-static bool text_fact(struct text_build *b, const char *s, size_t len, struct rt_frame *ret)
+static bool text_fact(struct text_build *b, const char *s, size_t len, struct rt_frame *ret, uint8_t *ret_hands)
 {
 	uint32_t text = rt_intern_bytes(&b->names, s, len);
 	const uint64_t *index = text ? rt_map_get(&b->fact_of, rt_key_make(text, 0)) : NULL;
 	const struct text_fact *fact = index ? &b->facts.data[*index] : NULL;
 
+	*ret_hands = fact ? fact->hands : 0;
 	if (!fact)
 		return text != 0;
 	if (fact->module) {
@@ -308,7 +309,7 @@ static uint64_t text_pc(struct text_build *b, const char *s, size_t len)
 		bool inlined = start < end && s[start] == '~';
 
 		if (!f || !text_frame(b, s + start + inlined, end - start - inlined, f) ||
-		    !text_fact(b, s + start + inlined, end - start - inlined, f))
+		    !text_fact(b, s + start + inlined, end - start - inlined, f, &pc->hands))
 			return 0;
 		f->inlined = inlined;
 		f->address = f->address ?: TEXT_BASE + 16 * (uint64_t)id;
@@ -481,6 +482,13 @@ size_t text_frames(const struct text_build *b, uint64_t pc, struct rt_frame *ret
 	n = b->pcs.data[id - 1].count < max ? b->pcs.data[id - 1].count : max;
 	memcpy(ret, b->frames.data + b->pcs.data[id - 1].first, n * sizeof(*ret));
 	return n;
+}
+
+uint8_t text_frame_hands(const struct text_build *b, uint64_t pc)
+{
+	uint64_t id = pc >= TEXT_BASE ? (pc - TEXT_BASE) / 16 : 0;
+
+	return id && id <= b->pcs.len ? b->pcs.data[id - 1].hands : 0;
 }
 
 bool text_stand(struct text_build *b, const struct text_event *e, uint32_t signal)

@@ -12,6 +12,7 @@
 /* One machine frame: the functions at one pc, innermost first, parts[] in text_build.frames. */
 struct text_pc {
 	uint32_t first, count;
+	uint8_t hands; /* RT_HANDS_* of the function that has the frame */
 };
 
 /* What a line says of a frame beside its text. */
@@ -19,6 +20,7 @@ struct text_fact {
 	const char *module, *linkage; /* NULL = not told */
 	uint32_t module_id;
 	uint64_t entry, callee; /* 0 = not told; callee: pc of the function that the call goes to */
+	uint8_t hands;          /* RT_HANDS_* */
 };
 
 struct text_type {
@@ -88,6 +90,8 @@ bool text_program(struct text_build *b, const char *path, uint32_t pid, uint64_t
 bool text_event(struct text_build *b, const struct text_event *e);
 /* What pc is called, innermost first; max > 0. */
 size_t text_frames(const struct text_build *b, uint64_t pc, struct rt_frame *ret, size_t max);
+/* RT_HANDS_* of the machine frame at pc */
+uint8_t text_frame_hands(const struct text_build *b, uint64_t pc);
 /* The thread of e stands in e's stack when its process ends, by this signal or none. */
 bool text_stand(struct text_build *b, const struct text_event *e, uint32_t signal);
 /* Next number of producer, skipping `skip` of them. */

@@ -41,6 +41,13 @@ struct rt_frame {
 	uint8_t build_id[RT_BUILD_ID_MAX];
 };
 
+/* What a function does with a call in it, as its code tells where no declaration does. */
+enum {
+	RT_HANDS_RESULT = 1 << 0,   /* it returns what the call returned, or 0 */
+	RT_HANDS_ARGUMENT = 1 << 1, /* it returns what it gave the call as its first argument, or 0 */
+	RT_HANDS_OWN = 1 << 2,      /* which is its own first argument */
+};
+
 struct rt_namer {
 	/*
 	 * Names for pc in process pid (RT_PID_MAKE) as mapped at time_ns. For a
@@ -57,6 +64,8 @@ struct rt_namer {
 	 */
 	const char *(*source_line)(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line,
 				   bool *ret_stale);
+	/* RT_HANDS_* of the function that the call before this return address lies in; NULL, 0: not known. */
+	uint8_t (*hands)(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc);
 };
 
 /* Samples whose callers were found in a copy of their stack, and why not all of them were. */

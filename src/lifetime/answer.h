@@ -26,6 +26,7 @@ struct lt_blame {
 	uint32_t guilty;      /* src id */
 	uint32_t alternative; /* src id, 0 = none */
 	uint32_t owner;       /* src id of the function that took it through helpers, 0 = the site's own */
+	bool learnt;          /* what healthy objects show says so, not code alone */
 	double confidence, alternative_confidence;
 	const char *why; /* one more sentence, static text; NULL */
 	bool lost;       /* nobody points to the object */
@@ -60,6 +61,13 @@ struct lt_group {
 	char id[9]; /* of its finding, "" = none */
 };
 
+/* A function that gave back what was taken along with references of a site. */
+struct lt_along {
+	uint32_t site, type, src;
+	double refs;               /* of so many of these */
+	const struct lt_ref *last; /* the one that was looked at last */
+};
+
 struct lt_alive {
 	uint32_t type, klass;
 	const char *reason;
@@ -89,6 +97,9 @@ struct lt_answer {
 	struct rt_map given_on, given_kept;
 	/* (name of a function that ends things, type) -> objects that it was given: counted, or left alone */
 	struct rt_map ended, left_alone;
+	struct rt_map along_asked; /* (site, type) -> lost references that are asked what was taken along */
+	RT_VEC(struct lt_ref) along_refs;
+	RT_VEC(struct lt_along) along;
 	struct rt_map kept_by; /* (type and site, pid) -> index of kept */
 	RT_VEC(struct lt_keeping) kept;
 	RT_VEC(struct lt_group) groups;
@@ -115,8 +126,9 @@ void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m);
  * reference is, 0: the site's own. *ret_sure: helpers below it mostly pass on to their very callers.
  */
 uint32_t lt_owner_of(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev, bool *ret_sure);
-/* the same for a reference that was left open, further out than this level of the path of its site; 0: nobody is */
-uint32_t lt_owner_beyond(const struct lt_answer *a, const struct lt_ref *ref, unsigned level);
+/* the same for a reference that was left open, further out than this level of the path of its site; 0: nobody is.
+ * *ret_learnt: what healthy objects show says so, not code alone */
+uint32_t lt_owner_beyond(const struct lt_answer *a, const struct lt_ref *ref, unsigned level, bool *ret_learnt);
 /*
  * How many functions out from the site of a, and from that of b, lies the innermost run of a function in which both
  * were done? false: in none.
@@ -197,6 +209,11 @@ struct lt_ender {
 	bool does;    /* it does so with other objects */
 };
 struct lt_ender lt_ender_of(const struct lt_answer *a, const struct lt_ref *ref);
+/* along.c: the reference is lost, and will be asked; all that are asked are looked at */
+void lt_along_ask(struct lt_answer *a, const struct lt_ref *ref);
+void lt_along_settle(struct lt_answer *a);
+/* source id of the function that gave back what was taken along with such references, and forgot these; 0: none */
+uint32_t lt_along_forgot(const struct lt_answer *a, const struct lt_ref *ref);
 /* kept.c: counts what was left; the site leaves it for good; it is a mapping that the C library made for itself */
 void lt_kept_count(struct lt_answer *a, const struct lt_ref *ref);
 bool lt_kept(const struct lt_answer *a, const struct lt_ref *ref);

@@ -274,7 +274,7 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 	const struct lt_inc *inc = ref->inc;
 	bool proven, over = lt_activation_over(a, ref, &proven);
 	bool closed = lt_model_closed(m, ref->site) >= TWINS && over, own = lt_model_own(m, ref->site) >= OWN;
-	bool twins = closed && (own || (b->owner && owes(a, m, ref, b)));
+	bool twins = closed && (own || (b->learnt && owes(a, m, ref, b)));
 
 	if (inc->life == LT_LIVE && in_work(a->lt, inc))
 		return 0;
@@ -556,6 +556,22 @@ static bool not_ended(const struct lt_answer *a, const struct lt_model *m, const
 	return true;
 }
 
+/* what was taken along with such references is given back by a function that has no hand in this one */
+static bool left_behind(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
+			struct lt_blame *b)
+{
+	uint32_t by = b->lost && lt_model_closed(m, ref->site) < 1 ? lt_along_forgot(a, ref) : 0;
+
+	if (!by || lt_src(a->lt, by)->function == lt_src(a->lt, b->guilty)->function)
+		return false;
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.25;
+	b->guilty = by;
+	b->confidence = fmin(b->confidence, 0.7);
+	b->why = "it gives back what was taken along with references like these, and none of them";
+	return true;
+}
+
 /*
  * The process ended while the very run that took the reference, or kept it, was still at work: it owed nothing yet.
  * Where it ended well, its end was that run's own doing (exit() in main()), and what it otherwise gives back, or took
@@ -597,7 +613,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	/* who takes two and gives back one keeps the other */
 	level = twice ? 0 : climb(a, m, ref, &kept);
 	b.guilty = site->src[level];
-	b.owner = !kept && !twice && !many_owners(a, ref) ? lt_owner_beyond(a, ref, level) : 0;
+	b.owner = !kept && !twice && !many_owners(a, ref) ? lt_owner_beyond(a, ref, level, &b.learnt) : 0;
 	if (b.owner)
 		b.guilty = b.owner;
 	if (kept)
@@ -616,7 +632,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	if (twice)
 		b.role = RT_ROLE_EXTRA_GET;
 	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !not_ended(a, m, ref, &b) &&
-		 !held_on(a, m, ref, &b) && !given_over(a, ref, &b) && !b.owner)
+		 !held_on(a, m, ref, &b) && !given_over(a, ref, &b) && !left_behind(a, m, ref, &b) && !b.owner)
 		handed_over(a, m, ref, &b);
 	if (!kept && !b.seen && b.role == RT_ROLE_MISSING_PUT && b.guilty == site->src[level] &&
 	    stood_in(a, m, ref, level)) {

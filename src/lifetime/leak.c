@@ -211,7 +211,8 @@ static void count_here(struct lt_answer *a, const struct lt_ref *ref)
 
 static void count_owner(struct lt_answer *a, const struct lt_ref *ref)
 {
-	uint32_t owner = ref->ev == LT_NO_EVENT ? 0 : lt_owner_beyond(a, ref, 0), type = ref->inc->type;
+	bool learnt;
+	uint32_t owner = ref->ev == LT_NO_EVENT ? 0 : lt_owner_beyond(a, ref, 0, &learnt), type = ref->inc->type;
 	uint32_t function = lt_src(a->lt, owner)->function, taker = lt_site_function(a->lt, ref->site);
 	struct rt_key key = rt_key_make((uint64_t)function << 32 | taker, type);
 
@@ -242,6 +243,7 @@ static void fates(struct lt_answer *a, struct lt_model *m, const struct survivor
 			count_run(a, &refs[j]);
 			count_owner(a, &refs[j]);
 			lt_kept_count(a, &refs[j]);
+			lt_along_ask(a, &refs[j]);
 			if (inc->census && inc->returned)
 				lt_model_gone(m, refs[j].site);
 			else if (inc->census)
@@ -470,6 +472,7 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	lt_model_learn_gets(m);
 	solve(&s, m);
 	fates(a, m, &s);
+	lt_along_settle(a);
 	learn_healthy(a, type, m);
 	lt_overwrites_settle(a, type);
 	ok = ok && lt_model_settle(m);

@@ -292,6 +292,39 @@ static unsigned climb(const struct rt_lifetime *lt, const struct lt_type *type, 
 	return best;
 }
 
+/*
+ * Outward from this level as long as the code of functions says that they return what they took: the object, where that
+ * is seen when the get returns, else what the get was given. What they are known to give back themselves they do not
+ * hand up.
+ */
+static unsigned returned_to(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_event *e,
+			    const struct levels *l, unsigned level)
+{
+	bool given = !level && e->op == RT_OP_GET && !(lt_event_point(lt, e)->flags & RT_EV_AT_RETURN);
+
+	for (; level + 1 < l->nr && !e->slot; level++) {
+		const struct lt_owned *c = known(lt, type, l, level, false);
+		uint32_t machine = l->place[level] / 2;
+		uint8_t hands;
+
+		if (c && c->own * 4 > all(c))
+			break;
+		if (l->place[level] == LT_PLACE_CALLED(machine)) {
+			/* it jumped to the get: what that returns it returns as well, whatever a declaration says of it
+			 */
+			if (lt_src(lt, l->src[level])->frame.file)
+				break;
+			given = false;
+			continue;
+		}
+		hands = lt_hands(lt, e, machine);
+		if (!(hands & RT_HANDS_RESULT) && !(given && (hands & RT_HANDS_ARGUMENT)))
+			break;
+		given &= (hands & RT_HANDS_OWN) != 0;
+	}
+	return level;
+}
+
 uint32_t lt_owner_of(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev, bool *ret_sure)
 {
 	const struct lt_event *e = &inc->ledger[ev];
@@ -306,19 +339,26 @@ uint32_t lt_owner_of(const struct lt_answer *a, const struct lt_inc *inc, uint16
 	return level ? l.src[level] : 0;
 }
 
-uint32_t lt_owner_beyond(const struct lt_answer *a, const struct lt_ref *ref, unsigned level)
+uint32_t lt_owner_beyond(const struct lt_answer *a, const struct lt_ref *ref, unsigned level, bool *ret_learnt)
 {
 	const struct lt_event *e = &ref->inc->ledger[ref->ev];
 	const struct lt_site *site = lt_site(a->lt, ref->site);
 	struct levels l;
-	unsigned at = 0, path = 0;
+	unsigned at = 0, path = 0, returned;
 	bool sure;
 
+	*ret_learnt = false;
 	read_levels(a->lt, e, &l);
 	if (!l.nr || level >= site->nr)
 		return 0;
 	while (path < l.nr && l.src[path] != site->src[level])
 		path++;
 	at = climb(a->lt, lt_inc_type(a->lt, ref->inc), &l, false, &sure);
-	return path < l.nr && at > path && sure ? l.src[at] : 0;
+	at = sure ? at : 0;
+	*ret_learnt = at > path;
+	returned = returned_to(a->lt, lt_inc_type(a->lt, ref->inc), e, &l, 0);
+	if (at && returned < at)
+		returned = returned_to(a->lt, lt_inc_type(a->lt, ref->inc), e, &l, at);
+	at = returned > at ? returned : at;
+	return path < l.nr && at > path ? l.src[at] : 0;
 }

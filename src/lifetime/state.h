@@ -24,6 +24,7 @@
  *   given.c        who was given the object last
  *   ended.c        who was to end it; entry.c: the function that was given the object
  *   owner.c        whose business a reference is
+ *   along.c        who gave back what was taken along with it
  *   leak.c         which references were left, and by whom; extra.c: puts nobody owed
  *   finding.c      groups and words; verdict.c, trust.c: the answer
  */
@@ -501,6 +502,8 @@ const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wir
 #define LT_PLACE_CALLED(machine) (2 * (machine))
 unsigned lt_use_levels(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t src[], uint16_t place[],
 		       unsigned max);
+/* RT_HANDS_* of the function in this machine frame of the event's stack, for the call in which it stands */
+uint8_t lt_hands(const struct rt_lifetime *lt, const struct lt_event *e, uint32_t machine);
 /* how many source frames of a use are inside of the function (a lt_src.function); UINT_MAX: it is not in the stack */
 unsigned lt_use_depth(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function);
 /* what the use is the site of is inlined, at any depth, into the function (a lt_src.function) */

@@ -278,6 +278,9 @@ static void answer_deinit(struct lt_answer *a)
 	rt_vec_deinit(&a->groups);
 	rt_vec_deinit(&a->alive);
 	rt_vec_deinit(&a->kept);
+	rt_map_deinit(&a->along_asked);
+	rt_vec_deinit(&a->along_refs);
+	rt_vec_deinit(&a->along);
 	rt_map_deinit(&a->kept_by);
 	rt_map_deinit(&a->left_here);
 	rt_map_deinit(&a->owner_left);

@@ -43,9 +43,21 @@ static const char *frame_text(struct rt_events *w, const struct rt_frame *f)
 	return rt_format(&w->arena, "%s+0x%" PRIx64, text, f->address);
 }
 
+static const char *hands_text(struct rt_events *w, uint8_t hands)
+{
+	static const char *const words[] = { "result", "argument", "own" };
+	const char *text = "";
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (hands >> i & 1)
+			text = rt_format(&w->arena, "%s%s%s", text, *text ? "," : "", words[i]);
+	}
+	return text;
+}
+
 /* the line with what the text of the frame does not say; once */
 static struct rt_error *frame_fact(struct rt_events *w, const char *text, const struct rt_frame *f, const char *calls,
-				   struct rt_sink *sink)
+				   uint8_t hands, struct rt_sink *sink)
 {
 	size_t known = w->frames.items.len;
 	uint32_t id = rt_intern_string(&w->frames, text);
@@ -63,6 +75,8 @@ static struct rt_error *frame_fact(struct rt_events *w, const char *text, const 
 		rt_sink_printf(sink, " linkage=%s", rt_events_escape(w, f->linkage, "%#="));
 	if (calls)
 		rt_sink_printf(sink, " calls=%s", calls);
+	if (hands)
+		rt_sink_printf(sink, " hands=%s", hands_text(w, hands));
 	rt_sink_puts(sink, "\n");
 	return NULL;
 }
@@ -80,7 +94,7 @@ static struct rt_error *callee_text(struct rt_events *w, const struct rt_wire_ev
 	if (!f || !f->entry || f->entry != f->address)
 		return NULL;
 	*ret = frame_text(w, f);
-	return frame_fact(w, *ret, f, NULL, sink);
+	return frame_fact(w, *ret, f, NULL, 0, sink);
 }
 
 /* one machine frame: the function, and ";~" and what is inlined into it */
@@ -101,10 +115,13 @@ static struct rt_error *machine_text(struct rt_events *w, const struct rt_wire_e
 	n = w->namer->name(w->namer, e->head.pid, e->head.time_ns, pc, is_return, frames, FRAMES_MAX);
 	for (size_t i = n; i-- > 0;) {
 		const char *one = frame_text(w, &frames[i]), *calls = NULL;
+		uint8_t hands = 0;
 
-		if (i + 1 == n && is_return)
+		if (i + 1 == n && is_return) {
 			RT_TRY(callee_text(w, e, frames[i].callee, sink, &calls));
-		RT_TRY(frame_fact(w, one, &frames[i], calls, sink));
+			hands = w->namer->hands ? w->namer->hands(w->namer, e->head.pid, e->head.time_ns, pc) : 0;
+		}
+		RT_TRY(frame_fact(w, one, &frames[i], calls, hands, sink));
 		text = rt_format(&w->arena, "%s%s%s", text, i + 1 == n ? "" : ";~", one);
 	}
 	id = rt_intern_string(&w->texts, text);

@@ -310,6 +310,64 @@ static size_t chain_name(struct rt_namer *self, uint32_t pid, uint64_t time_ns, 
 	return n;
 }
 
+/* where the function around the address begins and ends */
+static bool find_function(const struct rt_chain_module *module, struct rt_elfaddr at, struct rt_elfaddr *ret_start,
+			  struct rt_elfaddr *ret_end)
+{
+	const struct rt_symbol *symbol;
+	bool lsda;
+
+	if (module->dwarf && rt_dwarf_fde(module->dwarf, at, ret_start, ret_end, &lsda))
+		return true;
+	symbol = module->symtab ? rt_symtab_at(module->symtab, at) : NULL;
+	if (!symbol || symbol->plt)
+		return false;
+	*ret_start = symbol->addr;
+	ret_end->v = symbol->addr.v + symbol->size;
+	return true;
+}
+
+static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset)
+{
+	struct rt_scope scopes[RT_SCOPES_MAX];
+	struct rt_elfaddr at, start, end;
+
+	rt_chain_open(chain, module);
+	if (!module->image || module->image->machine != RT_MACHINE_X86_64 ||
+	    !rt_image_address(module->image, (struct rt_foff){ offset }, true, &at) ||
+	    (module->dwarf && rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX)) ||
+	    !find_function(module, at, &start, &end))
+		return 0;
+	if (!chain->decoder_tried) {
+		chain->decoder_tried = true;
+		rt_error_free(rt_decoder_create(RT_MACHINE_X86_64, &chain->decoder));
+	}
+	return chain->decoder
+		       ? rt_chain_hands(module->image, chain->decoder, start, end, (struct rt_elfaddr){ at.v + 1 })
+		       : 0;
+}
+
+static uint8_t chain_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc)
+{
+	struct rt_chain *chain = (struct rt_chain *)self;
+	struct rt_vaddr at = { pc - 1 };
+	struct rt_chain_module *module;
+	struct rt_mapping mapping;
+	uint64_t offset, *slot;
+	bool made;
+
+	if (!pc || at.v >> 63 || !rt_maps_find(chain->maps, pid, time_ns, at, &mapping))
+		return 0;
+	module = rt_chain_module(chain, mapping.module);
+	offset = mapping.offset.v + (at.v - mapping.start);
+	slot = module ? rt_map_put(&chain->hands_by_place, rt_key_make(offset, module->id), &made) : NULL;
+	if (!slot)
+		return 0;
+	if (made)
+		*slot = find_hands(chain, module, offset);
+	return (uint8_t)*slot;
+}
+
 static const char *chain_source_line(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line,
 				     bool *ret_stale)
 {
@@ -329,7 +387,7 @@ struct rt_error *rt_chain_create(const struct rt_maps *maps, const struct rt_cha
 
 	if (!chain)
 		return rt_error_nomem();
-	chain->namer = (struct rt_namer){ .name = chain_name, .source_line = chain_source_line };
+	chain->namer = (struct rt_namer){ .name = chain_name, .source_line = chain_source_line, .hands = chain_hands };
 	chain->maps = maps;
 	if (options)
 		chain->options = *options;
@@ -375,6 +433,8 @@ void rt_chain_destroy(struct rt_chain *chain)
 	rt_vec_deinit(&chain->answers);
 	rt_map_deinit(&chain->module_by_id);
 	rt_map_deinit(&chain->answer_by_place);
+	rt_map_deinit(&chain->hands_by_place);
+	rt_decoder_destroy(chain->decoder);
 	rt_map_deinit(&chain->source_by_name);
 	rt_intern_deinit(&chain->strings);
 	free(chain->symfs);

@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "dwarf/dwarf.h"
 #include "elf/symtab.h"
+#include "insn/insn.h"
 #include "symbol/chain.h"
 
 struct rt_chain_module {
@@ -48,6 +49,9 @@ struct rt_chain {
 	struct rt_map module_by_id; /* id -> index of modules + 1 */
 	RT_VEC(struct rt_frame) frames;
 	RT_VEC(struct rt_chain_answer) answers;
+	struct rt_decoder *decoder; /* made when it is needed; NULL: not yet, or there is none */
+	bool decoder_tried;
+	struct rt_map hands_by_place;  /* (file offset, module) -> RT_HANDS_* */
 	struct rt_map answer_by_place; /* (file offset, module << 1 | is_return) -> index of answers + 1 */
 	RT_VEC(char *) notes, hints;
 	RT_VEC(struct rt_chain_source) sources;
@@ -79,6 +83,10 @@ void rt_chain_close(struct rt_chain_module *module);
  */
 uint64_t rt_chain_behind_stub(struct rt_chain *chain, const struct rt_chain_module *module, uint32_t pid,
 			      uint64_t time_ns, struct rt_elfaddr target);
+
+/* RT_HANDS_* of the function [start, end) of x86-64, for the call that returns to `after`. Bounded work. */
+uint8_t rt_chain_hands(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
+		       struct rt_elfaddr end, struct rt_elfaddr after);
 
 /* Path on this machine: below symfs where there is one. Caller frees; NULL: out of memory. */
 char *rt_chain_path(const struct rt_chain *chain, const char *path);

@@ -118,6 +118,55 @@ TEST(where_a_call_goes)
 	assert_int_equal(frames[0].callee, 0);
 }
 
+static const char handing[] =
+	"struct obj { int refs; }; struct holder { int n; struct obj *obj; };\n"
+	"#define FAR __attribute__((noinline, noclone, noipa))\n"
+	"FAR void take(struct obj *o) { o->refs++; }\n"
+	"FAR void touch(void) { __asm__ volatile(\"\"); }\n"
+	"FAR struct obj *ref(struct obj *o) { take(o); touch(); return o; }\n"
+	"FAR struct obj *lookup(struct holder *h) { struct obj *o = h->obj; take(o); touch(); return o; }\n"
+	"FAR struct obj *find(struct holder *h)\n"
+	"{ struct obj *o = lookup(h); if (!o || o->refs < 0) return 0; touch(); return o; }\n"
+	"FAR struct obj *either(struct holder *h)\n"
+	"{ struct obj *o = find(h), *old = h->obj; touch(); return h->n ? o : old; }\n"
+	"FAR int count(struct holder *h) { struct obj *o = find(h); touch(); return o ? o->refs : 0; }\n"
+	"int main(int argc, char **argv)\n"
+	"{ struct obj o = { argc }; struct holder h = { argc, &o }; return ref(&o) == either(&h) ? count(&h) : 0; }\n";
+
+/* RT_HANDS_* of `function` for its first call of `callee` */
+static unsigned hands(struct rig *rig, const char *function, const char *callee)
+{
+	_cleanup_free_ char *command = NULL;
+
+	assert_true(asprintf(&command,
+			     "objdump -d --no-show-raw-insn --disassemble=%s p | grep -A1 'call.*<%s>' | sed -n 2p",
+			     function, callee) > 0);
+	return rig->namer->hands(rig->namer, PID, 5, BASE + address_of(command));
+}
+
+/* without debug information the code says whether a function returns what it got */
+TEST(what_it_got_it_returns)
+{
+	__attribute__((cleanup(rig_close))) struct rig rig = { 0 }, known = { 0 };
+
+	free(built_write("h.c", handing));
+	assert_true(built_run("gcc -Wl,--build-id -O2 -fcf-protection=none h.c -o p"));
+	rig_open(&rig, "p", NULL, NULL, false);
+	for (int twice = 0; twice < 2; twice++) {
+		assert_int_equal(hands(&rig, "ref", "take"), RT_HANDS_ARGUMENT | RT_HANDS_OWN);
+		assert_int_equal(hands(&rig, "ref", "touch"), 0);
+		assert_int_equal(hands(&rig, "lookup", "take"), RT_HANDS_ARGUMENT);
+		assert_int_equal(hands(&rig, "find", "lookup"), RT_HANDS_RESULT | RT_HANDS_OWN);
+		assert_int_equal(hands(&rig, "either", "find"), RT_HANDS_OWN);
+		assert_int_equal(hands(&rig, "count", "find"), RT_HANDS_OWN);
+	}
+	assert_int_equal(rig.namer->hands(rig.namer, PID, 5, 0), 0);
+	assert_int_equal(rig.namer->hands(rig.namer, PID, 5, BASE + (1ull << 40)), 0);
+	assert_true(built_run("gcc -g -Wl,--build-id -O2 h.c -o p"));
+	rig_open(&known, "p", NULL, NULL, false);
+	assert_int_equal(hands(&known, "find", "lookup"), 0); /* its declaration says more */
+}
+
 /* through a stub it goes to what another module defines */
 TEST(where_a_call_through_a_stub_goes)
 {
