@@ -115,7 +115,8 @@ static void read_object(struct hit *h)
 		h->aux = v;
 		return;
 	}
-	for (uint32_t n = 0; n < p->deref; n++) {
+	/* a pointer on the way that is NULL leads to no object: put(&p) where p is NULL does nothing */
+	for (uint32_t n = 0; n < p->deref && (!n || v); n++) {
 		/* what is narrow may end where the memory ends */
 		uint32_t size = n + 1 == p->deref && p->width ? (uint32_t)(p->width < 0 ? -p->width : p->width) : 8;
 

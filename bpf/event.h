@@ -63,7 +63,8 @@ static __always_inline void read_object(struct hit *h, struct pt_regs *ctx)
 		return;
 	}
 	for (n = 0; n < RT_PROBE_DEREF_MAX; n++) {
-		if (n >= p->deref)
+		/* a pointer on the way that is NULL leads to no object: put(&p) where p is NULL does nothing */
+		if (n >= p->deref || (n && !v))
 			break;
 		at = v;
 		v = 0;

@@ -68,6 +68,15 @@ class Verify(live.LiveTest):
             self.assertEqual((run.findings['findings'], {(s['api'], s['events']) for s in run.findings['sites']}),
                              ([], {(f, 20) for f in ('value_new', 'box_get', 'value_get', 'value_put')}), run)
 
+    def test_empty_handles(self):
+        """A put of a slot that holds no handle puts nothing; that is nothing that could not be read."""
+        path = live.program('handles')
+        for engine in ('uprobe', 'agent'):
+            run = live.trace('--engine', engine, '-P',
+                             'type=buffer new=buffer_new:*ret get=buffer_ref:*ret put=buffer_unref:**1', '--', path)
+            trust = run.findings['trust']
+            self.assertEqual((run.findings['findings'], trust['lost'], trust['complete']), ([], 0, True), run)
+
     def test_text_and_never_ran(self):
         path = live.program('missing-put')
         run = live.call('scan', '--verify', '-P', 'type=session new=session_new get=session_ref put=session_unref', '--',

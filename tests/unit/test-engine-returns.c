@@ -46,11 +46,12 @@ TEST(slots_and_nulls)
 
 TEST(unreadable_slot_is_an_event_without_object)
 {
-	/* argument 1 is a pointer to two longs, the first of which is 0: loaded twice it faults */
+	/* argument 1 points to a long that is 0 and to a count, which is no address: loading there faults */
 	struct rt_point point = rig_point(program(), 1, "obj_get", 0);
 	struct records r;
 
 	point.deref = 2;
+	point.reg_offset = 8;
 	rig_run(program(), RT_ATTACH_AUTO, "calls", 4, &point, 1, &r);
 	assert_int_equal(r.events.len, 4);
 	for (size_t i = 0; i < 4; i++) {
@@ -58,6 +59,12 @@ TEST(unreadable_slot_is_an_event_without_object)
 		assert_int_equal(r.events.data[i].flags, RT_EV_NO_OBJECT);
 	}
 	assert_int_equal(rig_loss(&r, RT_WIRE_LOSS, RT_LOSS_FAULT, 1), 4);
+	rig_records_deinit(&r);
+	/* a pointer that is NULL leads to no object */
+	point.reg_offset = 0;
+	rig_run(program(), RT_ATTACH_AUTO, "calls", 4, &point, 1, &r);
+	assert_int_equal(r.events.len, 0);
+	assert_int_equal(rig_loss(&r, RT_WIRE_LOSS, RT_LOSS_FAULT, 1), 0);
 	rig_records_deinit(&r);
 }
 
