@@ -4,6 +4,7 @@
  * is `run`; every other word is a slip of the finger.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -83,11 +84,23 @@ static int run_command(int argc, char **argv)
 	return cmd_run(argc, argv);
 }
 
+/*
+ * Large tables have mappings of their own for good, which go back as a whole when they have grown. By default glibc
+ * takes the first of these that is freed as a sign to put the next ones into the heap, where each leaves a hole.
+ */
+static void keep_tables_apart(void)
+{
+	enum { TABLE_BYTES = 128 * 1024 };
+
+	(void)mallopt(M_MMAP_THRESHOLD, TABLE_BYTES);
+}
+
 int main(int argc, char **argv)
 {
 	struct rt_error *err;
 	int status;
 
+	keep_tables_apart();
 	rt_fs_survive_cuts();
 	status = run_command(argc, argv);
 	/* what was found in the rest of a file is no answer; what was recorded is kept */

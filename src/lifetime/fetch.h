@@ -32,11 +32,14 @@ static inline __attribute__((always_inline)) void lt_fetch_lines(const void *at,
 static inline __attribute__((always_inline)) const struct lt_inc *lt_fetch_life(const struct rt_lifetime *lt,
 										uint32_t hash)
 {
-	const struct lt_inc *inc = lt->by_object.len ? lt_index_guess(&lt->by_object, hash) : NULL;
+	const uint32_t ref = lt->by_object.len ? lt_index_guess(&lt->by_object, hash) : 0;
+	const void *life;
 
-	if (inc)
-		lt_fetch_lines(inc, offsetof(struct lt_inc, before));
-	return inc;
+	if (!ref)
+		return NULL;
+	life = rt_slab_at(&lt->slabs, ref & ~LT_PACKED);
+	lt_fetch_lines(life, offsetof(struct lt_inc, before));
+	return ref & LT_PACKED ? NULL : life;
 }
 
 /* where an event will be put down */

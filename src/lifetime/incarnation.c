@@ -16,7 +16,12 @@ enum { LIVED_FADES = 16 }; /* a long life is remembered about this many ones */
 
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object)
 {
-	return lt_index_find(&lt->by_object, lt_index_hash(object, pid, type), object, pid, type);
+	uint32_t ref = lt_index_find(lt, lt_index_hash(object, pid, type), object, pid, type);
+
+	/* nobody can see whether it was packed */
+	if (ref & LT_PACKED)
+		return lt_unpack((struct rt_lifetime *)(uintptr_t)lt, ref);
+	return ref ? rt_slab_at(&lt->slabs, ref) : NULL;
 }
 
 /* the life that an event is about; the hint is one that was looked up a few events before */
@@ -52,7 +57,24 @@ static bool graves_exceed(const struct rt_lifetime *lt, unsigned times)
 	return lt->graves.nr > times * LT_GRAVES || lt->grave_events > times * (size_t)LT_GRAVE_EVENTS;
 }
 
-static void spare(struct rt_lifetime *lt, struct lt_inc *inc)
+struct lt_inc *lt_inc_take(struct rt_lifetime *lt)
+{
+	struct lt_inc *inc = lt->spare;
+
+	if (inc) {
+		lt->spare = inc->before;
+		return inc;
+	}
+	inc = rt_slab_alloc(&lt->slabs, sizeof(*inc));
+	if (!inc)
+		return NULL;
+	if (rt_vec_push(&lt->incs, inc))
+		return inc;
+	rt_slab_free(&lt->slabs, inc);
+	return NULL;
+}
+
+void lt_inc_spare(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	if (inc->watched)
 		lt_watch_forget(lt, inc);
@@ -66,9 +88,9 @@ static void recycle(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	struct lt_inc *before = inc->before;
 
-	spare(lt, inc);
+	lt_inc_spare(lt, inc);
 	if (before)
-		spare(lt, before);
+		lt_inc_spare(lt, before);
 }
 
 /* forgets a dead object: counted in the model, its ledger goes */
@@ -103,7 +125,7 @@ static void trim_graves(struct rt_lifetime *lt)
 		if (inc->post && !graves_exceed(lt, 2))
 			continue;
 		if (lt_inc_find(lt, inc->pid, inc->type, inc->object) == inc)
-			lt_index_remove(&lt->by_object, inc);
+			lt_index_remove(lt, inc);
 		bury(lt, inc);
 	}
 }
@@ -148,7 +170,7 @@ void lt_life_drop(struct rt_lifetime *lt, struct lt_inc *inc)
 	if (inc->incomplete)
 		lt_inc_type(lt, inc)->incomplete--;
 	if (lt_inc_find(lt, inc->pid, inc->type, inc->object) == inc)
-		lt_index_remove(&lt->by_object, inc);
+		lt_index_remove(lt, inc);
 	recycle(lt, inc);
 }
 
@@ -204,17 +226,13 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 		inc->current = false;
 	if (inc && !inc->post && !inc->forced) /* evidence stays in the graveyard */
 		past = exhume(lt, inc);
-	inc = lt->spare;
-	if (inc)
-		lt->spare = inc->before;
-	else
-		inc = rt_arena_alloc(&lt->arena, sizeof(*inc));
+	inc = lt_inc_take(lt);
 	if (!inc) {
 		lt->nomem = true;
 		return NULL;
 	}
 	*inc = (struct lt_inc){ .object = e->object, .pid = e->head.pid, .type = seen->type };
-	if (!lt_index_put(&lt->by_object, inc)) {
+	if (!lt_index_put(lt, inc)) {
 		lt->nomem = true;
 		return NULL;
 	}

@@ -17,6 +17,12 @@ enum {
 	BLOCK_BEGIN_MOST = 64, /* what a life may begin with */
 };
 
+/* bytes of memory: lives that are not packed, and what all is in the arena */
+static size_t used(const struct rt_lifetime *lt)
+{
+	return lt->arena.bytes + lt->incs.len * sizeof(struct lt_inc);
+}
+
 static unsigned size_class(uint32_t cap)
 {
 	return (unsigned)__builtin_ctz(cap) - (unsigned)__builtin_ctz(BLOCK_LEAST);
@@ -41,6 +47,13 @@ static void block_free(struct rt_lifetime *lt, struct lt_event *block, uint32_t 
 	*head = block;
 }
 
+bool lt_ledger_make(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t cap)
+{
+	inc->ledger = block_new(lt, cap);
+	inc->cap = inc->ledger ? (uint16_t)cap : 0;
+	return inc->ledger;
+}
+
 void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	if (inc->ledger)
@@ -51,15 +64,14 @@ void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc)
 
 void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t past)
 {
-	const bool roomy = lt->arena.bytes < LT_ROOMY_BYTES;
+	const bool roomy = used(lt) < LT_ROOMY_BYTES;
 	const uint32_t usual = roomy ? lt_inc_type(lt, inc)->lived : 0;
 	const uint32_t events = usual > past ? usual : past;
 	uint32_t cap = roomy ? BLOCK_ROOMY : BLOCK_LEAST;
 
 	while (cap < events && cap < BLOCK_BEGIN_MOST)
 		cap *= 2;
-	inc->ledger = block_new(lt, cap);
-	inc->cap = inc->ledger ? (uint16_t)cap : 0;
+	lt_ledger_make(lt, inc, cap);
 }
 
 /* that a reference was handed up is of interest as long as it is there */
@@ -194,7 +206,7 @@ bool lt_ledger_room(struct rt_lifetime *lt, struct lt_inc *inc)
 		remember(lt, inc);
 		return true;
 	}
-	if (inc->cap >= LT_LEDGER_USUAL && lt->arena.bytes >= LT_WHOLE_BYTES) {
+	if (inc->cap >= LT_LEDGER_USUAL && used(lt) >= LT_WHOLE_BYTES) {
 		uint32_t gone = fold_runs(lt, inc);
 
 		remember(lt, inc);

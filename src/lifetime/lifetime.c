@@ -88,6 +88,9 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_map_deinit(&lt->thread_by_id);
 	lt_index_deinit(&lt->by_object);
 	rt_map_deinit(&lt->slots);
+	lt_packing_deinit(&lt->packing);
+	rt_slabs_deinit(&lt->slabs);
+	rt_vec_deinit(&lt->incs);
 	lt_stored_deinit(&lt->stored);
 	rt_vec_deinit(&lt->domains);
 	free(lt->live.lives);

@@ -136,6 +136,7 @@ static void pop(struct rt_lifetime *lt)
 	struct lt_window *w = lt->window;
 	uint16_t place = turn_at(w, 0)->place;
 	const union lt_waiting *r = &w->waiting[place];
+	const uint64_t now_ns = turn_at(w, 0)->time_ns;
 
 	lt->hint = ahead_at(w, 0)->inc;
 	*ahead_at(w, 0) = (struct ahead){ 0 };
@@ -144,6 +145,8 @@ static void pop(struct rt_lifetime *lt)
 	/* nothing is put into the window while a record is told: it stays as it is */
 	w->free[LT_WINDOW - 1 - w->nr] = place;
 	fetch(lt, w);
+	if (lt->live.nr - lt->packing.packed > LT_LOOSE)
+		lt_pack(lt, now_ns);
 	if (r->head.kind == RT_WIRE_EVENT && lt_plain_event(lt, &r->event))
 		return;
 	if (r->head.kind)

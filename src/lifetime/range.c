@@ -226,9 +226,9 @@ void lt_range_goes_on(struct rt_lifetime *lt, uint32_t pid, uint64_t object)
 
 		if (!inc || inc->life != LT_LIVE || lt_inc_find(lt, pid, i, object))
 			continue;
-		lt_index_remove(&lt->by_object, inc);
+		lt_index_remove(lt, inc);
 		inc->pid = pid;
-		lt->nomem |= !lt_index_put(&lt->by_object, inc);
+		lt->nomem |= !lt_index_put(lt, inc);
 		give_part(lt, old, pid, i, object);
 	}
 }

@@ -7,6 +7,24 @@
 
 enum { ROOM_FIRST = 1024, ROOM_SPARE = 4 }; /* a row that is mostly holes is closed up, any other one grows */
 
+static void set_place(const struct lt_row *row, uint32_t ref, uint32_t place)
+{
+	void *life = rt_slab_at(&row->lt->slabs, ref & ~LT_PACKED);
+
+	if (ref & LT_PACKED)
+		((struct lt_packed *)life)->place = place;
+	else
+		((struct lt_inc *)life)->place = place;
+}
+
+/* a packed one is unpacked */
+static struct lt_inc *life_at(const struct lt_row *row, uint32_t place)
+{
+	uint32_t ref = row->lives[place];
+
+	return ref & LT_PACKED ? lt_unpack(row->lt, ref) : rt_slab_at(&row->lt->slabs, ref);
+}
+
 /* all move to the front */
 static void close_up(struct lt_row *row)
 {
@@ -16,7 +34,7 @@ static void close_up(struct lt_row *row)
 		if (!row->lives[i])
 			continue;
 		row->lives[to] = row->lives[i];
-		row->lives[to]->place = to;
+		set_place(row, row->lives[to], to);
 		to++;
 	}
 	row->first = 0;
@@ -26,13 +44,13 @@ static void close_up(struct lt_row *row)
 static bool make_room(struct lt_row *row)
 {
 	uint32_t room = row->room ? row->room * 2 : ROOM_FIRST;
-	struct lt_inc **more;
+	uint32_t *more;
 
 	if (row->nr && row->nr <= row->room / ROOM_SPARE) {
 		close_up(row);
 		return true;
 	}
-	more = room > row->room ? reallocarray(row->lives, room, sizeof(struct lt_inc *)) : NULL;
+	more = room > row->room ? reallocarray(row->lives, room, sizeof(*more)) : NULL;
 	if (!more)
 		return false;
 	row->lives = more;
@@ -50,7 +68,8 @@ void lt_row_add(struct rt_lifetime *lt, struct lt_row *row, struct lt_inc *inc)
 		return;
 	}
 	inc->place = row->end;
-	row->lives[row->end++] = inc;
+	row->lt = lt;
+	row->lives[row->end++] = rt_slab_ref(inc);
 	row->nr++;
 }
 
@@ -58,7 +77,7 @@ void lt_row_remove(struct lt_row *row, struct lt_inc *inc)
 {
 	if (inc->place == UINT32_MAX)
 		return; /* there was no memory to add it */
-	row->lives[inc->place] = NULL;
+	row->lives[inc->place] = 0;
 	row->nr--;
 	while (row->first < row->end && !row->lives[row->first])
 		row->first++;
@@ -71,7 +90,7 @@ struct lt_inc *lt_row_newer(const struct lt_row *row, uint32_t *pos)
 	while (i < row->end && !row->lives[i])
 		i++;
 	*pos = i + 1;
-	return i < row->end ? row->lives[i] : NULL;
+	return i < row->end ? life_at(row, i) : NULL;
 }
 
 struct lt_inc *lt_row_older(const struct lt_row *row, uint32_t *pos)
@@ -83,5 +102,5 @@ struct lt_inc *lt_row_older(const struct lt_row *row, uint32_t *pos)
 	if (i <= row->first)
 		return NULL;
 	*pos = i - 1;
-	return row->lives[i - 1];
+	return life_at(row, i - 1);
 }

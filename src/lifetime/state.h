@@ -9,6 +9,7 @@
  *   plain.c        the event that nearly all are, in one go; event.c: all others
  *   incarnation.c  one life of one object, and its ledger; audit.c: its counter
  *   index.c        which life is at an address; row.c: the living, and the graves
+ *   packed.c       lives that nothing happens to, in few bytes
  *   range.c        what the kernel hands out; kept.c: what is kept of it for good
  *   counter.c      is what is read as the counter one?
  *   nest.c         events that tell of one operation twice
@@ -34,19 +35,20 @@
 
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/slab.h"
+#include "lifetime/inc.h"
 #include "lifetime/index.h"
 #include "lifetime/learnt.h"
 #include "lifetime/lifetime.h"
+#include "lifetime/packed.h"
 #include "lifetime/point.h"
 #include "lifetime/sample.h"
 #include "lifetime/stored.h"
 #include "lifetime/tally.h"
 
 enum {
-	LT_LINE = 64,              /* bytes of a cache line */
 	LT_PATH = 8,               /* frames of a site that hands its reference up */
 	LT_LEDGER = 512,           /* events kept of one life before it is folded */
-	LT_RECENT = 8,             /* events of a life that are looked back through; a power of two */
 	LT_NODES = 8,              /* nodes of two stacks that are compared at once */
 	LT_ACTS = 16,              /* activations that are written at once: of most stacks all */
 	LT_GRAVES = 1 << 14,       /* dead objects whose ledger is kept */
@@ -140,120 +142,10 @@ struct lt_use {
 	uint64_t events;
 };
 
-/* One event of a life. */
-struct lt_event {
-	uint64_t time_ns, slot, sp;
-	uint32_t tid, use; /* use: index */
-	uint32_t act, up;  /* activations of the site's functions, 0 = not proven */
-	int32_t count;     /* as read; INT32_MIN = not read */
-	int16_t delta;     /* what it does to the number of references */
-	uint8_t op;
-	uint8_t flags; /* LT_EV_* */
-};
-
-enum {
-	LT_EV_POST = 1 << 0,     /* the object was dead */
-	LT_EV_TRANSFER = 1 << 1, /* closes one reference and opens one */
-	LT_EV_CLOSES = 1 << 2,   /* a free that gives the last reference back */
-	LT_EV_GAP = 1 << 3,      /* events before this one are not kept, or were not seen */
-	LT_EV_SWAPPED = 1 << 4,  /* made from a swap */
-	LT_EV_HIDDEN = 1 << 5,
-	LT_EV_RETURN = 1 << 6,
-	LT_EV_KEPT = 1 << 7, /* slot is where the reference was seen to be kept (slot.c) */
-};
-
 struct lt_watch_count {
 	uint64_t events;
 	int64_t references;
 };
-
-enum lt_life { LT_LIVE, LT_DEAD, LT_LOST };
-
-/* Who did the last operations of a life: ledger[i] at i % LT_RECENT. The ledger itself is mostly not in the cache. */
-struct lt_recent {
-	uint32_t tid[LT_RECENT];
-	uint8_t op[LT_RECENT];
-};
-
-/* One life of one object. What each event needs are the first two cache lines; the rest is for births, ends and doubt.
- */
-struct lt_inc {
-	_Alignas(LT_LINE) uint64_t object;
-	uint32_t pid, type; /* index of the type */
-	int64_t balance;    /* references now, as far as known */
-	/* counter.c: what was read, believed or not */
-	int64_t due;   /* what the next one should be */
-	int32_t born;  /* at birth, INT32_MIN = not read */
-	int16_t moved; /* since the last one that was read */
-	int16_t fits;  /* steps that agreed less those that did not */
-	uint32_t last_tid;
-	uint16_t nr, cap; /* events in the ledger */
-	struct lt_event *ledger;
-	struct lt_watched *watched; /* NULL = it is not */
-
-	struct lt_recent recent;
-	uint64_t last_ns;
-	uint8_t life;      /* enum lt_life */
-	bool counts;       /* due is known */
-	bool current;      /* by_object finds it */
-	bool known;        /* balance is known */
-	bool assumed;      /* but only by the custom that counts start at 1 */
-	bool counted;      /* a counter was read */
-	bool doubted;      /* since doubt_ns the counter is not what we counted, and silent threads may be why */
-	bool has_new;      /* its birth was seen */
-	bool incomplete;   /* operations were not seen */
-	bool shared;       /* by more than one thread */
-	bool soft : 1;     /* dead by the balance only */
-	bool disputed : 1; /* and alive by the counter: others had yet to tell what they had done */
-	bool floating;     /* its first reference was not sunk */
-	bool post;         /* used after its death */
-	bool census;       /* a census told of it: epoch, held, nobody */
-	bool nobody;       /* and found no pointer */
-	bool final_known;  /* final was read */
-
-	struct lt_inc *before; /* the dead object at this address before it, with its ledger; owned */
-	uint32_t place;        /* in the row of the living, or of the graves */
-	uint16_t before_cap;
-	uint16_t klass; /* index + 1 of its class, 0 = none */
-	uint64_t serial;
-	uint64_t birth_ns, end_ns;
-	uint64_t doubt_ns;
-	uint64_t final_ns; /* a put read the last reference then, before another thread's put was told; 0 = none did */
-	int64_t gap;       /* what the counter knew and we did not */
-	int32_t base;      /* references at first sight */
-	int32_t start;     /* references that new gave */
-	uint32_t folded;   /* events that the ledger lost */
-	bool inherited;    /* born before a fork */
-	bool attached;     /* its birth was not seen, perhaps because it was before the attach */
-	bool unborn;       /* incomplete only because it began without a new, where one was seen before */
-	bool freed;
-	bool forced;      /* freed with open references */
-	bool over;        /* born with 0, and put after its death */
-	bool guessed;     /* operations after its death were taken for a part of its last put */
-	bool inert;       /* its counter is none, and stays as it is: what is done to the object counts nothing */
-	bool shaky;       /* a life before it at its address lacks its birth, its end or operations */
-	bool shaped;      /* counted in the model */
-	bool slotted;     /* pointers to it were stored since slots were looked at */
-	uint8_t within;   /* gets inside the activation of the last put that were not put again */
-	uint16_t settled; /* so many events, from the first on, whose slots were looked at for good */
-	/* census */
-	bool rooted, child;
-	bool returned;    /* the allocator had its memory back: it was freed, and nobody told */
-	uint8_t rank;     /* RT_RANK_OF() its last event */
-	uint32_t held[5]; /* pointers per enum rt_holder */
-	uint32_t epoch;   /* of the process' census that the above tell of */
-	int64_t final;    /* the counter at the end */
-};
-
-/* Lives in the order in which they came; who leaves, leaves a hole: his neighbours lie far apart in memory. */
-struct lt_row {
-	struct lt_inc **lives;
-	uint32_t first, end; /* of those in use; all others are holes */
-	uint32_t nr, room;
-};
-
-_Static_assert(sizeof(struct lt_inc) == 4 * LT_LINE, "a life is four cache lines");
-_Static_assert(offsetof(struct lt_inc, before) == 2 * LT_LINE, "and its events need two of them");
 
 /* One unit of a life's references: the event, and its partner where that is beyond doubt. */
 struct lt_unit {
@@ -457,9 +349,12 @@ struct rt_lifetime {
 	struct lt_stored stored;   /* in which slot the pointer of which life was stored last */
 	const struct lt_inc *hint; /* of the event whose turn it is */
 	struct lt_row live, graves;
-	struct lt_inc *spare;   /* linked by before */
-	size_t grave_events;    /* that their ledgers have room for */
-	void *spare_ledger[10]; /* by size class */
+	struct rt_slabs slabs; /* lives, packed or not */
+	struct lt_packing packing;
+	struct lt_inc *spare;         /* linked by before */
+	RT_VEC(struct lt_inc *) incs; /* that were ever made: what is over is spare */
+	size_t grave_events;          /* that their ledgers have room for */
+	void *spare_ledger[10];       /* by size class */
 
 	uint64_t events, inconsistent, lost, unbound_loss, blind;
 	bool cut, untraced, gaps, given, by_rows;
@@ -568,7 +463,11 @@ static inline struct lt_learnt *lt_learnt(struct rt_lifetime *lt, uint32_t type,
 }
 /* incarnation.c */
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
+/* the last life at the address; one that is packed is unpacked */
 struct lt_inc *lt_inc_find(const struct rt_lifetime *lt, uint32_t pid, uint32_t type, uint64_t object);
+/* memory for a life, with anything in it; NULL: out of memory. And back, with its ledger. */
+struct lt_inc *lt_inc_take(struct rt_lifetime *lt);
+void lt_inc_spare(struct rt_lifetime *lt, struct lt_inc *inc);
 
 /* range.c */
 void lt_ranges_free(struct rt_lifetime *lt);
@@ -602,6 +501,8 @@ void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t past);
 bool lt_ledger_room(struct rt_lifetime *lt, struct lt_inc *inc);
 struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
+/* an empty ledger for cap (a power of two) events; false: out of memory */
+bool lt_ledger_make(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t cap);
 void lt_ledger_free(struct rt_lifetime *lt, struct lt_inc *inc);
 
 /* nest.c */
@@ -803,6 +704,20 @@ static inline uint32_t lt_domain(struct rt_lifetime *lt, uint32_t pid, uint32_t 
 	const struct lt_domain *d = lt->domain ? &lt->domains.data[lt->domain - 1] : NULL;
 
 	return d && d->pid == pid && d->type == type ? lt->domain : lt_domain_find(lt, pid, type);
+}
+
+/* the object of a life by its number, and whose it is */
+static inline uint64_t lt_life_key(const struct rt_lifetime *lt, uint32_t ref, struct lt_domain *ret)
+{
+	const void *life = rt_slab_at(&lt->slabs, ref & ~LT_PACKED);
+	const struct lt_inc *inc = life;
+
+	if (ref & LT_PACKED) {
+		*ret = lt->domains.data[lt_packed_domain(life) - 1];
+		return ((const struct lt_packed *)life)->object;
+	}
+	*ret = (struct lt_domain){ inc->pid, inc->type };
+	return inc->object;
 }
 
 static inline struct lt_type *lt_inc_type(const struct rt_lifetime *lt, const struct lt_inc *inc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Of which life the pointer is that was stored in a slot last. Programs have about one slot for each object, so this is
- * as large as what is known of the objects: 16 bytes a slot, in many small tables. Each of them grows for itself, and
+ * as large as what is known of the objects: 16 bytes a slot, in several tables. Each of them grows for itself, and
  * by little, so that hardly any room is unused and a copy of all is never needed. All zeroes: empty. One thread.
  */
 #pragma once
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LT_STORED_PARTS = 256 };
+enum { LT_STORED_PARTS = 16 };
 
 /* Whose address it is: an address names one object of a process and a type. */
 struct lt_domain {

@@ -23,55 +23,61 @@ static uint32_t dice(uint32_t n)
 	return (uint32_t)((state * UINT64_C(0x2545f4914f6cdd1d) >> 32) * n >> 32);
 }
 
-static struct lt_inc *find(const struct lt_index *index, const struct lt_inc *like)
+static struct lt_inc *find(const struct rt_lifetime *lt, const struct lt_inc *like)
 {
-	return lt_index_find(index, lt_index_hash(like->object, like->pid, like->type), like->object, like->pid,
-			     like->type);
+	return lt_inc_find(lt, like->pid, like->type, like->object);
 }
 
 /* puts, replaces and removes; twins[] have the same keys as lives[] */
-static void go(struct lt_inc *lives, struct lt_inc *twins)
+static void go(struct rt_lifetime *lt, struct lt_inc **lives, struct lt_inc **twins)
 {
 	struct lt_inc **there = calloc(LIVES, sizeof(struct lt_inc *));
-	struct lt_index index = { 0 };
 	uint32_t nr = 0;
 
 	assert_non_null(there);
-	assert_null(find(&index, &lives[0]));
+	assert_null(find(lt, lives[0]));
 	for (unsigned step = 0; step < STEPS; step++) {
 		uint32_t i = dice(step % 8 < 4 ? LIVES : LIVES / 8);
 
 		/* it fills up, then it empties */
 		if (dice(STEPS) > step) {
-			struct lt_inc *now = dice(2) ? &lives[i] : &twins[i];
+			struct lt_inc *now = dice(2) ? lives[i] : twins[i];
 
-			assert_true(lt_index_put(&index, now));
+			assert_true(lt_index_put(lt, now));
 			nr += !there[i];
 			there[i] = now;
 		} else if (there[i]) {
-			lt_index_remove(&index, there[i]);
+			lt_index_remove(lt, there[i]);
 			there[i] = NULL;
 			nr--;
 		}
-		assert_int_equal(index.len, nr);
-		assert_ptr_equal(find(&index, &lives[i]), there[i]);
+		assert_int_equal(lt->by_object.len, nr);
+		assert_ptr_equal(find(lt, lives[i]), there[i]);
 		i = dice(LIVES);
-		assert_ptr_equal(find(&index, &lives[i]), there[i]);
+		assert_ptr_equal(find(lt, lives[i]), there[i]);
 	}
 	for (unsigned i = 0; i < LIVES; i++)
-		assert_ptr_equal(find(&index, &lives[i]), there[i]);
-	lt_index_deinit(&index);
+		assert_ptr_equal(find(lt, lives[i]), there[i]);
+	lt_index_deinit(&lt->by_object);
 	free(there);
+}
+
+static struct lt_inc *life(struct rt_lifetime *lt, uint64_t object, uint32_t pid, uint32_t type)
+{
+	struct lt_inc *inc = lt_inc_take(lt);
+
+	assert_non_null(inc);
+	*inc = (struct lt_inc){ .object = object, .pid = pid, .type = type };
+	return inc;
 }
 
 static void run(uint32_t low_bits)
 {
-	struct lt_inc *lives = aligned_alloc(LT_LINE, LIVES * sizeof(*lives));
-	struct lt_inc *twins = aligned_alloc(LT_LINE, LIVES * sizeof(*twins));
+	struct rt_lifetime *lt = calloc(1, sizeof(*lt));
+	struct lt_inc *lives[LIVES], *twins[LIVES];
 	uint64_t object = 0x1000;
 
-	assert_non_null(lives);
-	assert_non_null(twins);
+	assert_non_null(lt);
 	state = 88172645463325252u;
 	for (unsigned i = 0; i < LIVES; i++) {
 		uint32_t pid = i % 3, type = i % 2;
@@ -79,11 +85,13 @@ static void run(uint32_t low_bits)
 		do
 			object += 16;
 		while (lt_index_hash(object, pid, type) & low_bits);
-		twins[i] = lives[i] = (struct lt_inc){ .object = object, .pid = pid, .type = type };
+		lives[i] = life(lt, object, pid, type);
+		twins[i] = life(lt, object, pid, type);
 	}
-	go(lives, twins);
-	free(lives);
-	free(twins);
+	go(lt, lives, twins);
+	rt_slabs_deinit(&lt->slabs);
+	rt_vec_deinit(&lt->incs);
+	free(lt);
 }
 
 static void test_random(void **unused)
