@@ -93,36 +93,9 @@ static struct rt_error *key_pid(struct rt_text *t, struct word v, uint32_t *ret)
 
 static struct rt_error *flag_list(struct rt_text *t, struct word w)
 {
-	static const struct {
-		const char *name;
-		uint16_t flag;
-	} flags[] = {
-		{ "hidden", RT_EV_HIDDEN },      { "return", RT_EV_AT_RETURN },    { "inline", RT_EV_INLINE },
-		{ "noobject", RT_EV_NO_OBJECT }, { "inherited", RT_EV_INHERITED }, { "fault", RT_EV_COUNT_FAULT },
-		{ "outside", RT_EV_OUTSIDE },    { "maybe", RT_EV_MAYBE },
-	};
+	const char *unknown = text_flags(w.s, w.len, &t->e.flags);
 
-	uint64_t rank;
-
-	while (w.len) {
-		const char *comma = memchr(w.s, ',', w.len);
-		struct word one = { w.s, comma ? (size_t)(comma - w.s) : w.len };
-		unsigned i = 0;
-
-		while (i < sizeof(flags) / sizeof(flags[0]) && !is(one, flags[i].name))
-			i++;
-		if (i == sizeof(flags) / sizeof(flags[0])) {
-			if (one.len < 5 || memcmp(one.s, "rank", 4) != 0 ||
-			    !rt_parse_u64(one.s + 4, one.len - 4, 10, &rank) || rank > RT_RANK_MAX)
-				return bad(t, one.s, "unknown flag");
-			t->e.flags |= (uint16_t)(rank << RT_RANK_SHIFT);
-		} else {
-			t->e.flags |= flags[i].flag;
-		}
-		w.s += one.len + (comma != NULL);
-		w.len -= one.len + (comma != NULL);
-	}
-	return NULL;
+	return unknown ? bad(t, unknown, "unknown flag") : NULL;
 }
 
 static struct rt_error *key_time(struct rt_text *t, struct word v)
@@ -623,32 +596,11 @@ static struct rt_error *line_point(struct rt_text *t)
 	return NULL;
 }
 
-/* words between commas: RT_HANDS_* */
-static struct rt_error *read_hands(struct rt_text *t, uint8_t *ret)
-{
-	static const char *const words[] = { "result", "argument", "own" };
-	struct word w = t->hands;
-
-	for (*ret = 0; w.len;) {
-		const char *comma = memchr(w.s, ',', w.len);
-		struct word one = { w.s, comma ? (size_t)(comma - w.s) : w.len };
-		unsigned i = 0;
-
-		while (i < 3 && !is(one, words[i]))
-			i++;
-		if (i == 3)
-			return bad(t, one.s, "expected: hands=result|argument|own,...");
-		*ret |= (uint8_t)(1u << i);
-		w.s += one.len + (comma != NULL);
-		w.len -= one.len + (comma != NULL);
-	}
-	return NULL;
-}
-
 /* frame FRAME [module=] [entry=] [linkage=] [calls=] [hands=]; program PATH */
 static struct rt_error *line_code(struct rt_text *t)
 {
 	struct text_fact fact = { .entry = t->entry };
+	const char *unknown;
 
 	if (t->nr != 2)
 		return bad(t, t->words[0].s, "expected: frame FRAME [KEY=VALUE...], or program PATH");
@@ -661,7 +613,9 @@ static struct rt_error *line_code(struct rt_text *t)
 		fact.module = text_unescape(&t->build, t->module.s, t->module.len);
 		fact.module_id = fact.module ? text_module_id(&t->build, fact.module) : 0;
 	}
-	RT_TRY(read_hands(t, &fact.hands));
+	unknown = text_hands_list(t->hands.s, t->hands.len, &fact.hands);
+	if (unknown)
+		return bad(t, unknown, "expected: hands=result|argument|own,...");
 	if (t->linkage.len)
 		fact.linkage = text_unescape(&t->build, t->linkage.s, t->linkage.len);
 	return text_frame_fact(&t->build, t->words[1].s, t->words[1].len, &fact, t->calls.len ? t->calls.s : NULL,

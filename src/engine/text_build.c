@@ -484,6 +484,73 @@ size_t text_frames(const struct text_build *b, uint64_t pc, struct rt_frame *ret
 	return n;
 }
 
+/* the next word of a list */
+static size_t text_word(const char *s, size_t len)
+{
+	const char *comma = memchr(s, ',', len);
+
+	return comma ? (size_t)(comma - s) : len;
+}
+
+static bool text_is(const char *s, size_t len, const char *word)
+{
+	return strlen(word) == len && memcmp(s, word, len) == 0;
+}
+
+static bool text_rank(const char *s, size_t len, uint16_t *ret)
+{
+	uint64_t rank;
+
+	if (len < 5 || memcmp(s, "rank", 4) != 0 || !rt_parse_u64(s + 4, len - 4, 10, &rank) || rank > RT_RANK_MAX)
+		return false;
+	*ret |= (uint16_t)(rank << RT_RANK_SHIFT);
+	return true;
+}
+
+const char *text_flags(const char *s, size_t len, uint16_t *ret)
+{
+	static const struct {
+		const char *name;
+		uint16_t flag;
+	} flags[] = {
+		{ "hidden", RT_EV_HIDDEN },      { "return", RT_EV_AT_RETURN },    { "inline", RT_EV_INLINE },
+		{ "noobject", RT_EV_NO_OBJECT }, { "inherited", RT_EV_INHERITED }, { "fault", RT_EV_COUNT_FAULT },
+		{ "outside", RT_EV_OUTSIDE },    { "maybe", RT_EV_MAYBE },
+	};
+
+	for (size_t n, skip; len; s += skip, len -= skip) {
+		unsigned i = 0;
+
+		n = text_word(s, len);
+		skip = n + (n < len);
+		while (i < sizeof(flags) / sizeof(flags[0]) && !text_is(s, n, flags[i].name))
+			i++;
+		if (i < sizeof(flags) / sizeof(flags[0]))
+			*ret |= flags[i].flag;
+		else if (!text_rank(s, n, ret))
+			return s;
+	}
+	return NULL;
+}
+
+const char *text_hands_list(const char *s, size_t len, uint8_t *ret)
+{
+	static const char *const words[] = { "result", "argument", "own" };
+
+	for (size_t n, skip; len; s += skip, len -= skip) {
+		unsigned i = 0;
+
+		n = text_word(s, len);
+		skip = n + (n < len);
+		while (i < 3 && !text_is(s, n, words[i]))
+			i++;
+		if (i == 3)
+			return s;
+		*ret |= (uint8_t)(1u << i);
+	}
+	return NULL;
+}
+
 uint8_t text_frame_hands(const struct text_build *b, uint64_t pc)
 {
 	uint64_t id = pc >= TEXT_BASE ? (pc - TEXT_BASE) / 16 : 0;

@@ -90,6 +90,10 @@ bool text_program(struct text_build *b, const char *path, uint32_t pid, uint64_t
 bool text_event(struct text_build *b, const struct text_event *e);
 /* What pc is called, innermost first; max > 0. */
 size_t text_frames(const struct text_build *b, uint64_t pc, struct rt_frame *ret, size_t max);
+/* Lists of words between commas, added to *ret: RT_EV_*, RT_HANDS_*. Where the word begins that is none; NULL: all are.
+ */
+const char *text_flags(const char *s, size_t len, uint16_t *ret);
+const char *text_hands_list(const char *s, size_t len, uint8_t *ret);
 /* RT_HANDS_* of the machine frame at pc */
 uint8_t text_frame_hands(const struct text_build *b, uint64_t pc);
 /* The thread of e stands in e's stack when its process ends, by this signal or none. */
