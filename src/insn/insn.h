@@ -72,6 +72,7 @@ struct rt_insn {
 	struct rt_mem_operand mem; /* the first memory operand */
 	bool is_add, is_sub, is_xadd, is_cmpxchg, is_mov, is_lea,
 		is_test_or_cmp; /* inc counts as add 1, dec as sub 1 */
+	bool is_cmp;            /* of is_test_or_cmp */
 	bool is_neg;
 	bool is_zero; /* xor or sub of a whole register with itself */
 	bool has_imm;

@@ -262,6 +262,7 @@ static void set_kind(const cs_insn *in, struct rt_insn *ret)
 	case X86_INS_TEST:
 	case X86_INS_CMP:
 		ret->is_test_or_cmp = true;
+		ret->is_cmp = in->id == X86_INS_CMP;
 		break;
 	case X86_INS_NOP:
 		ret->nop = true;

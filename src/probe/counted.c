@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "probe/counted.h"
+#include "probe/known.h"
 
 enum { BACK_INSNS = 24, BACK_BYTES = 16 << 10 };
 
@@ -78,9 +79,8 @@ static bool may_lead_to(struct rt_plan_build *b, const struct rt_insn *jump, str
 	       (here.cfa_reg == there.cfa_reg && here.cfa_offset == there.cfa_offset);
 }
 
-/* to an instruction of (from, to] */
-static bool may_lead_into(struct rt_plan_build *b, const struct rt_insn *jump, struct rt_elfaddr from,
-			  struct rt_elfaddr to)
+bool rt_counted_leads_into(struct rt_plan_build *b, const struct rt_insn *jump, struct rt_elfaddr from,
+			   struct rt_elfaddr to)
 {
 	struct rt_insn insn;
 
@@ -104,7 +104,7 @@ bool rt_counted_joined(struct rt_plan_build *b, struct rt_elfaddr start, struct 
 	for (; start.v < end.v; start.v += insn.length) {
 		if (!rt_plan_decode(b, start, &insn))
 			return true;
-		if (insn.jump && may_lead_into(b, &insn, from, to))
+		if (insn.jump && rt_counted_leads_into(b, &insn, from, to))
 			return true;
 	}
 	return false;
@@ -321,7 +321,8 @@ static bool change_of_tested(struct rt_plan_build *b, const struct rt_insn *insn
 /* By itself, or at the end of its line. */
 static bool change_by(struct rt_plan_build *b, const struct rt_insn *insn, struct rt_change *ret)
 {
-	return change_of(b, insn->addr, insn, ret) || change_of_line(b, insn, ret) || change_of_tested(b, insn, ret);
+	return change_of(b, insn->addr, insn, ret) || change_of_line(b, insn, ret) || change_of_tested(b, insn, ret) ||
+	       rt_known_change(b, insn, ret);
 }
 
 bool rt_counted_delta(struct rt_plan_build *b, const struct rt_insn *insn, int64_t *ret_delta)

@@ -47,6 +47,10 @@ bool rt_counted_place(struct rt_plan_build *b, const struct rt_site_request *req
 bool rt_counted_bias(struct rt_plan_build *b, const struct rt_site *site, struct rt_elfaddr counts, int64_t offset,
 		     uint32_t size, int64_t delta, int8_t *ret);
 
+/* Does the jump lead, or may it, where its target is not known, to an instruction of (from, to]? */
+bool rt_counted_leads_into(struct rt_plan_build *b, const struct rt_insn *jump, struct rt_elfaddr from,
+			   struct rt_elfaddr to);
+
 /* Does any branch of [start, end) lead into (from, to]? */
 bool rt_counted_joined(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr from,
 		       struct rt_elfaddr to);

@@ -304,8 +304,12 @@ static struct rt_error *consider(struct open_search *s, const struct rt_insn *in
 		    !delta || delta > AT_ONCE_MOST || delta < -AT_ONCE_MOST)
 			continue;
 		is = is_object(s, insn, t->structure, &given);
-		/* what is surely an object may count several references at once: compilers make one of two additions */
-		if (is == IS_OTHER || (is != IS_OBJECT && delta != 1 && delta != -1) ||
+		/*
+		 * What is surely an object may count several references at once: compilers make one of two additions.
+		 * And constants are stored in flags as well.
+		 */
+		if (is == IS_OTHER ||
+		    (is != IS_OBJECT && ((delta != 1 && delta != -1) || (insn->is_mov && insn->has_imm))) ||
 		    (is == IS_UNKNOWN && !type->counter_offset) ||
 		    (is_told(s, t->structure, insn->addr) && !(is == IS_OBJECT && is_rest(s, insn->addr))))
 			continue;

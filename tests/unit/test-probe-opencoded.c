@@ -343,4 +343,52 @@ TEST(rest_of_a_split_get)
 	workdir_remove(&w);
 }
 
+/* Compilers store the sum of what they know: who was compared with 0 and gets one more is 1 then. */
+TEST(sums_that_are_known)
+{
+	static const char source[] =
+		"#include <stdlib.h>\n"
+		"struct node { int id; unsigned refs; };\nextern void note(struct node *);\n"
+		"extern struct node *node_find(int id);\n"
+		"struct node *node_new(int id) { struct node *n = malloc(sizeof(*n)); n->id = id; n->refs = 0; return "
+		"n; }\n"
+		"void node_put(struct node *n) { if (!--n->refs) free(n); }\n"
+		"void first(struct node *n) { note(n); if (n->refs == 0) { n->refs++; note(n); } }\n"
+		"void first_by_two(struct node *n) { note(n); if (!n->refs) { n->refs++; n->refs++; note(n); } }\n"
+		"void third(struct node *n) { if (n->refs != 2) note(n); else n->refs++; }\n"
+		"struct node *found(int id) { struct node *n = node_find(id); if (!n->refs) n->refs++; note(n); return "
+		"n; }\n"
+		"void last(struct node *n) { if (n->refs == 1) { n->refs = 0; note(n); } }\n"
+		"void reset(struct node *n) { n->refs = 1; note(n); }\n"
+		"void by_id(struct node *n) { if (!n->id) { n->refs = 1; note(n); } }\n"
+		"void behind(struct node *n) { if (!n->refs) { note(n); n->refs = 1; note(n); } }\n"
+		"void either(struct node *n, int x) { if (!n->refs || x) { n->refs = 1; note(n); } }\n"
+		"void masked(struct node *n) { if (!(n->refs & 1)) { n->refs = 1; note(n); } }\n";
+	static const char *const builds[] = { "gcc -O2 -g", "gcc -O1 -g", "clang-14 -O2 -g" };
+
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		struct workdir w;
+		struct planned p;
+
+		print_message("%s\n", builds[i]);
+		workdir_make(&w);
+		workdir_write(&w, "k.c", source);
+		workdir_run(&w, "%s -shared -fPIC -o k.so k.c", builds[i]);
+		planned_open(&p, workdir_path(&w, "k.so"));
+		planned_make(&p, "type=node new=node_new put=node_put", NULL);
+		assert_int_equal(points_in(&p, "first", RT_OP_GET), 1);
+		assert_int_equal(points_in(&p, "first_by_two", RT_OP_GET), 1);
+		assert_int_equal(points_in(&p, "third", RT_OP_GET), 1);
+		assert_int_equal(points_in(&p, "found", RT_OP_GET), 1);
+		assert_int_equal(points_in(&p, "last", RT_OP_PUT), 1);
+		assert_int_equal(points_in(&p, "reset", RT_OP_GET), 0);
+		assert_int_equal(points_in(&p, "by_id", RT_OP_GET), 0);
+		assert_int_equal(points_in(&p, "behind", RT_OP_GET), 0);
+		assert_int_equal(points_in(&p, "either", RT_OP_GET), 0);
+		assert_int_equal(points_in(&p, "masked", RT_OP_GET), 0);
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
 TEST_MAIN();
