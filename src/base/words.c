@@ -71,22 +71,27 @@ bool rt_words_have(const char *name, const char *const *texts, size_t nr)
 	return false;
 }
 
+static const char *const destroyers[] = { "free",     "destroy",  "delete",   "del",     "release", "dispose",
+					  "finalize", "fini",     "unref",    "deref",   "decref",  "cleanup",
+					  "clear",    "deinit",   "drop",     "discard", "purge",   "uninit",
+					  "erase",    "teardown", "destruct", "dtor" };
+static const char *const enders[] = { "finish", "put",        "close",    "remove", "reset",     "exit", "done",
+				      "stop",   "term",       "unlink",   "detach", "unset",     "pop",  "dequeue",
+				      "evict",  "disconnect", "shutdown", "kill",   "unregister" };
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 bool rt_words_destroy(const char *name)
 {
-	static const char *const texts[] = { "free",     "destroy",  "delete",   "del",     "release", "dispose",
-					     "finalize", "fini",     "unref",    "deref",   "decref",  "cleanup",
-					     "clear",    "deinit",   "drop",     "discard", "purge",   "uninit",
-					     "erase",    "teardown", "destruct", "dtor" };
-
-	return rt_words_have(name, texts, sizeof(texts) / sizeof(texts[0]));
+	return rt_words_have(name, destroyers, COUNT(destroyers));
 }
 
 bool rt_words_end(const char *name)
 {
-	static const char *const texts[] = { "finish",     "put",      "close", "remove",    "reset",
-					     "exit",       "done",     "stop",  "term",      "unlink",
-					     "detach",     "unset",    "pop",   "dequeue",   "evict",
-					     "disconnect", "shutdown", "kill",  "unregister" };
+	return rt_words_destroy(name) || rt_words_have(name, enders, COUNT(enders));
+}
 
-	return rt_words_destroy(name) || rt_words_have(name, texts, sizeof(texts) / sizeof(texts[0]));
+bool rt_word_ends(struct rt_word word)
+{
+	return rt_word_in(word, destroyers, COUNT(destroyers)) || rt_word_in(word, enders, COUNT(enders));
 }

@@ -27,3 +27,5 @@ bool rt_words_have(const char *name, const char *const *texts, size_t n);
 bool rt_words_destroy(const char *name);
 /* ... or that something else ends: put, close, pop, stop ... */
 bool rt_words_end(const char *name);
+/* The word is such a one: of rt_words_destroy() or rt_words_end(). */
+bool rt_word_ends(struct rt_word word);

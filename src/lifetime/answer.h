@@ -90,8 +90,7 @@ struct lt_answer {
 	/* objects of other types than lost_type (index + 1; 0: none yet) that are lost in lost_pid: as last asked */
 	uint32_t lost_pid, lost_type;
 	unsigned lost_others;
-	struct rt_map taken_apart; /* (function, type) -> source id of what puts what its blocks hold, 0 = nothing does,
-				      UINT64_MAX = who is not known */
+	struct rt_map taken_apart; /* (function, type) -> who puts what its blocks hold, as lt_overwriter() reads it */
 	/* (name of a function, type) -> references that it was given, and passed on to another such function; did not
 	 */
 	struct rt_map given_on, given_kept;

@@ -10,11 +10,16 @@
  */
 #include <limits.h>
 
+#include "base/words.h"
 #include "lifetime/slot.h"
+
+enum { LEVELS_MAX = 24 }; /* functions of one stack */
 
 static const double SHARE = 0.8, FEW = 2;
 /* for a source id: something puts such objects, but not for sure these */
 static const uint64_t FURTHER_IN = UINT64_MAX;
+/* beside one: it ends the very same, by its name */
+static const uint64_t TWIN = (uint64_t)1 << 32;
 
 /* the block that the slot lies in is freed there */
 static bool is_block(const struct lt_answer *a, const struct lt_event *e)
@@ -83,7 +88,7 @@ static bool dropped_before(const struct lt_answer *a, const struct lt_inc *inc, 
 	for (uint32_t k = i; w->slot && k-- > 0;) {
 		const struct lt_event *e = &inc->ledger[k];
 
-		if (e->delta)
+		if (e->delta || (e->slot == w->slot && lt_point_stores(lt_event_point(a->lt, e))))
 			return false;
 		if (e->slot == w->slot && e->tid == w->tid && drops(a, inc, k))
 			return true;
@@ -91,17 +96,22 @@ static bool dropped_before(const struct lt_answer *a, const struct lt_inc *inc, 
 	return false;
 }
 
-/*
- * The pointers to the object that the function lost, and nobody put, do not stand for what is left: there are more of
- * them, or, where blocks went with them, fewer. Those were borrowed.
- */
-static bool borrowed(const struct lt_answer *a, const struct lt_inc *inc, uint32_t function, bool freed)
+/* pointers to the object that the function lost, and nobody put */
+static int64_t dropped_by(const struct lt_answer *a, const struct lt_inc *inc, uint32_t function)
 {
 	int64_t n = 0;
 
 	for (uint32_t i = 0; i < inc->nr; i++)
 		n += drops(a, inc, i) && !dropped_before(a, inc, i) &&
 		     lt_event_function(a->lt, &inc->ledger[i]) == function;
+	return n;
+}
+
+/* These do not stand for what is left: there are more of them, or, where blocks went with them, fewer. */
+static bool borrowed(const struct lt_answer *a, const struct lt_inc *inc, uint32_t function, bool freed)
+{
+	int64_t n = dropped_by(a, inc, function);
+
 	return inc->known && (n > inc->balance || (freed && n < inc->balance));
 }
 
@@ -184,6 +194,33 @@ static uint32_t parted_within(const struct lt_answer *a, uint32_t function)
 	return site ? lt_site(lt, site)->src[0] : 0;
 }
 
+static const char *name_of(const struct rt_lifetime *lt, uint32_t src)
+{
+	const char *name = lt_src(lt, src)->frame.function;
+
+	return name ? name : "";
+}
+
+/* x_del() calls x_fini(), which takes x apart, and frees it then: what x held was the latter's to put. 0: it is not so
+ */
+static uint32_t twin_within(const struct rt_lifetime *lt, uint32_t function)
+{
+	uint32_t src[LEVELS_MAX];
+	uint16_t place[LEVELS_MAX];
+
+	for (size_t i = 0; i < lt->uses.len; i++) {
+		const struct lt_use *use = &lt->uses.data[i];
+		unsigned n = use->events ? lt_use_levels(lt, use, src, place, LEVELS_MAX) : 0;
+
+		for (unsigned k = 1; k < n; k++) {
+			if (lt_src(lt, src[k])->function == function &&
+			    lt_stem_twins(name_of(lt, src[k - 1]), name_of(lt, src[k])))
+				return src[k - 1];
+		}
+	}
+	return 0;
+}
+
 void lt_overwrites_settle(struct lt_answer *a, uint32_t type)
 {
 	const struct rt_map_slot *s;
@@ -196,6 +233,11 @@ void lt_overwrites_settle(struct lt_answer *a, uint32_t type)
 		a->nomem |= s->key.b == type && !src;
 		if (!src)
 			continue;
+		*src = twin_within(a->lt, (uint32_t)s->key.a);
+		if (*src) {
+			*src |= TWIN;
+			continue;
+		}
 		*src = done_within(a, (uint32_t)s->key.a, type, &further) ?: parted_within(a, (uint32_t)s->key.a);
 		if (!*src && further)
 			*src = FURTHER_IN;
@@ -211,7 +253,8 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 	double left = lt_counted(&a->dropped_left, rt_key_make(function, inc->type));
 	double healthy = in_healthy(a, function, inc->type);
 
-	if (!function || left < healthy)
+	/* who lost more pointers to it than are left had borrowed them all, this one, too */
+	if (!function || left < healthy || (inc->known && dropped_by(a, inc, function) > inc->balance))
 		return (struct lt_loser){ 0 };
 	return (struct lt_loser){ .by = lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0],
 				  .freed = is_block(a, &inc->ledger[i]),
@@ -246,15 +289,26 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 	return (struct lt_loser){ 0 };
 }
 
+/* who ends something, by its name, and calls what ends other things: the pointer that it held itself was its own */
+static bool takes_other_apart(const struct lt_answer *a, const struct lt_loser *loser, uint64_t within)
+{
+	const char *name = name_of(a->lt, loser->by);
+
+	return !(within & TWIN) && rt_words_end(name) &&
+	       (loser->own || !lt_stem_within(name_of(a->lt, (uint32_t)within), name));
+}
+
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	struct lt_loser loser = loser_of(a, ref);
 	const uint64_t *within =
 		rt_map_get(&a->taken_apart, rt_key_make(lt_src(a->lt, loser.by)->function, ref->inc->type));
 
-	if (loser.freed && within && *within == FURTHER_IN) {
+	if (!loser.freed || !within || !*within)
+		return loser;
+	if (*within == FURTHER_IN || takes_other_apart(a, &loser, *within)) {
 		loser.thin |= !loser.own;
-	} else if (loser.freed && within && *within) {
+	} else {
 		loser.around = loser.by;
 		loser.by = (uint32_t)*within;
 	}

@@ -6,8 +6,8 @@
  * was taken for it.
  *
  * The taker of a stored pointer is the last one before the store that was done in the run of a function that stores
- * it, or called by it, or that called it, and gave nothing back in between. Slots on the stack are no keepers: outputs
- * are stored over what was.
+ * it, or called by it, or that called it, and gave nothing back in between; or the next one that the run which stores
+ * it takes behind it. Slots on the stack are no keepers: outputs are stored over what was.
  */
 #include "lifetime/slot.h"
 
@@ -35,9 +35,27 @@ static bool empties(const struct rt_lifetime *lt, const struct lt_event *e)
 }
 
 /*
+ * The run has a reference of its own: it took one; or the object was made where nobody saw it, and passed through this
+ * run before the first reference was taken.
+ */
+static bool has_own(const struct lt_inc *inc, uint32_t act)
+{
+	bool taken = inc->has_new;
+
+	for (uint32_t i = 0; act && i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->act == act && (lt_event_takes(e) || !taken))
+			return true;
+		taken |= lt_event_takes(e);
+	}
+	return false;
+}
+
+/*
  * e gives back what the store w has lost: it was done by the run of the function that w lies in, or in it; or by its
- * caller, or the caller's, for itself: helpers take things out and apart that their callers put. A caller that has
- * taken a reference of its own put that one.
+ * caller, or the caller's, for itself: helpers take things out and apart that their callers put. A caller that has a
+ * reference of its own put that one.
  */
 static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *e,
 		     const struct lt_event *w)
@@ -50,13 +68,7 @@ static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, con
 		return true;
 	if (!lt_come_together(lt, w, e, &out, &in) || (out && (in || out > CALLERS)))
 		return false;
-	for (uint32_t i = 0; out && i < inc->nr; i++) {
-		const struct lt_event *own = &inc->ledger[i];
-
-		if (lt_event_takes(own) && own->act && own->act == e->act)
-			return false;
-	}
-	return true;
+	return !out || !has_own(inc, e->act);
 }
 
 /* whose pointer the slot held when event number i emptied it */
@@ -167,6 +179,43 @@ static struct lt_event *taker_of(const struct rt_lifetime *lt, const struct lt_i
 	return NULL;
 }
 
+/*
+ * x->p = p; p_get(p): the store comes first. The one reference that the same run takes next is for it, unless it gives
+ * that back itself, or stores the pointer once more before it.
+ */
+static struct lt_event *taker_behind(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *store = &inc->ledger[i];
+	struct lt_event *taken = NULL;
+
+	for (uint32_t k = i + 1; store->act && k < inc->nr && k <= i + LT_SLOT_EVENTS; k++) {
+		struct lt_event *e = &inc->ledger[k];
+
+		if (e->act != store->act)
+			continue;
+		if (e->delta < 0 || (!taken && (fills(lt, e) || e->slot == store->slot)))
+			return NULL;
+		if (!taken && lt_event_takes(e)) {
+			if (e->slot)
+				return NULL;
+			taken = e;
+		} else if (lt_event_takes(e)) {
+			return NULL;
+		}
+	}
+	return taken;
+}
+
+/* What the run that stores the pointer took itself is rather for it than what others took. */
+static struct lt_event *taker_for(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	struct lt_event *before = taker_of(lt, inc, i), *behind = NULL;
+
+	if (!before || before->act != inc->ledger[i].act)
+		behind = taker_behind(lt, inc, i);
+	return behind ? behind : before;
+}
+
 /* a reference was taken for the slot before event number i, and it is not paid for yet */
 static bool is_kept(const struct lt_inc *inc, uint32_t i)
 {
@@ -240,7 +289,7 @@ void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t 
 		struct lt_event *e = NULL;
 
 		if (fills(lt, w))
-			e = taker_of(lt, inc, i);
+			e = taker_for(lt, inc, i);
 		else if (empties(lt, w) && is_kept(inc, i))
 			e = payer_of(lt, inc, i);
 		if (!e)

@@ -522,6 +522,10 @@ struct lt_event *lt_nest_hidden(struct rt_lifetime *lt, struct lt_inc *inc, cons
 
 /* stem.c: 0 = nothing in common, 1 = as add_x and remove_x */
 double lt_stem_match(const char *opens, const char *closes);
+/* what part ends, by its name, may be what whole ends, or named after it: item_free() and item_list_free() */
+bool lt_stem_within(const char *part, const char *whole);
+/* two functions that by their names end the same: x_del() and x_free() */
+bool lt_stem_twins(const char *a, const char *b);
 /* the name says that a container keeps what it is given */
 bool lt_stem_keeps(const char *name);
 

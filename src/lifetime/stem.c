@@ -113,3 +113,40 @@ bool lt_stem_keeps(const char *name)
 	}
 	return false;
 }
+
+/* the words of name that say what it works on, not that this ends, nor how; returns how many */
+static unsigned nouns(const char *name, struct rt_word *ret)
+{
+	static const char *const how[] = {
+		"end", "all", "internal", "locked", "unlocked", "impl", "real", "do", "self"
+	};
+	struct rt_word t[WORDS];
+	unsigned n = rt_words(name, t, WORDS), nr = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!rt_word_ends(t[i]) && !rt_word_in(t[i], how, COUNT(how)))
+			ret[nr++] = t[i];
+	}
+	return nr;
+}
+
+bool lt_stem_within(const char *part, const char *whole)
+{
+	struct rt_word a[WORDS], b[WORDS];
+	unsigned na = nouns(part, a), nb = nouns(whole, b), found = 0;
+
+	for (unsigned i = 0; i < na; i++) {
+		for (unsigned j = 0; j < nb; j++) {
+			if (rt_word_same(a[i], b[j])) {
+				found++;
+				break;
+			}
+		}
+	}
+	return found == na;
+}
+
+bool lt_stem_twins(const char *a, const char *b)
+{
+	return strcmp(a, b) && rt_words_end(a) && rt_words_end(b) && lt_stem_within(a, b) && lt_stem_within(b, a);
+}
