@@ -42,6 +42,13 @@ static bool is_last_word(const struct lt_answer *a, const struct lt_inc *inc, ui
 	return true;
 }
 
+/* who ends something else, by its name, is given the object for that: item_free_list() ends no item */
+static bool ends_such(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e)
+{
+	return lt_stem_ends(rt_intern_text(&a->lt->names, lt_event_point(a->lt, e)->name),
+			    a->lt->types.data[inc->type].name);
+}
+
 struct lt_ender lt_ender_of(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
@@ -54,7 +61,7 @@ struct lt_ender lt_ender_of(const struct lt_answer *a, const struct lt_ref *ref)
 			continue;
 		ended = lt_counted(&a->ended, lt_entry_key(a, inc, e));
 		alone = lt_counted(&a->left_alone, lt_entry_key(a, inc, e));
-		if (alone > ended || (!ended && !is_last_word(a, inc, i)))
+		if (alone > ended || (!ended && (!is_last_word(a, inc, i) || !ends_such(a, inc, e))))
 			continue;
 		return (struct lt_ender){ lt_entry_source(a, e), ended > 0 };
 	}

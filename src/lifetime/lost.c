@@ -31,6 +31,7 @@ struct graph {
 };
 
 enum { NEW, SEEN, FAULT, CHILD };
+enum { LEVELS_MAX = 24 }; /* functions of one stack */
 
 static bool is_lost(const struct lt_inc *inc)
 {
@@ -126,17 +127,27 @@ static bool has_more(const struct lt_inc *inc)
 	return !inc->known || inc->balance > (int64_t)inc->held[RT_HOLDER_OBJECT];
 }
 
-/* made by the constructor of another one's type, and that one of the circle points to it */
-static bool is_part(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
+/* the type that a function which the object was made in makes as well, this one or one further out; NULL: none */
+static const struct lt_type *whole_of(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
-	const struct lt_inc *inc = g->nodes.data[node];
-	const struct lt_type *whole;
-	uint32_t site;
+	const struct lt_type *whole = NULL;
+	uint16_t place[LEVELS_MAX];
+	uint32_t src[LEVELS_MAX];
+	unsigned n;
 
 	if (!inc->has_new || !inc->nr || inc->ledger[0].op != RT_OP_NEW)
-		return false;
-	site = lt->uses.data[inc->ledger[0].use].site;
-	whole = lt_made_by(lt, lt_src(lt, lt_site(lt, site)->src[0])->name, inc->type);
+		return NULL;
+	n = lt_use_levels(lt, &lt->uses.data[inc->ledger[0].use], src, place, LEVELS_MAX);
+	for (unsigned i = 0; i < n && !whole; i++)
+		whole = lt_made_by(lt, lt_src(lt, src[i])->name, inc->type);
+	return whole;
+}
+
+/* made by the constructor of another one's type, or by its helpers, and that one of the circle points to it */
+static bool is_part(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
+{
+	const struct lt_type *whole = whole_of(lt, g->nodes.data[node]);
+
 	for (uint32_t i = g->first_in[node]; whole && i < g->first_in[node + 1]; i++) {
 		if (g->mark[g->in[i]] == FAULT && lt_inc_type(lt, g->nodes.data[g->in[i]]) == whole)
 			return true;

@@ -526,6 +526,8 @@ double lt_stem_match(const char *opens, const char *closes);
 bool lt_stem_within(const char *part, const char *whole);
 /* two functions that by their names end the same: x_del() and x_free() */
 bool lt_stem_twins(const char *a, const char *b);
+/* by its name it ends objects of the type, or no other: item_free() and free_item(), but not item_free_list() */
+bool lt_stem_ends(const char *name, const char *type);
 /* the name says that a container keeps what it is given */
 bool lt_stem_keeps(const char *name);
 

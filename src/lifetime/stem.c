@@ -3,6 +3,10 @@
  * What names say about who closes what: item_add and item_remove, x_new and
  * x_free, FcValueSave and FcValueDestroy. A prior only: counted evidence outweighs it.
  */
+#include <limits.h>
+#include <string.h>
+#include <strings.h>
+
 #include "base/words.h"
 #include "lifetime/state.h"
 
@@ -149,4 +153,31 @@ bool lt_stem_within(const char *part, const char *whole)
 bool lt_stem_twins(const char *a, const char *b)
 {
 	return strcmp(a, b) && rt_words_end(a) && rt_words_end(b) && lt_stem_within(a, b) && lt_stem_within(b, a);
+}
+
+/* text has the word's letters somewhere, without case */
+static bool spells(const char *text, struct rt_word word)
+{
+	for (; *text; text++) {
+		if (!strncasecmp(text, word.s, word.len))
+			return true;
+	}
+	return false;
+}
+
+bool lt_stem_ends(const char *name, const char *type)
+{
+	struct rt_word t[WORDS], rest[WORDS];
+	unsigned n = rt_words(name, t, WORDS), nr;
+
+	while (n-- > 0 && !rt_word_ends(t[n]))
+		;
+	if (n == UINT_MAX)
+		return true;
+	nr = nouns(t[n].s + t[n].len, rest);
+	for (unsigned i = 0; i < nr; i++) {
+		if (!spells(type, rest[i]))
+			return false;
+	}
+	return true;
 }
