@@ -107,12 +107,25 @@ static int64_t dropped_by(const struct lt_answer *a, const struct lt_inc *inc, u
 	return n;
 }
 
-/* These do not stand for what is left: there are more of them, or, where blocks went with them, fewer. */
-static bool borrowed(const struct lt_answer *a, const struct lt_inc *inc, uint32_t function, bool freed)
+/* another run of the function that did event number i empties a slot that is known to stand for no reference */
+static bool lends(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
-	int64_t n = dropped_by(a, inc, function);
+	uint32_t function = lt_event_function(a->lt, &inc->ledger[i]);
 
-	return inc->known && (n > inc->balance || (freed && n < inc->balance));
+	for (uint32_t k = 0; k < inc->nr; k++) {
+		if (inc->ledger[k].act != inc->ledger[i].act && lt_slot_borrowed(a->lt, inc, k) &&
+		    lt_event_function(a->lt, &inc->ledger[k]) == function)
+			return true;
+	}
+	return false;
+}
+
+/* These do not stand for what is left: there are more of them, or, where blocks went with them, fewer. */
+static bool borrowed(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i, bool freed)
+{
+	int64_t n = dropped_by(a, inc, lt_event_function(a->lt, &inc->ledger[i]));
+
+	return lends(a, inc, i) || (inc->known && (n > inc->balance || (freed && n < inc->balance)));
 }
 
 /*
@@ -253,8 +266,9 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 	double left = lt_counted(&a->dropped_left, rt_key_make(function, inc->type));
 	double healthy = in_healthy(a, function, inc->type);
 
-	/* who lost more pointers to it than are left had borrowed them all, this one, too */
-	if (!function || left < healthy || (inc->known && dropped_by(a, inc, function) > inc->balance))
+	/* who lost more pointers to it than are left, or some that were borrowed, had borrowed this one, too */
+	if (!function || left < healthy || (inc->known && dropped_by(a, inc, function) > inc->balance) ||
+	    lends(a, inc, i))
 		return (struct lt_loser){ 0 };
 	return (struct lt_loser){ .by = lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0],
 				  .freed = is_block(a, &inc->ledger[i]),
@@ -279,7 +293,7 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 		function = lt_event_function(a->lt, &inc->ledger[i]);
 		left = lt_counted(&a->dropped_left, rt_key_make(function, inc->type));
 		healthy = in_healthy(a, function, inc->type);
-		if (left < SHARE * (left + healthy) || borrowed(a, inc, function, freed) ||
+		if (left < SHARE * (left + healthy) || borrowed(a, inc, i, freed) ||
 		    (freed && still_held(a, ref, &inc->ledger[i])))
 			continue;
 		return (struct lt_loser){ .by = lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0],

@@ -77,18 +77,26 @@ enum held { UNKNOWN, OWN /* that of a reference */, BORROWED };
 static enum held held_in(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
 	const uint64_t slot = inc->ledger[i].slot;
+	bool filled = false;
 
 	for (uint32_t k = i; slot && k-- > 0;) {
 		const struct lt_event *e = &inc->ledger[k];
 
-		if (e->slot == slot && (e->flags & LT_EV_KEPT) && lt_event_takes(e))
+		if (e->slot != slot)
+			continue;
+		if ((e->flags & LT_EV_KEPT) && lt_event_takes(e))
 			return OWN;
+		/* what was there before the memory was used again is of no interest */
+		if (filled && empties(lt, e))
+			break;
+		filled |= fills(lt, e);
 	}
-	for (uint32_t k = i; slot && k-- > 0;) {
-		if (inc->ledger[k].slot == slot && fills(lt, &inc->ledger[k]))
-			return BORROWED;
-	}
-	return UNKNOWN;
+	return filled ? BORROWED : UNKNOWN;
+}
+
+bool lt_slot_borrowed(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	return empties(lt, &inc->ledger[i]) && held_in(lt, inc, i) == BORROWED;
 }
 
 /* the run took a reference for the pointer that it stored */
