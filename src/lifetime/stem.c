@@ -3,7 +3,6 @@
  * What names say about who closes what: item_add and item_remove, x_new and
  * x_free, FcValueSave and FcValueDestroy. A prior only: counted evidence outweighs it.
  */
-#include <limits.h>
 #include <string.h>
 #include <strings.h>
 
@@ -168,13 +167,14 @@ static bool spells(const char *text, struct rt_word word)
 bool lt_stem_ends(const char *name, const char *type)
 {
 	struct rt_word t[WORDS], rest[WORDS];
-	unsigned n = rt_words(name, t, WORDS), nr;
+	unsigned n = rt_words(name, t, WORDS), verb = n, nr;
 
-	while (n-- > 0 && !rt_word_ends(t[n]))
-		;
-	if (n == UINT_MAX)
+	while (verb > 0 && !rt_word_ends(t[verb - 1]))
+		verb--;
+	/* free_it() ends what it is given; of item_free_it() the item is given */
+	if (verb < 2)
 		return true;
-	nr = nouns(t[n].s + t[n].len, rest);
+	nr = nouns(t[verb - 1].s + t[verb - 1].len, rest);
 	for (unsigned i = 0; i < nr; i++) {
 		if (!spells(type, rest[i]))
 			return false;
