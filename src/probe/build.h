@@ -35,6 +35,8 @@ struct rt_plan_build {
 	const struct rt_plan_module *module;
 	struct rt_survey survey;
 	struct rt_decoder *decoder;
+	struct rt_insn
+		*decoded; /* RT_DECODED by address: what rt_plan_decode() gave last; NULL: it does not remember */
 	RT_VEC(struct rt_target) targets;
 	RT_VEC(struct rt_late) late;
 	struct rt_map taken; /* (address, op or op and register) -> type id: what already is a point */
@@ -54,7 +56,11 @@ static inline bool rt_result_is_object(const struct rt_spec_function *f)
 	       (f->condition == RT_IF_ALWAYS || f->condition == RT_IF_NONZERO);
 }
 
-/* The module's instruction at an address. false: there is none that is known. */
+enum { RT_DECODED = 1 << 15 };
+/*
+ * The module's instruction at an address. false: there is none that is known. Code is walked again and again, from the
+ * beginning of its function: functions of up to 64 KiB are decoded once.
+ */
 bool rt_plan_decode(const struct rt_plan_build *b, struct rt_elfaddr at, struct rt_insn *ret);
 
 /* How an operation changes the count. */

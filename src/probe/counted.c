@@ -2,7 +2,7 @@
 #include "probe/counted.h"
 #include "probe/known.h"
 
-enum { BACK_INSNS = 24, BACK_BYTES = 16 << 10 };
+enum { BACK_INSNS = 24, BACK_BYTES = 64 << 10 };
 
 void rt_counted_deinit(struct rt_counted *counted)
 {
@@ -79,18 +79,42 @@ static bool may_lead_to(struct rt_plan_build *b, const struct rt_insn *jump, str
 	       (here.cfa_reg == there.cfa_reg && here.cfa_offset == there.cfa_offset);
 }
 
+/*
+ * [at, to] does not read what just [from, at) has put into registers. Where a switch leads, code begins like this: who
+ * comes there by its jump has nothing in them.
+ */
+static bool begins_anew(struct rt_plan_build *b, struct rt_elfaddr from, struct rt_elfaddr at, struct rt_elfaddr to)
+{
+	struct rt_insn insn;
+	uint32_t set = 0;
+
+	for (; from.v <= to.v; from.v += insn.length) {
+		if (!rt_plan_decode(b, from, &insn))
+			return true;
+		if (from.v < at.v) {
+			set |= insn.writes & ~(1u << RT_REG_RSP);
+			continue;
+		}
+		if (insn.reads & set)
+			return false;
+		set &= ~insn.writes;
+	}
+	return true;
+}
+
 bool rt_counted_leads_into(struct rt_plan_build *b, const struct rt_insn *jump, struct rt_elfaddr from,
 			   struct rt_elfaddr to)
 {
+	struct rt_elfaddr at = from;
 	struct rt_insn insn;
 
 	if (jump->has_target)
 		return jump->target.v > from.v && jump->target.v <= to.v;
-	while (from.v < to.v) {
-		if (!rt_plan_decode(b, from, &insn))
+	while (at.v < to.v) {
+		if (!rt_plan_decode(b, at, &insn))
 			return true;
-		from.v += insn.length;
-		if (may_lead_to(b, jump, from))
+		at.v += insn.length;
+		if (begins_anew(b, from, at, to) && may_lead_to(b, jump, at))
 			return true;
 	}
 	return false;

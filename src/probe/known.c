@@ -3,7 +3,7 @@
 
 #include "probe/counted.h"
 
-enum { FUNCTION_BYTES = 16 << 10 };
+enum { FUNCTION_BYTES = 64 << 10 };
 
 static bool ends(const struct rt_insn *insn)
 {
@@ -113,13 +113,13 @@ bool rt_known_change(struct rt_plan_build *b, const struct rt_insn *insn, struct
 	if (!insn->is_mov || !insn->has_imm || !insn->mem.writes || insn->mem.base >= RT_TRACK_REGS ||
 	    insn->mem.index != RT_REG_NONE || insn->mem.segment ||
 	    !rt_survey_range(&b->survey, insn->addr, &start, &end) || end.v - start.v > FUNCTION_BYTES ||
-	    !line_of(b, insn, start, &begin, &before) || before.call)
+	    !line_of(b, insn, start, &begin, &before) || !before.length || before.call)
 		return false;
 	s.bases = 1u << insn->mem.base;
 	for (struct rt_elfaddr at = start; at.v < end.v; at.v += one.length) {
 		if (!rt_plan_decode(b, at, &one))
 			return false;
-		if (one.jump && rt_counted_leads_into(b, &one, (struct rt_elfaddr){ begin.v - 1 }, insn->addr))
+		if (one.jump && rt_counted_leads_into(b, &one, before.addr, insn->addr))
 			leads_there(&s);
 		if (one.jump && one.conditional && at.v + one.length == begin.v)
 			leads_there(&s);
@@ -129,5 +129,5 @@ bool rt_known_change(struct rt_plan_build *b, const struct rt_insn *insn, struct
 				   .size = (uint8_t)insn->mem.size,
 				   .known = true,
 				   .delta = insn->imm - s.agreed_with };
-	return s.ways && s.agreed && begin.v != start.v;
+	return s.ways && s.agreed;
 }

@@ -34,8 +34,17 @@ int16_t rt_op_delta(uint8_t op, int32_t start)
 bool rt_plan_decode(const struct rt_plan_build *b, struct rt_elfaddr at, struct rt_insn *ret)
 {
 	enum { LONGEST = 16 }; /* bytes of an instruction */
+	struct rt_insn *known = b->decoded ? &b->decoded[at.v / 2 % RT_DECODED] : NULL;
 
-	return rt_decode(b->decoder, rt_image_at(b->module->image, at, LONGEST), at, ret) && ret->length;
+	if (known && known->length && known->addr.v == at.v) {
+		*ret = *known;
+		return true;
+	}
+	if (!rt_decode(b->decoder, rt_image_at(b->module->image, at, LONGEST), at, ret) || !ret->length)
+		return false;
+	if (known)
+		*known = *ret;
+	return true;
 }
 
 void rt_plan_destroy(struct rt_plan *plan)
@@ -186,6 +195,7 @@ static void build_deinit(struct rt_plan_build *b)
 {
 	rt_survey_deinit(&b->survey);
 	rt_decoder_destroy(b->decoder);
+	free(b->decoded);
 	rt_vec_deinit(&b->targets);
 	rt_vec_deinit(&b->late);
 	rt_map_deinit(&b->taken);
@@ -222,6 +232,7 @@ static struct rt_error *name_structures(struct rt_plan_build *b)
 static struct rt_error *build(struct rt_plan_build *b)
 {
 	RT_TRY(rt_decoder_create(b->module->image->machine, &b->decoder));
+	b->decoded = calloc(RT_DECODED, sizeof(*b->decoded));
 	RT_TRY(rt_survey_init(b->module, &b->survey));
 	RT_TRY(rt_plan_resolve(b));
 	RT_TRY(name_structures(b));

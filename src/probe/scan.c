@@ -413,6 +413,7 @@ static bool is_runtime(const char *path)
 static struct rt_error *scan_names(struct rt_scan *s)
 {
 	RT_TRY(rt_decoder_create(s->module->image->machine, &s->decoder));
+	s->decoded = calloc(RT_DECODED, sizeof(*s->decoded));
 	RT_TRY(rt_survey_init(s->module, &s->survey));
 	RT_TRY(rt_scan_marks(s));
 	/* the clearest words first: they claim the type */
@@ -442,5 +443,6 @@ struct rt_error *rt_scan_module(const struct rt_plan_module *module, const struc
 	rt_vec_deinit(&s.taken);
 	rt_map_deinit(&s.marked);
 	rt_decoder_destroy(s.decoder);
+	free(s.decoded);
 	return rt_error_wrap(err, "%s", module->name);
 }

@@ -49,6 +49,7 @@ struct rt_scan {
 	struct rt_spec found;
 	struct rt_survey survey;
 	struct rt_decoder *decoder;
+	struct rt_insn *decoded; /* as in struct rt_plan_build */
 	RT_VEC(struct rt_scan_taken) taken;
 	struct rt_map marked; /* id in survey.names: functions that hold marks of their own */
 };

@@ -13,7 +13,9 @@ enum { INSTANCES_MAX = 16 /* of one function, looked at */ };
 /* The scan's tables are lent for as long as it takes: they may grow. */
 static struct rt_plan_build lend(struct rt_scan *s, struct rt_plan *plan)
 {
-	return (struct rt_plan_build){ .plan = plan, .module = s->module, .survey = s->survey, .decoder = s->decoder };
+	return (struct rt_plan_build){
+		.plan = plan, .module = s->module, .survey = s->survey, .decoder = s->decoder, .decoded = s->decoded
+	};
 }
 
 static void take_back(struct rt_scan *s, struct rt_plan_build *b)

@@ -391,4 +391,37 @@ TEST(sums_that_are_known)
 	}
 }
 
+/*
+ * Interpreters count in functions of many thousand instructions, between jumps that lead who knows where: to the
+ * beginnings of what they choose from, and not between the instructions that read, change and store one count.
+ */
+TEST(counting_of_interpreters)
+{
+	static const char head[] =
+		"#include <stdlib.h>\n"
+		"struct node { int id; int refs; };\nextern void note(struct node *);\nextern int more(int);\n"
+		"struct node *node_new(int id) { struct node *n = malloc(sizeof(*n)); n->id = id; n->refs = 1; return "
+		"n; }\n"
+		"void node_put(struct node *n) { if (!--n->refs) free(n); }\n"
+		"#define TEN(x) x x x x x x x x x x\n"
+		"int run(struct node *n, int op) { for (;;) switch (op) {\n"
+		"  case 0: TEN(TEN(TEN(op = more(op); op = more(op); op = more(op);))) break;\n"
+		"  case 1: op = more(7); break; case 2: return 3; case 3: op = more(op + 4); break;\n"
+		"  case 4: if (n->refs-- <= 1) note(n); op = more(1); break;\n"
+		"  case 5: op = more(op * 3); break; case 6: note(n); op = 4; break; case 7: op = more(9); break;\n"
+		"  default: return 1; } }\n";
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "i.c", head);
+	workdir_run(&w, "gcc -O2 -g -fno-crossjumping -shared -fPIC -o i.so i.c");
+	planned_open(&p, workdir_path(&w, "i.so"));
+	planned_make(&p, "type=node new=node_new put=node_put", NULL);
+	assert_true(rt_symtab_find(p.symtab, "run")->size > 16384);
+	assert_int_equal(points_in(&p, "run", RT_OP_PUT), 1);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
 TEST_MAIN();
