@@ -615,7 +615,7 @@ static struct rt_error *line_code(struct rt_text *t)
 	}
 	unknown = text_hands_list(t->hands.s, t->hands.len, &fact.hands);
 	if (unknown)
-		return bad(t, unknown, "expected: hands=result|argument|own,...");
+		return bad(t, unknown, "expected: hands=result|argument|own|taken,...");
 	if (t->linkage.len)
 		fact.linkage = text_unescape(&t->build, t->linkage.s, t->linkage.len);
 	return text_frame_fact(&t->build, t->words[1].s, t->words[1].len, &fact, t->calls.len ? t->calls.s : NULL,

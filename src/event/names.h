@@ -46,6 +46,7 @@ enum {
 	RT_HANDS_RESULT = 1 << 0,   /* it returns what the call returned, or 0 */
 	RT_HANDS_ARGUMENT = 1 << 1, /* it returns what it gave the call as its first argument, or 0 */
 	RT_HANDS_OWN = 1 << 2,      /* which is its own first argument */
+	RT_HANDS_TAKEN = 1 << 3,    /* it takes what the call returned for an address, or returns it */
 };
 
 struct rt_namer {

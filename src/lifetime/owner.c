@@ -293,6 +293,23 @@ static unsigned climb(const struct rt_lifetime *lt, const struct lt_type *type, 
 }
 
 /*
+ * The function at the next level gets what that at this one returns: it takes the result, or gave the object itself,
+ * and returns it in turn. What is just left in a register nobody gets.
+ */
+static bool gets(const struct rt_lifetime *lt, const struct lt_event *e, const struct levels *l, unsigned level,
+		 bool given)
+{
+	uint16_t place = l->place[level + 1];
+	uint8_t hands;
+
+	/* one that jumped to what it called returns to its own caller, which is asked in its turn */
+	if (place == LT_PLACE_CALLED(place / 2))
+		return true;
+	hands = lt_hands(lt, e, place / 2);
+	return (hands & RT_HANDS_TAKEN) || (given && (hands & RT_HANDS_ARGUMENT));
+}
+
+/*
  * Outward from this level as long as the code of functions says that they return what they took: the object, where that
  * is seen when the get returns, else what the get was given. What they are known to give back themselves they do not
  * hand up.
@@ -315,12 +332,16 @@ static unsigned returned_to(const struct rt_lifetime *lt, const struct lt_type *
 			if (lt_src(lt, l->src[level])->frame.file)
 				break;
 			given = false;
+			if (!gets(lt, e, l, level, given))
+				break;
 			continue;
 		}
 		hands = lt_hands(lt, e, machine);
 		if (!(hands & RT_HANDS_RESULT) && !(given && (hands & RT_HANDS_ARGUMENT)))
 			break;
 		given &= (hands & RT_HANDS_OWN) != 0;
+		if (!gets(lt, e, l, level, given))
+			break;
 	}
 	return level;
 }

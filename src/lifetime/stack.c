@@ -468,11 +468,13 @@ uint8_t lt_hands(const struct rt_lifetime *lt, const struct lt_event *e, uint32_
 	const struct lt_use *use = &lt->uses.data[e->use];
 	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
 	const struct lt_machine *m = s && machine < s->nr ? &lt->machines.data[s->first + machine] : NULL;
+	uint8_t hands;
 
-	/* what is inlined there has the call, and no result of its own */
-	if (!m || m->srcs != 1 || (m->is_site && !machine) || !lt->namer->hands)
+	if (!m || (m->is_site && !machine) || !lt->namer->hands)
 		return 0;
-	return lt->namer->hands(lt->namer, s->pid, e->time_ns, m->pc);
+	hands = lt->namer->hands(lt->namer, s->pid, e->time_ns, m->pc);
+	/* what is inlined there has the call, and no result of its own */
+	return m->srcs == 1 ? hands : hands & RT_HANDS_TAKEN;
 }
 
 unsigned lt_use_levels(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t src[], uint16_t place[],

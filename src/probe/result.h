@@ -13,10 +13,3 @@
  * it may return an address, or what another function does. Bounded work.
  */
 bool rt_result_is_number(const struct rt_image *image, struct rt_decoder *decoder, const struct rt_symbol *function);
-
-/*
- * Does the code behind a call (after: where it returns to) take what was returned for an address: copies or compares
- * all of the register, reads what it points to, or returns it in turn? false: it does not, or more than some
- * instructions further on.
- */
-bool rt_result_is_taken(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr after);

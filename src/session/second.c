@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What a second run of the same program asks of the first one. */
+#include "insn/taken.h"
 #include "probe/call.h"
-#include "probe/result.h"
 #include "probe/spec_type.h"
 #include "session/internal.h"
 

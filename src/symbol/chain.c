@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "elf/demangle.h"
+#include "insn/taken.h"
 #include "symbol/parts.h"
 
 #define RT_SCOPES_MAX 64
@@ -330,21 +331,26 @@ static bool find_function(const struct rt_chain_module *module, struct rt_elfadd
 static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset)
 {
 	struct rt_scope scopes[RT_SCOPES_MAX];
-	struct rt_elfaddr at, start, end;
+	struct rt_elfaddr at, after, start, end;
+	uint8_t hands;
 
 	rt_chain_open(chain, module);
 	if (!module->image || module->image->machine != RT_MACHINE_X86_64 ||
-	    !rt_image_address(module->image, (struct rt_foff){ offset }, true, &at) ||
-	    (module->dwarf && rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX)) ||
-	    !find_function(module, at, &start, &end))
+	    !rt_image_address(module->image, (struct rt_foff){ offset }, true, &at))
 		return 0;
 	if (!chain->decoder_tried) {
 		chain->decoder_tried = true;
 		rt_error_free(rt_decoder_create(RT_MACHINE_X86_64, &chain->decoder));
 	}
-	return chain->decoder
-		       ? rt_chain_hands(module->image, chain->decoder, start, end, (struct rt_elfaddr){ at.v + 1 })
-		       : 0;
+	if (!chain->decoder)
+		return 0;
+	after = (struct rt_elfaddr){ at.v + 1 };
+	hands = rt_result_is_taken(module->image, chain->decoder, after) ? RT_HANDS_TAKEN : 0;
+	/* what the function returns its declaration says, where there is one */
+	if ((!module->dwarf || !rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX)) &&
+	    find_function(module, at, &start, &end))
+		hands |= rt_chain_hands(module->image, chain->decoder, start, end, after);
+	return hands;
 }
 
 static uint8_t chain_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc)

@@ -156,15 +156,15 @@ TEST(what_it_got_it_returns)
 		assert_int_equal(hands(&rig, "ref", "take"), RT_HANDS_ARGUMENT | RT_HANDS_OWN);
 		assert_int_equal(hands(&rig, "ref", "touch"), 0);
 		assert_int_equal(hands(&rig, "lookup", "take"), RT_HANDS_ARGUMENT);
-		assert_int_equal(hands(&rig, "find", "lookup"), RT_HANDS_RESULT | RT_HANDS_OWN);
-		assert_int_equal(hands(&rig, "either", "find"), RT_HANDS_OWN);
-		assert_int_equal(hands(&rig, "count", "find"), RT_HANDS_OWN);
+		assert_int_equal(hands(&rig, "find", "lookup"), RT_HANDS_RESULT | RT_HANDS_OWN | RT_HANDS_TAKEN);
+		assert_int_equal(hands(&rig, "either", "find"), RT_HANDS_OWN | RT_HANDS_TAKEN);
+		assert_int_equal(hands(&rig, "count", "find"), RT_HANDS_OWN | RT_HANDS_TAKEN);
 	}
 	assert_int_equal(rig.namer->hands(rig.namer, PID, 5, 0), 0);
 	assert_int_equal(rig.namer->hands(rig.namer, PID, 5, BASE + (1ull << 40)), 0);
 	assert_true(built_run("gcc -g -Wl,--build-id -O2 h.c -o p"));
 	rig_open(&known, "p", NULL, NULL, false);
-	assert_int_equal(hands(&known, "find", "lookup"), 0); /* its declaration says more */
+	assert_int_equal(hands(&known, "find", "lookup"), RT_HANDS_TAKEN); /* its declaration says more */
 }
 
 /* through a stub it goes to what another module defines */
