@@ -157,6 +157,7 @@ class Sample(Base):
 
 
 class Governor(Base):
+    @live.alone('on a busy machine hooks may cost more than the thousandfold')
     def test_never_needed(self):
         """Where hooks may cost a thousand times what the program does, everything is traced, and the answer is whole."""
         for engine in ENGINES:
