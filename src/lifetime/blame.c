@@ -499,7 +499,7 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 	struct lt_loser loser = { 0 };
 
 	/* lost objects that live on stand for all that is left: in their memory the pointers are still there */
-	if (!held && ref->inc->known && ref->inc->balance <= (int64_t)ref->inc->held[RT_HOLDER_OBJECT])
+	if (!held && lt_held_by_lost(ref->inc))
 		return false;
 	/* an index may point to the object still, that has no reference of its own */
 	if (!held || (ref->inc->life == LT_LIVE && ref->inc->census && !ref->inc->child && lt_overwritten_all(a, ref)))

@@ -31,7 +31,6 @@ struct graph {
 };
 
 enum { NEW, SEEN, FAULT, CHILD };
-enum { LEVELS_MAX = 24 }; /* functions of one stack */
 
 static bool is_lost(const struct lt_inc *inc)
 {
@@ -121,23 +120,17 @@ static bool walk(struct graph *g, uint32_t node, const uint32_t *first, const ui
 	return true;
 }
 
-/* somebody has a reference to it that no pointer in a lost object stands for, or may have */
-static bool has_more(const struct lt_inc *inc)
-{
-	return !inc->known || inc->balance > (int64_t)inc->held[RT_HOLDER_OBJECT];
-}
-
 /* the type that a function which the object was made in makes as well, this one or one further out; NULL: none */
 static const struct lt_type *whole_of(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
 	const struct lt_type *whole = NULL;
-	uint16_t place[LEVELS_MAX];
-	uint32_t src[LEVELS_MAX];
+	uint16_t place[LT_LEVELS];
+	uint32_t src[LT_LEVELS];
 	unsigned n;
 
 	if (!inc->has_new || !inc->nr || inc->ledger[0].op != RT_OP_NEW)
 		return NULL;
-	n = lt_use_levels(lt, &lt->uses.data[inc->ledger[0].use], src, place, LEVELS_MAX);
+	n = lt_use_levels(lt, &lt->uses.data[inc->ledger[0].use], src, place, LT_LEVELS);
 	for (unsigned i = 0; i < n && !whole; i++)
 		whole = lt_made_by(lt, lt_src(lt, src[i])->name, inc->type);
 	return whole;
@@ -173,7 +166,7 @@ static bool judge_circle(struct graph *g, const struct rt_lifetime *lt, uint32_t
 	bool *others = calloc(n + 1, sizeof(*others));
 
 	for (uint32_t i = 0; others && i < n; i++)
-		others[i] = !has_more(g->nodes.data[g->circle[i]]);
+		others[i] = lt_held_by_lost(g->nodes.data[g->circle[i]]);
 	if (others)
 		leave(g, n, others);
 	for (uint32_t i = 0; others && i < n; i++)

@@ -13,8 +13,6 @@
 #include "base/words.h"
 #include "lifetime/slot.h"
 
-enum { LEVELS_MAX = 24 }; /* functions of one stack */
-
 static const double SHARE = 0.8, FEW = 2;
 /* for a source id: something puts such objects, but not for sure these */
 static const uint64_t FURTHER_IN = UINT64_MAX;
@@ -207,27 +205,20 @@ static uint32_t parted_within(const struct lt_answer *a, uint32_t function)
 	return site ? lt_site(lt, site)->src[0] : 0;
 }
 
-static const char *name_of(const struct rt_lifetime *lt, uint32_t src)
-{
-	const char *name = lt_src(lt, src)->frame.function;
-
-	return name ? name : "";
-}
-
 /* x_del() calls x_fini(), which takes x apart, and frees it then: what x held was the latter's to put. 0: it is not so
  */
 static uint32_t twin_within(const struct rt_lifetime *lt, uint32_t function)
 {
-	uint32_t src[LEVELS_MAX];
-	uint16_t place[LEVELS_MAX];
+	uint32_t src[LT_LEVELS];
+	uint16_t place[LT_LEVELS];
 
 	for (size_t i = 0; i < lt->uses.len; i++) {
 		const struct lt_use *use = &lt->uses.data[i];
-		unsigned n = use->events ? lt_use_levels(lt, use, src, place, LEVELS_MAX) : 0;
+		unsigned n = use->events ? lt_use_levels(lt, use, src, place, LT_LEVELS) : 0;
 
 		for (unsigned k = 1; k < n; k++) {
 			if (lt_src(lt, src[k])->function == function &&
-			    lt_stem_twins(name_of(lt, src[k - 1]), name_of(lt, src[k])))
+			    lt_stem_twins(lt_src_text(lt, src[k - 1]), lt_src_text(lt, src[k])))
 				return src[k - 1];
 		}
 	}
@@ -306,10 +297,10 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 /* who ends something, by its name, and calls what ends other things: the pointer that it held itself was its own */
 static bool takes_other_apart(const struct lt_answer *a, const struct lt_loser *loser, uint64_t within)
 {
-	const char *name = name_of(a->lt, loser->by);
+	const char *name = lt_src_text(a->lt, loser->by);
 
 	return !(within & TWIN) && rt_words_end(name) &&
-	       (loser->own || !lt_stem_within(name_of(a->lt, (uint32_t)within), name));
+	       (loser->own || !lt_stem_within(lt_src_text(a->lt, (uint32_t)within), name));
 }
 
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref)

@@ -14,16 +14,15 @@
 #include "lifetime/answer.h"
 
 enum {
-	LEVELS_MAX = 24, /* functions of one stack */
-	OPEN_MAX = 64,   /* references of a life that are open at a time */
-	SURE = 3         /* references that make a helper */
+	OPEN_MAX = 64, /* references of a life that are open at a time */
+	SURE = 3       /* references that make a helper */
 };
 
 /* The functions around an event, innermost first, from its site on. */
 struct levels {
 	unsigned nr;
-	uint32_t src[LEVELS_MAX];
-	uint16_t place[LEVELS_MAX]; /* LT_PLACE* */
+	uint32_t src[LT_LEVELS];
+	uint16_t place[LT_LEVELS]; /* LT_PLACE* */
 };
 
 static const struct lt_stack *stack_of(const struct rt_lifetime *lt, const struct lt_event *e)
@@ -35,7 +34,7 @@ static const struct lt_stack *stack_of(const struct rt_lifetime *lt, const struc
 
 static void read_levels(const struct rt_lifetime *lt, const struct lt_event *e, struct levels *ret)
 {
-	ret->nr = lt_use_levels(lt, &lt->uses.data[e->use], ret->src, ret->place, LEVELS_MAX);
+	ret->nr = lt_use_levels(lt, &lt->uses.data[e->use], ret->src, ret->place, LT_LEVELS);
 }
 
 /*
@@ -202,7 +201,7 @@ struct open {
 static void close_one(struct rt_lifetime *lt, const struct lt_inc *inc, struct open *open, unsigned *nr, uint16_t put)
 {
 	const struct lt_event *p = &inc->ledger[put];
-	unsigned best = *nr, best_met = LEVELS_MAX + 1, best_other = 0;
+	unsigned best = *nr, best_met = LT_LEVELS + 1, best_other = 0;
 	struct lt_type *type = lt_inc_type(lt, inc);
 	struct levels lp;
 
@@ -211,7 +210,7 @@ static void close_one(struct rt_lifetime *lt, const struct lt_inc *inc, struct o
 		const struct levels *lg = &open[i].levels;
 		unsigned other, met = meet(lt, &inc->ledger[open[i].ev], lg, p, &lp, &other);
 
-		met = met == lg->nr ? LEVELS_MAX : met;
+		met = met == lg->nr ? LT_LEVELS : met;
 		if (met >= best_met)
 			continue;
 		best = i;
@@ -220,8 +219,8 @@ static void close_one(struct rt_lifetime *lt, const struct lt_inc *inc, struct o
 	}
 	if (best == *nr)
 		return;
-	count(lt, type, &open[best].levels, best_met == LEVELS_MAX ? open[best].levels.nr : best_met, false);
-	count(lt, type, &lp, best_met == LEVELS_MAX ? lp.nr : best_other, true);
+	count(lt, type, &open[best].levels, best_met == LT_LEVELS ? open[best].levels.nr : best_met, false);
+	count(lt, type, &lp, best_met == LT_LEVELS ? lp.nr : best_other, true);
 	memmove(&open[best], &open[best + 1], (*nr - best - 1) * sizeof(open[0]));
 	(*nr)--;
 }
@@ -332,14 +331,12 @@ static unsigned returned_to(const struct rt_lifetime *lt, const struct lt_type *
 			if (lt_src(lt, l->src[level])->frame.file)
 				break;
 			given = false;
-			if (!gets(lt, e, l, level, given))
+		} else {
+			hands = lt_hands(lt, e, machine);
+			if (!(hands & RT_HANDS_RESULT) && !(given && (hands & RT_HANDS_ARGUMENT)))
 				break;
-			continue;
+			given &= (hands & RT_HANDS_OWN) != 0;
 		}
-		hands = lt_hands(lt, e, machine);
-		if (!(hands & RT_HANDS_RESULT) && !(given && (hands & RT_HANDS_ARGUMENT)))
-			break;
-		given &= (hands & RT_HANDS_OWN) != 0;
 		if (!gets(lt, e, l, level, given))
 			break;
 	}

@@ -203,13 +203,11 @@ static struct lt_event *taker_behind(const struct rt_lifetime *lt, const struct 
 			continue;
 		if (e->delta < 0 || (!taken && (fills(lt, e) || e->slot == store->slot)))
 			return NULL;
-		if (!taken && lt_event_takes(e)) {
-			if (e->slot)
-				return NULL;
-			taken = e;
-		} else if (lt_event_takes(e)) {
+		if (!lt_event_takes(e))
+			continue;
+		if (taken || e->slot)
 			return NULL;
-		}
+		taken = e;
 	}
 	return taken;
 }

@@ -555,10 +555,16 @@ const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wir
 	return k;
 }
 
+const char *lt_src_text(const struct rt_lifetime *lt, uint32_t src)
+{
+	const char *name = lt_src(lt, src)->frame.function;
+
+	return name ? name : "";
+}
+
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level)
 {
 	const struct lt_site *s = lt_site(lt, site);
-	const char *name = level < s->nr ? lt_src(lt, s->src[level])->frame.function : NULL;
 
-	return name ? name : "";
+	return level < s->nr ? lt_src_text(lt, s->src[level]) : "";
 }

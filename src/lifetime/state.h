@@ -395,6 +395,7 @@ const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wir
  */
 #define LT_PLACE(machine) (2 * (machine) + 1)
 #define LT_PLACE_CALLED(machine) (2 * (machine))
+enum { LT_LEVELS = 24 }; /* of one stack that are looked at, where a caller has no other bound */
 unsigned lt_use_levels(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t src[], uint16_t place[],
 		       unsigned max);
 /* RT_HANDS_* of the function in this machine frame of the event's stack, for the call in which it stands */
@@ -405,6 +406,7 @@ unsigned lt_use_depth(const struct rt_lifetime *lt, const struct lt_use *use, ui
 bool lt_use_inlined(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function);
 /* all source frames of a use, innermost first, functions without a frame of their own included; at most max */
 size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, struct rt_frame *ret, size_t max);
+const char *lt_src_text(const struct rt_lifetime *lt, uint32_t src); /* name of its function; "" unknown */
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level); /* "" unknown */
 
 /* thread.c */

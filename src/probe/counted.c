@@ -30,11 +30,6 @@ struct search {
 	bool failed;
 };
 
-static bool ends_line(const struct rt_insn *insn)
-{
-	return insn->jump || insn->ret || insn->call;
-}
-
 /* Memory of the function's own frame, where copies are kept. */
 static bool in_frame(struct rt_plan_build *b, const struct rt_insn *insn)
 {
@@ -171,7 +166,8 @@ static bool place_behind(struct rt_plan_build *b, const struct rt_site_request *
 	struct rt_insn counts;
 	const char *why;
 
-	if (!rt_plan_decode(b, request->entry, &counts) || ends_line(&counts) || (counts.writes & (1u << request->reg)))
+	if (!rt_plan_decode(b, request->entry, &counts) || rt_counted_ends_line(&counts) ||
+	    (counts.writes & (1u << request->reg)))
 		return false;
 	behind.entry.v += counts.length;
 	if (!only_null_joins(b, request, behind.entry) || !rt_site_find(&behind, ret, &why) ||
@@ -199,7 +195,7 @@ bool rt_counted_place(struct rt_plan_build *b, const struct rt_site_request *req
 	for (at = request->start; at.v < request->entry.v; at.v += one.length) {
 		if (!rt_plan_decode(b, at, &one))
 			return false;
-		if ((ends_line(&one) && !only_null_leaves(&last, &one, request->reg)) ||
+		if ((rt_counted_ends_line(&one) && !only_null_leaves(&last, &one, request->reg)) ||
 		    (one.writes & (1u << request->reg)))
 			count = 0;
 		else
@@ -275,7 +271,7 @@ static bool change_of_line(struct rt_plan_build *b, const struct rt_insn *insn, 
 	for (at = start; at.v < insn->addr.v; at.v += one.length) {
 		if (!rt_plan_decode(b, at, &one))
 			return false;
-		if (ends_line(&one) || (one.writes & (1u << insn->mem.base)))
+		if (rt_counted_ends_line(&one) || (one.writes & (1u << insn->mem.base)))
 			count = 0;
 		else
 			lines[count++ % BACK_INSNS] = at;
@@ -332,7 +328,7 @@ static bool change_of_tested(struct rt_plan_build *b, const struct rt_insn *insn
 		if (by) {
 			delta = by;
 			from = at;
-		} else if (ends_line(&one) || (one.writes & both)) {
+		} else if (rt_counted_ends_line(&one) || (one.writes & both)) {
 			delta = 0;
 		}
 	}
@@ -451,7 +447,7 @@ static bool is_loaded(struct rt_plan_build *b, const struct rt_counted_site *sit
 	for (; at.v < site->address.v; at.v += insn.length) {
 		if (!rt_plan_decode(b, at, &insn))
 			return false;
-		if (ends_line(&insn) || (insn.writes & (1u << site->reg | 1u << reg)))
+		if (rt_counted_ends_line(&insn) || (insn.writes & (1u << site->reg | 1u << reg)))
 			loaded = insn.is_mov && insn.has_mem && insn.mem.reads && insn.mem.size == 8 &&
 				 insn.dst_reg == site->reg && site->reg != reg && insn.mem.base == reg &&
 				 insn.mem.disp == offset && insn.mem.index == RT_REG_NONE && !insn.mem.segment;

@@ -47,6 +47,12 @@ bool rt_counted_place(struct rt_plan_build *b, const struct rt_site_request *req
 bool rt_counted_bias(struct rt_plan_build *b, const struct rt_site *site, struct rt_elfaddr counts, int64_t offset,
 		     uint32_t size, int64_t delta, int8_t *ret);
 
+/* Straight code ends with it: a jump, a return, or a call, behind which registers are others. */
+static inline bool rt_counted_ends_line(const struct rt_insn *insn)
+{
+	return insn->jump || insn->ret || insn->call;
+}
+
 /* Does the jump lead, or may it, where its target is not known, to an instruction of (from, to]? */
 bool rt_counted_leads_into(struct rt_plan_build *b, const struct rt_insn *jump, struct rt_elfaddr from,
 			   struct rt_elfaddr to);

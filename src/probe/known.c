@@ -5,14 +5,8 @@
 
 enum { FUNCTION_BYTES = 64 << 10 };
 
-static bool ends(const struct rt_insn *insn)
-{
-	return insn->jump || insn->ret || insn->call;
-}
-
 /* A walk through a function's code to the store of a constant in it. */
 struct constant_search {
-	struct rt_plan_build *b;
 	const struct rt_insn *store;
 	uint32_t bases;        /* registers that hold what the store goes through, by copies in this line */
 	uint32_t holders;      /* and what it overwrites */
@@ -29,13 +23,13 @@ static bool at_same(const struct constant_search *s, const struct rt_insn *one)
 	       one->mem.size == s->store->mem.size;
 }
 
-/* cmp $1,8(%rbx), or what was read from there: test %eax,%eax, cmp $1,%eax */
+/* of a test or cmp: cmp $1,8(%rbx), or what was read from there: test %eax,%eax, cmp $1,%eax */
 static bool compares(const struct constant_search *s, const struct rt_insn *one, int64_t *ret_with)
 {
 	bool held = !one->has_mem && one->dst_reg < RT_TRACK_REGS && (s->holders & 1u << one->dst_reg) &&
 		    one->width == s->store->mem.size;
 
-	if (!one->is_test_or_cmp || !(held || (one->has_imm && at_same(s, one))))
+	if (!held && !(one->has_imm && at_same(s, one)))
 		return false;
 	*ret_with = one->has_imm ? one->imm : 0;
 	return one->has_imm ? one->is_cmp : one->src_reg == one->dst_reg && !one->is_cmp;
@@ -55,7 +49,6 @@ static void pass_registers(struct constant_search *s, const struct rt_insn *one)
 	uint32_t src = one->src_reg < RT_TRACK_REGS ? 1u << one->src_reg : 0;
 	bool reads = one->is_mov && at_same(s, one) && one->mem.reads;
 	bool copies = one->is_mov && !one->has_mem && !one->has_imm && one->width == 8 && dst && src;
-
 	bool same = copies && (s->bases & src);
 
 	if ((one->writes & base) && !same) {
@@ -69,7 +62,7 @@ static void pass_registers(struct constant_search *s, const struct rt_insn *one)
 
 static void pass(struct constant_search *s, const struct rt_insn *one)
 {
-	if (ends(one)) {
+	if (rt_counted_ends_line(one)) {
 		s->bases = 1u << s->store->mem.base;
 		s->holders = 0;
 		s->compared = false;
@@ -95,8 +88,8 @@ static bool line_of(struct rt_plan_build *b, const struct rt_insn *store, struct
 	for (struct rt_elfaddr at = start; at.v < store->addr.v; at.v += one.length) {
 		if (!rt_plan_decode(b, at, &one))
 			return false;
-		kept = ends(&one) || (kept && !(one.writes & 1u << store->mem.base));
-		if (ends(&one)) {
+		kept = rt_counted_ends_line(&one) || (kept && !(one.writes & 1u << store->mem.base));
+		if (rt_counted_ends_line(&one)) {
 			ret_begin->v = at.v + one.length;
 			*ret_before = one;
 		}
@@ -106,7 +99,7 @@ static bool line_of(struct rt_plan_build *b, const struct rt_insn *store, struct
 
 bool rt_known_change(struct rt_plan_build *b, const struct rt_insn *insn, struct rt_change *ret)
 {
-	struct constant_search s = { .b = b, .store = insn };
+	struct constant_search s = { .store = insn };
 	struct rt_elfaddr start, end, begin;
 	struct rt_insn one, before;
 
