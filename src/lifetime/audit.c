@@ -105,3 +105,12 @@ void lt_life_audit_start(struct rt_lifetime *lt, struct lt_inc *inc)
 	inc->gap = inc->base - type->start;
 	lt_life_incomplete(lt, inc);
 }
+
+void lt_life_audit_end(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	/* nothing was done to it since its last reference was read to be put, and whoever had yet to tell never did */
+	if (inc->incomplete || !inc->known || !inc->final_ns || inc->final_ns != inc->last_ns || inc->balance <= 0)
+		return;
+	inc->gap -= inc->balance;
+	lt_life_incomplete(lt, inc);
+}

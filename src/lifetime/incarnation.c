@@ -174,8 +174,8 @@ void lt_life_drop(struct rt_lifetime *lt, struct lt_inc *inc)
 	recycle(lt, inc);
 }
 
-/* the balance had said that it is dead, and it is not */
-static void resurrect(struct rt_lifetime *lt, struct lt_inc *inc)
+/* the balance had said that it is dead, and it is not, as this thread tells */
+static void resurrect(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t tid)
 {
 	struct lt_type *type = lt_inc_type(lt, inc);
 
@@ -184,9 +184,14 @@ static void resurrect(struct rt_lifetime *lt, struct lt_inc *inc)
 	inc->life = LT_LIVE;
 	inc->soft = false;
 	type->died--;
-	/* where the counter had said so, this is what was yet to be told */
+	/*
+	 * Where the counter had said so, this is what was yet to be told; by another thread: where one thread tells
+	 * both, they came in the wrong order.
+	 */
 	if (!inc->disputed)
 		lt_life_incomplete(lt, inc);
+	else if (inc->last_tid == tid)
+		inc->shaky = true;
 	inc->disputed = false;
 }
 
@@ -432,7 +437,7 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 		return;
 	}
 	if (inc->life == LT_DEAD && !inc->freed && inc->soft && (sane || (count == INT32_MIN && frees))) {
-		resurrect(lt, inc);
+		resurrect(lt, inc, seen->ev.tid);
 		apply(lt, inc, seen);
 		return;
 	}

@@ -39,6 +39,8 @@ bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_s
  * what objects begin, either it began with that, or it was left with that. Else it is incomplete.
  */
 void lt_life_audit_start(struct rt_lifetime *lt, struct lt_inc *inc);
+/* nothing is told of inc any more, which is believed to live: what its counter said last, against what we counted */
+void lt_life_audit_end(struct rt_lifetime *lt, struct lt_inc *inc);
 /* counter.c: the count at birth; an operation, before inc takes it; the end of a life; an event after it */
 void lt_counter_birth(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
 void lt_counter_step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);

@@ -94,6 +94,20 @@ static void judge_kind(struct lt_answer *a, uint32_t type, uint32_t klass)
 	lt_model_deinit(&model);
 }
 
+/* what may still come for a process that runs comes no more for one that has ended */
+static void audit_ended(struct rt_lifetime *lt)
+{
+	uint32_t newest = UINT32_MAX;
+	struct lt_inc *inc;
+
+	while ((inc = lt_row_older(&lt->live, &newest))) {
+		const struct lt_process *p = lt_process(lt, inc->pid);
+
+		if (p && p->ended)
+			lt_life_audit_end(lt, inc);
+	}
+}
+
 static void judge(struct lt_answer *a)
 {
 	struct rt_lifetime *lt = a->lt;
@@ -310,6 +324,7 @@ struct rt_error *rt_lifetime_verdict(struct rt_lifetime *lt, const struct rt_ver
 	bool ok;
 
 	lt_order_flush(lt);
+	audit_ended(lt);
 	count_points(lt);
 	rt_arena_deinit(&lt->answer);
 	v = rt_arena_alloc(&lt->answer, sizeof(*v));
