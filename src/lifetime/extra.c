@@ -231,19 +231,48 @@ static void use_after(const struct lt_answer *a, const struct lt_model *m, const
 	b->confidence = 0.75;
 }
 
+/* the put that a run did twice in a row, or right where it had taken the reference; LT_NO_EVENT: there is none */
+static uint16_t put_for_nothing(const struct lt_answer *a, const struct lt_inc *inc)
+{
+	uint16_t row = put_in_row(a, inc);
+
+	for (uint32_t i = inc->nr; row == LT_NO_EVENT && i-- > 0;) {
+		if (!(inc->ledger[i].flags & LT_EV_POST) && lt_back_at_once(a->lt, inc, (uint16_t)i))
+			row = (uint16_t)i;
+	}
+	return row;
+}
+
+static bool past_put(const struct lt_answer *a, const struct lt_inc *past, uint16_t ev, struct lt_ref *ref,
+		     struct lt_blame *b)
+{
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.2;
+	b->guilty = src_of_event(a, &past->ledger[ev]);
+	b->confidence = 0.75;
+	b->why = "the address was used again, and the owner's own put hit the new object";
+	ref->bad = ev;
+	return b->guilty != 0;
+}
+
 /*
  * The address had another object before. Its last reference was closed by q,
  * though put site p closes such references in health, and p is what hit the
- * new object: q is the extra put, of the object before.
+ * new object: q is the extra put, of the object before. So is what some run put
+ * there for nothing, whatever is known of health.
  */
 static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *past,
 			 uint32_t victim, struct lt_ref *ref, struct lt_blame *b)
 {
 	struct lt_match match;
 	struct life l;
+	uint16_t put;
 
 	if (!past || past->incomplete || !read_life(a, past, &l))
 		return false;
+	put = put_for_nothing(a, past);
+	if (put != LT_NO_EVENT && lt_event_function(a->lt, &past->ledger[put]) != victim)
+		return past_put(a, past, put, ref, b);
 	lt_model_match(m, l.marks, l.n, -1, NULL, &match);
 	for (unsigned i = 0; i < l.n; i++) {
 		double share;
@@ -255,13 +284,7 @@ static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, co
 		if (lt_site_function(a->lt, q) == victim ||
 		    lt_site_passes(a->lt, l.marks[i].site, lt_site_function(a->lt, q)))
 			continue;
-		b->alternative = b->guilty;
-		b->alternative_confidence = 0.2;
-		b->guilty = lt_site(a->lt, q)->src[0];
-		b->confidence = 0.75;
-		b->why = "the address was used again, and the owner's own put hit the new object";
-		ref->bad = l.units.u[l.unit_of[match.mate[i]]].ev;
-		return b->guilty != 0;
+		return past_put(a, past, l.units.u[l.unit_of[match.mate[i]]].ev, ref, b);
 	}
 	return false;
 }
@@ -373,9 +396,33 @@ static bool crashed(const struct rt_lifetime *lt, uint32_t pid, bool at_once)
 	return false;
 }
 
+/* the put of the last reference to a dead object, LT_NO_EVENT: there was none; its memory may have been freed in it */
+static uint16_t last_put(const struct lt_inc *inc)
+{
+	for (uint32_t i = inc->nr; i-- > 0;) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->op == RT_OP_PUT && e->delta < 0)
+			return (uint16_t)i;
+		if (lt_event_takes(e))
+			break;
+	}
+	return LT_NO_EVENT;
+}
+
+/* the last put, where the run that did it had just taken the reference: nobody was to have it; LT_NO_EVENT: it is not
+ */
+static uint16_t ended_at_once(const struct lt_answer *a, const struct lt_inc *inc)
+{
+	const uint16_t put = last_put(inc);
+
+	return put != LT_NO_EVENT && lt_back_at_once(a->lt, inc, put) ? put : LT_NO_EVENT;
+}
+
 /*
  * The program died of a fault, and nothing was done any more to the object that had gone: in the books all is well. A
- * put twice in a row, which few objects had, is then what it died of; the last one that came before the end.
+ * put twice in a row, which few objects had, is then what it died of, or the end of an object right where it was
+ * taken; the last one that came before the end.
  */
 static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
@@ -397,6 +444,8 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 			continue;
 		ev = put_in_row(a, inc);
 		if (ev == LT_NO_EVENT)
+			ev = ended_at_once(a, inc);
+		if (ev == LT_NO_EVENT)
 			continue;
 		n++;
 		if (ref.inc && ref.inc->end_ns > inc->end_ns)
@@ -407,7 +456,9 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	if (!n || n > FEW)
 		return false;
 	b.guilty = src_of_event(a, &ref.inc->ledger[ref.bad]);
-	b.why = "the program died of a fault soon after, and nobody else put twice in a row";
+	b.why = lt_back_at_once(a->lt, ref.inc, ref.bad)
+			? "it ended the object right where it took it, and the program died of a fault soon after"
+			: "the program died of a fault soon after, and nobody else put twice in a row";
 	if (lt_life_vague(a->lt, ref.inc) || lt_damaged(a->lt, m->type))
 		b.confidence = 0.45;
 	taken(a, ref.inc, &ref);
@@ -481,20 +532,6 @@ static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	taken(a, last, &ref);
 	if (b.guilty)
 		lt_accuse(a, &ref, &b);
-}
-
-/* the put of the last reference to a dead object, LT_NO_EVENT: there was none; its memory may have been freed in it */
-static uint16_t last_put(const struct lt_inc *inc)
-{
-	for (uint32_t i = inc->nr; i-- > 0;) {
-		const struct lt_event *e = &inc->ledger[i];
-
-		if (e->op == RT_OP_PUT && e->delta < 0)
-			return (uint16_t)i;
-		if (lt_event_takes(e))
-			break;
-	}
-	return LT_NO_EVENT;
 }
 
 /*

@@ -191,6 +191,44 @@ static void spread(struct lt_answer *a)
 	}
 }
 
+/* when what is accused happened; UINT64_MAX: it is no event */
+static uint64_t happened(const struct lt_group *g, const struct lt_member *m)
+{
+	return g->kind == RT_LEAK || m->ref.bad == LT_NO_EVENT ? UINT64_MAX : m->ref.inc->ledger[m->ref.bad].time_ns;
+}
+
+/*
+ * Where one reference is put too often, memory that is somebody's goes away, and what is put and used wrongly in the
+ * same process from then on may follow from that.
+ */
+static void follow(struct lt_answer *a)
+{
+	static const double MOST = 0.6;
+
+	for (size_t i = 0; i < a->groups.len; i++) {
+		const struct lt_group *o = &a->groups.data[i];
+		const struct lt_member *first = NULL;
+
+		for (size_t k = 0; !o->suspect && o->kind == RT_EXTRA_PUT && k < o->members.len; k++) {
+			if (!first || happened(o, &o->members.data[k]) < happened(o, first))
+				first = &o->members.data[k];
+		}
+		for (size_t j = 0; first && j < a->groups.len; j++) {
+			struct lt_group *g = &a->groups.data[j];
+
+			for (size_t k = 0; g != o && !g->suspect && k < g->members.len; k++) {
+				struct lt_member *m = &g->members.data[k];
+
+				if (m->confidence <= MOST || m->ref.inc->pid != first->ref.inc->pid ||
+				    happened(g, m) == UINT64_MAX || happened(g, m) <= happened(o, first))
+					continue;
+				g->confidence -= m->confidence - MOST;
+				m->confidence = MOST;
+			}
+		}
+	}
+}
+
 /* a program dies once: of what is accused for its death alone, in objects of several types, the last one was it */
 static bool died_later(const struct lt_answer *a, const struct lt_group *g)
 {
@@ -252,6 +290,7 @@ void lt_settle(struct lt_answer *a)
 			merge(a, suspects, g);
 	}
 	spread(a);
+	follow(a);
 }
 
 void lt_count_alive(struct lt_answer *a, const struct lt_inc *inc)
