@@ -211,7 +211,7 @@ static bool owes(const struct lt_answer *a, const struct lt_model *m, const stru
 /*
  * Nobody was ever seen to close such a reference, and the function that took it may not be the one that kept it: its
  * result is a pointer to something else, which holds the reference, or is the object under the name of what is derived
- * from it; or it is main(), for whom all that it has ends with the program, and took it once.
+ * from it; or it is main(), or what a thread begins with, for whom all that it has ends with it, and took it once.
  */
 static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
 				  const struct lt_blame *b)
@@ -219,7 +219,7 @@ static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_mod
 	const struct lt_site *site = lt_site(a->lt, ref->site);
 	const struct rt_frame *f = &lt_src(a->lt, b->guilty)->frame;
 
-	if (f->function && !strcmp(f->function, "main"))
+	if (lt_starts_with(a->lt, &a->lt->uses.data[ref->inc->ledger[ref->ev].use], lt_src(a->lt, b->guilty)->function))
 		return lt_model_left_open(m, ref->site) < 2;
 	return b->guilty == site->src[site->nr - 1] && lt_returns_stranger(a->lt, f);
 }

@@ -23,14 +23,32 @@ static bool valid(const struct lt_holder *h)
 	return h->inc->life == LT_LIVE && h->inc->census && h->epoch == h->inc->epoch;
 }
 
-/* edges of earlier censuses, and of objects that died since */
+/* the pointer lies in memory that the allocator had back: nobody follows it any more */
+static bool in_freed(const struct rt_lifetime *lt, const struct lt_holder *h)
+{
+	const struct lt_inc *by = lt_holder_of(lt, h);
+	struct lt_inc *inc = h->inc;
+
+	if (!by || !by->returned || by == inc || !inc->held[RT_HOLDER_OBJECT])
+		return false;
+	inc->held[RT_HOLDER_OBJECT]--;
+	for (unsigned i = RT_HOLDER_GLOBAL; i <= RT_HOLDER_OBJECT; i++) {
+		if (inc->held[i])
+			return true;
+	}
+	return inc->nobody = true;
+}
+
+/* edges of earlier censuses, of objects that died since, and from blocks that were freed */
 static void forget_old(struct rt_lifetime *lt)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < lt->holders.len; i++) {
-		if (valid(&lt->holders.data[i]))
-			lt->holders.data[n++] = lt->holders.data[i];
+		struct lt_holder *h = &lt->holders.data[i];
+
+		if (valid(h) && !in_freed(lt, h))
+			lt->holders.data[n++] = *h;
 	}
 	lt->holders.len = n;
 }
@@ -61,12 +79,12 @@ void lt_census(struct rt_lifetime *lt)
 	uint32_t at = UINT32_MAX;
 	struct lt_inc *inc;
 
+	forget_old(lt);
 	while ((inc = lt_row_older(&lt->live, &at))) {
 		inc->rooted = inc->held[RT_HOLDER_GLOBAL] || inc->held[RT_HOLDER_STACK] || inc->held[RT_HOLDER_HEAP];
 		inc->child = false;
 		inc->nobody &= !inc->rooted && !inc->held[RT_HOLDER_OBJECT];
 	}
-	forget_old(lt);
 	spread(lt, true);
 	spread(lt, false);
 	lt->nomem |= !lt_lost(lt);

@@ -353,6 +353,20 @@ bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f)
 	return pointer;
 }
 
+bool lt_starts_with(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function)
+{
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+
+	for (uint32_t i = s && !s->cut ? s->nr : 0; i-- > 0;) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+		const uint32_t *srcs = &lt->stack_srcs.data[m->src];
+
+		if (m->srcs && !lt_is_c_library(lt_src(lt, srcs[0])))
+			return lt_src(lt, srcs[m->srcs - 1])->function == function;
+	}
+	return false;
+}
+
 /* a function without a name whose results are looked at */
 static bool is_watched(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src)
 {

@@ -446,6 +446,8 @@ enum { LT_API = 1, LT_API_NEW = 2, LT_API_FINDS = 4, LT_API_HANDS = 8 };
 unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src);
 /* by its declaration the function returns a pointer to what is none of the types, and no text */
 bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f);
+/* the program, or a thread of it, begins with the function: whoever called it is the C library */
+bool lt_starts_with(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function);
 /* the function returns a void * */
 bool lt_returns_anything(const struct rt_frame *f);
 /* the function is the C library's, or the dynamic linker's */
