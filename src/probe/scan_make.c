@@ -35,8 +35,24 @@ static bool sounds_like_making(const char *name)
 	return rt_words_have(name, words, sizeof(words) / sizeof(words[0]));
 }
 
+static bool begins_with(const char *name, const char *word)
+{
+	size_t n = word ? strlen(word) : 0;
+
+	return n && strncmp(name, word, n) == 0 && name[n] == '_';
+}
+
+/* What anything may be is one of these by the function's name: "void *proxy_create_wrapper(void *)". */
+static bool named_as_maker(const struct rt_scan_family *f, const struct rt_survey_function *d)
+{
+	return d->returns.pointers == 1 && !d->returns.pointee && sounds_like_making(d->name) &&
+	       (begins_with(d->name, f->structure) || begins_with(d->name, f->stem_name));
+}
+
 static bool declared_as_maker(struct rt_scan *s, const struct rt_scan_family *f, const struct rt_survey_function *d)
 {
+	if (named_as_maker(f, d))
+		return true;
 	if (!f->structure || d->returns.pointers != 1 || !same(d->returns.pointee, f->structure))
 		return false;
 	for (unsigned i = 1; i <= d->param_count; i++)

@@ -50,9 +50,15 @@ static const char leavers[] =
 	/* takes one of its own, and returns something else; takes one, or makes one */
 	"API struct buf *buf_copy(int how, struct buf *b) { struct buf *n; if (how) { b->ref++; return b; }\n"
 	"  n = malloc(sizeof(*n)); n->ref = 1; return n; }\n"
+	/* by the name one of these; one of others; and what is none */
+	"API void *buf_create_view(void *of) { struct buf *b = malloc(sizeof(*b)); if (!b) return 0; b->base = of;\n"
+	"  b->len = 0; b->ref = 1; return b; }\n"
+	"API void *page_create(void *of) { struct buf *b = malloc(sizeof(*b)); b->base = of; b->ref = 1; return b; }\n"
+	"API void *buf_make_index(struct buf *b) { long *n = malloc(40); n[0] = b->len; n[4] = 1; return n; }\n"
 	"API int buf_get_length(int *ret, struct buf *b) { b->ref++; *ret = b->len; return 0; }\n"
 	"int main(void) { struct buf *a, *b = 0; int n; choose(&own); buf_new(&a, 1); buf_incref(a); buf_decref(a);\n"
 	"  buf_chosen(1, &a); buf_swap_first(&a); buf_find(&a); buf_dup(&b, a); buf_replace(&b, a);\n"
+	"  page_create(buf_create_view(buf_make_index(a)));\n"
 	"  return buf_get_length(&n, buf_copy(n, a)); }\n";
 
 TEST(constructors_that_return_a_status)
@@ -76,6 +82,10 @@ TEST(constructors_that_return_a_status)
 		assert_int_equal(planned_function(buf, "buf_dup")->op, RT_OP_GET);
 		assert_int_equal(planned_function(buf, "buf_dup")->arg, 2);
 		assert_int_equal(planned_function(buf, "buf_replace")->op, RT_OP_SWAP);
+		assert_non_null(planned_function(buf, "buf_create_view"));
+		assert_int_equal(planned_function(buf, "buf_create_view")->op, RT_OP_NEW);
+		assert_null(planned_function(buf, "page_create"));
+		assert_null(planned_function(buf, "buf_make_index"));
 		assert_null(planned_function(buf, "buf_get_length"));
 		assert_null(planned_function(buf, "buf_copy"));
 		done(&w, &p);
