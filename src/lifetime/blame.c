@@ -211,17 +211,22 @@ static bool owes(const struct lt_answer *a, const struct lt_model *m, const stru
 /*
  * Nobody was ever seen to close such a reference, and the function that took it may not be the one that kept it: its
  * result is a pointer to something else, which holds the reference, or is the object under the name of what is derived
- * from it; or it is main(), or what a thread begins with, for whom all that it has ends with it, and took it once.
+ * from it. The result of what a thread begins with is nobody's; but that, as main(), may have what it took once to its
+ * end.
  */
 static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
 				  const struct lt_blame *b)
 {
 	const struct lt_site *site = lt_site(a->lt, ref->site);
 	const struct rt_frame *f = &lt_src(a->lt, b->guilty)->frame;
+	bool few = lt_model_left_open(m, ref->site) < 2;
 
-	if (lt_starts_with(a->lt, &a->lt->uses.data[ref->inc->ledger[ref->ev].use], lt_src(a->lt, b->guilty)->function))
-		return lt_model_left_open(m, ref->site) < 2;
-	return b->guilty == site->src[site->nr - 1] && lt_returns_stranger(a->lt, f);
+	if (f->function && !strcmp(f->function, "main"))
+		return few;
+	if (b->guilty != site->src[site->nr - 1] || !lt_returns_stranger(a->lt, f))
+		return false;
+	return few || !lt_starts_with(a->lt, &a->lt->uses.data[ref->inc->ledger[ref->ev].use],
+				      lt_src(a->lt, b->guilty)->function);
 }
 
 /*

@@ -410,19 +410,10 @@ static uint16_t last_put(const struct lt_inc *inc)
 	return LT_NO_EVENT;
 }
 
-/* the last put, where the run that did it had just taken the reference: nobody was to have it; LT_NO_EVENT: it is not
- */
-static uint16_t ended_at_once(const struct lt_answer *a, const struct lt_inc *inc)
-{
-	const uint16_t put = last_put(inc);
-
-	return put != LT_NO_EVENT && lt_back_at_once(a->lt, inc, put) ? put : LT_NO_EVENT;
-}
-
 /*
  * The program died of a fault, and nothing was done any more to the object that had gone: in the books all is well. A
- * put twice in a row, which few objects had, is then what it died of, or the end of an object right where it was
- * taken; the last one that came before the end.
+ * put twice in a row, which few objects had, is then what it died of, or one right where the reference was taken; the
+ * last one that came before the end.
  */
 static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
@@ -442,9 +433,7 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 			return false; /* there is more to go by */
 		if (inc->life != LT_DEAD || inc->folded || !crashed(a->lt, inc->pid, false))
 			continue;
-		ev = put_in_row(a, inc);
-		if (ev == LT_NO_EVENT)
-			ev = ended_at_once(a, inc);
+		ev = put_for_nothing(a, inc);
 		if (ev == LT_NO_EVENT)
 			continue;
 		n++;
@@ -457,7 +446,7 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		return false;
 	b.guilty = src_of_event(a, &ref.inc->ledger[ref.bad]);
 	b.why = lt_back_at_once(a->lt, ref.inc, ref.bad)
-			? "it ended the object right where it took it, and the program died of a fault soon after"
+			? "it gave back at once what it had taken, and the program died of a fault soon after"
 			: "the program died of a fault soon after, and nobody else put twice in a row";
 	if (lt_life_vague(a->lt, ref.inc) || lt_damaged(a->lt, m->type))
 		b.confidence = 0.45;
