@@ -14,7 +14,7 @@ static bool is_one_of_several(const struct rt_lifetime *lt, const struct lt_inc 
 	bool twice = false;
 	int gets = 0, puts = 0;
 
-	if (mine->op == RT_OP_GET && lt_event_several(mine))
+	if (mine->op == RT_OP_GET && (lt_event_several(mine) || lt_jumped_again(lt, inc, (uint16_t)ev)))
 		return true;
 	if (!mine->act || mine->op != RT_OP_GET)
 		return false;

@@ -121,6 +121,15 @@ bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 	       get->tid == put->tid && in_lines(lt, get, put, 1);
 }
 
+bool lt_jumped_again(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
+{
+	const struct lt_event *mine = &inc->ledger[ev];
+	const struct lt_event *before = operation_before(inc, ev), *behind = operation_behind(inc, ev);
+
+	return (before && before->op == mine->op && before->delta == mine->delta && left_by_jump(lt, before, mine)) ||
+	       (behind && behind->op == mine->op && behind->delta == mine->delta && left_by_jump(lt, mine, behind));
+}
+
 static bool in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev, int lines)
 {
 	const struct lt_event *mine = &inc->ledger[ev];
