@@ -187,6 +187,15 @@ static void find_levels(const struct rt_lifetime *lt, const struct lt_event *e, 
 	}
 }
 
+bool lt_was_handed_up(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	const struct lt_site *s = lt_site(a->lt, ref->site);
+	struct level levels[LT_PATH];
+
+	find_levels(a->lt, &ref->inc->ledger[ref->ev], s, levels);
+	return was_handed(a, ref, lt_src(a->lt, s->src[0]), &levels[0]);
+}
+
 unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept)
 {
 	const struct lt_site *s = lt_site(a->lt, ref->site);
