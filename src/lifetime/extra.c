@@ -697,7 +697,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 		return;
 	if (l.closes <= l.opens || !alone(a, m, inc, &l, &ref, &b))
 		use_after(a, m, inc, &l, &ref, &b);
-	else if (!held_for_other(a, inc, &ref, &b) &&
+	else if (!held_for_other(a, inc, &ref, &b) && !lt_twice_in_line(a->lt, inc, ref.bad) &&
 		 past_culprit(a, m, inc->before, lt_src(a->lt, b.guilty)->function, &ref, &b))
 		ref.inc = inc = inc->before;
 	given_back_at_once(a, inc, &ref, &b);

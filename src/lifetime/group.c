@@ -199,7 +199,7 @@ static uint64_t happened(const struct lt_group *g, const struct lt_member *m)
 
 /*
  * Where one reference is put too often, memory that is somebody's goes away, and what is put and used wrongly in the
- * same process from then on may follow from that.
+ * same process from then on may follow from that; but for what is done wrongly to many more objects.
  */
 static void follow(struct lt_answer *a)
 {
@@ -216,7 +216,9 @@ static void follow(struct lt_answer *a)
 		for (size_t j = 0; first && j < a->groups.len; j++) {
 			struct lt_group *g = &a->groups.data[j];
 
-			for (size_t k = 0; g != o && !g->suspect && k < g->members.len; k++) {
+			if (g == o || g->suspect || g->members.len > 2 * o->members.len)
+				continue;
+			for (size_t k = 0; k < g->members.len; k++) {
 				struct lt_member *m = &g->members.data[k];
 
 				if (m->confidence <= MOST || m->ref.inc->pid != first->ref.inc->pid ||

@@ -397,6 +397,30 @@ static bool piles_up(struct lt_answer *a, const struct lt_ref *refs, unsigned n,
 	       of_site(refs, n, i) > lost_others(a, inc);
 }
 
+/*
+ * The one reference that is open is, by the matching, one that others close, too: where some run took two in a row,
+ * which nobody does in healthy objects, the matching may have given away one of those.
+ */
+static void prefer_twice(const struct lt_answer *a, struct lt_ref *refs, unsigned n)
+{
+	const struct lt_inc *inc = refs[0].inc;
+
+	if (n != 1 || refs[0].ev == LT_NO_EVENT || lt_took_twice(a, &refs[0]))
+		return;
+	for (uint32_t i = inc->nr; i-- > 0;) {
+		struct lt_ref other = { .inc = refs[0].inc, .ev = (uint16_t)i, .bad = LT_NO_EVENT };
+
+		if (inc->ledger[i].op != RT_OP_GET || !lt_twice_in_line(a->lt, inc, (uint16_t)i) ||
+		    !lt_took_twice(a, &other))
+			continue;
+		other.site = a->lt->uses.data[inc->ledger[i].use].site;
+		other.alternative = refs[0].site;
+		other.doubt = 0.2;
+		refs[0] = other;
+		return;
+	}
+}
+
 static void judge(struct lt_answer *a, const struct lt_model *m, const struct survivor *v, const struct survivors *s)
 {
 	struct lt_ref refs[LT_UNITS];
@@ -405,6 +429,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 	bool skip = v->inc->inherited || v->inc->inert || (v->inc->final_known && v->inc->final == 0) ||
 		    lt_kept_by_library(a->lt, v->inc);
 
+	prefer_twice(a, refs, n);
 	if (v->inc->life == LT_LIVE && held_for_others(a, refs, n)) {
 		v->inc->child |= !(v->inc->census && v->inc->rooted);
 		skip = true;
