@@ -441,7 +441,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 		if (piles_up(a, refs, n, i))
 			blames[i].confidence = fmax(blames[i].confidence, PILED);
 	}
-	if (v->inc->nobody && n > 1) {
+	if (n > 1 && (v->inc->nobody || (v->inc->known && v->inc->balance == 1))) {
 		only = main_ref(m, refs, blames, n);
 		if (blames[only].confidence > 0.9)
 			blames[only].confidence = 0.85;
