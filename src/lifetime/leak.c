@@ -403,12 +403,12 @@ static bool piles_up(struct lt_answer *a, const struct lt_ref *refs, unsigned n,
  */
 static void prefer_twice(const struct lt_answer *a, struct lt_ref *refs, unsigned n)
 {
-	const struct lt_inc *inc = refs[0].inc;
+	struct lt_inc *inc = n == 1 ? refs[0].inc : NULL;
 
-	if (n != 1 || refs[0].ev == LT_NO_EVENT || lt_took_twice(a, &refs[0]))
+	if (!inc || refs[0].ev == LT_NO_EVENT || lt_took_twice(a, &refs[0]))
 		return;
 	for (uint32_t i = inc->nr; i-- > 0;) {
-		struct lt_ref other = { .inc = refs[0].inc, .ev = (uint16_t)i, .bad = LT_NO_EVENT };
+		struct lt_ref other = { .inc = inc, .ev = (uint16_t)i, .bad = LT_NO_EVENT };
 
 		if (inc->ledger[i].op != RT_OP_GET || !lt_twice_in_line(a->lt, inc, (uint16_t)i) ||
 		    !lt_took_twice(a, &other))
