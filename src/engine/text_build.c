@@ -535,17 +535,14 @@ const char *text_flags(const char *s, size_t len, uint16_t *ret)
 
 const char *text_hands_list(const char *s, size_t len, uint8_t *ret)
 {
-	static const char *const words[] = { "result", "argument", "own", "taken" };
-	enum { WORDS = sizeof(words) / sizeof(words[0]) };
-
 	for (size_t n, skip; len; s += skip, len -= skip) {
 		unsigned i = 0;
 
 		n = text_word(s, len);
 		skip = n + (n < len);
-		while (i < WORDS && !text_is(s, n, words[i]))
+		while (i < RT_HANDS_NR && !text_is(s, n, rt_hands_word(i)))
 			i++;
-		if (i == WORDS)
+		if (i == RT_HANDS_NR)
 			return s;
 		*ret |= (uint8_t)(1u << i);
 	}

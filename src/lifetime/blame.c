@@ -389,8 +389,8 @@ static unsigned climb(const struct lt_answer *a, const struct lt_model *m, const
 	 * A run of the innermost function that closes by itself never handed up: what it hands up its callers close,
 	 * and this one was seen to be handed up.
 	 */
-	if ((outside > 0 && (closed[0] - certain) * 10 <= outside) ||
-	    ((closed[0] - certain) * 10 <= certain && lt_was_handed_up(a, ref)))
+	if (closed[0] > 0 && ((outside > 0 && (closed[0] - certain) * 10 <= outside) ||
+			      ((closed[0] - certain) * 10 <= certain && lt_was_handed_up(a, ref))))
 		closed[0] = 0;
 	while (level < top && closed[level] <= 0)
 		level++;

@@ -23,8 +23,8 @@ static bool valid(const struct lt_holder *h)
 	return h->inc->life == LT_LIVE && h->inc->census && h->epoch == h->inc->epoch;
 }
 
-/* the pointer lies in memory that the allocator had back: nobody follows it any more */
-static bool in_freed(const struct rt_lifetime *lt, const struct lt_holder *h)
+/* the pointer lies in memory that the allocator had back, and nobody follows it any more: it is not counted, then */
+static bool let_go(const struct rt_lifetime *lt, struct lt_holder *h)
 {
 	const struct lt_inc *by = lt_holder_of(lt, h);
 	struct lt_inc *inc = h->inc;
@@ -32,11 +32,9 @@ static bool in_freed(const struct rt_lifetime *lt, const struct lt_holder *h)
 	if (!by || !by->returned || by == inc || !inc->held[RT_HOLDER_OBJECT])
 		return false;
 	inc->held[RT_HOLDER_OBJECT]--;
-	for (unsigned i = RT_HOLDER_GLOBAL; i <= RT_HOLDER_OBJECT; i++) {
-		if (inc->held[i])
-			return true;
-	}
-	return inc->nobody = true;
+	/* as far as no other pointer holds it, which lt_census() looks at */
+	inc->nobody = true;
+	return true;
 }
 
 /* edges of earlier censuses, of objects that died since, and from blocks that were freed */
@@ -47,7 +45,7 @@ static void forget_old(struct rt_lifetime *lt)
 	for (size_t i = 0; i < lt->holders.len; i++) {
 		struct lt_holder *h = &lt->holders.data[i];
 
-		if (valid(h) && !in_freed(lt, h))
+		if (valid(h) && !let_go(lt, h))
 			lt->holders.data[n++] = *h;
 	}
 	lt->holders.len = n;

@@ -187,6 +187,16 @@ static uint16_t misfit(const struct lt_model *m, const struct life *l, uint32_t 
 	return best;
 }
 
+/* event number ev of inc is it instead, and who was thought to be it is the other one that it may be */
+static void instead(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev, struct lt_ref *ref,
+		    struct lt_blame *b)
+{
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.2;
+	b->guilty = src_of_event(a, &inc->ledger[ev]);
+	ref->bad = ev;
+}
+
 /* the last put of a dead object that some run did twice in a row; LT_NO_EVENT: none was */
 static uint16_t put_in_row(const struct lt_answer *a, const struct lt_inc *inc)
 {
@@ -222,36 +232,30 @@ static void use_after(const struct lt_answer *a, const struct lt_model *m, const
 		put = misfit(m, l, lt_event_function(a->lt, use));
 	if (put == LT_NO_EVENT || !src_of_event(a, &inc->ledger[put]))
 		return;
-	b->alternative = b->guilty;
-	b->alternative_confidence = 0.2;
+	instead(a, inc, put, ref, b);
 	b->kind = RT_EXTRA_PUT;
 	b->role = RT_ROLE_EXTRA_PUT;
-	ref->bad = put;
-	b->guilty = src_of_event(a, &inc->ledger[ref->bad]);
 	b->confidence = 0.75;
 }
 
 /* the put that a run did twice in a row, or right where it had taken the reference; LT_NO_EVENT: there is none */
 static uint16_t put_for_nothing(const struct lt_answer *a, const struct lt_inc *inc)
 {
-	uint16_t row = put_in_row(a, inc);
+	uint16_t put = put_in_row(a, inc);
 
-	for (uint32_t i = inc->nr; row == LT_NO_EVENT && i-- > 0;) {
+	for (uint32_t i = inc->nr; put == LT_NO_EVENT && i-- > 0;) {
 		if (!(inc->ledger[i].flags & LT_EV_POST) && lt_back_at_once(a->lt, inc, (uint16_t)i))
-			row = (uint16_t)i;
+			put = (uint16_t)i;
 	}
-	return row;
+	return put;
 }
 
 static bool past_put(const struct lt_answer *a, const struct lt_inc *past, uint16_t ev, struct lt_ref *ref,
 		     struct lt_blame *b)
 {
-	b->alternative = b->guilty;
-	b->alternative_confidence = 0.2;
-	b->guilty = src_of_event(a, &past->ledger[ev]);
+	instead(a, past, ev, ref, b);
 	b->confidence = 0.75;
 	b->why = "the address was used again, and the owner's own put hit the new object";
-	ref->bad = ev;
 	return b->guilty != 0;
 }
 
@@ -309,12 +313,9 @@ static bool held_for_other(const struct lt_answer *a, const struct lt_inc *inc, 
 		for (uint32_t k = 0; k < i; k++) {
 			if (inc->ledger[k].delta <= 0 || inc->ledger[k].act != put->act)
 				continue;
-			b->alternative = b->guilty;
-			b->alternative_confidence = 0.2;
-			b->guilty = site->src[0];
+			instead(a, inc, (uint16_t)i, ref, b);
 			b->confidence = fmin(b->confidence, 0.8);
 			b->why = "it is a constructor, and gave back what the end of its object gives back";
-			ref->bad = (uint16_t)i;
 			return true;
 		}
 	}
@@ -374,12 +375,9 @@ static void given_back_at_once(const struct lt_answer *a, const struct lt_inc *i
 		return;
 	b->kind = RT_EXTRA_PUT;
 	b->role = RT_ROLE_EXTRA_PUT;
-	b->alternative = b->guilty;
-	b->alternative_confidence = 0.2;
-	b->guilty = src_of_event(a, &inc->ledger[i]);
+	instead(a, inc, (uint16_t)i, ref, b);
 	b->confidence = fmin(b->confidence, 0.8);
 	b->why = "it gave back at once what it had taken, and a reference is missing later";
-	ref->bad = (uint16_t)i;
 }
 
 /* the process was ended by a fault of its own; at_once: by one that touched memory, not one that it noticed itself */

@@ -191,10 +191,38 @@ static void spread(struct lt_answer *a)
 	}
 }
 
-/* when what is accused happened; UINT64_MAX: it is no event */
-static uint64_t happened(const struct lt_group *g, const struct lt_member *m)
+/* when what m is accused of happened, which is no leak; UINT64_MAX: that is not known */
+static uint64_t happened(const struct lt_member *m)
 {
-	return g->kind == RT_LEAK || m->ref.bad == LT_NO_EVENT ? UINT64_MAX : m->ref.inc->ledger[m->ref.bad].time_ns;
+	return m->ref.bad == LT_NO_EVENT ? UINT64_MAX : m->ref.inc->ledger[m->ref.bad].time_ns;
+}
+
+/* the first one of those that put too often; NULL: that is not what they are accused of, or it is a suspicion */
+static const struct lt_member *first_extra(const struct lt_group *g)
+{
+	const struct lt_member *first = NULL;
+
+	for (size_t k = 0; !g->suspect && g->kind == RT_EXTRA_PUT && k < g->members.len; k++) {
+		if (!first || happened(&g->members.data[k]) < happened(first))
+			first = &g->members.data[k];
+	}
+	return first;
+}
+
+/* what is claimed of those in the process of first that came behind it */
+static void lessen_behind(struct lt_group *g, const struct lt_member *first)
+{
+	static const double MOST = 0.6;
+
+	for (size_t k = 0; k < g->members.len; k++) {
+		struct lt_member *m = &g->members.data[k];
+
+		if (m->confidence <= MOST || m->ref.inc->pid != first->ref.inc->pid || happened(m) == UINT64_MAX ||
+		    happened(m) <= happened(first))
+			continue;
+		g->confidence -= m->confidence - MOST;
+		m->confidence = MOST;
+	}
 }
 
 /*
@@ -203,30 +231,15 @@ static uint64_t happened(const struct lt_group *g, const struct lt_member *m)
  */
 static void follow(struct lt_answer *a)
 {
-	static const double MOST = 0.6;
-
 	for (size_t i = 0; i < a->groups.len; i++) {
 		const struct lt_group *o = &a->groups.data[i];
-		const struct lt_member *first = NULL;
+		const struct lt_member *first = first_extra(o);
 
-		for (size_t k = 0; !o->suspect && o->kind == RT_EXTRA_PUT && k < o->members.len; k++) {
-			if (!first || happened(o, &o->members.data[k]) < happened(o, first))
-				first = &o->members.data[k];
-		}
 		for (size_t j = 0; first && j < a->groups.len; j++) {
 			struct lt_group *g = &a->groups.data[j];
 
-			if (g == o || g->suspect || g->members.len > 2 * o->members.len)
-				continue;
-			for (size_t k = 0; k < g->members.len; k++) {
-				struct lt_member *m = &g->members.data[k];
-
-				if (m->confidence <= MOST || m->ref.inc->pid != first->ref.inc->pid ||
-				    happened(g, m) == UINT64_MAX || happened(g, m) <= happened(o, first))
-					continue;
-				g->confidence -= m->confidence - MOST;
-				m->confidence = MOST;
-			}
+			if (g != o && !g->suspect && g->kind != RT_LEAK && g->members.len <= 2 * o->members.len)
+				lessen_behind(g, first);
 		}
 	}
 }

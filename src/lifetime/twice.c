@@ -89,10 +89,14 @@ static bool in_lines(const struct rt_lifetime *lt, const struct lt_event *x, con
 	       (lt_twice_in_run(lt, x, y) && one_instance(lt, &lt->uses.data[x->use], &lt->uses.data[y->use], lines));
 }
 
+static bool alike(const struct lt_event *x, const struct lt_event *y)
+{
+	return x->op == y->op && x->delta == y->delta && x->tid == y->tid;
+}
+
 static bool again(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y, int lines)
 {
-	return x->op == y->op && x->delta == y->delta && x->tid == y->tid &&
-	       (in_lines(lt, x, y, lines) || left_by_jump(lt, y, x));
+	return alike(x, y) && (in_lines(lt, x, y, lines) || left_by_jump(lt, y, x));
 }
 
 /* the operation right before event number ev, or right behind it; NULL: there is none, or none that was kept */
@@ -126,8 +130,8 @@ bool lt_jumped_again(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 	const struct lt_event *mine = &inc->ledger[ev];
 	const struct lt_event *before = operation_before(inc, ev), *behind = operation_behind(inc, ev);
 
-	return (before && before->op == mine->op && before->delta == mine->delta && left_by_jump(lt, before, mine)) ||
-	       (behind && behind->op == mine->op && behind->delta == mine->delta && left_by_jump(lt, mine, behind));
+	return (before && alike(before, mine) && left_by_jump(lt, before, mine)) ||
+	       (behind && alike(mine, behind) && left_by_jump(lt, mine, behind));
 }
 
 static bool in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev, int lines)

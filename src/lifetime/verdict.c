@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The verdict: counts, findings, suspects, what is alive, and trust. Made anew
- * each time from the state of the stream, which it only reads (but for the
- * dead objects, which are counted in the model once).
+ * each time from the state of the stream, which it only reads, but for what is
+ * known once and for all: dead objects are counted in the model, and what
+ * nobody will tell any more of those that live is an operation not seen.
  */
 #include <string.h>
 

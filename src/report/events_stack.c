@@ -45,12 +45,11 @@ static const char *frame_text(struct rt_events *w, const struct rt_frame *f)
 
 static const char *hands_text(struct rt_events *w, uint8_t hands)
 {
-	static const char *const words[] = { "result", "argument", "own", "taken" };
 	const char *text = "";
 
-	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (unsigned i = 0; i < RT_HANDS_NR; i++) {
 		if (hands >> i & 1)
-			text = rt_format(&w->arena, "%s%s%s", text, *text ? "," : "", words[i]);
+			text = rt_format(&w->arena, "%s%s%s", text, *text ? "," : "", rt_hands_word(i));
 	}
 	return text;
 }
