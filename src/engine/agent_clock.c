@@ -88,20 +88,23 @@ static void look_up(struct rt_agent_clock *c, uint64_t tsc)
 
 uint64_t rt_agent_clock_at(struct rt_agent_clock *c, uint64_t tsc)
 {
+	int64_t ns;
+
 	if (tsc - c->from.tsc >= c->to.tsc - c->from.tsc)
 		look_up(c, tsc);
 	/* what has come since: by the slope of all, a short piece says little */
 	if (tsc > c->to.tsc)
 		return c->to.ns + (uint64_t)((double)(tsc - c->to.tsc) * c->slope);
-	return c->from.ns + (uint64_t)(int64_t)((double)(int64_t)(tsc - c->from.tsc) * c->between);
+	ns = (int64_t)c->from.ns + (int64_t)((double)(int64_t)(tsc - c->from.tsc) * c->between);
+	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-uint64_t rt_agent_clock_ns(struct rt_agent_clock *c, uint64_t tsc)
+uint64_t rt_agent_clock_ns(struct rt_agent_clock *c, uint64_t tsc, uint64_t *last_ns)
 {
 	uint64_t ns = rt_agent_clock_at(c, tsc);
 
-	if (ns < c->last_ns)
-		return c->last_ns;
-	c->last_ns = ns;
+	if (ns < *last_ns)
+		return *last_ns;
+	*last_ns = ns;
 	return ns;
 }

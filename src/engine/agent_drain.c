@@ -3,7 +3,8 @@
  * From the threads' rings to one stream by time. Who is in a hook has said so before it read the time: what is
  * handed on is older than anything that anybody may still tell. Stacks are read after the rings were looked at: an
  * event's stack is there before it. Of a process that has ended all is handed on, whoever is in a hook: what comes
- * later would come behind its end.
+ * later would come behind its end. That is later than what others still have to tell: by time is the stream of each
+ * process, and that of all up to told_until.
  *
  * A thread that has lost its processor in a hook holds back all others, until there is one for it again. Their events
  * are kept here meanwhile: nobody waits for room in his ring because of that one.
@@ -302,7 +303,7 @@ static struct rt_error *deliver(struct rt_agent *a, struct lines *lines, struct 
 	a->records[to->point]++;
 	to->head.pid = l->task->wire_pid;
 	to->head.tid = l->member->tid;
-	to->head.time_ns = rt_agent_clock_ns(&a->clock, to->head.time_ns);
+	to->head.time_ns = rt_agent_clock_ns(&a->clock, to->head.time_ns, &l->task->last_ns);
 	return ++lines->blocked == BLOCK ? hand_on(lines, sink) : NULL;
 }
 

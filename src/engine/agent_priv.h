@@ -105,6 +105,7 @@ struct rt_agent_task {
 	RT_VEC(struct rt_semaphore_place) semaphores; /* that were raised */
 	struct rt_map armed;                          /* point -> its address */
 	struct rt_agent_span span[2];
+	uint64_t last_ns; /* CLOCK_MONOTONIC, of the last event that was handed on */
 	unsigned turn;
 	bool stop_armed;
 };
@@ -134,7 +135,6 @@ struct rt_agent_clock {
 	uint64_t nr;
 	struct rt_agent_moment first, from, to;
 	double slope, between; /* ns per tick: from the first moment on; between those two */
-	uint64_t last_ns;
 };
 
 struct rt_agent {
@@ -156,7 +156,8 @@ struct rt_agent {
 	struct rt_agent_numbers numbers;
 	struct rt_agent_held_pool held_pool;
 	struct rt_counted counted;
-	uint64_t told_until; /* CLOCK_MONOTONIC; what is older was handed on */
+	uint64_t
+		told_until; /* CLOCK_MONOTONIC; what is older was handed on, and nothing later but of ended processes */
 	bool disarmed, stopped;
 };
 
@@ -255,6 +256,8 @@ uint64_t rt_agent_tsc(void);
 void rt_agent_clock_init(struct rt_agent_clock *clock);
 /* Notes a moment: what happened before it is told exactly. */
 void rt_agent_clock_set(struct rt_agent_clock *clock);
-/* The time of the next event: never before that of the last one. */
-uint64_t rt_agent_clock_ns(struct rt_agent_clock *clock, uint64_t tsc);
+/* The time of the next event of a process: never before that of its last one, which *last_ns keeps. */
+uint64_t rt_agent_clock_ns(struct rt_agent_clock *clock, uint64_t tsc, uint64_t *last_ns);
+/* The time that it was at tsc; 0 for what was before the kernel's clock began, on a machine that had been on by then.
+ */
 uint64_t rt_agent_clock_at(struct rt_agent_clock *clock, uint64_t tsc);

@@ -142,7 +142,7 @@ struct rt_error *rt_agent_thread_stands(struct rt_agent *a, struct rt_agent_task
 			rt_agent_pool_give(task->pool, offset, 1);
 			return rt_error_nomem();
 		}
-		*m = (struct rt_agent_member){ .tid = tid, .offset = offset };
+		*m = (struct rt_agent_member){ .tid = tid, .offset = offset, .idle = rt_agent_tsc() };
 	}
 	m->key = key;
 	enter(rt_agent_process(task), key, m->offset);

@@ -31,6 +31,7 @@ struct mixed {
 	bool asked;                           /* K was, since U knows up to when it tells */
 	RT_VEC(struct rt_wire_event) waiting; /* of K, by time */
 	size_t told;                          /* of them */
+	RT_VEC(struct rt_wire_event) ended;   /* of U, by time, later than the time up to which all is told */
 };
 
 static struct mixed *mixed_of(struct rt_engine *engine)
@@ -111,20 +112,29 @@ static struct rt_error *tell(struct mixed *m, uint64_t until)
 }
 
 /* Of what is left, that of processes which U holds nothing back of: it would come behind their end. */
-static struct rt_error *tell_ended(struct mixed *m)
+static struct rt_error *tell_ended(struct mixed *m, bool all)
 {
-	size_t keep = m->told;
+	size_t keep = m->told, of_agent = 0;
 
 	for (size_t i = m->told; i < m->waiting.len; i++) {
 		struct rt_wire_event e = m->waiting.data[i];
 		const struct rt_agent_task *task = rt_agent_task(m->agent, RT_PID_OF(e.head.pid));
+		size_t first = of_agent;
 
-		if (task && task->pool && rt_agent_goes_on(task))
+		if (!all && task && task->pool && rt_agent_goes_on(task)) {
 			m->waiting.data[keep++] = e;
-		else
-			RT_TRY(rt_event_sink_events(m->to, &e, 1));
+			continue;
+		}
+		while (of_agent < m->ended.len && m->ended.data[of_agent].head.time_ns <= e.head.time_ns)
+			of_agent++;
+		if (of_agent > first)
+			RT_TRY(rt_event_sink_events(m->to, m->ended.data + first, of_agent - first));
+		RT_TRY(rt_event_sink_events(m->to, &e, 1));
 	}
 	m->waiting.len = keep;
+	if (of_agent < m->ended.len)
+		RT_TRY(rt_event_sink_events(m->to, m->ended.data + of_agent, m->ended.len - of_agent));
+	m->ended.len = 0;
 	return NULL;
 }
 
@@ -157,14 +167,22 @@ static struct rt_error *agent_record(struct rt_event_sink *self, const struct rt
 	return m->to->record(m->to, &copy.stack.head);
 }
 
-/* U tells events once it knows up to when they are all: what K has by now is all of that time. */
+/*
+ * U tells events once it knows up to when they are all: what K has by now is all of that time. What is later is of
+ * processes that have ended: others have yet to tell what is older, and K's of theirs waits for that.
+ */
 static struct rt_error *agent_events(struct rt_event_sink *self, struct rt_wire_event *events, size_t n)
 {
 	struct mixed *m = mixed_of_agent(self);
-	size_t first = 0;
+	size_t first = 0, all = n;
 
 	if (!m->asked)
 		RT_TRY(ask_uprobe(m));
+	while (n && events[n - 1].head.time_ns >= m->agent->told_until)
+		n--;
+	for (size_t i = n; i < all; i++)
+		if (!rt_vec_push(&m->ended, events[i]))
+			return rt_error_nomem();
 	for (size_t i = 0; i < n && m->told < m->waiting.len; i++) {
 		if (m->waiting.data[m->told].head.time_ns >= events[i].head.time_ns)
 			continue;
@@ -173,7 +191,7 @@ static struct rt_error *agent_events(struct rt_event_sink *self, struct rt_wire_
 		first = i;
 		RT_TRY(tell(m, events[i].head.time_ns));
 	}
-	return rt_event_sink_events(m->to, events + first, n - first);
+	return n > first ? rt_event_sink_events(m->to, events + first, n - first) : NULL;
 }
 
 /* drain() of U, or its stop(): then nothing waits any more. */
@@ -187,8 +205,8 @@ static struct rt_error *merge(struct mixed *m, struct rt_event_sink *sink, bool 
 		RT_TRY(rt_engine_agent.drain(&m->agent->base, &m->of_agent));
 	if (!m->asked)
 		RT_TRY(ask_uprobe(m));
-	RT_TRY(tell(m, last ? UINT64_MAX : m->agent->told_until));
-	return tell_ended(m);
+	RT_TRY(tell(m, m->agent->told_until));
+	return tell_ended(m, last);
 }
 
 static struct rt_error *mixed_drain(struct rt_engine *engine, struct rt_event_sink *sink)
@@ -487,6 +505,7 @@ static void mixed_close(struct rt_engine *engine)
 	if (m->uprobe)
 		m->uprobe->ops->close(m->uprobe);
 	rt_vec_deinit(&m->waiting);
+	rt_vec_deinit(&m->ended);
 	rt_map_deinit(&m->without);
 	rt_map_deinit(&m->returns);
 	free(m);

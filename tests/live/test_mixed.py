@@ -16,7 +16,6 @@ class Mixed(live.LiveTest):
         live.need_binary()
         live.need_engine()
 
-    @live.alone('the clocks of both engines are compared to less than a microsecond')
     def test_no_room(self):
         """Every operation of every process is there, each object's in their order."""
         path = live.program('cramped', flags=('-g', '-O2', '-pthread'))
