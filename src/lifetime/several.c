@@ -12,7 +12,7 @@ static bool is_one_of_several(const struct rt_lifetime *lt, const struct lt_inc 
 	const struct lt_event *mine = &inc->ledger[ev];
 	uint32_t function = lt_event_function(lt, mine);
 	bool twice = false;
-	int gets = 0, puts = 0;
+	int gets = 0, puts = 0, handed = 0;
 
 	if (mine->op == RT_OP_GET && (lt_event_several(mine) || lt_jumped_again(lt, inc, (uint16_t)ev)))
 		return true;
@@ -24,10 +24,12 @@ static bool is_one_of_several(const struct rt_lifetime *lt, const struct lt_inc 
 		if (e->act != mine->act || lt_event_function(lt, e) != function)
 			continue;
 		gets += e->op == RT_OP_GET && e->delta > 0;
+		handed += lt_point_hands(&lt->points.data[lt->uses.data[e->use].point]);
 		puts += e->delta < 0;
 		twice |= e->op == RT_OP_GET && e->delta > 0 && lt_twice_in_run(lt, mine, e);
 	}
-	return twice && puts < gets;
+	/* what it gave back may be what it was handed, where two gets in one line want to be explained */
+	return twice && puts < gets + (lt_twice_in_line(lt, inc, (uint16_t)ev) ? handed : 0);
 }
 
 static struct rt_key key_of(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)
