@@ -236,6 +236,21 @@ static bool is_kept(const struct lt_inc *inc, uint32_t i)
 	return kept > 0;
 }
 
+/* the run that did put number k empties itself a slot that it has to pay for, another one than w */
+static bool pays_its_own(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t k, const struct lt_event *w)
+{
+	const struct lt_event *put = &inc->ledger[k];
+	const uint32_t to = k + LT_SLOT_EVENTS < inc->nr ? k + LT_SLOT_EVENTS : inc->nr;
+
+	for (uint32_t i = k > LT_SLOT_EVENTS ? k - LT_SLOT_EVENTS : 0; put->act && put->act != w->act && i < to; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->act == put->act && e->slot != w->slot && empties(lt, e) && is_kept(inc, i))
+			return true;
+	}
+	return false;
+}
+
 /* the put that pays for the slot that event number i empties, the nearest one: mostly just before; NULL: none does */
 static struct lt_event *payer_of(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
@@ -244,13 +259,13 @@ static struct lt_event *payer_of(const struct rt_lifetime *lt, const struct lt_i
 	for (uint32_t k = i; k-- > 0 && k + LT_SLOT_EVENTS >= i && !before;) {
 		struct lt_event *e = &inc->ledger[k];
 
-		if (!e->slot && pays_for(lt, inc, e, &inc->ledger[i]))
+		if (!e->slot && pays_for(lt, inc, e, &inc->ledger[i]) && !pays_its_own(lt, inc, k, &inc->ledger[i]))
 			before = e;
 	}
 	for (uint32_t k = i + 1; k < inc->nr && k <= i + LT_SLOT_EVENTS && !before && !after; k++) {
 		struct lt_event *e = &inc->ledger[k];
 
-		if (!e->slot && pays_for(lt, inc, e, &inc->ledger[i]))
+		if (!e->slot && pays_for(lt, inc, e, &inc->ledger[i]) && !pays_its_own(lt, inc, k, &inc->ledger[i]))
 			after = e;
 	}
 	return before ? before : after;
