@@ -105,14 +105,20 @@ static int64_t dropped_by(const struct lt_answer *a, const struct lt_inc *inc, u
 	return n;
 }
 
-/* another run of the function that did event number i empties a slot that is known to stand for no reference */
+/*
+ * Another run of the function that did event number i, or the same place of its code for another slot, empties one that
+ * is known to stand for no reference.
+ */
 static bool lends(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
-	uint32_t function = lt_event_function(a->lt, &inc->ledger[i]);
+	const struct lt_event *w = &inc->ledger[i];
+	uint32_t function = lt_event_function(a->lt, w);
 
 	for (uint32_t k = 0; k < inc->nr; k++) {
-		if (inc->ledger[k].act != inc->ledger[i].act && lt_slot_borrowed(a->lt, inc, k) &&
-		    lt_event_function(a->lt, &inc->ledger[k]) == function)
+		const struct lt_event *e = &inc->ledger[k];
+
+		if ((e->act != w->act || (e->use == w->use && e->slot != w->slot)) && lt_slot_borrowed(a->lt, inc, k) &&
+		    lt_event_function(a->lt, e) == function)
 			return true;
 	}
 	return false;
