@@ -616,7 +616,8 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 {
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
 	const struct lt_site *site = lt_site(a->lt, ref->site);
-	const bool twice = ref->ev != LT_NO_EVENT && lt_took_twice(a, ref);
+	/* who takes one for each function that he calls, and these keep them, has not taken one too many */
+	const bool twice = ref->ev != LT_NO_EVENT && lt_took_twice(a, ref) && !lt_given_to(a, ref);
 	unsigned level;
 	bool kept = false;
 

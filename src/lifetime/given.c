@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Who was given the reference and lost it. Functions that take a reference over store it, pass it on to another such
- * function, or give it back where they cannot. One whose other runs pass on what they are given, or put it, and that
- * this time did neither, has no get or put on the object at all, and is guilty all the same.
+ * function, or give it back where they cannot. One whose other runs do one of these, and that this time did none, has
+ * no get or put on the object at all, and is guilty all the same.
  */
 #include "lifetime/answer.h"
 
@@ -15,18 +15,24 @@ static bool is_given(const struct lt_answer *a, const struct lt_event *e)
 	return e->op == RT_OP_MOVE && lt_point_given(lt_event_point(a->lt, e));
 }
 
+/* the pointer goes into a slot there */
+static bool is_stored(const struct lt_answer *a, const struct lt_event *e)
+{
+	return e->op == RT_OP_MOVE && e->slot && lt_point_stores(lt_event_point(a->lt, e));
+}
+
 /*
  * To whom the reference that event t took was passed by the run that took it: the first of these functions and the
- * innermost, NONE: to none before that run took or put another one; or there something was put, which may be this one
- * (*ret_put), or taken: who takes references of his own does not take this one over.
+ * innermost, NONE: to none before that run took or put another one; or there something was put or the pointer was
+ * stored, which may be for this one (*ret_done), or taken: who takes references of his own does not take this one over.
  */
 static uint32_t passed_to(const struct lt_answer *a, const struct lt_inc *inc, uint32_t t, uint32_t *ret_first,
-			  bool *ret_put)
+			  bool *ret_done)
 {
 	const struct lt_event *taken = &inc->ledger[t];
 	uint32_t first = NONE, last = NONE;
 
-	*ret_put = false;
+	*ret_done = false;
 	*ret_first = NONE;
 	for (uint32_t i = t + 1; taken->act && i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
@@ -34,9 +40,9 @@ static uint32_t passed_to(const struct lt_answer *a, const struct lt_inc *inc, u
 
 		if (first == NONE && is_given(a, e) && e->act == taken->act) {
 			first = last = i;
-		} else if (within && e->delta) {
+		} else if (within && (e->delta || is_stored(a, e))) {
 			*ret_first = first;
-			*ret_put = e->delta < 0;
+			*ret_done = e->delta <= 0;
 			return NONE;
 		} else if (within && is_given(a, e)) {
 			last = i;
@@ -48,15 +54,15 @@ static uint32_t passed_to(const struct lt_answer *a, const struct lt_inc *inc, u
 	return last;
 }
 
-/* what each function did with the references that it was passed: on to others, or put, or no further */
+/* what each function did with the references that it was passed: on to others, or put, or stored, or no further */
 void lt_given_healthy(struct lt_answer *a, const struct lt_inc *inc)
 {
 	for (uint32_t t = 0; t < inc->nr; t++) {
-		bool put = false;
+		bool done = false;
 		uint32_t first = NONE;
-		uint32_t last = lt_event_takes(&inc->ledger[t]) ? passed_to(a, inc, t, &first, &put) : NONE;
+		uint32_t last = lt_event_takes(&inc->ledger[t]) ? passed_to(a, inc, t, &first, &done) : NONE;
 
-		if (put)
+		if (done)
 			lt_count_one(&a->given_on, lt_entry_key(a, inc, &inc->ledger[first]));
 		for (uint32_t i = last == NONE ? NONE : first; i != NONE && i <= last; i++) {
 			const struct lt_event *e = &inc->ledger[i];
@@ -67,7 +73,7 @@ void lt_given_healthy(struct lt_answer *a, const struct lt_inc *inc)
 	}
 }
 
-/* The function that e enters passes on what it is given, and did not. */
+/* The function that e enters passes on what it is given, or keeps it, and did not. */
 static bool stopped_short(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e)
 {
 	double on = lt_counted(&a->given_on, lt_entry_key(a, inc, e)),
@@ -85,11 +91,11 @@ static const struct lt_event *short_of(const struct lt_answer *a, const struct l
 	for (uint32_t t = inc->nr; t-- > 0;) {
 		const struct lt_event *e = &inc->ledger[t];
 		uint32_t first, last;
-		bool put;
+		bool done;
 
 		if (!lt_event_takes(e) || lt_event_function(a->lt, e) != function)
 			continue;
-		last = passed_to(a, inc, t, &first, &put);
+		last = passed_to(a, inc, t, &first, &done);
 		if (last != NONE && stopped_short(a, inc, &inc->ledger[last]))
 			return &inc->ledger[last];
 	}
