@@ -4,6 +4,8 @@
  * function, or give it back where they cannot. One whose other runs do one of these, and that this time did none, has
  * no get or put on the object at all, and is guilty all the same.
  */
+#include <string.h>
+
 #include "lifetime/answer.h"
 
 static const double SHARE = 0.8;
@@ -82,6 +84,32 @@ static bool stopped_short(const struct lt_answer *a, const struct lt_inc *inc, c
 	return on > 0 && on >= SHARE * (on + kept);
 }
 
+/* the point lies in the code of the function that the entry tells of */
+static bool lies_in(const struct lt_answer *a, const struct lt_point *p, const struct lt_point *entry)
+{
+	const char *in = rt_intern_text(&a->lt->names, p->name), *name = rt_intern_text(&a->lt->names, entry->name);
+	size_t n = strlen(name);
+
+	return p->module == entry->module && !strncmp(in, name, n) && in[n] == '+';
+}
+
+/*
+ * All that the function stores was told at its time: none was of an object that nobody had been given just before. An
+ * event that is told at another time would make a culprit of it.
+ */
+static bool in_order(const struct lt_answer *a, const struct lt_event *entry)
+{
+	const struct lt_point *point = lt_event_point(a->lt, entry);
+
+	for (size_t i = 0; i < a->lt->points.len; i++) {
+		const struct lt_point *p = &a->lt->points.data[i];
+
+		if (p->strays && lt_point_stores(p) && lies_in(a, p, point))
+			return false;
+	}
+	return true;
+}
+
 /* the event that gave a reference, taken by the function that took this one, to a function that stopped short; NULL */
 static const struct lt_event *short_of(const struct lt_answer *a, const struct lt_ref *ref)
 {
@@ -96,7 +124,7 @@ static const struct lt_event *short_of(const struct lt_answer *a, const struct l
 		if (!lt_event_takes(e) || lt_event_function(a->lt, e) != function)
 			continue;
 		last = passed_to(a, inc, t, &first, &done);
-		if (last != NONE && stopped_short(a, inc, &inc->ledger[last]))
+		if (last != NONE && stopped_short(a, inc, &inc->ledger[last]) && in_order(a, &inc->ledger[last]))
 			return &inc->ledger[last];
 	}
 	return NULL;

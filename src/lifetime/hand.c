@@ -67,12 +67,38 @@ static bool is_entry(const struct lt_point *p)
 	return lt_point_given(p) || lt_point_ends(p);
 }
 
+/* all that the thread did to the object since event number i it did inside of the function that this is the entry of */
+static bool goes_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i, const struct lt_event *now)
+{
+	for (uint32_t k = i + 1; k < inc->nr; k++) {
+		if (inc->ledger[k].tid == now->tid && !inside(lt, &inc->ledger[k], &inc->ledger[i]))
+			return false;
+	}
+	return inside(lt, now, &inc->ledger[i]);
+}
+
+/* a function that was given the object stores it, as the last events tell */
+static bool was_given(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *store)
+{
+	if (!inc || inc->life != LT_LIVE)
+		return false;
+	for (uint32_t i = inc->nr; i-- > 0 && i + LOOK_BACK >= inc->nr;) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->op == RT_OP_MOVE && lt_point_given(lt_event_point(lt, e)) && goes_on(lt, inc, i, store))
+			return true;
+	}
+	return false;
+}
+
 void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 {
 	struct lt_inc *inc = object_of(lt, seen);
 	struct lt_event ev = seen->ev;
 
 	count_found(lt, inc, seen);
+	if (lt_point_stores(&lt->points.data[lt->uses.data[ev.use].point]))
+		lt->points.data[lt->uses.data[ev.use].point].strays += !was_given(lt, inc, &ev);
 	if (!inc || inc->life != LT_LIVE)
 		return;
 	ev.delta = 0;
