@@ -137,10 +137,13 @@ struct rt_pointer_member {
 	const char *structure; /* tag, or typedef name where it has none */
 	const char *pointee;   /* as in struct rt_param; NULL: void * */
 	uint64_t offset;       /* bytes from the start of structure */
+	uint8_t pointers;      /* levels: 1 for T *, 2 for T ** */
 };
+/* Elements of an array in a struct that are members like others: [0, RT_ELEMENTS_MAX). */
+enum { RT_ELEMENTS_MAX = 8 };
 /*
- * Calls visit for each member of each named struct that is a pointer to a struct, or to anything (but of a union),
- * those of one struct one after the other; stops early when visit returns false. Elements of arrays are left out.
+ * Calls visit for each member of each named struct that is a pointer to a struct, or to a pointer to one, or to
+ * anything (but of a union), those of one struct one after the other; stops early when visit returns false.
  */
 RT_CHECK struct rt_error *rt_dwarf_pointer_members(struct rt_dwarf *dwarf,
 						   bool (*visit)(const struct rt_pointer_member *member, void *arg),

@@ -312,10 +312,23 @@ struct pointers {
 	bool stopped;
 };
 
+/* What the elements of an array are, and how many pointers it has room for; 1 for what is no array: itself. */
+static uint64_t take_apart(Dwarf_Die *type)
+{
+	Dwarf_Die array;
+	Dwarf_Word size;
+
+	if (!rt_type_peel(type, &array) || dwarf_tag(&array) != DW_TAG_array_type)
+		return 1;
+	if (dwarf_aggregate_size(&array, &size) != 0 || !rt_die_type(&array, type))
+		return 0;
+	return size / 8 < RT_ELEMENTS_MAX ? size / 8 : RT_ELEMENTS_MAX;
+}
+
 static void see_pointers(struct pointers *p, Dwarf_Die *structure, uint64_t base, unsigned level)
 {
 	Dwarf_Die child, type, inner;
-	uint64_t offset;
+	uint64_t offset, elements;
 
 	if (level > RT_NESTING_MAX || dwarf_child(structure, &child) != 0)
 		return;
@@ -331,15 +344,20 @@ static void see_pointers(struct pointers *p, Dwarf_Die *structure, uint64_t base
 			see_pointers(p, &inner, base + offset, level + 1);
 			continue;
 		}
+		elements = take_apart(&type);
 		if (!rt_type_peel(&type, &inner) || dwarf_tag(&inner) != DW_TAG_pointer_type)
 			continue;
 		rt_type_spell(p->s.dwarf, &type, &spelled);
 		/* of a union, what it holds is a matter of what the others are */
-		if (spelled.pointers == 1 && (spelled.pointee || (spelled.type && !strcmp(spelled.type, "void *") &&
-								  dwarf_tag(structure) != DW_TAG_union_type)))
+		if (spelled.pointers > 2 || (!spelled.pointee && (spelled.pointers != 1 || !spelled.type ||
+								  strcmp(spelled.type, "void *") != 0 ||
+								  dwarf_tag(structure) == DW_TAG_union_type)))
+			continue;
+		for (uint64_t i = 0; i < elements && !p->stopped; i++)
 			p->stopped = !p->visit(&(struct rt_pointer_member){ .structure = p->structure,
 									    .pointee = spelled.pointee,
-									    .offset = base + offset },
+									    .offset = base + offset + 8 * i,
+									    .pointers = spelled.pointers },
 					       p->arg);
 	} while (!p->stopped && rt_die_next(&child));
 }

@@ -266,6 +266,9 @@ static double who(const struct lt_answer *a, const struct lt_model *m, const str
 		share = NOBODY;
 	else
 		share = lt_model_own(m, ref->site) >= OWN && gives_back_at_once(a, m, ref) ? SURE : OTHERS;
+	/* it was taken for memory that somebody else had to give it back from */
+	if (ref->inc->ledger[ref->ev].flags & LT_EV_KEPT)
+		share = fmin(share, OTHERS);
 	/* objects of this site mostly end in a way that is not seen, and this one, or what it was, may have, too */
 	if (end_unseen(m, ref->site) > lt_model_fates(m, ref->site, true))
 		return fmin(lost, SUSPECT);

@@ -146,6 +146,25 @@ bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 	return held != BORROWED;
 }
 
+/* x = make(); add(list, x): the run that got the object by the return of what took it gave it to what stores it */
+static bool went_by(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t k, uint32_t i)
+{
+	const struct lt_event *store = &inc->ledger[i];
+	uint32_t got = 0;
+
+	for (uint32_t n = k + 1; n < i; n++) {
+		const struct lt_event *e = &inc->ledger[n];
+
+		if (e->tid != store->tid || e->op != RT_OP_MOVE)
+			continue;
+		if (lt_point_hands(lt_event_point(lt, e)))
+			got = e->act;
+		else if (got && e->act == got && lt_point_given(lt_event_point(lt, e)) && lt_nested(lt, store, e))
+			return true;
+	}
+	return false;
+}
+
 /*
  * The reference that event number k took was there when number i stored the pointer, as far as functions tell: helpers
  * store what their callers took, and functions that just get one hand it up. What is stored far below somebody who has
@@ -158,7 +177,8 @@ static bool may_be_for(const struct rt_lifetime *lt, const struct lt_inc *inc, u
 
 	if (taken->act && (taken->act == store->act || taken->up == store->act))
 		return true;
-	return lt_come_together(lt, taken, store, &out, &in) && (!out || !in) && out <= CALLERS && in <= CALLERS;
+	return lt_come_together(lt, taken, store, &out, &in) && (!out || !in || went_by(lt, inc, k, i)) &&
+	       out <= CALLERS && in <= CALLERS;
 }
 
 /* the event that took the reference for which number i stored the pointer; NULL: not known */

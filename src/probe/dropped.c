@@ -23,6 +23,7 @@ enum {
 	DROPS_MAX = 256,   /* of one type, in one module */
 	ANY_MAX = 32,      /* of these, places where anything may be held */
 	MEMBERS_MAX = 16,  /* of one struct */
+	ENTRIES = 8,       /* of a table */
 	BLOCKS_MAX = 8192, /* that are looked at */
 	CODE_INSNS = 4000,
 	CODE_BYTES = 64 << 10,
@@ -34,6 +35,7 @@ struct member {
 	const char *structure; /* interned by dwarf/ */
 	uint64_t offset;
 	uint32_t type; /* index + 1; 0: anything */
+	bool table;    /* it points to such pointers */
 };
 
 /* Where registers got what they hold from, as far as straight code tells. */
@@ -75,7 +77,7 @@ static bool see_member(const struct rt_pointer_member *m, void *arg)
 {
 	struct drops *d = arg;
 	const uint64_t *type = m->pointee ? rt_map_get(&d->takers->type_of, rt_key_text(m->pointee)) : NULL;
-	struct member one = { m->structure, m->offset, type ? (uint32_t)*type : 0 };
+	struct member one = { m->structure, m->offset, type ? (uint32_t)*type : 0, m->pointers == 2 };
 	uint64_t *first;
 	bool made;
 
@@ -85,7 +87,7 @@ static bool see_member(const struct rt_pointer_member *m, void *arg)
 	if (first && made)
 		*first = d->members.len + 1;
 	d->nomem = !first || !rt_vec_push(&d->members, one) ||
-		   (type && !rt_map_put(&d->offsets, rt_key_make(m->offset, 0), NULL));
+		   (type && !one.table && !rt_map_put(&d->offsets, rt_key_make(m->offset, 0), NULL));
 	return !d->nomem;
 }
 
@@ -195,6 +197,11 @@ static void follow(struct drops *d, const struct rt_insn *insn)
 	else if (moves && insn->has_mem && insn->mem.reads && !insn->mem.writes && !insn->mem.segment &&
 		 insn->mem.index == RT_REG_NONE && insn->mem.base < RT_TRACK_REGS)
 		was = (struct origin){ LOADED, insn->mem.base, insn->mem.disp };
+	/* mov 8(%rdi), %rdi: what %rdi was, a copy of it still is */
+	for (uint8_t r = 0; was.from == LOADED && was.reg == insn->dst_reg && r < RT_TRACK_REGS; r++) {
+		if (d->origins[r].from == COPY && d->origins[r].reg == was.reg)
+			was.reg = r;
+	}
 	if (insn->ret || (insn->jump && !insn->conditional))
 		memset(d->origins, 0, sizeof(d->origins));
 	for (unsigned r = 0; r < RT_TRACK_REGS; r++) {
@@ -212,10 +219,40 @@ static bool add(struct drops *d, const struct drop *like, const struct member *m
 {
 	struct drop one = *like;
 
+	if (m->table)
+		return true;
 	one.offset += (int64_t)m->offset;
 	one.type = m->type ? m->type - 1 : 0;
 	one.knows_nothing = !m->type;
 	return rt_vec_push(&d->all, one);
+}
+
+/* the members from `first` on are all of one struct */
+static bool is_of(const struct drops *d, size_t first, size_t i)
+{
+	return first && i <= d->members.len && d->members.data[i - 1].structure == d->members.data[first - 1].structure;
+}
+
+/*
+ * The block is a table of pointers: it was read from a member T ** of a struct. Its first entries are given up; more
+ * are not known to be there.
+ */
+static bool table_at(struct drops *d, const struct drop *like, const struct rt_insn *insn)
+{
+	const struct origin *from = &d->origins[like->reg];
+	size_t first = from->from == LOADED ? members_at(d, insn, from->reg) : 0;
+
+	for (size_t i = first; is_of(d, first, i); i++) {
+		const struct member *m = &d->members.data[i - 1];
+
+		for (uint64_t k = 0; m->table && (int64_t)m->offset == from->disp && k < ENTRIES; k++) {
+			const struct member entry = { m->structure, 8 * k, m->type, false };
+
+			if (!add(d, like, &entry))
+				return false;
+		}
+	}
+	return true;
 }
 
 /* insn passes a block to a free(): each of its members is given up */
@@ -232,12 +269,10 @@ static bool free_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	d->blocks++;
 	drop.reg = (uint8_t)*reg;
 	first = members_at(d, insn, drop.reg);
-	for (size_t i = first; i && i <= d->members.len && i < first + MEMBERS_MAX &&
-			       d->members.data[i - 1].structure == d->members.data[first - 1].structure;
-	     i++)
+	for (size_t i = first; is_of(d, first, i) && i < first + MEMBERS_MAX; i++)
 		if (!add(d, &drop, &d->members.data[i - 1]))
 			return false;
-	return true;
+	return first || table_at(d, &drop, insn);
 }
 
 /* what insn stores: 0, a register, or what is no pointer to an object (RT_TRACK_REGS) */
@@ -272,9 +307,9 @@ static bool store_at(struct drops *d, const struct rt_symbol *symbol, const stru
 		return true;
 	d->blocks++;
 	first = members_at(d, insn, mem->base);
-	for (size_t i = first;
-	     i && i <= d->members.len && d->members.data[i - 1].structure == d->members.data[first - 1].structure; i++)
-		if (d->members.data[i - 1].type && d->members.data[i - 1].offset == (uint64_t)mem->disp)
+	for (size_t i = first; is_of(d, first, i); i++)
+		if (d->members.data[i - 1].type && !d->members.data[i - 1].table &&
+		    d->members.data[i - 1].offset == (uint64_t)mem->disp)
 			return add(d, &drop, &d->members.data[i - 1]);
 	return true;
 }

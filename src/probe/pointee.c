@@ -49,7 +49,7 @@ static bool add_member(const struct rt_pointer_member *member, void *arg)
 {
 	struct rt_pointees *p = arg;
 
-	return !member->pointee || rt_vec_push(&p->members, *member);
+	return !member->pointee || member->pointers != 1 || rt_vec_push(&p->members, *member);
 }
 
 static int by_offset(const void *a, const void *b)
