@@ -254,6 +254,25 @@ void lt_overwrites_settle(struct lt_answer *a, uint32_t type)
 	}
 }
 
+/*
+ * The place that e lies at stores pointers to such objects, and mostly not over others: where it does, the memory may
+ * have been freed in between, which nobody saw.
+ */
+static bool seldom(const struct lt_answer *a, const struct lt_event *e)
+{
+	const struct lt_point *point = lt_event_point(a->lt, e);
+	uint64_t stored = 0;
+
+	for (size_t i = 0; point->aux != RT_AUX_BLOCK && i < a->lt->points.len; i++) {
+		const struct lt_point *p = &a->lt->points.data[i];
+
+		if (lt_point_stores(p) && p->type == point->type && p->name == point->name &&
+		    p->module == point->module)
+			stored += p->hits;
+	}
+	return stored > 2 * point->found;
+}
+
 /* the slot that the reference was taken for was emptied without a put; 0: not so, or it was passed on from there */
 static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *ref)
 {
@@ -269,6 +288,7 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 		return (struct lt_loser){ 0 };
 	return (struct lt_loser){ .by = lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0],
 				  .freed = is_block(a, &inc->ledger[i]),
+				  .thin = seldom(a, &inc->ledger[i]),
 				  .own = true };
 }
 
@@ -295,7 +315,7 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 			continue;
 		return (struct lt_loser){ .by = lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0],
 					  .freed = freed,
-					  .thin = left < FEW };
+					  .thin = left < FEW || seldom(a, &inc->ledger[i]) };
 	}
 	return (struct lt_loser){ 0 };
 }

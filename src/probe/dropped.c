@@ -39,7 +39,7 @@ struct member {
 };
 
 /* Where registers got what they hold from, as far as straight code tells. */
-enum source { UNKNOWN, COPY /* of reg */, LOADED /* from reg + disp */ };
+enum source { UNKNOWN, COPY /* of reg */, LOADED /* from reg + disp */, TABLE /* of pointers to type disp */ };
 
 struct origin {
 	enum source from;
@@ -64,6 +64,7 @@ struct drops {
 	RT_VEC(struct member) members;
 	struct rt_map first;   /* a struct's name -> index + 1 in members */
 	struct rt_map offsets; /* of members that hold one of the types */
+	struct rt_map tables;  /* offsets of members that point to tables of these */
 	struct rt_map frees;   /* address of what frees blocks -> the register that tells which */
 	RT_VEC(struct drop) all;
 	unsigned blocks;
@@ -87,7 +88,7 @@ static bool see_member(const struct rt_pointer_member *m, void *arg)
 	if (first && made)
 		*first = d->members.len + 1;
 	d->nomem = !first || !rt_vec_push(&d->members, one) ||
-		   (type && !one.table && !rt_map_put(&d->offsets, rt_key_make(m->offset, 0), NULL));
+		   (type && !rt_map_put(one.table ? &d->tables : &d->offsets, rt_key_make(m->offset, 0), NULL));
 	return !d->nomem;
 }
 
@@ -186,28 +187,51 @@ static size_t members_at(struct drops *d, const struct rt_insn *insn, uint8_t re
 	return v.first;
 }
 
+/* the members from `first` on are all of one struct */
+static bool is_of(const struct drops *d, size_t first, size_t i)
+{
+	return first && i <= d->members.len && d->members.data[i - 1].structure == d->members.data[first - 1].structure;
+}
+
+/* Index + 1 of the type of which the member that insn reads has a table of pointers; 0: it has none. */
+static uint32_t table_read(struct drops *d, const struct rt_insn *insn)
+{
+	size_t first;
+
+	if (insn->mem.disp < 0 || !rt_map_get(&d->tables, rt_key_make((uint64_t)insn->mem.disp, 0)) ||
+	    d->blocks == BLOCKS_MAX)
+		return 0;
+	d->blocks++;
+	first = members_at(d, insn, insn->mem.base);
+	for (size_t i = first; is_of(d, first, i); i++) {
+		const struct member *m = &d->members.data[i - 1];
+
+		if (m->table && m->offset == (uint64_t)insn->mem.disp)
+			return m->type;
+	}
+	return 0;
+}
+
 static void follow(struct drops *d, const struct rt_insn *insn)
 {
 	struct origin was = { UNKNOWN, 0, 0 };
+	uint32_t table;
 	bool moves = insn->is_mov && insn->width == 8 && !insn->has_imm && insn->dst_reg < RT_TRACK_REGS;
 
 	if (moves && !insn->has_mem && insn->src_reg < RT_TRACK_REGS)
-		was = d->origins[insn->src_reg].from == LOADED ? d->origins[insn->src_reg]
+		was = d->origins[insn->src_reg].from >= LOADED ? d->origins[insn->src_reg]
 							       : (struct origin){ COPY, insn->src_reg, 0 };
 	else if (moves && insn->has_mem && insn->mem.reads && !insn->mem.writes && !insn->mem.segment &&
 		 insn->mem.index == RT_REG_NONE && insn->mem.base < RT_TRACK_REGS)
 		was = (struct origin){ LOADED, insn->mem.base, insn->mem.disp };
-	/* mov 8(%rdi), %rdi: what %rdi was, a copy of it still is */
-	for (uint8_t r = 0; was.from == LOADED && was.reg == insn->dst_reg && r < RT_TRACK_REGS; r++) {
-		if (d->origins[r].from == COPY && d->origins[r].reg == was.reg)
-			was.reg = r;
-	}
+	if (was.from == LOADED && insn->has_mem && (table = table_read(d, insn)) != 0)
+		was = (struct origin){ TABLE, RT_TRACK_REGS, table };
 	if (insn->ret || (insn->jump && !insn->conditional))
 		memset(d->origins, 0, sizeof(d->origins));
 	for (unsigned r = 0; r < RT_TRACK_REGS; r++) {
 		bool lost = insn->writes & 1u << r;
 
-		if (lost || (d->origins[r].from && insn->writes & 1u << d->origins[r].reg))
+		if (lost || (d->origins[r].reg < RT_TRACK_REGS && insn->writes & 1u << d->origins[r].reg))
 			d->origins[r].from = UNKNOWN;
 	}
 	/* what was copied over is another register's now */
@@ -227,30 +251,14 @@ static bool add(struct drops *d, const struct drop *like, const struct member *m
 	return rt_vec_push(&d->all, one);
 }
 
-/* the members from `first` on are all of one struct */
-static bool is_of(const struct drops *d, size_t first, size_t i)
+/* The block is a table: its first entries are given up; more are not known to be there. */
+static bool add_entries(struct drops *d, const struct drop *like, uint32_t type)
 {
-	return first && i <= d->members.len && d->members.data[i - 1].structure == d->members.data[first - 1].structure;
-}
+	for (uint64_t i = 0; i < ENTRIES; i++) {
+		const struct member entry = { NULL, 8 * i, type, false };
 
-/*
- * The block is a table of pointers: it was read from a member T ** of a struct. Its first entries are given up; more
- * are not known to be there.
- */
-static bool table_at(struct drops *d, const struct drop *like, const struct rt_insn *insn)
-{
-	const struct origin *from = &d->origins[like->reg];
-	size_t first = from->from == LOADED ? members_at(d, insn, from->reg) : 0;
-
-	for (size_t i = first; is_of(d, first, i); i++) {
-		const struct member *m = &d->members.data[i - 1];
-
-		for (uint64_t k = 0; m->table && (int64_t)m->offset == from->disp && k < ENTRIES; k++) {
-			const struct member entry = { m->structure, 8 * k, m->type, false };
-
-			if (!add(d, like, &entry))
-				return false;
-		}
+		if (!add(d, like, &entry))
+			return false;
 	}
 	return true;
 }
@@ -272,7 +280,8 @@ static bool free_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	for (size_t i = first; is_of(d, first, i) && i < first + MEMBERS_MAX; i++)
 		if (!add(d, &drop, &d->members.data[i - 1]))
 			return false;
-	return first || table_at(d, &drop, insn);
+	return first || d->origins[drop.reg].from != TABLE ||
+	       add_entries(d, &drop, (uint32_t)d->origins[drop.reg].disp);
 }
 
 /* what insn stores: 0, a register, or what is no pointer to an object (RT_TRACK_REGS) */
@@ -459,6 +468,7 @@ struct rt_error *rt_plan_dropped(const struct rt_takers *t)
 	rt_vec_deinit(&d.members);
 	rt_map_deinit(&d.first);
 	rt_map_deinit(&d.offsets);
+	rt_map_deinit(&d.tables);
 	rt_map_deinit(&d.frees);
 	rt_vec_deinit(&d.all);
 	rt_way_deinit(&d.way);
