@@ -94,7 +94,8 @@ bool rt_decode(struct rt_decoder *decoder, struct rt_bytes code, struct rt_elfad
 				.sp_known = true,
 				.mem = { .base = RT_REG_NONE, .index = RT_REG_NONE },
 				.dst_reg = RT_REG_NONE,
-				.src_reg = RT_REG_NONE };
+				.src_reg = RT_REG_NONE,
+				.vector_src = RT_REG_NONE };
 	bool ok;
 
 	if (decoder->machine == EM_X86_64)

@@ -127,6 +127,59 @@ static void set_operands(const cs_insn *in, struct rt_insn *ret)
 	ret->width = x->op_count ? x->operands[0].size : 0;
 }
 
+/* 1 << number of a vector register; 0: it is none of the first 16 */
+static uint16_t vector_bit(x86_reg reg)
+{
+	unsigned n = reg >= X86_REG_XMM0 && reg <= X86_REG_XMM15   ? reg - X86_REG_XMM0
+		     : reg >= X86_REG_YMM0 && reg <= X86_REG_YMM15 ? reg - X86_REG_YMM0
+								   : 16;
+
+	return n < 16 ? (uint16_t)(1u << n) : 0;
+}
+
+/* pxor %xmm0, %xmm0, and movups %xmm0, (mem): two pointers are set to NULL at once */
+static void set_vectors(const cs_insn *in, struct rt_insn *ret)
+{
+	const cs_x86 *x = &in->detail->x86;
+	const cs_x86_op *op = x->operands;
+	const unsigned last = x->op_count ? x->op_count - 1u : 0;
+
+	if (ret->call)
+		ret->vector_writes = UINT16_MAX;
+	if (!x->op_count)
+		return;
+	if (op[0].type == X86_OP_REG)
+		ret->vector_writes |= vector_bit(op[0].reg);
+	switch (in->id) {
+	case X86_INS_PXOR:
+	case X86_INS_XORPS:
+	case X86_INS_XORPD:
+	case X86_INS_VPXOR:
+	case X86_INS_VXORPS:
+	case X86_INS_VXORPD:
+		if (last && op[last].type == X86_OP_REG && op[last].reg == op[last - 1].reg)
+			ret->vector_zeroes = ret->vector_writes;
+		break;
+	case X86_INS_MOVUPS:
+	case X86_INS_MOVAPS:
+	case X86_INS_MOVUPD:
+	case X86_INS_MOVAPD:
+	case X86_INS_MOVDQU:
+	case X86_INS_MOVDQA:
+	case X86_INS_VMOVUPS:
+	case X86_INS_VMOVAPS:
+	case X86_INS_VMOVUPD:
+	case X86_INS_VMOVAPD:
+	case X86_INS_VMOVDQU:
+	case X86_INS_VMOVDQA:
+		if (last == 1 && op[0].type == X86_OP_MEM && op[0].size == 16 && vector_bit(op[1].reg))
+			ret->vector_src = (uint8_t)__builtin_ctz(vector_bit(op[1].reg));
+		break;
+	default:
+		break;
+	}
+}
+
 /* What the library knows about registers, and what it leaves out. */
 static void set_registers(struct rt_decoder *decoder, const cs_insn *in, struct rt_insn *ret)
 {
@@ -396,6 +449,7 @@ bool rt_x86_decode(struct rt_decoder *decoder, struct rt_bytes code, struct rt_e
 		set_branch(decoder->insn, ret);
 		set_operands(decoder->insn, ret);
 		set_kind(decoder->insn, ret);
+		set_vectors(decoder->insn, ret);
 		set_registers(decoder, decoder->insn, ret);
 		set_stack(decoder->insn, &h, ret);
 	}

@@ -70,7 +70,8 @@ struct drops {
 	unsigned blocks;
 	struct rt_way way;
 	struct origin origins[RT_TRACK_REGS];
-	bool counts; /* the function that is looked at counts references, or calls what does */
+	uint16_t zeroes; /* vector registers that are 0 */
+	bool counts;     /* the function that is looked at counts references, or calls what does */
 	bool nomem;
 };
 
@@ -323,6 +324,32 @@ static bool store_at(struct drops *d, const struct rt_symbol *symbol, const stru
 	return true;
 }
 
+/* insn stores two NULLs at once, one into such a member at least */
+static bool pair_at(struct drops *d, const struct rt_symbol *symbol, const struct rt_insn *insn)
+{
+	const struct rt_mem_operand *mem = &insn->mem;
+	struct drop drop = { .insn = *insn, .symbol = symbol, .reg = mem->base, .stored = RT_REG_NONE };
+	size_t first;
+
+	if (insn->vector_src == RT_REG_NONE || !(d->zeroes >> insn->vector_src & 1) || mem->segment ||
+	    mem->index != RT_REG_NONE || mem->base >= RT_TRACK_REGS || mem->base == RT_REG_RSP || mem->disp < 0 ||
+	    d->blocks == BLOCKS_MAX || d->way.now.fresh.regs[mem->base].kind == RT_VALUE_FRAME ||
+	    d->way.now.fresh.regs[mem->base].kind == RT_VALUE_OBJECT)
+		return true;
+	if (!rt_map_get(&d->offsets, rt_key_make((uint64_t)mem->disp, 0)) &&
+	    !rt_map_get(&d->offsets, rt_key_make((uint64_t)mem->disp + 8, 0)))
+		return true;
+	d->blocks++;
+	first = members_at(d, insn, mem->base);
+	for (size_t i = first; is_of(d, first, i); i++) {
+		const struct member *m = &d->members.data[i - 1];
+
+		if (m->type && !m->table && m->offset - (uint64_t)mem->disp <= 8 && !add(d, &drop, m))
+			return false;
+	}
+	return true;
+}
+
 static struct rt_error *look_through(struct drops *d, const struct rt_symbol *symbol)
 {
 	struct rt_elfaddr end = { symbol->addr.v + symbol->size };
@@ -330,13 +357,15 @@ static struct rt_error *look_through(struct drops *d, const struct rt_symbol *sy
 
 	rt_way_begin(&d->way, d->b->module->symtab, symbol->addr, RT_REG_NONE);
 	memset(d->origins, 0, sizeof(d->origins));
+	d->zeroes = 0;
 	for (unsigned n = 0; n < CODE_INSNS && d->way.now.at.v < end.v; n++) {
 		if (!rt_plan_decode(d->b, d->way.now.at, &insn))
 			return NULL;
 		(void)rt_way_reaches(&d->way);
-		if (!free_at(d, symbol, &insn) || !store_at(d, symbol, &insn))
+		if (!free_at(d, symbol, &insn) || !store_at(d, symbol, &insn) || !pair_at(d, symbol, &insn))
 			return rt_error_nomem();
 		follow(d, &insn);
+		d->zeroes = (uint16_t)((d->zeroes & ~insn.vector_writes) | insn.vector_zeroes);
 		if (!rt_way_pass(&d->way, &insn))
 			return rt_error_nomem();
 	}
@@ -415,7 +444,7 @@ static struct rt_error *add_point(struct drops *d, const struct drop *drop)
 				      .insn = &drop->insn,
 				      .reg = drop->reg,
 				      .index = RT_REG_NONE,
-				      .offset = drop->freed ? drop->offset : drop->insn.mem.disp,
+				      .offset = drop->offset,
 				      .stored = drop->stored,
 				      .fresh = drop->fresh,
 				      .freed = drop->freed,

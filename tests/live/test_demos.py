@@ -10,7 +10,7 @@ import live
 # program -> found without being told? (names and types show the family); else untold runs must only not accuse others
 DEMOS = {
     'out-argument': True, 'kept-on-error': True, 'replaced-member': True,
-    'freed-holder': True, 'freed-table': True, 'cleared-member': True, 'taken-over': True,
+    'freed-holder': True, 'freed-table': True, 'cleared-member': True, 'cleared-pair': True, 'taken-over': True,
     'missing-put': True, 'error-path': True, 'extra-put': True, 'double-put': True, 'use-after-put': False,
     'thread-leak': True, 'hand-over': True, 'extra-get': True, 'start-zero': False, 'find-hidden': False,
     'inlined': False, 'cache': True, 'slot-put': True, 'swap': True, 'dlopen': True, 'fork-exec': True, 'cxx': True,

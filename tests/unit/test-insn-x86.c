@@ -54,6 +54,33 @@ static struct rt_insn decode(const char *text)
 	return insn;
 }
 
+/* bytes by GNU as */
+TEST(vectors_that_are_zero_and_stored)
+{
+	struct rt_insn insn = decode("66 0f ef c0");
+
+	assert_int_equal(insn.vector_zeroes, 1u << 0);
+	assert_int_equal(insn.vector_writes, 1u << 0);
+	assert_int_equal(insn.vector_src, RT_REG_NONE);
+	insn = decode("c5 f1 ef d9");
+	assert_int_equal(insn.vector_zeroes, 1u << 3);
+	insn = decode("66 0f ef c1");
+	assert_int_equal(insn.vector_zeroes, 0);
+	assert_int_equal(insn.vector_writes, 1u << 0);
+	insn = decode("0f 11 43 08");
+	assert_int_equal(insn.vector_src, 0);
+	assert_int_equal(insn.vector_writes, 0);
+	assert_true(insn.has_mem && insn.mem.base == RT_REG_RBX && insn.mem.disp == 8 && insn.mem.size == 16);
+	insn = decode("44 0f 29 4b 10");
+	assert_int_equal(insn.vector_src, 9);
+	/* a load, half a register, a move between two: nothing is stored whole */
+	assert_int_equal(decode("0f 10 43 08").vector_src, RT_REG_NONE);
+	assert_int_equal(decode("0f 10 43 08").vector_writes, 1u << 0);
+	assert_int_equal(decode("66 0f d6 43 08").vector_src, RT_REG_NONE);
+	assert_int_equal(decode("0f 28 c8").vector_src, RT_REG_NONE);
+	assert_int_equal(decode("e8 00 00 00 00").vector_writes, UINT16_MAX);
+}
+
 TEST(cost_follows_the_kernel)
 {
 	static const struct {
