@@ -299,23 +299,37 @@ static uint8_t what_it_stores(const struct drops *d, const struct rt_insn *insn)
 	return d->counts ? insn->src_reg : RT_TRACK_REGS;
 }
 
+/* the 8 bytes that insn stores are a member, or an entry of an array of them, that its operand shows */
+static bool stores_one(const struct rt_insn *insn)
+{
+	const struct rt_mem_operand *mem = &insn->mem;
+
+	return insn->is_mov && insn->has_mem && mem->writes && !mem->segment && mem->size == 8 &&
+	       (mem->index == RT_REG_NONE || (mem->index < RT_TRACK_REGS && mem->scale == 8)) &&
+	       mem->base < RT_TRACK_REGS && mem->base != RT_REG_RSP && mem->disp >= 0;
+}
+
 /* insn stores NULL, or in a function that counts anything, into a member that points to an object */
 static bool store_at(struct drops *d, const struct rt_symbol *symbol, const struct rt_insn *insn)
 {
 	const struct rt_mem_operand *mem = &insn->mem;
 	struct drop drop = { .insn = *insn, .symbol = symbol, .reg = mem->base };
 	size_t first;
+	bool table;
 
-	if (!insn->is_mov || !insn->has_mem || !mem->writes || mem->segment || mem->size != 8 ||
-	    mem->index != RT_REG_NONE || mem->base >= RT_TRACK_REGS || mem->base == RT_REG_RSP || mem->disp < 0 ||
-	    !rt_map_get(&d->offsets, rt_key_make((uint64_t)mem->disp, 0)) || d->blocks == BLOCKS_MAX ||
-	    d->way.now.fresh.regs[mem->base].kind == RT_VALUE_FRAME)
+	if (!stores_one(insn) || d->blocks == BLOCKS_MAX || d->way.now.fresh.regs[mem->base].kind == RT_VALUE_FRAME)
+		return true;
+	table = d->origins[mem->base].from == TABLE && !(mem->disp % 8);
+	if (!table && !rt_map_get(&d->offsets, rt_key_make((uint64_t)mem->disp, 0)))
 		return true;
 	drop.stored = what_it_stores(d, insn);
 	drop.fresh = d->way.now.fresh.regs[mem->base].kind == RT_VALUE_OBJECT;
 	if (drop.stored == RT_TRACK_REGS || (drop.fresh && drop.stored == RT_REG_NONE))
 		return true;
 	d->blocks++;
+	if (table)
+		return add(d, &drop,
+			   &(struct member){ NULL, (uint64_t)mem->disp, (uint32_t)d->origins[mem->base].disp, false });
 	first = members_at(d, insn, mem->base);
 	for (size_t i = first; is_of(d, first, i); i++)
 		if (d->members.data[i - 1].type && !d->members.data[i - 1].table &&
@@ -443,7 +457,8 @@ static struct rt_error *add_point(struct drops *d, const struct drop *drop)
 	const struct rt_slot slot = { .type = drop->type,
 				      .insn = &drop->insn,
 				      .reg = drop->reg,
-				      .index = RT_REG_NONE,
+				      .index = drop->freed ? RT_REG_NONE : drop->insn.mem.index,
+				      .scale = drop->freed || drop->insn.mem.index == RT_REG_NONE ? 0 : 8,
 				      .offset = drop->offset,
 				      .stored = drop->stored,
 				      .fresh = drop->fresh,
