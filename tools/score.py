@@ -151,7 +151,7 @@ class Runner:
         self.seen = {}
 
     def trace(self, case, which, number):
-        """-> (findings best first, what is only suspected, all complete?, seconds)"""
+        """-> (findings best first, what is only suspected, all complete?, seconds, any answer?)"""
         if self.options.source:
             answers, seconds = self.replay(self.options.source / case.name / which), 0
         else:
@@ -159,7 +159,7 @@ class Runner:
         found = [f for a in answers for f in a['findings']]
         found.sort(key=lambda f: -f['confidence'])
         whole = bool(answers) and all(a['trust']['complete'] for a in answers)
-        return found, [f for a in answers for f in a.get('suspects', [])], whole, seconds
+        return found, [f for a in answers for f in a.get('suspects', [])], whole, seconds, bool(answers)
 
     def run(self, case, which, number):
         folder = self.temp / f'{case.name}-{which}-{number}'
@@ -284,8 +284,10 @@ def score(runner, case, runs):
     """One row of the table."""
     row = {'case': case.name, 'kind': case.kind}
     ranks, symbols, takers, complete, seconds, false, first, leaked = ([] for _ in range(8))
+    silent = 0
     for i in range(runs):
-        found, suspected, whole, took = runner.trace(case, 'buggy', i)
+        found, suspected, whole, took, answered = runner.trace(case, 'buggy', i)
+        silent += not answered
         names = case.suspects(found)
         ranks.append(case.rank(names, case.guilty))
         symbols.append(case.rank(names, case.guilty | case.symbol))
@@ -302,7 +304,7 @@ def score(runner, case, runs):
                count=None if case.expected is None else abs(statistics.median_low(leaked) - case.expected) <= 1,
                leaked=statistics.median_low(leaked), expected=case.expected)
     # the last run speaks for what is not a number
-    row.update(cause=case.cause(found, suspected), confidence=found[0]['confidence'] if found else None,
+    row.update(silent=silent, cause='no answer' if silent else case.cause(found, suspected), confidence=found[0]['confidence'] if found else None,
                traits=case.traits)
     row['healthy'] = [[f['guilty']['function'] for f in case.false(found, False)]
                       for found in runner.healthy(case, runs)]
@@ -365,7 +367,10 @@ def main():
           f'other accusations in buggy runs {sum(r["false"] for r in rows)}')
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
-    return 0
+    silent = [row['case'] for row in rows if row['silent']]
+    if silent:
+        print(f'no answer of {", ".join(silent)}: nothing was run or recorded there, and a rank says nothing')
+    return 1 if silent else 0
 
 
 if __name__ == '__main__':

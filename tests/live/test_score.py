@@ -32,12 +32,12 @@ class Score(live.LiveTest):
             'cases': [{'id': 'one', 'kind': 'missing_put', 'type': 'struct session', 'guilty': {'function': guilty},
                        'run': 'corpus.sh small run bug one', 'run_healthy': 'corpus.sh small run ok one', **more}]}))
 
-    def score(self, *words):
+    def score(self, *words, status=0):
         out = self.folder / 'score.json'
         done = subprocess.run([sys.executable, str(live.SOURCE / 'tools' / 'score.py'), str(live.REFTRACE.parent),
                                '--runs', '1', '--json', str(out), *map(str, words), str(self.folder / 'small')],
                               capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, status, done.stderr)
         return json.loads(out.read_text())[0], done.stdout
 
     def test_named_first_and_again_from_the_recording(self):
@@ -47,6 +47,12 @@ class Score(live.LiveTest):
         self.assertIn('1 cases: top-1 1,', text)
         again, _ = self.score('--from', self.folder / 'kept')
         self.assertEqual((again['rank'], again['leaked']), (1, 25))
+
+    def test_nothing_was_recorded(self):
+        self.corpus('authenticate')
+        row, text = self.score('--from', self.folder / 'nowhere', status=1)
+        self.assertEqual(row['cause'], 'no answer')
+        self.assertIn('no answer of small/one:', text)
 
     def test_told_the_same_by_each_way(self):
         self.corpus('authenticate')

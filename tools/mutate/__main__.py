@@ -80,8 +80,11 @@ def score(options, folders, words):
     """-> the rows of tools/score.py"""
     out = options.work / f'score{"".join(words)}.json'
     out.unlink(missing_ok=True)
-    subprocess.run([sys.executable, str(HERE.parent / 'score.py'), str(options.build), '--runs', '1',
-                    '--json', str(out), *words, *map(str, folders)], check=True)
+    done = subprocess.run([sys.executable, str(HERE.parent / 'score.py'), str(options.build), '--runs', '1',
+                           '--json', str(out), *words, *map(str, folders)], check=False)
+    # 1: some gave no answer, which is a failure by that cause
+    if done.returncode > 1 or not out.exists():
+        sys.exit(f'mutate: score.py ended with status {done.returncode}')
     return json.loads(out.read_text())
 
 

@@ -50,7 +50,18 @@ def show(rows, title):
     print(f'  healthy programs accused: {sum(bool(n) for n in healthy)} of {len(healthy)}\n', flush=True)
 
 
-if __name__ == '__main__':
-    for path in sys.argv[1:]:
+def main():
+    """table.py FILE...: a table for each file of tools/score.py --json; table.py --all TITLE FILE...: one for all."""
+    merged = sys.argv[1:2] == ['--all']
+    rows = []
+    for path in sys.argv[3 if merged else 1:]:
         with open(path, encoding='utf-8') as file:
-            show(json.load(file), path)
+            rows.append((path, json.load(file)))
+    if merged:
+        rows = [(sys.argv[2], [row for _, some in rows for row in some])]
+    for title, some in rows:
+        show(some, title)
+
+
+if __name__ == '__main__':
+    main()
