@@ -209,6 +209,33 @@ static bool owes(const struct lt_answer *a, const struct lt_model *m, const stru
 }
 
 /*
+ * All other functions that take references to such objects give them back themselves: they take them to work with the
+ * object, and none keeps one in what it returns.
+ */
+static bool taken_to_work(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
+{
+	enum { OTHERS = 3 };
+	uint32_t seen[OTHERS], mine = lt_site_function(a->lt, ref->site);
+	unsigned nr = 0;
+
+	for (size_t i = 0; i < a->lt->uses.len; i++) {
+		const struct lt_use *use = &a->lt->uses.data[i];
+		const struct lt_point *p = &a->lt->points.data[use->point];
+		unsigned k = 0;
+
+		if (!use->events || p->type != ref->inc->type || p->op != RT_OP_GET || use->function == mine)
+			continue;
+		if (lt_model_closed(m, use->site) < 1 || lt_model_own(m, use->site) < OWN)
+			return false;
+		while (k < nr && seen[k] != use->function)
+			k++;
+		if (k == nr && nr < OTHERS)
+			seen[nr++] = use->function;
+	}
+	return nr == OTHERS;
+}
+
+/*
  * Nobody was ever seen to close such a reference, and the function that took it may not be the one that kept it: its
  * result is a pointer to something else, which holds the reference, or is the object under the name of what is derived
  * from it. The result of what a thread begins with is nobody's; but that, as main(), may have what it took once to its
@@ -223,7 +250,7 @@ static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_mod
 
 	if (f->function && !strcmp(f->function, "main"))
 		return few;
-	if (b->guilty != site->src[site->nr - 1] || !lt_returns_stranger(a->lt, f))
+	if (b->guilty != site->src[site->nr - 1] || !lt_returns_stranger(a->lt, f) || taken_to_work(a, m, ref))
 		return false;
 	return few || !lt_starts_with(a->lt, &a->lt->uses.data[ref->inc->ledger[ref->ev].use],
 				      lt_src(a->lt, b->guilty)->function);
