@@ -139,7 +139,7 @@ struct rt_pointer_member {
 	uint64_t offset;       /* bytes from the start of structure */
 	uint8_t pointers;      /* levels: 1 for T *, 2 for T ** */
 };
-/* Elements of an array in a struct that are members like others: [0, RT_ELEMENTS_MAX). */
+/* Elements of an array in a struct are members like others, where it has no more than that: large ones are indexes. */
 enum { RT_ELEMENTS_MAX = 8 };
 /*
  * Calls visit for each member of each named struct that is a pointer to a struct, or to a pointer to one, or to

@@ -312,7 +312,7 @@ struct pointers {
 	bool stopped;
 };
 
-/* What the elements of an array are, and how many pointers it has room for; 1 for what is no array: itself. */
+/* What the elements of a small array are, and how many pointers it has room for; 1 for what is no array: itself. */
 static uint64_t take_apart(Dwarf_Die *type)
 {
 	Dwarf_Die array;
@@ -322,7 +322,7 @@ static uint64_t take_apart(Dwarf_Die *type)
 		return 1;
 	if (dwarf_aggregate_size(&array, &size) != 0 || !rt_die_type(&array, type))
 		return 0;
-	return size / 8 < RT_ELEMENTS_MAX ? size / 8 : RT_ELEMENTS_MAX;
+	return size / 8 <= RT_ELEMENTS_MAX ? size / 8 : 0;
 }
 
 static void see_pointers(struct pointers *p, Dwarf_Die *structure, uint64_t base, unsigned level)
