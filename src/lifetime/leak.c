@@ -413,7 +413,9 @@ static void prefer_twice(const struct lt_answer *a, struct lt_ref *refs, unsigne
 		if (inc->ledger[i].op != RT_OP_GET || !lt_twice_in_line(a->lt, inc, (uint16_t)i) ||
 		    !lt_took_twice(a, &other))
 			continue;
-		other.site = a->lt->uses.data[inc->ledger[i].use].site;
+		/* the second one may have been done by a jump, and look like the caller's */
+		other.ev = lt_first_of_two(a->lt, inc, (uint16_t)i);
+		other.site = a->lt->uses.data[inc->ledger[other.ev].use].site;
 		other.alternative = refs[0].site;
 		other.doubt = 0.2;
 		refs[0] = other;

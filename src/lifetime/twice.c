@@ -61,7 +61,8 @@ bool lt_twice_in_run(const struct rt_lifetime *lt, const struct lt_event *x, con
 
 /*
  * y is what the function of x did last: it jumped to the API, which took its frame off the stack. It was called from
- * the same place of the same run of its caller.
+ * the same place of the same run of its caller. Which function jumped there is not known where the caller calls by a
+ * pointer: then y looks like the caller's own.
  */
 static bool left_by_jump(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
 {
@@ -70,9 +71,12 @@ static bool left_by_jump(const struct rt_lifetime *lt, const struct lt_event *x,
 	const struct lt_stack *sy = uy->stack ? &lt->stacks.data[uy->stack - 1] : NULL;
 	const struct lt_machine *mx, *my;
 
-	if (!sx || !sy || uy->machine != LT_JUMPED || ux->machine + 1u >= sx->nr || !sy->nr || x->tid != y->tid ||
-	    !x->sp || !y->sp || !ux->function || lt_site(lt, ux->site)->nr != lt_site(lt, uy->site)->nr ||
-	    lt_src(lt, lt_site(lt, ux->site)->src[0])->name != lt_src(lt, lt_site(lt, uy->site)->src[0])->name)
+	if (!sx || !sy || (uy->machine != LT_JUMPED && uy->machine) || ux->machine + 1u >= sx->nr || !sy->nr ||
+	    x->tid != y->tid || !x->sp || !y->sp || !ux->function)
+		return false;
+	if (uy->machine == LT_JUMPED &&
+	    (lt_site(lt, ux->site)->nr != lt_site(lt, uy->site)->nr ||
+	     lt_src(lt, lt_site(lt, ux->site)->src[0])->name != lt_src(lt, lt_site(lt, uy->site)->src[0])->name))
 		return false;
 	mx = &lt->machines.data[sx->first + ux->machine + 1];
 	my = &lt->machines.data[sy->first];
@@ -151,6 +155,13 @@ bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 bool lt_twice_in_line(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
 {
 	return in_row(lt, inc, ev, 0);
+}
+
+uint16_t lt_first_of_two(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
+{
+	const struct lt_event *mine = &inc->ledger[ev], *before = operation_before(inc, ev);
+
+	return before && again(lt, before, mine, 0) ? (uint16_t)(before - inc->ledger) : ev;
 }
 
 bool lt_again(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
