@@ -197,14 +197,33 @@ static void instead(const struct lt_answer *a, const struct lt_inc *inc, uint16_
 	ref->bad = ev;
 }
 
-/* the last put of a dead object that some run did twice in a row; LT_NO_EVENT: none was */
+/* the run that did event number ev had taken, or was handed, as many references as it put */
+static bool had_all(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
+{
+	const uint32_t act = inc->ledger[ev].act;
+	int left = 0;
+
+	for (uint32_t i = 0; act && i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->act == act && !(e->flags & LT_EV_POST))
+			left += e->op == RT_OP_NEW || lt_point_hands(lt_event_point(lt, e)) ? 1 : e->delta;
+	}
+	return act && left >= 0;
+}
+
+/*
+ * The last put of a dead object that some run did twice in a row; LT_NO_EVENT: none was. Two lines may be for two
+ * references that the run had.
+ */
 static uint16_t put_in_row(const struct lt_answer *a, const struct lt_inc *inc)
 {
 	for (uint32_t i = inc->nr; i-- > 0;) {
 		const struct lt_event *e = &inc->ledger[i];
 
 		if (e->op == RT_OP_PUT && e->delta < 0 && !(e->flags & LT_EV_POST) &&
-		    lt_twice_in_row(a->lt, inc, (uint16_t)i))
+		    lt_twice_in_row(a->lt, inc, (uint16_t)i) &&
+		    (lt_twice_in_line(a->lt, inc, (uint16_t)i) || !had_all(a->lt, inc, (uint16_t)i)))
 			return (uint16_t)i;
 	}
 	return LT_NO_EVENT;
