@@ -277,14 +277,14 @@ static bool gives_back_at_once(const struct lt_answer *a, const struct lt_model 
 
 /*
  * That the reference is lost is certain; whose fault that is follows from what became of others like it. The figures
- * are what came true in the mass test (jansson, kmod, fontconfig): a function that gives such references back mostly
+ * are what came true in the mass test (docs/mass.md), or above it: a function that gives such references back mostly
  * forgot this one. Where nobody was ever seen to close one, it may have been handed to a container whose end lacks the
  * put; where others close them, one of these may, and where the function itself does so when it is called again, and
  * replaces what it keeps, whoever ends what it keeps them in.
  */
 static double who(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
-	static const double SURE = 0.97, NOBODY = 0.72, OTHERS = 0.65, LEAST = 0.55;
+	static const double SURE = 0.97, NOBODY = 0.65, OTHERS = 0.55, LEAST = 0.5;
 	double lost = SURE * (1 - ref->doubt), share;
 
 	if (lt_took_twice(a, ref))
