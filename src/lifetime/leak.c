@@ -392,6 +392,9 @@ static bool piles_up(struct lt_answer *a, const struct lt_ref *refs, unsigned n,
 	if (inc->life != LT_LIVE || !inc->census || inc->nobody || inc->child || !lt_has_more(inc) ||
 	    !lt_ended_well(a->lt, inc->pid) || refs[i].ev == LT_NO_EVENT || !outnumbers(refs, n, i))
 		return false;
+	/* where no put of the type is seen, and not who made the object, what gives them back is not known */
+	if (!type->op[RT_OP_PUT] && !inc->has_new)
+		return false;
 	return !lt_life_vague(a->lt, inc) && !inc->folded && !lt_damaged(a->lt, type) &&
 	       (!type->unarmed || (inc->final_known && inc->final == inc->balance)) &&
 	       of_site(refs, n, i) > lost_others(a, inc);
