@@ -74,6 +74,14 @@ struct lt_alive {
 	uint64_t objects;
 };
 
+enum { LT_WORKERS = 4, LT_KEEPERS = 2 };
+
+/* Functions that take references: who gives them back himself, and who does not; as many as matter. */
+struct lt_workers {
+	uint32_t worker[LT_WORKERS], keeper[LT_KEEPERS]; /* lt_src.function */
+	unsigned workers, keepers;
+};
+
 struct lt_answer {
 	struct rt_lifetime *lt;
 	struct rt_arena *arena; /* of the verdict */
@@ -90,6 +98,7 @@ struct lt_answer {
 	/* objects of other types than lost_type (index + 1; 0: none yet) that are lost in lost_pid: as last asked */
 	uint32_t lost_pid, lost_type;
 	unsigned lost_others;
+	struct lt_workers workers; /* of the type that is judged */
 	struct rt_map taken_apart; /* (function, type) -> who puts what its blocks hold, as lt_overwriter() reads it */
 	/* (name of a function, type) -> references that it was given, and passed on to another such function; did not
 	 */
@@ -139,6 +148,8 @@ uint32_t lt_src_around(const struct rt_lifetime *lt, const struct lt_event *e, u
 /* leak.c: why it is alive, where nobody is accused of it */
 const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *inc);
 /* blame.c */
+/* tells functions that take references to objects of the type, by whether they give them back themselves */
+void lt_workers(struct lt_answer *a, uint32_t type, const struct lt_model *m);
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref);
 /* true: the activation that took the reference is over; *ret_proven says whether events prove it */
 bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_proven);

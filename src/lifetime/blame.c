@@ -208,31 +208,47 @@ static bool owes(const struct lt_answer *a, const struct lt_model *m, const stru
 	return left && *left > 1 && ref->inc->known;
 }
 
+static void note_worker(uint32_t *of, unsigned *nr, unsigned max, uint32_t function)
+{
+	for (unsigned i = 0; i < *nr; i++) {
+		if (of[i] == function)
+			return;
+	}
+	if (*nr < max)
+		of[(*nr)++] = function;
+}
+
+void lt_workers(struct lt_answer *a, uint32_t type, const struct lt_model *m)
+{
+	struct lt_workers *w = &a->workers;
+
+	*w = (struct lt_workers){ 0 };
+	for (size_t i = 0; i < a->lt->uses.len && w->keepers < LT_KEEPERS; i++) {
+		const struct lt_use *use = &a->lt->uses.data[i];
+		const struct lt_point *p = &a->lt->points.data[use->point];
+
+		if (!use->events || p->type != type || p->op != RT_OP_GET)
+			continue;
+		if (lt_model_closed(m, use->site) >= 1 && lt_model_own(m, use->site) >= OWN)
+			note_worker(w->worker, &w->workers, LT_WORKERS, use->function);
+		else
+			note_worker(w->keeper, &w->keepers, LT_KEEPERS, use->function);
+	}
+}
+
 /*
  * All other functions that take references to such objects give them back themselves: they take them to work with the
  * object, and none keeps one in what it returns.
  */
-static bool taken_to_work(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
+static bool taken_to_work(const struct lt_answer *a, const struct lt_ref *ref)
 {
-	enum { OTHERS = 3 };
-	uint32_t seen[OTHERS], mine = lt_site_function(a->lt, ref->site);
-	unsigned nr = 0;
+	const struct lt_workers *w = &a->workers;
+	uint32_t mine = lt_site_function(a->lt, ref->site);
+	unsigned others = w->workers;
 
-	for (size_t i = 0; i < a->lt->uses.len; i++) {
-		const struct lt_use *use = &a->lt->uses.data[i];
-		const struct lt_point *p = &a->lt->points.data[use->point];
-		unsigned k = 0;
-
-		if (!use->events || p->type != ref->inc->type || p->op != RT_OP_GET || use->function == mine)
-			continue;
-		if (lt_model_closed(m, use->site) < 1 || lt_model_own(m, use->site) < OWN)
-			return false;
-		while (k < nr && seen[k] != use->function)
-			k++;
-		if (k == nr && nr < OTHERS)
-			seen[nr++] = use->function;
-	}
-	return nr == OTHERS;
+	for (unsigned i = 0; i < w->workers; i++)
+		others -= w->worker[i] == mine;
+	return others >= LT_WORKERS - 1 && (!w->keepers || (w->keepers == 1 && w->keeper[0] == mine));
 }
 
 /*
@@ -250,7 +266,7 @@ static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_mod
 
 	if (f->function && !strcmp(f->function, "main"))
 		return few;
-	if (b->guilty != site->src[site->nr - 1] || !lt_returns_stranger(a->lt, f) || taken_to_work(a, m, ref))
+	if (b->guilty != site->src[site->nr - 1] || !lt_returns_stranger(a->lt, f) || taken_to_work(a, ref))
 		return false;
 	return few || !lt_starts_with(a->lt, &a->lt->uses.data[ref->inc->ledger[ref->ev].use],
 				      lt_src(a->lt, b->guilty)->function);

@@ -506,6 +506,7 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	learn_healthy(a, type, m);
 	lt_overwrites_settle(a, type);
 	ok = ok && lt_model_settle(m);
+	lt_workers(a, type, m);
 	a->nomem |= !ok;
 	for (size_t i = s.all.len; ok && i-- > 0;)
 		judge(a, m, &s.all.data[i], &s);
