@@ -74,9 +74,10 @@ struct lt_alive {
 	uint64_t objects;
 };
 
+/* of either kind as many as say it: three besides the function that is asked about; one besides it */
 enum { LT_WORKERS = 4, LT_KEEPERS = 2 };
 
-/* Functions that take references: who gives them back himself, and who does not; as many as matter. */
+/* Functions that take references: who gives them back himself, and who does not. */
 struct lt_workers {
 	uint32_t worker[LT_WORKERS], keeper[LT_KEEPERS]; /* lt_src.function */
 	unsigned workers, keepers;
@@ -208,8 +209,6 @@ bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref);
 struct rt_key lt_entry_key(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e);
 /* source id of the function; 0: out of memory */
 uint32_t lt_entry_source(const struct lt_answer *a, const struct lt_event *e);
-/* other was done by the function, or by what that calls or jumps to */
-bool lt_entry_has(const struct lt_answer *a, const struct lt_event *e, const struct lt_event *other);
 /* several.c: counts gets of runs that took several references to an object that was left, to a healthy one */
 void lt_several_left(struct lt_answer *a, const struct lt_inc *inc);
 void lt_several_healthy(struct lt_answer *a, const struct lt_inc *inc);

@@ -16,7 +16,7 @@ static bool is_end(const struct lt_answer *a, const struct lt_event *e)
 static bool counted_within(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
 	for (uint32_t k = i + 1; k < inc->nr; k++) {
-		if (inc->ledger[k].delta && lt_entry_has(a, &inc->ledger[i], &inc->ledger[k]))
+		if (inc->ledger[k].delta && lt_inside(a->lt, &inc->ledger[k], &inc->ledger[i]))
 			return true;
 	}
 	return false;

@@ -14,9 +14,3 @@ uint32_t lt_entry_source(const struct lt_answer *a, const struct lt_event *e)
 
 	return lt_src_named(a->lt, lt_event_point(a->lt, e)->name, &lt_src(a->lt, site->src[0])->frame);
 }
-
-bool lt_entry_has(const struct lt_answer *a, const struct lt_event *e, const struct lt_event *other)
-{
-	return other->tid == e->tid &&
-	       (lt_nested(a->lt, other, e) || lt_tail_called(a->lt, other, e) || lt_jumped_to(a->lt, other, e));
-}

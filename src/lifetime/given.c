@@ -38,7 +38,7 @@ static uint32_t passed_to(const struct lt_answer *a, const struct lt_inc *inc, u
 	*ret_first = NONE;
 	for (uint32_t i = t + 1; taken->act && i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
-		bool within = first != NONE && lt_entry_has(a, &inc->ledger[first], e);
+		bool within = first != NONE && lt_inside(a->lt, e, &inc->ledger[first]);
 
 		if (first == NONE && is_given(a, e) && e->act == taken->act) {
 			first = last = i;
@@ -69,7 +69,7 @@ void lt_given_healthy(struct lt_answer *a, const struct lt_inc *inc)
 		for (uint32_t i = last == NONE ? NONE : first; i != NONE && i <= last; i++) {
 			const struct lt_event *e = &inc->ledger[i];
 
-			if (i == last || (is_given(a, e) && lt_entry_has(a, e, &inc->ledger[last])))
+			if (i == last || (is_given(a, e) && lt_inside(a->lt, &inc->ledger[last], e)))
 				lt_count_one(i == last ? &a->given_kept : &a->given_on, lt_entry_key(a, inc, e));
 		}
 	}

@@ -14,17 +14,11 @@
 
 enum { LOOK_BACK = 32 /* events */ };
 
-/* e was done while the function whose return is `out` ran, or by what it jumped to */
-static bool inside(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_event *out)
-{
-	return e->tid == out->tid && (lt_nested(lt, e, out) || lt_tail_called(lt, e, out) || lt_jumped_to(lt, e, out));
-}
-
 /* a get or new of the last events was done inside the function that hands the object out */
 static bool took_inside(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *out)
 {
 	for (uint32_t i = inc->nr; i-- > 0 && i + LOOK_BACK >= inc->nr;) {
-		if (lt_event_takes(&inc->ledger[i]) && inside(lt, &inc->ledger[i], out))
+		if (lt_event_takes(&inc->ledger[i]) && lt_inside(lt, &inc->ledger[i], out))
 			return true;
 	}
 	return false;
@@ -71,10 +65,10 @@ static bool is_entry(const struct lt_point *p)
 static bool goes_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i, const struct lt_event *now)
 {
 	for (uint32_t k = i + 1; k < inc->nr; k++) {
-		if (inc->ledger[k].tid == now->tid && !inside(lt, &inc->ledger[k], &inc->ledger[i]))
+		if (inc->ledger[k].tid == now->tid && !lt_inside(lt, &inc->ledger[k], &inc->ledger[i]))
 			return false;
 	}
-	return inside(lt, now, &inc->ledger[i]);
+	return lt_inside(lt, now, &inc->ledger[i]);
 }
 
 /* a function that was given the object stores it, as the last events tell */
@@ -95,18 +89,19 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 {
 	struct lt_inc *inc = object_of(lt, seen);
 	struct lt_event ev = seen->ev;
+	struct lt_point *point = &lt->points.data[lt->uses.data[ev.use].point];
 
 	count_found(lt, inc, seen);
-	if (lt_point_stores(&lt->points.data[lt->uses.data[ev.use].point]))
-		lt->points.data[lt->uses.data[ev.use].point].strays += !was_given(lt, inc, &ev);
+	if (lt_point_stores(point) && !point->strays)
+		point->strays = !was_given(lt, inc, &ev);
 	if (!inc || inc->life != LT_LIVE)
 		return;
 	ev.delta = 0;
 	ev.count = INT32_MIN;
-	if (lt_point_hands(&lt->points.data[lt->uses.data[ev.use].point]) && !took_inside(lt, inc, &ev))
+	if (lt_point_hands(point) && !took_inside(lt, inc, &ev))
 		return;
-	if (is_entry(&lt->points.data[lt->uses.data[ev.use].point]) && inc->nr &&
-	    inc->ledger[inc->nr - 1].use == ev.use && inc->ledger[inc->nr - 1].sp == ev.sp)
+	if (is_entry(point) && inc->nr && inc->ledger[inc->nr - 1].use == ev.use &&
+	    inc->ledger[inc->nr - 1].sp == ev.sp)
 		return; /* once more, with nothing between */
 	if (ev.slot && !lt_slot_note(lt, inc, &ev))
 		return;
@@ -143,7 +138,7 @@ static const struct lt_event *handed_by(const struct rt_lifetime *lt, const stru
 	for (uint32_t i = out; i-- > 0;) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if ((!lt_event_takes(e) && e->delta >= 0) || !inside(lt, e, &inc->ledger[out]))
+		if ((!lt_event_takes(e) && e->delta >= 0) || !lt_inside(lt, e, &inc->ledger[out]))
 			continue;
 		if (e->delta < 0)
 			given_back -= e->delta;
@@ -177,7 +172,7 @@ static bool was_handed(const struct lt_answer *a, const struct lt_ref *ref, cons
 
 		const struct lt_point *p = &a->lt->points.data[a->lt->uses.data[e->use].point];
 
-		if (!lt_point_hands(p) || !lt_point_is(p, src) || !inside(a->lt, mine, e))
+		if (!lt_point_hands(p) || !lt_point_is(p, src) || !lt_inside(a->lt, mine, e))
 			continue;
 		if (level->cfa && e->sp && e->sp < level->cfa)
 			continue;

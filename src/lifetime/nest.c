@@ -85,6 +85,12 @@ bool lt_jumped_to(const struct rt_lifetime *lt, const struct lt_event *e, const 
 	return false;
 }
 
+bool lt_inside(const struct rt_lifetime *lt, const struct lt_event *inner, const struct lt_event *outer)
+{
+	return inner->tid == outer->tid &&
+	       (lt_nested(lt, inner, outer) || lt_tail_called(lt, inner, outer) || lt_jumped_to(lt, inner, outer));
+}
+
 /* What is inlined has no place that it was called from. */
 bool lt_has_returned(const struct rt_lifetime *lt, const struct lt_event *outer, const struct lt_event *ev)
 {

@@ -13,11 +13,11 @@ struct lt_point {
 	uint64_t hits, dropped, passed;
 	uint64_t outside;      /* of its events, those that no use counts: they are not in the sample */
 	uint64_t found, stale; /* pointers that it overwrites: to objects that live; to what is none, or long put */
-	uint64_t strays;       /* pointers that it stores, to what nobody was given by then */
 	uint8_t op;
 	uint8_t aux;
 	uint16_t flags;
 	bool unarmed;
+	bool strays; /* it stored a pointer to what nobody had been given by then */
 };
 
 /* the point tells what its function hands out when it returns */

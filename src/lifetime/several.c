@@ -24,7 +24,7 @@ static bool is_one_of_several(const struct rt_lifetime *lt, const struct lt_inc 
 		if (e->act != mine->act || lt_event_function(lt, e) != function)
 			continue;
 		gets += e->op == RT_OP_GET && e->delta > 0;
-		handed += lt_point_hands(&lt->points.data[lt->uses.data[e->use].point]);
+		handed += lt_point_hands(lt_event_point(lt, e));
 		puts += e->delta < 0;
 		twice |= e->op == RT_OP_GET && e->delta > 0 && lt_twice_in_run(lt, mine, e);
 	}

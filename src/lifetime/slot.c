@@ -271,22 +271,26 @@ static bool pays_its_own(const struct rt_lifetime *lt, const struct lt_inc *inc,
 	return false;
 }
 
+/* event number k pays for the slot that number i empties, as far as it has not paid for another one */
+static bool may_pay(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t k, uint32_t i)
+{
+	const struct lt_event *e = &inc->ledger[k], *w = &inc->ledger[i];
+
+	return !e->slot && pays_for(lt, inc, e, w) && !pays_its_own(lt, inc, k, w);
+}
+
 /* the put that pays for the slot that event number i empties, the nearest one: mostly just before; NULL: none does */
 static struct lt_event *payer_of(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
 	struct lt_event *before = NULL, *after = NULL;
 
 	for (uint32_t k = i; k-- > 0 && k + LT_SLOT_EVENTS >= i && !before;) {
-		struct lt_event *e = &inc->ledger[k];
-
-		if (!e->slot && pays_for(lt, inc, e, &inc->ledger[i]) && !pays_its_own(lt, inc, k, &inc->ledger[i]))
-			before = e;
+		if (may_pay(lt, inc, k, i))
+			before = &inc->ledger[k];
 	}
 	for (uint32_t k = i + 1; k < inc->nr && k <= i + LT_SLOT_EVENTS && !before && !after; k++) {
-		struct lt_event *e = &inc->ledger[k];
-
-		if (!e->slot && pays_for(lt, inc, e, &inc->ledger[i]) && !pays_its_own(lt, inc, k, &inc->ledger[i]))
-			after = e;
+		if (may_pay(lt, inc, k, i))
+			after = &inc->ledger[k];
 	}
 	return before ? before : after;
 }

@@ -516,6 +516,8 @@ bool lt_nested(const struct rt_lifetime *lt, const struct lt_event *inner, const
 bool lt_tail_called(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b);
 /* the function of out jumped to the one that e was done in, which stands in its place */
 bool lt_jumped_to(const struct rt_lifetime *lt, const struct lt_event *e, const struct lt_event *out);
+/* inner was done by the function that outer tells the entry or the return of, or by what that calls or jumps to */
+bool lt_inside(const struct rt_lifetime *lt, const struct lt_event *inner, const struct lt_event *outer);
 /* the stack of ev leads past where the function of outer was called from: it returned, be it to what calls from there
  * next */
 bool lt_has_returned(const struct rt_lifetime *lt, const struct lt_event *outer, const struct lt_event *ev);
