@@ -213,10 +213,17 @@ static uint32_t table_read(struct drops *d, const struct rt_insn *insn)
 	return 0;
 }
 
+static struct origin loaded(struct drops *d, const struct rt_insn *insn)
+{
+	uint32_t table = table_read(d, insn);
+
+	return table ? (struct origin){ TABLE, RT_TRACK_REGS, table }
+		     : (struct origin){ LOADED, insn->mem.base, insn->mem.disp };
+}
+
 static void follow(struct drops *d, const struct rt_insn *insn)
 {
 	struct origin was = { UNKNOWN, 0, 0 };
-	uint32_t table;
 	bool moves = insn->is_mov && insn->width == 8 && !insn->has_imm && insn->dst_reg < RT_TRACK_REGS;
 
 	if (moves && !insn->has_mem && insn->src_reg < RT_TRACK_REGS)
@@ -224,9 +231,7 @@ static void follow(struct drops *d, const struct rt_insn *insn)
 							       : (struct origin){ COPY, insn->src_reg, 0 };
 	else if (moves && insn->has_mem && insn->mem.reads && !insn->mem.writes && !insn->mem.segment &&
 		 insn->mem.index == RT_REG_NONE && insn->mem.base < RT_TRACK_REGS)
-		was = (struct origin){ LOADED, insn->mem.base, insn->mem.disp };
-	if (was.from == LOADED && insn->has_mem && (table = table_read(d, insn)) != 0)
-		was = (struct origin){ TABLE, RT_TRACK_REGS, table };
+		was = loaded(d, insn);
 	if (insn->ret || (insn->jump && !insn->conditional))
 		memset(d->origins, 0, sizeof(d->origins));
 	for (unsigned r = 0; r < RT_TRACK_REGS; r++) {
@@ -252,15 +257,18 @@ static bool add(struct drops *d, const struct drop *like, const struct member *m
 	return rt_vec_push(&d->all, one);
 }
 
-/* The block is a table: its first entries are given up; more are not known to be there. */
-static bool add_entries(struct drops *d, const struct drop *like, uint32_t type)
+/* like->reg has the address of a table: the entry that lies so many bytes behind it */
+static bool add_entry(struct drops *d, const struct drop *like, uint64_t offset)
 {
-	for (uint64_t i = 0; i < ENTRIES; i++) {
-		const struct member entry = { NULL, 8 * i, type, false };
+	return add(d, like, &(struct member){ NULL, offset, (uint32_t)d->origins[like->reg].disp, false });
+}
 
-		if (!add(d, like, &entry))
+/* The block is a table: its first entries are given up; more are not known to be there. */
+static bool add_entries(struct drops *d, const struct drop *like)
+{
+	for (uint64_t i = 0; i < ENTRIES; i++)
+		if (!add_entry(d, like, 8 * i))
 			return false;
-	}
 	return true;
 }
 
@@ -281,8 +289,7 @@ static bool free_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	for (size_t i = first; is_of(d, first, i) && i < first + MEMBERS_MAX; i++)
 		if (!add(d, &drop, &d->members.data[i - 1]))
 			return false;
-	return first || d->origins[drop.reg].from != TABLE ||
-	       add_entries(d, &drop, (uint32_t)d->origins[drop.reg].disp);
+	return first || d->origins[drop.reg].from != TABLE || add_entries(d, &drop);
 }
 
 /* what insn stores: 0, a register, or what is no pointer to an object (RT_TRACK_REGS) */
@@ -299,14 +306,12 @@ static uint8_t what_it_stores(const struct drops *d, const struct rt_insn *insn)
 	return d->counts ? insn->src_reg : RT_TRACK_REGS;
 }
 
-/* the 8 bytes that insn stores are a member, or an entry of an array of them, that its operand shows */
-static bool stores_one(const struct rt_insn *insn)
+/* the operand may be a member, or an entry of an array of them, of what a register points to, and not of the frame */
+static bool may_be_member(const struct drops *d, const struct rt_mem_operand *mem)
 {
-	const struct rt_mem_operand *mem = &insn->mem;
-
-	return insn->is_mov && insn->has_mem && mem->writes && !mem->segment && mem->size == 8 &&
-	       (mem->index == RT_REG_NONE || (mem->index < RT_TRACK_REGS && mem->scale == 8)) &&
-	       mem->base < RT_TRACK_REGS && mem->base != RT_REG_RSP && mem->disp >= 0;
+	return !mem->segment && (mem->index == RT_REG_NONE || (mem->index < RT_TRACK_REGS && mem->scale == 8)) &&
+	       mem->base < RT_TRACK_REGS && mem->base != RT_REG_RSP && mem->disp >= 0 &&
+	       d->way.now.fresh.regs[mem->base].kind != RT_VALUE_FRAME;
 }
 
 /* insn stores NULL, or in a function that counts anything, into a member that points to an object */
@@ -317,7 +322,8 @@ static bool store_at(struct drops *d, const struct rt_symbol *symbol, const stru
 	size_t first;
 	bool table;
 
-	if (!stores_one(insn) || d->blocks == BLOCKS_MAX || d->way.now.fresh.regs[mem->base].kind == RT_VALUE_FRAME)
+	if (!insn->is_mov || !insn->has_mem || !mem->writes || mem->size != 8 || d->blocks == BLOCKS_MAX ||
+	    !may_be_member(d, mem))
 		return true;
 	table = d->origins[mem->base].from == TABLE && !(mem->disp % 8);
 	if (!table && !rt_map_get(&d->offsets, rt_key_make((uint64_t)mem->disp, 0)))
@@ -328,8 +334,7 @@ static bool store_at(struct drops *d, const struct rt_symbol *symbol, const stru
 		return true;
 	d->blocks++;
 	if (table)
-		return add(d, &drop,
-			   &(struct member){ NULL, (uint64_t)mem->disp, (uint32_t)d->origins[mem->base].disp, false });
+		return add_entry(d, &drop, (uint64_t)mem->disp);
 	first = members_at(d, insn, mem->base);
 	for (size_t i = first; is_of(d, first, i); i++)
 		if (d->members.data[i - 1].type && !d->members.data[i - 1].table &&
@@ -345,9 +350,8 @@ static bool pair_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	struct drop drop = { .insn = *insn, .symbol = symbol, .reg = mem->base, .stored = RT_REG_NONE };
 	size_t first;
 
-	if (insn->vector_src == RT_REG_NONE || !(d->zeroes >> insn->vector_src & 1) || mem->segment ||
-	    mem->index != RT_REG_NONE || mem->base >= RT_TRACK_REGS || mem->base == RT_REG_RSP || mem->disp < 0 ||
-	    d->blocks == BLOCKS_MAX || d->way.now.fresh.regs[mem->base].kind == RT_VALUE_FRAME ||
+	if (insn->vector_src == RT_REG_NONE || !(d->zeroes >> insn->vector_src & 1) || d->blocks == BLOCKS_MAX ||
+	    mem->index != RT_REG_NONE || !may_be_member(d, mem) ||
 	    d->way.now.fresh.regs[mem->base].kind == RT_VALUE_OBJECT)
 		return true;
 	if (!rt_map_get(&d->offsets, rt_key_make((uint64_t)mem->disp, 0)) &&
@@ -358,7 +362,7 @@ static bool pair_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	for (size_t i = first; is_of(d, first, i); i++) {
 		const struct member *m = &d->members.data[i - 1];
 
-		if (m->type && !m->table && m->offset - (uint64_t)mem->disp <= 8 && !add(d, &drop, m))
+		if (m->type && m->offset - (uint64_t)mem->disp <= 8 && !add(d, &drop, m))
 			return false;
 	}
 	return true;
@@ -457,8 +461,8 @@ static struct rt_error *add_point(struct drops *d, const struct drop *drop)
 	const struct rt_slot slot = { .type = drop->type,
 				      .insn = &drop->insn,
 				      .reg = drop->reg,
-				      .index = drop->freed ? RT_REG_NONE : drop->insn.mem.index,
-				      .scale = drop->freed || drop->insn.mem.index == RT_REG_NONE ? 0 : 8,
+				      .index = drop->insn.mem.index,
+				      .scale = drop->insn.mem.index == RT_REG_NONE ? 0 : 8,
 				      .offset = drop->offset,
 				      .stored = drop->stored,
 				      .fresh = drop->fresh,
