@@ -33,6 +33,7 @@ import tempfile
 import time
 
 MISS = 99
+NO_ANSWER = 'no answer'
 TIMEOUT = 600
 AGAIN = 4  # runs of one engine, where engines differ
 ENGINES = ('agent', 'agent+uprobe', 'uprobe') if os.geteuid() == 0 else ('agent',)
@@ -284,10 +285,10 @@ def score(runner, case, runs):
     """One row of the table."""
     row = {'case': case.name, 'kind': case.kind}
     ranks, symbols, takers, complete, seconds, false, first, leaked = ([] for _ in range(8))
-    silent = 0
+    silent = False
     for i in range(runs):
         found, suspected, whole, took, answered = runner.trace(case, 'buggy', i)
-        silent += not answered
+        silent |= not answered
         names = case.suspects(found)
         ranks.append(case.rank(names, case.guilty))
         symbols.append(case.rank(names, case.guilty | case.symbol))
@@ -304,8 +305,8 @@ def score(runner, case, runs):
                count=None if case.expected is None else abs(statistics.median_low(leaked) - case.expected) <= 1,
                leaked=statistics.median_low(leaked), expected=case.expected)
     # the last run speaks for what is not a number
-    row.update(silent=silent, cause='no answer' if silent else case.cause(found, suspected), confidence=found[0]['confidence'] if found else None,
-               traits=case.traits)
+    row.update(cause=NO_ANSWER if silent else case.cause(found, suspected),
+               confidence=found[0]['confidence'] if found else None, traits=case.traits)
     row['healthy'] = [[f['guilty']['function'] for f in case.false(found, False)]
                       for found in runner.healthy(case, runs)]
     return row
@@ -367,7 +368,7 @@ def main():
           f'other accusations in buggy runs {sum(r["false"] for r in rows)}')
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
-    silent = [row['case'] for row in rows if row['silent']]
+    silent = [row['case'] for row in rows if row['cause'] == NO_ANSWER]
     if silent:
         print(f'no answer of {", ".join(silent)}: nothing was run or recorded there, and a rank says nothing')
     return 1 if silent else 0

@@ -156,8 +156,8 @@ struct rt_agent {
 	struct rt_agent_numbers numbers;
 	struct rt_agent_held_pool held_pool;
 	struct rt_counted counted;
-	uint64_t
-		told_until; /* CLOCK_MONOTONIC; what is older was handed on, and nothing later but of ended processes */
+	/* CLOCK_MONOTONIC; what is older was handed on, and nothing later but of processes that have ended */
+	uint64_t told_until;
 	bool disarmed, stopped;
 };
 
@@ -258,6 +258,5 @@ void rt_agent_clock_init(struct rt_agent_clock *clock);
 void rt_agent_clock_set(struct rt_agent_clock *clock);
 /* The time of the next event of a process: never before that of its last one, which *last_ns keeps. */
 uint64_t rt_agent_clock_ns(struct rt_agent_clock *clock, uint64_t tsc, uint64_t *last_ns);
-/* The time that it was at tsc; 0 for what was before the kernel's clock began, on a machine that had been on by then.
- */
+/* The time that it was at tsc; 0 for what was before the kernel's clock began. */
 uint64_t rt_agent_clock_at(struct rt_agent_clock *clock, uint64_t tsc);

@@ -33,11 +33,11 @@ static struct rt_agent_moment reading(void)
 static void check(struct rt_agent_clock *clock, const struct rt_agent_moment *m, uint64_t *last)
 {
 	uint64_t ns = rt_agent_clock_at(clock, m->tsc), off = ns > m->ns ? ns - m->ns : m->ns - ns;
+	const uint64_t before = *last;
 
 	assert_in_range(off, 0, EXACT_NS);
-	off = *last;
-	assert_true(rt_agent_clock_ns(clock, m->tsc, last) >= off);
-	assert_true(*last >= off);
+	assert_true(rt_agent_clock_ns(clock, m->tsc, last) >= before);
+	assert_true(*last >= before);
 }
 
 /* Rounds of very different lengths; the readings of some are told in a later one, as those of a hook that was left. */
