@@ -47,13 +47,15 @@ enum {
 	RT_HANDS_ARGUMENT = 1 << 1, /* it returns what it gave the call as its first argument, or 0 */
 	RT_HANDS_OWN = 1 << 2,      /* which is its own first argument */
 	RT_HANDS_TAKEN = 1 << 3,    /* it takes what the call returned for an address, or returns it */
-	RT_HANDS_NR = 4
+	RT_HANDS_BLIND = 1 << 4,    /* it gives the call an argument of its own that it has not looked into */
+	RT_HANDS_JUMPED = 1 << 5, /* what the call goes to jumps on so, with an argument that it has not looked into */
+	RT_HANDS_NR = 6
 };
 
 /* The word for 1 << bit in reftrace.events(5), bit in [0, RT_HANDS_NR). Static text. */
 static inline const char *rt_hands_word(unsigned bit)
 {
-	static const char *const words[RT_HANDS_NR] = { "result", "argument", "own", "taken" };
+	static const char *const words[RT_HANDS_NR] = { "result", "argument", "own", "taken", "blind", "jumped" };
 
 	return words[bit];
 }

@@ -346,17 +346,43 @@ static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module
 		return 0;
 	after = (struct rt_elfaddr){ at.v + 1 };
 	hands = rt_result_is_taken(module->image, chain->decoder, after) ? RT_HANDS_TAKEN : 0;
+	if (!find_function(module, at, &start, &end))
+		return hands;
+	if (rt_chain_is_blind(module->image, chain->decoder, start, end, after))
+		hands |= RT_HANDS_BLIND;
 	/* what the function returns its declaration says, where there is one */
-	if ((!module->dwarf || !rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX)) &&
-	    find_function(module, at, &start, &end))
+	if (!module->dwarf || !rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX))
 		hands |= rt_chain_hands(module->image, chain->decoder, start, end, after);
 	return hands;
+}
+
+/* RT_HANDS_JUMPED, or 0: what the function that begins at this address does */
+static uint8_t find_jump(struct rt_chain *chain, uint32_t pid, uint64_t time_ns, uint64_t callee)
+{
+	struct rt_chain_module *module;
+	struct rt_elfaddr at, start, end;
+	struct rt_mapping mapping;
+
+	if (!callee || callee >> 63 || !rt_maps_find(chain->maps, pid, time_ns, (struct rt_vaddr){ callee }, &mapping))
+		return 0;
+	module = rt_chain_module(chain, mapping.module);
+	if (!module)
+		return 0;
+	rt_chain_open(chain, module);
+	if (!module->image || module->image->machine != RT_MACHINE_X86_64 || !chain->decoder ||
+	    !rt_image_address(module->image, (struct rt_foff){ mapping.offset.v + (callee - mapping.start) }, true,
+			      &at) ||
+	    !find_function(module, at, &start, &end) || start.v != at.v)
+		return 0;
+	return rt_chain_is_blind(module->image, chain->decoder, start, end, (struct rt_elfaddr){ 0 }) ? RT_HANDS_JUMPED
+												      : 0;
 }
 
 static uint8_t chain_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc)
 {
 	struct rt_chain *chain = (struct rt_chain *)self;
 	struct rt_vaddr at = { pc - 1 };
+	struct rt_frame frames[RT_SCOPES_MAX];
 	struct rt_chain_module *module;
 	struct rt_mapping mapping;
 	uint64_t offset, *slot;
@@ -369,8 +395,12 @@ static uint8_t chain_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns
 	slot = module ? rt_map_put(&chain->hands_by_place, rt_key_make(offset, module->id), &made) : NULL;
 	if (!slot)
 		return 0;
-	if (made)
-		*slot = find_hands(chain, module, offset);
+	if (made) {
+		uint8_t hands = find_hands(chain, module, offset);
+		size_t n = chain_name(self, pid, time_ns, pc, true, frames, RT_SCOPES_MAX);
+
+		*slot = hands | (n ? find_jump(chain, pid, time_ns, frames[n - 1].callee) : 0);
+	}
 	return (uint8_t)*slot;
 }
 

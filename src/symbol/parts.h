@@ -84,6 +84,12 @@ void rt_chain_close(struct rt_chain_module *module);
 uint64_t rt_chain_behind_stub(struct rt_chain *chain, const struct rt_chain_module *module, uint32_t pid,
 			      uint64_t time_ns, struct rt_elfaddr target);
 
+/*
+ * blind.c: the function [start, end) of x86-64 passes on an argument of its own that it has not looked into, by the
+ * call that returns to `after`; after.v = 0: by a jump out of it.
+ */
+bool rt_chain_is_blind(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
+		       struct rt_elfaddr end, struct rt_elfaddr after);
 /* RT_HANDS_* of the function [start, end) of x86-64, for the call that returns to `after`. Bounded work. */
 uint8_t rt_chain_hands(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
 		       struct rt_elfaddr end, struct rt_elfaddr after);

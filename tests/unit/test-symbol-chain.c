@@ -130,8 +130,17 @@ static const char handing[] =
 	"FAR struct obj *either(struct holder *h)\n"
 	"{ struct obj *o = find(h), *old = h->obj; touch(); return h->n ? o : old; }\n"
 	"FAR int count(struct holder *h) { struct obj *o = find(h); touch(); return o ? o->refs : 0; }\n"
+	/* who looks into what he passes on, and who does not */
+	"FAR void blind(int n, void *p) { if (p) take(p); touch(); }\n"
+	"FAR int looks(struct obj *o) { int n = o->refs; take(o); touch(); return n; }\n"
+	"FAR void has_it_looked_at(struct obj *o) { take(o); take(o); touch(); }\n"
+	"FAR void jumps(void *p) { take(p); }\n"
+	"FAR void jumps_seeing(struct obj *o) { o->refs--; take(o); }\n"
+	"FAR void calls(struct obj *o) { jumps(o); touch(); jumps_seeing(o); touch(); }\n"
 	"int main(int argc, char **argv)\n"
-	"{ struct obj o = { argc }; struct holder h = { argc, &o }; return ref(&o) == either(&h) ? count(&h) : 0; }\n";
+	"{ struct obj o = { argc }; struct holder h = { argc, &o }; blind(1, &o); looks(&o); has_it_looked_at(&o); "
+	"calls(&o);\n"
+	"  return ref(&o) == either(&h) ? count(&h) : 0; }\n";
 
 /* RT_HANDS_* of `function` for its first call of `callee` */
 static unsigned hands(struct rig *rig, const char *function, const char *callee)
@@ -144,6 +153,11 @@ static unsigned hands(struct rig *rig, const char *function, const char *callee)
 	return rig->namer->hands(rig->namer, PID, 5, BASE + address_of(command));
 }
 
+static unsigned returned(struct rig *rig, const char *function, const char *callee)
+{
+	return hands(rig, function, callee) & ~(unsigned)(RT_HANDS_BLIND | RT_HANDS_JUMPED);
+}
+
 /* without debug information the code says whether a function returns what it got */
 TEST(what_it_got_it_returns)
 {
@@ -153,18 +167,42 @@ TEST(what_it_got_it_returns)
 	assert_true(built_run("gcc -Wl,--build-id -O2 -fcf-protection=none h.c -o p"));
 	rig_open(&rig, "p", NULL, NULL, false);
 	for (int twice = 0; twice < 2; twice++) {
-		assert_int_equal(hands(&rig, "ref", "take"), RT_HANDS_ARGUMENT | RT_HANDS_OWN);
-		assert_int_equal(hands(&rig, "ref", "touch"), 0);
-		assert_int_equal(hands(&rig, "lookup", "take"), RT_HANDS_ARGUMENT);
-		assert_int_equal(hands(&rig, "find", "lookup"), RT_HANDS_RESULT | RT_HANDS_OWN | RT_HANDS_TAKEN);
-		assert_int_equal(hands(&rig, "either", "find"), RT_HANDS_OWN | RT_HANDS_TAKEN);
-		assert_int_equal(hands(&rig, "count", "find"), RT_HANDS_OWN | RT_HANDS_TAKEN);
+		assert_int_equal(returned(&rig, "ref", "take"), RT_HANDS_ARGUMENT | RT_HANDS_OWN);
+		assert_int_equal(returned(&rig, "ref", "touch"), 0);
+		assert_int_equal(returned(&rig, "lookup", "take"), RT_HANDS_ARGUMENT);
+		assert_int_equal(returned(&rig, "find", "lookup"), RT_HANDS_RESULT | RT_HANDS_OWN | RT_HANDS_TAKEN);
+		assert_int_equal(returned(&rig, "either", "find"), RT_HANDS_OWN | RT_HANDS_TAKEN);
+		assert_int_equal(returned(&rig, "count", "find"), RT_HANDS_OWN | RT_HANDS_TAKEN);
 	}
 	assert_int_equal(rig.namer->hands(rig.namer, PID, 5, 0), 0);
 	assert_int_equal(rig.namer->hands(rig.namer, PID, 5, BASE + (1ull << 40)), 0);
 	assert_true(built_run("gcc -g -Wl,--build-id -O2 h.c -o p"));
 	rig_open(&known, "p", NULL, NULL, false);
-	assert_int_equal(hands(&known, "find", "lookup"), RT_HANDS_TAKEN); /* its declaration says more */
+	assert_int_equal(returned(&known, "find", "lookup"), RT_HANDS_TAKEN); /* its declaration says more */
+}
+
+/* what a function does not look into, its caller alone knows: with debug information or without, spilled or not */
+TEST(what_it_does_not_look_into)
+{
+	static const char *const builds[] = { "-O2", "-O2 -g", "-O0 -g" };
+
+	free(built_write("h.c", handing));
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+		_cleanup_free_ char *command = NULL;
+		const unsigned bits = RT_HANDS_BLIND | RT_HANDS_JUMPED, jumped = i < 2 ? RT_HANDS_JUMPED : 0;
+
+		assert_true(asprintf(&command, "gcc -Wl,--build-id %s -fcf-protection=none h.c -o p", builds[i]) > 0);
+		assert_true(built_run(command));
+		rig_open(&rig, "p", NULL, NULL, false);
+		assert_int_equal(hands(&rig, "blind", "take") & bits, RT_HANDS_BLIND);
+		assert_int_equal(hands(&rig, "looks", "take") & bits, 0);
+		assert_int_equal(hands(&rig, "lookup", "take") & bits, 0);
+		/* the first of its calls */
+		assert_int_equal(hands(&rig, "has_it_looked_at", "take") & bits, RT_HANDS_BLIND);
+		assert_int_equal(hands(&rig, "calls", "jumps") & bits, RT_HANDS_BLIND | jumped);
+		assert_int_equal(hands(&rig, "calls", "jumps_seeing") & bits, 0);
+	}
 }
 
 /* through a stub it goes to what another module defines */
