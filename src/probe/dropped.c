@@ -53,9 +53,10 @@ struct drop {
 	uint8_t reg;                    /* that the member lies behind */
 	uint8_t stored;                 /* register; RT_REG_NONE: no object is stored there */
 	int64_t offset;
-	uint32_t type;             /* index */
-	bool fresh;                /* in memory that was just allocated */
-	bool freed, knows_nothing; /* knows_nothing: of what is in the block */
+	uint32_t type; /* index */
+	bool fresh;    /* in memory that was just allocated */
+	bool freed;
+	const char *anything; /* the struct of which a member may hold anything; NULL: it is known what it holds */
 };
 
 struct drops {
@@ -253,7 +254,7 @@ static bool add(struct drops *d, const struct drop *like, const struct member *m
 		return true;
 	one.offset += (int64_t)m->offset;
 	one.type = m->type ? m->type - 1 : 0;
-	one.knows_nothing = !m->type;
+	one.anything = m->type ? NULL : m->structure;
 	return rt_vec_push(&d->all, one);
 }
 
@@ -439,6 +440,30 @@ static bool is_worth_it(struct drops *d, const struct rt_symbol *symbol)
 	return worth || d->counts;
 }
 
+/* p is a pointer to the struct, or to a pointer to it; or to anything */
+static bool is_about(const struct rt_param *p, const char *structure)
+{
+	return p->type && (!strcmp(p->type, "void *") || (p->pointee && !strcmp(p->pointee, structure)));
+}
+
+/* A function that is given or hands out such structs, by its declaration, works on them and not on what they hold. */
+static bool is_helper(const struct drops *d, const char *function, const char *structure)
+{
+	struct rt_survey *survey = &d->b->survey;
+	const struct rt_survey_function *f = NULL;
+	bool declared = false;
+
+	while ((f = rt_survey_function(survey, function, f))) {
+		declared = true;
+		if (is_about(&f->returns, structure))
+			return true;
+		for (unsigned i = 1; i <= f->param_count; i++)
+			if (is_about(rt_survey_param(survey, f, i), structure))
+				return true;
+	}
+	return !declared;
+}
+
 /*
  * By the place; not by the function's own name, which would make its caller the site, as it is where the function does
  * not know what it gives up.
@@ -448,7 +473,8 @@ static char *name_of(const struct drops *d, const struct drop *drop)
 	struct rt_scope scope;
 	char *name = NULL;
 
-	if (drop->knows_nothing && rt_dwarf_scopes(d->b->module->dwarf, drop->insn.addr, &scope, 1) && scope.function)
+	if (drop->anything && rt_dwarf_scopes(d->b->module->dwarf, drop->insn.addr, &scope, 1) && scope.function &&
+	    is_helper(d, scope.function, drop->anything))
 		return strdup(scope.function);
 	if (asprintf(&name, "%s+0x%llx", drop->symbol->name,
 		     (unsigned long long)(drop->insn.addr.v - drop->symbol->addr.v)) < 0)
@@ -467,7 +493,7 @@ static struct rt_error *add_point(struct drops *d, const struct drop *drop)
 				      .stored = drop->stored,
 				      .fresh = drop->fresh,
 				      .freed = drop->freed,
-				      .maybe = drop->knows_nothing };
+				      .maybe = drop->anything != NULL };
 	_cleanup_free_ char *name = name_of(d, drop);
 
 	return name ? rt_plan_slot(d->b, &slot, name) : rt_error_nomem();
@@ -481,11 +507,11 @@ static struct rt_error *add_points(struct drops *d)
 	if (!count)
 		return rt_error_nomem();
 	for (size_t i = 0; i < d->all.len; i++)
-		count[2 * d->all.data[i].type + d->all.data[i].knows_nothing]++;
+		count[2 * d->all.data[i].type + (d->all.data[i].anything != NULL)]++;
 	for (size_t i = 0; i < d->all.len; i++) {
 		const struct drop *drop = &d->all.data[i];
 
-		if (count[2 * drop->type + drop->knows_nothing] <= (drop->knows_nothing ? ANY_MAX : DROPS_MAX))
+		if (count[2 * drop->type + (drop->anything != NULL)] <= (drop->anything ? ANY_MAX : DROPS_MAX))
 			RT_TRY(add_point(d, drop));
 	}
 	return NULL;
