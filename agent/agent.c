@@ -453,6 +453,44 @@ static void on_hit(struct hit *h)
 	send_event(h);
 }
 
+/* The slot may have the pointer that was stored there. What lies in the block itself is over, too. */
+static void tell_slot(struct hit *h, uint64_t slot, uint64_t start, uint64_t end)
+{
+	if (!load_u64(slot, &h->object) || !h->object || (h->object >= start && h->object < end) || !capture(h) ||
+	    !has_room(h))
+		return;
+	count(&h->count->hits);
+	h->aux = slot;
+	send_event(h);
+}
+
+/*
+ * A block of the C library is freed, or may get another place, and the slots in it go as well. The word before it says
+ * how long it is (malloc_chunk in glibc's malloc.c: its last three bits are flags).
+ */
+static void on_freed(struct hit *h)
+{
+	enum { OVERHEAD = 8, MOST = 1 << 20 };
+	const uint64_t start = read_reg(h, h->probe->reg) + (uint64_t)h->probe->reg_offset;
+	uint64_t at = start, size, end;
+
+	if (!start || !load_u64(start - OVERHEAD, &size) || size < OVERHEAD)
+		return;
+	end = start + (size < MOST ? (size & ~7ull) : MOST) - OVERHEAD;
+	while (at < end) {
+		uint32_t first = rt_agent_slot(at);
+		uint64_t in_word = 64 - first % 64, left = (end - at) / 8, n = left < in_word ? left : in_word;
+		uint64_t *word = &h->process->slots[first / 64];
+		uint64_t mask = (n == 64 ? ~0ull : (1ull << n) - 1) << first % 64, bits = load(*word) & mask;
+
+		if (__builtin_expect(bits != 0, 0))
+			__atomic_fetch_and(word, ~bits, __ATOMIC_RELAXED);
+		for (; bits && h->probe->look == RT_LOOK_TELL; bits &= bits - 1)
+			tell_slot(h, at + 8 * ((uint64_t)__builtin_ctzll(bits) - first % 64), start, end);
+		at += 8 * n;
+	}
+}
+
 /* What a hook takes, but for its wait for the reader: of one in so many, by whether its last point told of an event. */
 static __attribute__((noinline)) void take_time(const struct hit *h)
 {
@@ -489,6 +527,8 @@ void rt_agent_hit(const struct hit_regs *regs, uint32_t number)
 		h.passed = false;
 		if (h.probe->kind & RT_PROBE_RETURN)
 			on_enter(&h);
+		else if (h.probe->look)
+			on_freed(&h);
 		else
 			on_hit(&h);
 	}

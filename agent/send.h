@@ -96,6 +96,14 @@ static inline void put_event(struct rt_agent_thread *t, uint32_t head, uint32_t 
 	store(*(uint64_t *)(void *)e, (uint64_t)seq << 32 | head);
 }
 
+/* A pointer to an object is stored there: the block that it lies in may be freed with it. */
+static inline void mark_slot(struct rt_agent_process *p, uint64_t slot)
+{
+	const uint32_t at = rt_agent_slot(slot);
+
+	__atomic_fetch_or(&p->slots[at / 64], 1ull << at % 64, __ATOMIC_RELAXED);
+}
+
 static void send_event(struct hit *h)
 {
 	const struct rt_probe *p = h->probe;
@@ -111,6 +119,8 @@ static void send_event(struct hit *h)
 
 	if (h->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		count(&h->count->faults);
+	if (p->fills && h->process->looks)
+		mark_slot(h->process, h->aux);
 	put_event(h->thread, RT_AGENT_EVENT_HEAD(p->op), RT_AGENT_EVENT_TAIL(p->delta, p->flags | h->flags), &e);
 }
 

@@ -42,6 +42,7 @@ enum {
 	RT_AGENT_RULES = 4096,
 	RT_AGENT_TIMED = 64,
 	RT_AGENT_SAMPLE_SETS = 4096, /* of a process */
+	RT_AGENT_SLOTS = 1 << 20,    /* bits of a process */
 	/* counting mode */
 	RT_AGENT_PLACES = 32768,  /* of a process: stacks with a point */
 	RT_AGENT_PLACE_WAYS = 16, /* that one is looked for in */
@@ -216,7 +217,8 @@ struct rt_agent_process {
 	uint64_t code;    /* RT_CODE_MAKE() over rt_agent_shared.mapping; 0 = not known */
 	uint64_t r_state; /* address of r_debug.r_state; 0 = stop at each call of the dynamic linker's hook */
 	uint64_t tallies; /* in counting mode: address of struct rt_agent_tallies */
-	uint64_t pad0[4];
+	uint64_t looks;   /* not 0: what is freed with pointers to objects is told, so that `slots` are kept */
+	uint64_t pad0[3];
 	/* one thread asks to be stopped: the dynamic linker's hook */
 	uint64_t stop_asked; /* counts up */
 	uint64_t stop_done;  /* as far as was answered */
@@ -237,7 +239,15 @@ struct rt_agent_process {
 	struct rt_agent_pending pending[RT_AGENT_PENDING];
 	struct rt_sample_set sample[RT_AGENT_SAMPLE_SETS];
 	uint64_t stacks[RT_AGENT_STACKS][8];
+	/* a bit for each word of memory, or for several, in which a pointer to an object was stored */
+	uint64_t slots[RT_AGENT_SLOTS / 64];
 };
+
+/* The bit in rt_agent_process.slots of a word. */
+static inline __attribute__((always_inline)) uint32_t rt_agent_slot(uint64_t address)
+{
+	return (uint32_t)(address / 8) & (RT_AGENT_SLOTS - 1);
+}
 
 /* The first place of `pending` from i on that may have a call; RT_AGENT_PENDING: there are no more. */
 static inline uint32_t rt_agent_pending_next(const struct rt_agent_process *p, uint32_t i)

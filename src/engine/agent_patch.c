@@ -306,6 +306,7 @@ static const char *prepare(struct patching *p, const struct rt_point *point)
 	if (why)
 		return why;
 	rt_agent_shared(p->task->pool)->probe[point->id] = a->probe[point->id];
+	rt_agent_process(p->task)->looks |= point->look != RT_LOOK_NONE;
 	if (point->id > a->last_point)
 		a->last_point = point->id;
 	return NULL;

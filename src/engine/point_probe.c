@@ -32,6 +32,8 @@ static const char *set_object(struct rt_probe *probe, const struct rt_point *p)
 	probe->width = p->width;
 	probe->deref = p->deref;
 	probe->stored = p->stored;
+	probe->look = p->look;
+	probe->fills = p->stored || p->filled;
 	if (p->place == RT_PLACE_ARG_PTR) {
 		probe->kind |= RT_PROBE_SLOT;
 		if (!probe->deref)

@@ -24,6 +24,8 @@ const char *rt_uprobe_point_set(struct rt_uprobe *u, const struct rt_point *p)
 {
 	if (!p->id || p->id >= u->points)
 		return "too many probe points for this engine";
+	if (p->look)
+		return "blocks are looked through by the agent alone";
 	if (p->id > u->last_point)
 		u->last_point = p->id;
 	u->steps[p->id] = p->cost == RT_COST_STEP;

@@ -92,7 +92,7 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 	struct lt_point *point = &lt->points.data[lt->uses.data[ev.use].point];
 
 	count_found(lt, inc, seen);
-	if (lt_point_stores(point) && !point->strays)
+	if (lt_point_stores(point) && !(point->flags & RT_EV_MAYBE) && !point->strays)
 		point->strays = !was_given(lt, inc, &ev);
 	if (!inc || inc->life != LT_LIVE)
 		return;

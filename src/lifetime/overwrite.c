@@ -273,6 +273,28 @@ static bool seldom(const struct lt_answer *a, const struct lt_event *e)
 	return stored > 2 * point->found;
 }
 
+static uint32_t module_of(const struct lt_answer *a, const struct lt_event *e)
+{
+	return lt_src(a->lt, lt_site(a->lt, a->lt->uses.data[e->use].site)->src[0])->frame.module_id;
+}
+
+/*
+ * Event number i found the pointer in a block that was freed, and it was not the library that stored it there that
+ * freed it: an allocator, that takes anything apart.
+ */
+static bool frees_others(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *w = &inc->ledger[i];
+
+	for (uint32_t k = i; lt_point_looks(lt_event_point(a->lt, w)) && k-- > 0;) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->slot == w->slot && lt_point_stores(lt_event_point(a->lt, e)))
+			return module_of(a, e) != module_of(a, w);
+	}
+	return false;
+}
+
 /* the slot that the reference was taken for was emptied without a put; 0: not so, or it was passed on from there */
 static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *ref)
 {
@@ -281,14 +303,17 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 		 function = i == LT_NO_EVENT ? 0 : lt_event_function(a->lt, &inc->ledger[i]);
 	double left = lt_counted(&a->dropped_left, rt_key_make(function, inc->type));
 	double healthy = in_healthy(a, function, inc->type);
+	/* what no code was seen to know of has to be odd, and is likely at most */
+	const bool looked = function && lt_point_looks(lt_event_point(a->lt, &inc->ledger[i]));
+	const double least = looked ? SHARE * (left + healthy) : healthy;
 
 	/* who lost more pointers to it than are left, or some that were borrowed, had borrowed this one, too */
-	if (!function || left < healthy || (inc->known && dropped_by(a, inc, function) > inc->balance) ||
-	    lends(a, inc, i))
+	if (!function || left < least || (inc->known && dropped_by(a, inc, function) > inc->balance) ||
+	    lends(a, inc, i) || frees_others(a, inc, i))
 		return (struct lt_loser){ 0 };
 	return (struct lt_loser){ .by = lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0],
 				  .freed = is_block(a, &inc->ledger[i]),
-				  .thin = seldom(a, &inc->ledger[i]),
+				  .thin = seldom(a, &inc->ledger[i]) || looked,
 				  .own = true };
 }
 
@@ -305,7 +330,8 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 		uint32_t function;
 		double left, healthy;
 
-		if (!drops(a, inc, i))
+		/* who frees a block of somebody's has lost that one's */
+		if (!drops(a, inc, i) || lt_point_looks(lt_event_point(a->lt, &inc->ledger[i])))
 			continue;
 		function = lt_event_function(a->lt, &inc->ledger[i]);
 		left = lt_counted(&a->dropped_left, rt_key_make(function, inc->type));

@@ -430,6 +430,14 @@ static uint8_t number_of(struct sights *s, uint32_t what)
 	return s->nr;
 }
 
+/* The slot of just this reference was emptied without a put. What is in a block that is freed may be a mere copy. */
+static bool is_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
+{
+	uint32_t by = lt_slot_lost(lt, inc, ev);
+
+	return by != LT_NO_EVENT && !lt_point_looks(lt_event_point(lt, &inc->ledger[by]));
+}
+
 static uint8_t how(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_unit *u)
 {
 	const struct lt_event *e = event_of(inc, u);
@@ -437,7 +445,7 @@ static uint8_t how(const struct rt_lifetime *lt, const struct lt_inc *inc, const
 
 	if (!e || !u->opens)
 		return 0;
-	lost = lt_slot_lost(lt, inc, u->ev) == LT_NO_EVENT ? 0 : LT_MARK_LOST;
+	lost = is_lost(lt, inc, u->ev) ? LT_MARK_LOST : 0;
 	if (e->op == RT_OP_NEW)
 		return LT_MARK_NEW | lost;
 	return (e->op == RT_OP_GET && inc->has_new && lt_twice_in_row(lt, inc, u->ev) ? LT_MARK_TWICE : 0) | lost;

@@ -33,6 +33,12 @@ static inline bool lt_point_overwrites(const struct lt_point *p)
 	       p->aux != RT_AUX_STORED;
 }
 
+/* the point looks through whatever block is freed, and is the free() of the C library itself */
+static inline bool lt_point_looks(const struct lt_point *p)
+{
+	return lt_point_overwrites(p) && p->aux == RT_AUX_BLOCK && !(p->flags & RT_EV_INLINE);
+}
+
 /* the point tells that a pointer to the object is stored in the slot */
 static inline bool lt_point_stores(const struct lt_point *p)
 {

@@ -66,9 +66,10 @@ static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, con
 		return false;
 	if (lt_event_function(lt, e) == lt_event_function(lt, w) && (!e->act || !w->act || e->act == w->act))
 		return true;
-	if (!lt_come_together(lt, w, e, &out, &in) || (out && (in || out > CALLERS)))
-		return false;
-	return !out || !has_own(inc, e->act);
+	if (lt_come_together(lt, w, e, &out, &in) && (!out || (!in && out <= CALLERS)))
+		return !out || !has_own(inc, e->act);
+	/* what it frees itself it need not put */
+	return lt_inside(lt, w, e);
 }
 
 /* whose pointer the slot held when event number i emptied it */
@@ -177,8 +178,9 @@ static bool may_be_for(const struct rt_lifetime *lt, const struct lt_inc *inc, u
 
 	if (taken->act && (taken->act == store->act || taken->up == store->act))
 		return true;
-	return lt_come_together(lt, taken, store, &out, &in) && (!out || !in || went_by(lt, inc, k, i)) &&
-	       out <= CALLERS && in <= CALLERS;
+	if (!lt_come_together(lt, taken, store, &out, &in) || out > CALLERS)
+		return false;
+	return out && in ? went_by(lt, inc, k, i) : in <= CALLERS;
 }
 
 /* the event that took the reference for which number i stored the pointer; NULL: not known */
@@ -315,7 +317,8 @@ bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct
 		lt->nomem |= !added;
 		return added;
 	}
-	own = !was || (was->domain == now.domain && was->serial == now.serial);
+	/* what a block that was freed had is of interest only where it is known to have been stored there */
+	own = was ? was->domain == now.domain && was->serial == now.serial : !lt_point_looks(lt_event_point(lt, ev));
 	if (was)
 		lt_stored_remove(&lt->stored, lt, was);
 	return stores || own;

@@ -413,6 +413,35 @@ uint32_t lt_site_make(struct rt_lifetime *lt, const struct lt_site *site)
 	return id;
 }
 
+static uint8_t hands_at(const struct rt_lifetime *lt, const struct lt_stack *s, uint64_t time_ns, uint32_t machine)
+{
+	const struct lt_machine *m = machine < s->nr ? &lt->machines.data[s->first + machine] : NULL;
+
+	if (!m || (m->is_site && !machine) || !lt->namer->hands)
+		return 0;
+	return lt->namer->hands(lt->namer, s->pid, time_ns, m->pc);
+}
+
+/*
+ * Who frees what it is given without a look into it is as good as the free() itself: what the block was its caller
+ * knows.
+ */
+static unsigned skip_blind(const struct rt_lifetime *lt, const struct lt_stack *s, uint64_t time_ns,
+			   const struct flat *flat, unsigned at)
+{
+	while (at + 1 < flat->nr) {
+		uint32_t machine = flat->place[at] / 2;
+		bool jumped = flat->place[at] != LT_PLACE(machine);
+
+		if (!(hands_at(lt, s, time_ns, machine) & (jumped ? RT_HANDS_JUMPED : RT_HANDS_BLIND)))
+			break;
+		while (at + 1 < flat->nr && flat->place[at + 1] == flat->place[at])
+			at++;
+		at++;
+	}
+	return at < flat->nr ? at : flat->nr - 1;
+}
+
 static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_ns)
 {
 	const struct lt_point *point = &lt->points.data[use->point];
@@ -430,6 +459,8 @@ static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_n
 		return true;
 	use->jumped = flat_machine(&flat, 0) == LT_JUMPED ? flat.src[0] : 0;
 	at = skip_api(lt, type, point, &flat);
+	if (lt_point_looks(point))
+		at = skip_blind(lt, s, time_ns, &flat, at);
 	use->machine = flat_machine(&flat, at);
 	for (;;) {
 		site.src[site.nr++] = flat.src[at];
@@ -484,9 +515,9 @@ uint8_t lt_hands(const struct rt_lifetime *lt, const struct lt_event *e, uint32_
 	const struct lt_machine *m = s && machine < s->nr ? &lt->machines.data[s->first + machine] : NULL;
 	uint8_t hands;
 
-	if (!m || (m->is_site && !machine) || !lt->namer->hands)
+	if (!m)
 		return 0;
-	hands = lt->namer->hands(lt->namer, s->pid, e->time_ns, m->pc);
+	hands = hands_at(lt, s, e->time_ns, machine);
 	/* what is inlined there has the call, and no result of its own */
 	return m->srcs == 1 ? hands : hands & RT_HANDS_TAKEN;
 }

@@ -35,6 +35,7 @@ struct rt_slot {
 	uint8_t stored;       /* enum rt_reg of the register that is stored there; RT_REG_NONE: no object is */
 	bool freed;           /* the block that it lies in is freed */
 	bool fresh;           /* in memory that was just allocated: nothing was held there */
+	bool filled;          /* it was filled just before insn: what it held before is gone */
 	bool maybe;           /* it may hold anything */
 };
 /*

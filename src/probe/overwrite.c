@@ -13,14 +13,22 @@
 #include "probe/spec_type.h"
 #include "probe/way.h"
 
-enum { STORES_MAX = 256 /* of one type, in one module */, CODE_INSNS = 4000, SCOPES_MAX = 16 };
+enum {
+	STORES_MAX = 256, /* of one type, in one module */
+	ANY_MAX = 128,    /* of what may be anything */
+	CODE_INSNS = 4000,
+	SCOPES_MAX = 16
+};
 
 struct store {
 	uint32_t type; /* index */
 	const char *function;
 	struct rt_elfaddr start; /* of the function */
 	struct rt_insn insn;
-	bool fresh; /* into memory that was just allocated */
+	bool fresh;  /* into memory that was just allocated */
+	bool any;    /* it may store anything: type is the first one */
+	bool filled; /* by what stands before insn, and at.disp behind at.base */
+	struct rt_mem_operand at;
 };
 
 struct stores {
@@ -36,6 +44,7 @@ struct look {
 	const struct rt_symbol *symbol;
 	uint32_t type;
 	uint8_t object; /* register that has one at the entry; RT_REG_NONE: results of calls are */
+	bool any;       /* it is declared as a mere pointer */
 };
 
 static bool is_slot(const struct rt_track *objects, const struct rt_insn *insn)
@@ -55,17 +64,62 @@ static bool is_slot(const struct rt_track *objects, const struct rt_insn *insn)
 	return mem->base < RT_TRACK_REGS && objects->regs[mem->base].kind != RT_VALUE_FRAME;
 }
 
+/* what insn reads is a pointer to an object: in a register, or in the frame */
+static bool reads_object(const struct rt_track *objects, const struct rt_insn *insn)
+{
+	const struct rt_mem_operand *mem = &insn->mem;
+
+	if (insn->src_reg < RT_TRACK_REGS)
+		return objects->regs[insn->src_reg].kind == RT_VALUE_OBJECT && !objects->regs[insn->src_reg].n;
+	if (!insn->has_mem || !mem->reads || mem->segment || mem->index != RT_REG_NONE || mem->base >= RT_TRACK_REGS ||
+	    objects->regs[mem->base].kind != RT_VALUE_FRAME)
+		return false;
+	for (unsigned i = 0; i < objects->slot_count; i++) {
+		if (objects->slots[i].at == objects->regs[mem->base].n + mem->disp)
+			return objects->slots[i].value.kind == RT_VALUE_OBJECT && !objects->slots[i].value.n;
+	}
+	return false;
+}
+
+/*
+ * insn stores two words at once, and one of them may be a pointer to an object that was put into a vector register
+ * before: what is there then tells.
+ */
+static struct rt_error *pair_at(struct stores *s, const struct look *look, const struct rt_insn *insn)
+{
+	const struct rt_track *objects = &s->way.now.objects;
+	struct store store = { .type = look->type,
+			       .function = look->declared->name,
+			       .start = look->symbol->addr,
+			       .any = true,
+			       .filled = true,
+			       .at = insn->mem };
+	const struct rt_elfaddr next = { insn->addr.v + insn->length };
+
+	if (insn->vector_src == RT_REG_NONE || insn->mem.segment || insn->mem.index != RT_REG_NONE ||
+	    insn->mem.base >= RT_TRACK_REGS || insn->mem.base == RT_REG_RSP ||
+	    objects->regs[insn->mem.base].kind == RT_VALUE_FRAME || !rt_plan_decode(s->takers->b, next, &store.insn))
+		return NULL;
+	for (unsigned i = 0; i < 2; i++, store.at.disp += 8) {
+		if (!rt_vec_push(&s->all, store))
+			return rt_error_nomem();
+	}
+	return NULL;
+}
+
 static struct rt_error *look_through(struct stores *s, const struct look *look)
 {
 	const struct rt_plan_build *b = s->takers->b;
 	struct rt_elfaddr end = { look->symbol->addr.v + look->symbol->size };
 	struct rt_way *way = &s->way;
+	bool in_vectors = false;
 
 	rt_way_begin(way, b->module->symtab, look->symbol->addr, look->object);
 	for (unsigned n = 0; n < CODE_INSNS && way->now.at.v < end.v; n++) {
 		struct store store = { .type = look->type,
 				       .function = look->declared->name,
-				       .start = look->symbol->addr };
+				       .start = look->symbol->addr,
+				       .any = look->any };
 		struct rt_insn *insn = &store.insn;
 
 		if (!rt_plan_decode(b, way->now.at, insn))
@@ -74,6 +128,10 @@ static struct rt_error *look_through(struct stores *s, const struct look *look)
 			      way->now.fresh.regs[insn->mem.base].kind == RT_VALUE_OBJECT;
 		if (rt_way_reaches(way) && is_slot(&way->now.objects, insn) && !rt_vec_push(&s->all, store))
 			return rt_error_nomem();
+		in_vectors =
+			!insn->call && (in_vectors || (insn->vector_writes && reads_object(&way->now.objects, insn)));
+		if (in_vectors)
+			RT_TRY(pair_at(s, look, insn));
 		if (!rt_way_pass(way, insn))
 			return rt_error_nomem();
 		if (insn->call && look->object == RT_REG_NONE && insn->has_target &&
@@ -105,6 +163,15 @@ static void find_called(struct stores *s, const struct rt_symbol *symbol)
 	}
 }
 
+/* the function is in the spec of some type */
+static bool is_told(const struct rt_takers *t, const char *name)
+{
+	for (uint32_t type = 0; type < t->b->plan->types.len; type++)
+		if (rt_takers_told(t, type, name))
+			return true;
+	return false;
+}
+
 static struct rt_error *look_at(struct stores *s, const struct rt_survey_function *d, const struct rt_symbol *symbol)
 {
 	struct rt_survey *survey = &s->takers->b->survey;
@@ -123,6 +190,17 @@ static struct rt_error *look_at(struct stores *s, const struct rt_survey_functio
 
 		look.type = type - 1;
 		if (!type || rt_takers_told(s->takers, look.type, d->name) || !rt_takers_in_registers(survey, d, i))
+			continue;
+		look.object = (uint8_t)rt_reg_argument(i);
+		RT_TRY(look_through(s, &look));
+	}
+	look.type = 0;
+	look.any = true;
+	for (unsigned i = 1; clone == RT_CLONE_FULL && i <= d->param_count; i++) {
+		const struct rt_param *p = rt_survey_param(survey, d, i);
+
+		if (!p->type || strcmp(p->type, "void *") != 0 || !rt_takers_in_registers(survey, d, i) ||
+		    is_told(s->takers, d->name))
 			continue;
 		look.object = (uint8_t)rt_reg_argument(i);
 		RT_TRY(look_through(s, &look));
@@ -167,15 +245,17 @@ static char *name_of(const struct rt_takers *t, const struct store *store)
 
 static struct rt_error *add_store(const struct rt_takers *t, const struct store *store)
 {
-	const struct rt_mem_operand *mem = &store->insn.mem;
+	const struct rt_mem_operand *mem = store->filled ? &store->at : &store->insn.mem;
 	const struct rt_slot slot = { .type = store->type,
 				      .insn = &store->insn,
 				      .reg = mem->base,
 				      .index = mem->index,
 				      .scale = mem->index == RT_REG_NONE ? 0 : mem->scale,
 				      .offset = mem->disp,
-				      .stored = store->insn.src_reg,
-				      .fresh = store->fresh };
+				      .stored = store->filled ? (uint8_t)RT_REG_NONE : store->insn.src_reg,
+				      .fresh = !store->filled && (store->fresh || store->any),
+				      .filled = store->filled,
+				      .maybe = store->any };
 	_cleanup_free_ char *name = name_of(t, store);
 
 	return name ? rt_plan_slot(t->b, &slot, name) : rt_error_nomem();
@@ -185,14 +265,18 @@ static struct rt_error *add_stores(struct stores *s)
 {
 	size_t types = s->takers->b->plan->types.len;
 	_cleanup_free_ unsigned *count = calloc(types + 1, sizeof(*count));
+	unsigned any = 0;
 
 	if (!count)
 		return rt_error_nomem();
 	for (size_t i = 0; i < s->all.len; i++)
-		count[s->all.data[i].type]++;
-	for (size_t i = 0; i < s->all.len; i++)
-		if (count[s->all.data[i].type] <= STORES_MAX)
-			RT_TRY(add_store(s->takers, &s->all.data[i]));
+		*(s->all.data[i].any ? &any : &count[s->all.data[i].type]) += 1;
+	for (size_t i = 0; i < s->all.len; i++) {
+		const struct store *store = &s->all.data[i];
+
+		if (store->any ? any <= ANY_MAX : count[store->type] <= STORES_MAX)
+			RT_TRY(add_store(s->takers, store));
+	}
 	return NULL;
 }
 

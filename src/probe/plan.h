@@ -31,11 +31,14 @@ struct rt_point {
 	uint16_t flags; /* RT_EV_HIDDEN, RT_EV_INLINE, RT_EV_AT_RETURN */
 	uint8_t cost;   /* enum rt_probe_cost of the armed instruction */
 	bool guessed;
-	bool frees;                 /* with a slot: the block that it lies in is freed right here */
-	uint8_t stored;             /* enum rt_reg + 1 of the register that is stored right here, where the object would
-				       be, and holds it; 0: nothing is */
-	int32_t start;              /* references that its type's new gives, as the session knows it */
-	bool sampled;               /* its operations are told only where the object is in the sample */
+	bool frees;     /* with a slot: the block that it lies in is freed right here */
+	bool filled;    /* the object was stored just before into the slot that it is read from */
+	uint8_t look;   /* enum rt_probe_look: it is no object that is given here, but a block of the C library
+			   that is freed, or given another size */
+	uint8_t stored; /* enum rt_reg + 1 of the register that is stored right here, where the object would
+			   be, and holds it; 0: nothing is */
+	int32_t start;  /* references that its type's new gives, as the session knows it */
+	bool sampled;   /* its operations are told only where the object is in the sample */
 	struct rt_elfaddr address;  /* of the armed instruction */
 	struct rt_foff offset;      /* its file offset: what uprobes take */
 	struct rt_elfaddr function; /* entry of the function or instance */
@@ -141,6 +144,14 @@ RT_CLEANUP(struct rt_plan *, rt_plan_destroy);
  * module is no error; see rt_plan_missing().
  */
 RT_CHECK struct rt_error *rt_plan_module(struct rt_plan *plan, const struct rt_plan_module *module, size_t *ret_first);
+
+/*
+ * Adds the points at which the C library is given back blocks, if the module is that library and the engine can look
+ * through blocks: the objects that these point to go by the type of that index in the plan, though they may be of any.
+ * As rt_plan_module(); nothing is refused.
+ */
+RT_CHECK struct rt_error *rt_plan_freed(struct rt_plan *plan, uint32_t type, const struct rt_plan_module *module,
+					size_t *ret_first);
 
 /* Adds the points of the system calls, which are those of every process: once. As rt_plan_module(). */
 RT_CHECK struct rt_error *rt_plan_calls(struct rt_plan *plan, size_t *ret_first);

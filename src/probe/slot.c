@@ -23,6 +23,7 @@ struct rt_error *rt_plan_slot(struct rt_plan_build *b, const struct rt_slot *slo
 			      .cfa_delta = rt_plan_cfa_delta(b, insn->addr),
 			      .place = RT_PLACE_ARG_PTR,
 			      .frees = slot->freed,
+			      .filled = slot->filled,
 			      .deref = 1,
 			      .reg = slot->reg,
 			      .reg_offset = slot->offset,

@@ -39,6 +39,14 @@ static void failed(const struct rt_arm_failure *failure, void *arg)
 			      failure->errnum ? strerror(failure->errnum) : "");
 }
 
+/* What the point would have told counts nothing. */
+static void not_missed(const struct rt_arm_failure *failure, void *arg)
+{
+	const struct failures *f = arg;
+
+	rt_log_debug("session", "%s: %s", rt_module_basename(f->m), failure->why ? failure->why : "");
+}
+
 /* The executable mapping by which a module is armed. */
 static const struct rt_session_map *code_of(const struct rt_process *p, uint32_t module)
 {
@@ -72,13 +80,14 @@ static bool is_alive(const struct rt_process *p)
 }
 
 /* What of a module is to be armed. */
-enum part { POINTS, STOP, UNWINDERS };
+enum part { POINTS, STOP, UNWINDERS, FREED };
 
 static struct rt_error *arm_module(struct rt_session *s, struct rt_process *p, const struct rt_module *m,
 				   enum part part, struct rt_elfaddr stop_at)
 {
 	const struct rt_session_map *map = code_of(p, m->id);
-	_cleanup_free_ const struct rt_point **points = calloc(m->point_nr + 1, sizeof(points[0]));
+	const uint32_t first = part == FREED ? m->freed : m->point, nr = part == FREED ? m->freed_nr : m->point_nr;
+	_cleanup_free_ const struct rt_point **points = calloc(nr + 1, sizeof(points[0]));
 	_cleanup_free_ uint32_t *tids = s->attaching ? calloc(p->threads.len + 1, sizeof(*tids)) : NULL;
 	struct failures failures = { s, p, m, NULL };
 	char path[4300];
@@ -88,7 +97,7 @@ static struct rt_error *arm_module(struct rt_session *s, struct rt_process *p, c
 			      .unfit = p->unfit,
 			      .path = path,
 			      .points = points,
-			      .point_count = part == POINTS ? m->point_nr : 0,
+			      .point_count = part == POINTS || part == FREED ? nr : 0,
 			      .unwinders = m->unwinders.list.data,
 			      .unwinder_count = part == UNWINDERS ? m->unwinders.list.len : 0,
 			      .stop_at = stop_at,
@@ -102,12 +111,12 @@ static struct rt_error *arm_module(struct rt_session *s, struct rt_process *p, c
 		return NULL;
 	if (stop_at.v && !rt_image_offset(m->image, stop_at, &arm.stop_offset))
 		arm.stop_at.v = 0;
-	for (size_t i = 0; i < m->point_nr; i++)
-		points[i] = &s->points.data[m->point + i];
+	for (size_t i = 0; i < arm.point_count; i++)
+		points[i] = &s->points.data[first + i];
 	for (size_t i = 0; i < arm.thread_count; i++)
 		tids[i] = p->threads.data[i]->tid;
 	file_path(s, p, map, path, sizeof(path));
-	err = s->ops->extend(s->engine, &arm, failed, &failures);
+	err = s->ops->extend(s->engine, &arm, part == FREED ? not_missed : failed, &failures);
 	if (!err) {
 		s->armed_points += arm.point_count;
 		p->stop_armed |= arm.stop_at.v != 0;
@@ -225,6 +234,39 @@ static bool waits_for_returns(const struct rt_session *s, const struct rt_proces
 	return false;
 }
 
+/* The type of the first point of p that tells of a pointer that is stored; 0: there is none. */
+static uint32_t type_with_slots(const struct rt_session *s, const struct rt_process *p)
+{
+	for (size_t i = 0; i < p->armed.len; i++) {
+		const struct rt_module *m = rt_session_module(s, p->armed.data[i]);
+
+		for (uint32_t k = 0; k < m->point_nr; k++)
+			if (s->points.data[m->point + k].stored || s->points.data[m->point + k].filled)
+				return s->points.data[m->point + k].type;
+	}
+	return 0;
+}
+
+/* Where slots are known, what is freed with them in it is of interest. */
+static struct rt_error *arm_freed(struct rt_session *s, struct rt_process *p)
+{
+	uint32_t type = p->foreign || p->freed_armed ? 0 : type_with_slots(s, p);
+
+	for (size_t i = 0; type && i < p->maps.len && !p->freed_armed; i++) {
+		struct rt_module *m = rt_session_module(s, p->maps.data[i].module);
+
+		if (!p->maps.data[i].executable)
+			continue;
+		if (!m->freed_planned)
+			RT_TRY(rt_session_plan_freed(s, m, type));
+		if (!m->freed_nr)
+			continue;
+		p->freed_armed = true;
+		RT_TRY(arm_module(s, p, m, FREED, (struct rt_elfaddr){ 0 }));
+	}
+	return NULL;
+}
+
 static bool is_hooked(const struct rt_process *p, uint32_t module)
 {
 	for (size_t i = 0; i < p->hooked.len; i++)
@@ -272,6 +314,7 @@ struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p)
 		rt_vec_clear(&p->hooked);
 		RT_TRY(arm_module(s, p, m, POINTS, (struct rt_elfaddr){ 0 }));
 	}
+	RT_TRY(arm_freed(s, p));
 	/* arming may have brought in an engine that knows nothing yet */
 	if (s->code_epoch != s->engine->code_epoch)
 		RT_TRY(rt_session_tell_code(s, p));

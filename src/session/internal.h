@@ -87,6 +87,7 @@ struct rt_process {
 	bool loaded;       /* its initial modules are mapped: plan and arm */
 	bool stop_armed;   /* the dynamic linker's hook is armed */
 	bool calls_armed;  /* its system calls are watched */
+	bool freed_armed;  /* what its C library frees is looked through */
 	bool foreign;      /* image of another machine: not traced */
 	bool let_go;       /* it must not be traced at all (refusal.c): the thread that called exec is let go */
 	const char *unfit; /* static: whose runtime an engine's code would be in the way of, NULL: nobody's */
@@ -147,10 +148,12 @@ struct rt_module {
 	struct rt_unwind_rows *rows; /* lazily */
 	bool main;                   /* some process runs it */
 	bool scanned, planned;
-	bool rows_told;                /* the engine has its unwind rows */
-	bool unnamed;                  /* symbols could not be read */
-	uint32_t point;                /* index of its first point in rt_session.points */
-	uint32_t point_nr;             /* how many, in a row */
+	bool rows_told;           /* the engine has its unwind rows */
+	bool unnamed;             /* symbols could not be read */
+	uint32_t point;           /* index of its first point in rt_session.points */
+	uint32_t point_nr;        /* how many, in a row */
+	uint32_t freed, freed_nr; /* the points at which blocks are freed, where that is of interest; as above */
+	bool freed_planned;
 	struct rt_unwinders unwinders; /* once unwinders_known */
 	bool unwinders_known;
 };
@@ -187,6 +190,9 @@ struct rt_batch {
 
 /* Plans the modules of p that were never planned, yields TYPE, POINT and LOSS. */
 RT_CHECK struct rt_error *rt_session_plan(struct rt_session *s, struct rt_process *p);
+/* Plans, once, the points at which m, if it is the C library, frees blocks: for objects of that type
+ * (rt_point.type), or others. */
+RT_CHECK struct rt_error *rt_session_plan_freed(struct rt_session *s, struct rt_module *m, uint32_t type);
 /* Arms in p what its modules have. */
 RT_CHECK struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p);
 /* Arms a place where the process stops (rt_engine_is_stop()). */

@@ -78,8 +78,10 @@ static uint32_t aux_of(const struct rt_point *p)
 {
 	if (p->kind == RT_POINT_CALL)
 		return p->size_reg == RT_REG_NONE ? RT_AUX_NONE : RT_AUX_SIZE;
-	if (p->stored)
+	if (p->stored || p->filled)
 		return RT_AUX_STORED;
+	if (p->look)
+		return RT_AUX_BLOCK;
 	if (p->place == RT_PLACE_ARG_PTR || p->place == RT_PLACE_OUT || p->place == RT_PLACE_RET_PTR)
 		return p->frees ? RT_AUX_BLOCK : RT_AUX_SLOT;
 	return p->class_at ? RT_AUX_CLASS : RT_AUX_NONE;
@@ -238,6 +240,25 @@ struct rt_error *rt_session_plan(struct rt_session *s, struct rt_process *p)
 		s->pairs = NULL;
 	}
 	return err;
+}
+
+struct rt_error *rt_session_plan_freed(struct rt_session *s, struct rt_module *m, uint32_t type)
+{
+	struct rt_plan_module pm;
+	size_t first = 0;
+
+	for (size_t i = 0; i < s->batches.len && !m->freed_planned; i++) {
+		struct rt_batch *b = s->batches.data[i];
+
+		if (type - 1 < b->type_base || type - 1 - b->type_base >= b->plan->types.len)
+			continue;
+		m->freed_planned = true;
+		m->freed = (uint32_t)s->points.len;
+		RT_TRY(rt_plan_module_of(m, &pm));
+		RT_TRY(rt_plan_freed(b->plan, type - 1 - b->type_base, &pm, &first));
+		RT_TRY(take_points(s, b, m->id, first, &m->freed_nr));
+	}
+	return NULL;
 }
 
 /* ---- functions that were told and are nowhere ---- */

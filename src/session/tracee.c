@@ -299,7 +299,8 @@ static struct rt_error *on_exec(struct rt_session *s, struct rt_thread *t)
 	p->main_module = p->loader = 0;
 	p->debug_state = 0;
 	p->code_told = 0;
-	p->attached = p->shares_mm = p->looked = p->loaded = p->stop_armed = p->calls_armed = p->foreign = false;
+	p->attached = p->shares_mm = p->looked = p->loaded = p->stop_armed = p->calls_armed = false;
+	p->freed_armed = p->foreign = false;
 	p->unfit = NULL;
 	p->dying = p->census_done = p->left = false;
 	p->exit_at = 0;

@@ -131,6 +131,16 @@ class Agent(live.LiveTest):
         self.assertFalse(run.findings['trust']['complete'], str(run))
         self.assertEqual(run.findings['findings'], [], str(run))
 
+    def test_slots_that_are_freed(self):
+        """What is stored in a block that is freed is told, once, in the child as well; and nothing but that."""
+        path, data = live.program('freed-slots', flags=('-g', '-O1')), live.temp_path('slots.data')
+        ran = live.call('record', *AGENT, '-P', 'type=item new=item_new:ret get=item_get:1 put=item_put:1', '-o', data, '--',
+                        path)
+        self.assertEqual(ran.status, 0, str(ran))
+        told = int(re.search(r'^told (\d+)$', ran.stdout, re.M).group(1))
+        script = live.call('script', '-i', data).stdout
+        self.assertEqual(len(re.findall(r'item_move: .* flags=hidden aux=0x[1-9a-f]', script)), told, script)
+
     def test_children_that_are_not_followed(self):
         """The agent that a child inherits is silent: what the child does is not taken for its parent's."""
         path = live.program('forks', flags=('-g', '-O2'))

@@ -10,13 +10,14 @@ import live
 # program -> found without being told? (names and types show the family); else untold runs must only not accuse others
 DEMOS = {
     'out-argument': True, 'kept-on-error': True, 'replaced-member': True,
-    'freed-holder': True, 'freed-table': True, 'cleared-member': True, 'cleared-pair': True, 'taken-over': True,
+    'freed-holder': True, 'freed-table': True, 'cleared-member': True, 'cleared-pair': True, 'freed-list': True, 'taken-over': True,
     'missing-put': True, 'error-path': True, 'extra-put': True, 'double-put': True, 'use-after-put': False,
     'thread-leak': True, 'hand-over': True, 'extra-get': True, 'start-zero': False, 'find-hidden': False,
     'inlined': False, 'cache': True, 'slot-put': True, 'swap': True, 'dlopen': True, 'fork-exec': True, 'cxx': True,
     'many-threads': True, 'freed-by-force': True, 'recursion': True, 'tail-call': True, 'inner-new': True,
     'marked': True, 'hooks': True, 'thrown': True,
 }
+ONLY_AGENT = {'freed-list'}  # what is in a block that is freed no uprobe looks at: each free() would cost one
 COMPILERS = list(itertools.product(('gcc', 'clang'), ('-O0', '-O2')))
 SETTLE_LIMIT = 5.0  # seconds from the program's end to the report; the aim is 1.5
 
@@ -80,7 +81,7 @@ for _name, (_cc, _opt), _variant, _told in itertools.product(DEMOS, COMPILERS, (
     if quick or os.environ.get('RT_REAL'):
         add(_name, _cc, _opt, _variant, _told)
         if _told and _opt == '-O2':
-            for _engine in ('agent', 'uprobe'):
+            for _engine in ('agent',) if _name in ONLY_AGENT and _variant == 'bug' else ('agent', 'uprobe'):
                 add_engine(_name, _cc, _opt, _variant, _engine)
 
 if __name__ == '__main__':

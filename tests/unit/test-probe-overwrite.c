@@ -24,6 +24,11 @@ static const char program[] =
 	"API int set_or_add(struct box *b, int k, struct obj *o) { void *any = look(b, k); struct box *n = look(b, k + "
 	"1);\n"
 	"  if (!any || !n) return other(b, any); n->o = o; return look(b, 3) == any; }\n"
+	/* what may be anything; and two words at once, one of which is it */
+	"struct node { struct node *next; void *what; long n; };\n"
+	"API int push_any(struct box *b, int k, void *v) { if (b->k == k) return -1; b->any = v; return b->k; }\n"
+	"API void push_pair(struct node **first, void *v) { struct node *n = malloc(sizeof(*n)); if (!n) abort();\n"
+	"  n->what = v; n->next = *first; n->n++; *first = n; }\n"
 	/* none: its own frame, another type's, the object's own; in memory that is new */
 	"API long local(struct obj *o) { struct obj *volatile copy = o; return copy->n; }\n"
 	"API struct box *fresh(struct obj *o) { struct box *b = malloc(sizeof(*b)); if (b) { b->o = o; b->k = 1; } "
@@ -32,6 +37,7 @@ static const char program[] =
 	"API void number(struct obj *o, long n) { o->n = n; }\n"
 	"int main(int c, char **v) { struct obj *o = obj_new(); struct box *b = fresh(o); set(b, o); set_late(b, c, "
 	"o); fill(b);\n"
+	"  struct node *list = NULL; push_any(b, c, o); push_pair(&list, o);\n"
 	"  keep(o); by_helper(b, o); link(b, b); set_or_add(b, c, o); number(o, local(o)); obj_put(o); return 0; }\n";
 
 static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
@@ -51,6 +57,33 @@ static const struct rt_point *store_in(const struct planned *p, const char *name
 			return point;
 	}
 	return NULL;
+}
+
+/* Stores of what may be anything: where it comes from is of no interest, where it goes is. */
+static void check_any(const struct planned *p, const char *build)
+{
+	static const char *const names[] = { "push_any", "push_pair" };
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct rt_symbol *s = rt_symtab_find(p->symtab, names[i]);
+		unsigned found = 0;
+
+		assert_non_null(s);
+		for (size_t k = 0; k < p->plan->points.len; k++) {
+			const struct rt_point *point = &p->plan->points.data[k];
+
+			if (point->op != RT_OP_MOVE || !(point->flags & RT_EV_INLINE) || point->address.v < s->addr.v ||
+			    point->address.v >= s->addr.v + s->size)
+				continue;
+			assert_int_equal(point->flags, RT_EV_HIDDEN | RT_EV_INLINE | RT_EV_MAYBE);
+			/* behind a vector instruction the slot is read, before any other the register */
+			assert_int_equal(point->filled, !point->stored);
+			assert_int_equal(point->deref, point->filled);
+			found++;
+		}
+		if (!found)
+			fail_msg("%s: nothing in %s", build, names[i]);
+	}
 }
 
 TEST(stores_into_slots)
@@ -91,6 +124,7 @@ TEST(stores_into_slots)
 		for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
 			if (store_in(&p, no[i], false) || store_in(&p, no[i], true))
 				fail_msg("%s: a store in %s", builds[b], no[i]);
+		check_any(&p, builds[b]);
 		/* memory that is new holds nothing, and keeps what is stored there */
 		if (store_in(&p, "fresh", false) || !store_in(&p, "fresh", true))
 			fail_msg("%s: in fresh", builds[b]);
