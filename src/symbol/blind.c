@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Functions that pass on what they are given as it is, without a look into what it points to: all that they know of it
- * is what their caller knows. By their code, in the order of its addresses: what stands there before the call.
+ * is what their caller knows. By their code, in the order of its addresses: what stands there before the call. Or by
+ * their declaration: what frees a void * may look how large the block is, and no more.
  */
+#include <string.h>
+
+#include "dwarf/variable.h"
 #include "symbol/parts.h"
 
 enum { INSNS_MAX = 400, REGS = 16, ADDRESS_BYTES = 8, SPILLS = 16, OTHER = REGS };
@@ -114,4 +118,38 @@ bool rt_chain_is_blind(const struct rt_image *image, struct rt_decoder *decoder,
 		step(&b, &insn);
 	}
 	return false;
+}
+
+struct given {
+	struct rt_dwarf *dwarf;
+	const struct rt_instance *function;
+	struct rt_elfaddr at;
+	bool anything, something;
+};
+
+static void see_parameter(const char *name, void *arg)
+{
+	struct given *g = arg;
+	const char *type = rt_dwarf_declared(g->dwarf, g->function, g->at, name);
+
+	if (type && (!strcmp(type, "void *") || !strcmp(type, "const void *")))
+		g->anything = true;
+	else if (type && strchr(type, '*'))
+		g->something = true;
+}
+
+bool rt_chain_frees_anything(struct rt_dwarf *dwarf, struct rt_elfaddr at)
+{
+	struct rt_instance function, inner;
+	struct given g = { .dwarf = dwarf, .function = &function, .at = at };
+
+	if (!rt_dwarf_instance_at(dwarf, at, &function))
+		return false;
+	for (inner = function; rt_dwarf_instance_outer(dwarf, &inner, &function); inner = function)
+		;
+	function = inner;
+	if (!function.function || (!strcasestr(function.function, "free") && !strcasestr(function.function, "dealloc")))
+		return false;
+	rt_dwarf_names(dwarf, &function, at, false, see_parameter, &g);
+	return g.anything && !g.something;
 }

@@ -90,6 +90,8 @@ uint64_t rt_chain_behind_stub(struct rt_chain *chain, const struct rt_chain_modu
  */
 bool rt_chain_is_blind(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
 		       struct rt_elfaddr end, struct rt_elfaddr after);
+/* blind.c: the function around this address is declared to free a void *, whatever that points to. */
+bool rt_chain_frees_anything(struct rt_dwarf *dwarf, struct rt_elfaddr at);
 /* RT_HANDS_* of the function [start, end) of x86-64, for the call that returns to `after`. Bounded work. */
 uint8_t rt_chain_hands(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
 		       struct rt_elfaddr end, struct rt_elfaddr after);

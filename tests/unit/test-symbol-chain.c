@@ -134,11 +134,14 @@ static const char handing[] =
 	"FAR void blind(int n, void *p) { if (p) take(p); touch(); }\n"
 	"FAR int looks(struct obj *o) { int n = o->refs; take(o); touch(); return n; }\n"
 	"FAR void has_it_looked_at(struct obj *o) { take(o); take(o); touch(); }\n"
+	"FAR int mem_free(void *p) { int n = *(int *)p; take(p); touch(); return n; }\n"
+	"FAR int obj_free(struct obj *o) { int n = o->refs; take(o); touch(); return n; }\n"
 	"FAR void jumps(void *p) { take(p); }\n"
 	"FAR void jumps_seeing(struct obj *o) { o->refs--; take(o); }\n"
 	"FAR void calls(struct obj *o) { jumps(o); touch(); jumps_seeing(o); touch(); }\n"
 	"int main(int argc, char **argv)\n"
-	"{ struct obj o = { argc }; struct holder h = { argc, &o }; blind(1, &o); looks(&o); has_it_looked_at(&o); "
+	"{ struct obj o = { argc }; struct holder h = { argc, &o }; blind(1, &o); looks(&o); mem_free(&o); "
+	"obj_free(&o); has_it_looked_at(&o); "
 	"calls(&o);\n"
 	"  return ref(&o) == either(&h) ? count(&h) : 0; }\n";
 
@@ -198,6 +201,9 @@ TEST(what_it_does_not_look_into)
 		assert_int_equal(hands(&rig, "blind", "take") & bits, RT_HANDS_BLIND);
 		assert_int_equal(hands(&rig, "looks", "take") & bits, 0);
 		assert_int_equal(hands(&rig, "lookup", "take") & bits, 0);
+		/* by the declaration, where there is one */
+		assert_int_equal(hands(&rig, "mem_free", "take") & bits, i ? RT_HANDS_BLIND : 0);
+		assert_int_equal(hands(&rig, "obj_free", "take") & bits, 0);
 		/* the first of its calls */
 		assert_int_equal(hands(&rig, "has_it_looked_at", "take") & bits, RT_HANDS_BLIND);
 		assert_int_equal(hands(&rig, "calls", "jumps") & bits, RT_HANDS_BLIND | jumped);
