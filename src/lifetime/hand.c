@@ -127,9 +127,15 @@ static bool returns_seen(const struct rt_lifetime *lt, uint32_t type, const stru
 	return seen;
 }
 
+/* the reference was taken for a slot, another one than that through which the object was handed out */
+static bool stays_behind(const struct lt_event *taken, const struct lt_event *out)
+{
+	return (taken->flags & LT_EV_KEPT) && taken->slot && taken->slot != out->slot;
+}
+
 /*
  * The reference that the function handed out when it returned, which event number out tells: of those taken inside of
- * it the last one that was not given back there. NULL: all were.
+ * it the last one that was not given back there, and that no slot is known to keep. NULL: there is none.
  */
 static const struct lt_event *handed_by(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t out)
 {
@@ -144,7 +150,7 @@ static const struct lt_event *handed_by(const struct rt_lifetime *lt, const stru
 			given_back -= e->delta;
 		else if (given_back)
 			given_back--;
-		else
+		else if (!stays_behind(e, &inc->ledger[out]))
 			return e;
 	}
 	return NULL;

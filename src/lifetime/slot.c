@@ -234,6 +234,26 @@ static struct lt_event *taker_behind(const struct rt_lifetime *lt, const struct 
 	return taken;
 }
 
+/*
+ * insert(table, p); p_get(p): who called what stores the pointer takes a reference right behind it, and stands nearer
+ * to the store than who took one before. NULL: it is not so.
+ */
+static struct lt_event *nearer_behind(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i,
+				      const struct lt_event *before)
+{
+	const struct lt_event *store = &inc->ledger[i];
+	unsigned out, in, further;
+	uint32_t k = i + 1;
+
+	while (k < inc->nr && (inc->ledger[k].tid != store->tid || !inc->ledger[k].delta))
+		k++;
+	if (k == inc->nr || !lt_event_takes(&inc->ledger[k]) || inc->ledger[k].slot ||
+	    !lt_come_together(lt, store, &inc->ledger[k], &out, &in) || in || out > CALLERS ||
+	    !lt_come_together(lt, store, before, &further, &in))
+		return NULL;
+	return out < further ? &inc->ledger[k] : NULL;
+}
+
 /* What the run that stores the pointer took itself is rather for it than what others took. */
 static struct lt_event *taker_for(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
@@ -241,6 +261,8 @@ static struct lt_event *taker_for(const struct rt_lifetime *lt, const struct lt_
 
 	if (!before || before->act != inc->ledger[i].act)
 		behind = taker_behind(lt, inc, i);
+	if (before && !behind)
+		behind = nearer_behind(lt, inc, i, before);
 	return behind ? behind : before;
 }
 
