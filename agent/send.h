@@ -100,8 +100,10 @@ static inline void put_event(struct rt_agent_thread *t, uint32_t head, uint32_t 
 static inline void mark_slot(struct rt_agent_process *p, uint64_t slot)
 {
 	const uint32_t at = rt_agent_slot(slot);
+	const uint64_t bit = 1ull << at % 64;
 
-	__atomic_fetch_or(&p->slots[at / 64], 1ull << at % 64, __ATOMIC_RELAXED);
+	if (!(load(p->slots[at / 64]) & bit))
+		__atomic_fetch_or(&p->slots[at / 64], bit, __ATOMIC_RELAXED);
 }
 
 static void send_event(struct hit *h)

@@ -246,15 +246,6 @@ static bool just_frees(struct given_search *s, const struct rt_symbol *symbol, u
 	return frees;
 }
 
-static bool is_told(const struct given_search *s, const char *name)
-{
-	for (uint32_t t = 0; t < s->t->b->plan->types.len; t++) {
-		if (rt_takers_told(s->t, t, name))
-			return true;
-	}
-	return false;
-}
-
 static struct rt_error *add_ender(struct given_search *s, const struct rt_survey_function *d,
 				  const struct rt_symbol *symbol, uint8_t arg)
 {
@@ -285,7 +276,7 @@ static struct rt_error *find_enders(struct given_search *s)
 		if (!symbol || symbol->addr.v != d->addr.v || !symbol->size || !rt_words_destroy(d->name))
 			continue;
 		(void)rt_clone_base(symbol->name, &clone);
-		if (clone != RT_CLONE_FULL || is_told(s, d->name))
+		if (clone != RT_CLONE_FULL || rt_takers_told_any(s->t, d->name))
 			continue;
 		left--;
 		for (unsigned arg = 1; arg <= ENDER_ARGS; arg++) {

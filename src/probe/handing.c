@@ -257,6 +257,14 @@ bool rt_takers_told(const struct rt_takers *t, uint32_t type, const char *name)
 	return false;
 }
 
+bool rt_takers_told_any(const struct rt_takers *t, const char *name)
+{
+	for (uint32_t type = 0; type < t->b->plan->types.len; type++)
+		if (rt_takers_told(t, type, name))
+			return true;
+	return false;
+}
+
 static struct rt_error *look_inside(struct search *s, struct giver *h)
 {
 	struct rt_elfaddr at = h->symbol->addr, end = { at.v + h->symbol->size };

@@ -22,6 +22,8 @@ struct rt_takers {
 uint32_t rt_takers_type(const struct rt_takers *t, const struct rt_param *p, uint8_t pointers);
 /* The function is in the spec of the type: what it does is known. */
 bool rt_takers_told(const struct rt_takers *t, uint32_t type, const char *name);
+/* ... of any type. */
+bool rt_takers_told_any(const struct rt_takers *t, const char *name);
 /* The arguments of d up to this one are in registers for whole numbers, one each. */
 bool rt_takers_in_registers(struct rt_survey *survey, const struct rt_survey_function *d, unsigned arg);
 

@@ -163,15 +163,6 @@ static void find_called(struct stores *s, const struct rt_symbol *symbol)
 	}
 }
 
-/* the function is in the spec of some type */
-static bool is_told(const struct rt_takers *t, const char *name)
-{
-	for (uint32_t type = 0; type < t->b->plan->types.len; type++)
-		if (rt_takers_told(t, type, name))
-			return true;
-	return false;
-}
-
 static struct rt_error *look_at(struct stores *s, const struct rt_survey_function *d, const struct rt_symbol *symbol)
 {
 	struct rt_survey *survey = &s->takers->b->survey;
@@ -186,21 +177,13 @@ static struct rt_error *look_at(struct stores *s, const struct rt_survey_functio
 	}
 	(void)rt_clone_base(symbol->name, &clone);
 	for (unsigned i = 1; clone == RT_CLONE_FULL && i <= d->param_count; i++) {
-		uint32_t type = rt_takers_type(s->takers, rt_survey_param(survey, d, i), 1);
-
-		look.type = type - 1;
-		if (!type || rt_takers_told(s->takers, look.type, d->name) || !rt_takers_in_registers(survey, d, i))
-			continue;
-		look.object = (uint8_t)rt_reg_argument(i);
-		RT_TRY(look_through(s, &look));
-	}
-	look.type = 0;
-	look.any = true;
-	for (unsigned i = 1; clone == RT_CLONE_FULL && i <= d->param_count; i++) {
 		const struct rt_param *p = rt_survey_param(survey, d, i);
+		uint32_t type = rt_takers_type(s->takers, p, 1);
 
-		if (!p->type || strcmp(p->type, "void *") != 0 || !rt_takers_in_registers(survey, d, i) ||
-		    is_told(s->takers, d->name))
+		look.any = !type && p->type && !strcmp(p->type, "void *");
+		look.type = type ? type - 1 : 0;
+		if ((!type && !look.any) || !rt_takers_in_registers(survey, d, i) ||
+		    (look.any ? rt_takers_told_any(s->takers, d->name) : rt_takers_told(s->takers, look.type, d->name)))
 			continue;
 		look.object = (uint8_t)rt_reg_argument(i);
 		RT_TRY(look_through(s, &look));

@@ -11,9 +11,6 @@
 
 enum { INSNS_MAX = 400, REGS = 16, ADDRESS_BYTES = 8, SPILLS = 16, OTHER = REGS };
 
-#define CLOBBERED \
-	(1u << RT_REG_RAX | 1u << RT_REG_RDX | 1u << RT_REG_RCX | 1u << RT_REG_RSI | 1u << RT_REG_RDI | \
-	 1u << RT_REG_R8 | 1u << RT_REG_R9 | 1u << RT_REG_R10 | 1u << RT_REG_R11)
 #define ARGUMENTS \
 	(1u << RT_REG_RDI | 1u << RT_REG_RSI | 1u << RT_REG_RDX | 1u << RT_REG_RCX | 1u << RT_REG_R8 | 1u << RT_REG_R9)
 
@@ -64,7 +61,7 @@ static void look(struct blind *b, uint8_t reg)
 
 static void step(struct blind *b, const struct rt_insn *insn)
 {
-	uint32_t writes = insn->call ? CLOBBERED : insn->writes;
+	uint32_t writes = insn->call ? RT_CHAIN_CLOBBERED : insn->writes;
 	uint8_t moved = OTHER;
 
 	if (insn->has_mem && (insn->mem.reads || insn->mem.writes)) {

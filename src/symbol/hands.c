@@ -8,10 +8,6 @@
 
 enum { INSNS_MAX = 4000, WAYS_MAX = 256, ADDRESS_BYTES = 8, REGS = 16 };
 
-#define CLOBBERED \
-	(1u << RT_REG_RAX | 1u << RT_REG_RDX | 1u << RT_REG_RCX | 1u << RT_REG_RSI | 1u << RT_REG_RDI | \
-	 1u << RT_REG_R8 | 1u << RT_REG_R9 | 1u << RT_REG_R10 | 1u << RT_REG_R11)
-
 /* Which registers hold what is looked for, and which 0. */
 struct way {
 	struct rt_elfaddr at;
@@ -44,8 +40,8 @@ static void step(struct way *way, const struct rt_insn *insn)
 {
 	uint32_t value = way->value, zero = way->zero;
 
-	way->value &= ~(insn->call ? CLOBBERED : insn->writes);
-	way->zero &= ~(insn->call ? CLOBBERED : insn->writes);
+	way->value &= ~(insn->call ? RT_CHAIN_CLOBBERED : insn->writes);
+	way->zero &= ~(insn->call ? RT_CHAIN_CLOBBERED : insn->writes);
 	if (copies(insn)) {
 		way->value |= (value >> insn->src_reg & 1u) << insn->dst_reg;
 		way->zero |= (zero >> insn->src_reg & 1u) << insn->dst_reg;
@@ -134,7 +130,7 @@ static uint32_t same_as_argument(struct walk *w, struct rt_elfaddr after, bool *
 			return 0;
 		if (at.v + insn.length >= after.v)
 			break;
-		writes = insn.call ? CLOBBERED : insn.writes;
+		writes = insn.call ? RT_CHAIN_CLOBBERED : insn.writes;
 		for (unsigned i = 0; i < REGS; i++) {
 			if (writes >> i & 1u)
 				number[i] = copies(&insn) && i == insn.dst_reg ? number[insn.src_reg] : next++;
@@ -144,7 +140,7 @@ static uint32_t same_as_argument(struct walk *w, struct rt_elfaddr after, bool *
 		return 0;
 	*ret_own = number[RT_REG_RDI] == RT_REG_RDI;
 	for (unsigned i = 0; i < REGS; i++)
-		same |= number[i] == number[RT_REG_RDI] && !(CLOBBERED >> i & 1u) ? 1u << i : 0;
+		same |= number[i] == number[RT_REG_RDI] && !(RT_CHAIN_CLOBBERED >> i & 1u) ? 1u << i : 0;
 	return same;
 }
 

@@ -84,6 +84,11 @@ void rt_chain_close(struct rt_chain_module *module);
 uint64_t rt_chain_behind_stub(struct rt_chain *chain, const struct rt_chain_module *module, uint32_t pid,
 			      uint64_t time_ns, struct rt_elfaddr target);
 
+/* Registers that a call may change (System V x86-64): bits of enum rt_reg. */
+#define RT_CHAIN_CLOBBERED \
+	(1u << RT_REG_RAX | 1u << RT_REG_RDX | 1u << RT_REG_RCX | 1u << RT_REG_RSI | 1u << RT_REG_RDI | \
+	 1u << RT_REG_R8 | 1u << RT_REG_R9 | 1u << RT_REG_R10 | 1u << RT_REG_R11)
+
 /*
  * blind.c: the function [start, end) of x86-64 passes on an argument of its own that it has not looked into, by the
  * call that returns to `after`; after.v = 0: by a jump out of it.
