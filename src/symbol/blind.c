@@ -69,9 +69,9 @@ static void step(struct blind *b, const struct rt_insn *insn)
 		look(b, insn->mem.index);
 	}
 	/* who is called may look */
-	for (uint8_t r = 0; insn->call && r < REGS; r++) {
+	for (unsigned r = 0; insn->call && r < REGS; r++) {
 		if (ARGUMENTS >> r & 1u)
-			look(b, r);
+			look(b, (uint8_t)r);
 	}
 	if (is_spill(insn) && insn->mem.writes)
 		spill(b, insn->mem.disp, insn->src_reg < REGS ? b->from[insn->src_reg] : OTHER);
@@ -80,7 +80,7 @@ static void step(struct blind *b, const struct rt_insn *insn)
 	else if (insn->is_mov && !insn->has_mem && !insn->has_imm && insn->width == ADDRESS_BYTES &&
 		 insn->src_reg < REGS)
 		moved = b->from[insn->src_reg];
-	for (uint8_t r = 0; r < REGS; r++) {
+	for (unsigned r = 0; r < REGS; r++) {
 		if (writes >> r & 1u)
 			b->from[r] = r == insn->dst_reg ? moved : OTHER;
 	}
@@ -100,8 +100,8 @@ bool rt_chain_is_blind(const struct rt_image *image, struct rt_decoder *decoder,
 	struct blind b = { .spilled = 0 };
 	struct rt_insn insn;
 
-	for (uint8_t r = 0; r < REGS; r++)
-		b.from[r] = r;
+	for (unsigned r = 0; r < REGS; r++)
+		b.from[r] = (uint8_t)r;
 	for (unsigned n = 0; n < INSNS_MAX && start.v < end.v; n++, start.v += insn.length) {
 		bool leaves;
 
