@@ -95,3 +95,8 @@ bool rt_word_ends(struct rt_word word)
 {
 	return rt_word_in(word, destroyers, COUNT(destroyers)) || rt_word_in(word, enders, COUNT(enders));
 }
+
+bool rt_words_free(const char *name)
+{
+	return strcasestr(name, "free") || strcasestr(name, "dealloc");
+}

@@ -27,5 +27,7 @@ bool rt_words_have(const char *name, const char *const *texts, size_t n);
 bool rt_words_destroy(const char *name);
 /* ... or that something else ends: put, close, pop, stop ... */
 bool rt_words_end(const char *name);
+/* The name is that of a free(): "xfree", "mem_dealloc". What it frees its parameters say. */
+bool rt_words_free(const char *name);
 /* The word is such a one: of rt_words_destroy() or rt_words_end(). */
 bool rt_word_ends(struct rt_word word);

@@ -11,8 +11,8 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
+#include "base/words.h"
 #include "dwarf/listing.h"
 #include "probe/flow.h"
 #include "probe/handing.h"
@@ -103,7 +103,7 @@ static uint8_t block_of(struct drops *d, const char *name)
 	/* a part or a copy of a function that debug information knows by its whole name */
 	if (!f && strchr(name, '.'))
 		return RT_REG_NONE;
-	if (!strcasestr(name, "free") && !strcasestr(name, "dealloc") && strncmp(name, "_ZdlPv", 6) != 0)
+	if (!rt_words_free(name) && strncmp(name, "_ZdlPv", 6) != 0)
 		return RT_REG_NONE;
 	for (unsigned i = 1; f && i <= f->param_count; i++) {
 		const struct rt_param *p = rt_survey_param(&d->b->survey, f, i);

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/words.h"
 #include "dwarf/variable.h"
 #include "symbol/parts.h"
 
@@ -145,7 +146,7 @@ bool rt_chain_frees_anything(struct rt_dwarf *dwarf, struct rt_elfaddr at)
 	for (inner = function; rt_dwarf_instance_outer(dwarf, &inner, &function); inner = function)
 		;
 	function = inner;
-	if (!function.function || (!strcasestr(function.function, "free") && !strcasestr(function.function, "dealloc")))
+	if (!function.function || !rt_words_free(function.function))
 		return false;
 	rt_dwarf_names(dwarf, &function, at, false, see_parameter, &g);
 	return g.anything && !g.something;

@@ -328,14 +328,6 @@ static bool find_function(const struct rt_chain_module *module, struct rt_elfadd
 	return true;
 }
 
-/* the function [start, end) around at, of the call that returns to `after`; of a jump where that is 0 */
-static bool is_blind(const struct rt_chain *chain, const struct rt_chain_module *module, struct rt_elfaddr at,
-		     struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr after)
-{
-	return (module->dwarf && rt_chain_frees_anything(module->dwarf, at)) ||
-	       rt_chain_is_blind(module->image, chain->decoder, start, end, after);
-}
-
 static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset)
 {
 	struct rt_scope scopes[RT_SCOPES_MAX];
@@ -356,7 +348,8 @@ static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module
 	hands = rt_result_is_taken(module->image, chain->decoder, after) ? RT_HANDS_TAKEN : 0;
 	if (!find_function(module, at, &start, &end))
 		return hands;
-	if (is_blind(chain, module, at, start, end, after))
+	if ((module->dwarf && rt_chain_frees_anything(module->dwarf, at)) ||
+	    rt_chain_is_blind(module->image, chain->decoder, start, end, after))
 		hands |= RT_HANDS_BLIND;
 	/* what the function returns its declaration says, where there is one */
 	if (!module->dwarf || !rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX))
