@@ -6,86 +6,7 @@
  */
 #include "pending.h"
 #include "tally.h"
-
-/* ---- who runs ---- */
-
-static uint64_t thread_pointer(void)
-{
-	uint64_t v;
-
-	asm volatile("rdfsbase %0" : "=r"(v));
-	return v;
-}
-
-static uint32_t own_tid(void)
-{
-	uint64_t ret;
-
-	asm volatile("syscall" : "=a"(ret) : "a"(186) : "rcx", "r11", "memory"); /* gettid */
-	return (uint32_t)ret;
-}
-
-#define PLACE(process, key, n) (&(process)->thread[(((key)*MIX >> 32) + (n)) & (RT_AGENT_THREADS - 1)])
-
-/* A thread that the tool has not told of: the first one, once it has a thread pointer; or one made behind its back. */
-static SELDOM struct rt_agent_thread *stranger(struct rt_agent_process *p, uint64_t key)
-{
-	uint64_t base = rt_agent_head.pool, offset = 0;
-	struct rt_agent_thread *t;
-
-	for (uint32_t i = 0; i < RT_AGENT_SPARES && !offset; i++)
-		offset = __atomic_exchange_n(&p->spare[i], 0, __ATOMIC_ACQ_REL);
-	if (!offset) {
-		__atomic_fetch_add(&p->strangers, 1, __ATOMIC_RELAXED);
-		return NULL;
-	}
-	t = (void *)(base + offset);
-	t->tid = own_tid();
-	t->owner = key;
-	for (uint32_t n = 0; n < RT_AGENT_THREADS; n++) {
-		struct rt_agent_thread_key *k = PLACE(p, key, n);
-		uint64_t free = load(k->key);
-
-		if ((free && free != 2) ||
-		    !__atomic_compare_exchange_n(&k->key, &free, 4, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			continue;
-		k->thread = offset;
-		store(k->key, key);
-		return t;
-	}
-	return t; /* the table is full of threads: the tool has no more memory either */
-}
-
-static SELDOM struct rt_agent_thread *look_for(struct rt_agent_process *p, uint64_t key)
-{
-	for (uint32_t n = 0; n < RT_AGENT_THREADS; n++) {
-		const struct rt_agent_thread_key *k = PLACE(p, key, n);
-		uint64_t now = load(k->key);
-
-		if (now == key)
-			return (void *)(rt_agent_head.pool + k->thread);
-		if (!now)
-			break;
-	}
-	return NULL;
-}
-
-/* NULL: the tool has not been told of it. */
-static inline struct rt_agent_thread *known(struct rt_agent_process *p, uint64_t key)
-{
-	const struct rt_agent_thread_key *k = PLACE(p, key, 0);
-
-	if (__builtin_expect(load(k->key) == key, 1))
-		return (void *)(rt_agent_head.pool + k->thread);
-	return look_for(p, key);
-}
-
-static inline struct rt_agent_thread *current(struct rt_agent_process *p)
-{
-	uint64_t key = thread_pointer() | 1;
-
-	return known(p, key) ?: stranger(p, key);
-}
+#include "thread.h"
 
 /* ---- what the registers say ---- */
 
@@ -159,8 +80,8 @@ static inline bool was_interrupted(struct rt_agent_thread *t, bool nested)
  * The time of an event is that at which its count was read. A thread may lose its processor anywhere in here: the count
  * that is the same on both sides of the time was that one at the time. false: it cannot be read.
  */
-static inline bool read_count(struct rt_agent_thread *t, bool nested, uint64_t at, uint32_t size, uint64_t *ret_time,
-			      uint64_t *ret)
+static inline __attribute__((always_inline)) bool read_count(struct rt_agent_thread *t, bool nested, uint64_t at,
+							     uint32_t size, uint64_t *ret_time, uint64_t *ret)
 {
 	enum { TRIES = 4 }; /* where others never stop counting, an almost right time does */
 	bool known = load_size(at, size, ret);
@@ -574,41 +495,51 @@ FROM_PLAIN_STUB void rt_agent_plain(void)
 	const struct rt_agent_site *site = &pool->site[(uint32_t)hit->number];
 	const struct rt_agent_plain *p = &site->plain;
 	const uint64_t sp = (uint64_t)(uintptr_t)(hit + 1);
-	struct rt_wire_event e = { .object = hit->object + (uint64_t)p->object, .point = site->point[0] };
-	const uint64_t at = e.object + (uint64_t)(int64_t)p->counter;
+	const uint64_t object = hit->object + (uint64_t)p->object, at = object + (uint64_t)(int64_t)p->counter;
+	const uint32_t point = site->point[0];
+	uint64_t v = 0, time = 0, aux = 0;
+	uint32_t stack, tail = p->tail;
 	struct rt_agent_thread *t;
-	uint32_t tail = p->tail;
 	struct memo_search s;
-	uint64_t v = 0;
 
 	if (is_off())
 		return;
 	t = known(process, thread_pointer() | 1);
-	if (!t || t->entered || !e.object || !sees_room(t)) {
+	if (!t || t->entered || !object || !sees_room(t)) {
 		hit_in_full(hit);
 		return;
 	}
 	fetch_counter(at);
 	store(t->entered, (uint64_t)1);
 	search_init(&s, sp, hit->rbp, RT_AGENT_SPOT(hit->number, 0), load(process->code));
-	e.stack = find_plain(t, &s);
-	if (!e.stack) {
+	stack = find_plain(t, &s);
+	if (!stack) {
 		store(t->entered, (uint64_t)0);
 		hit_in_full(hit);
 		return;
 	}
-	count(&t->count[e.point].hits);
+	count(&t->count[point].hits);
 	if (__builtin_expect(p->class_at, 0))
-		read_class(e.object, p->class_at, &e.aux);
-	if (p->counter_size && read_count(t, false, at, p->counter_size, &e.head.time_ns, &v)) {
-		tail |= RT_AGENT_EVENT_TAIL(0, RT_EV_COUNT_READ);
-	} else if (p->counter_size) {
-		tail |= RT_AGENT_EVENT_TAIL(0, RT_EV_COUNT_FAULT);
-		count(&t->count[e.point].faults);
+		read_class(object, p->class_at, &aux);
+	if (p->counter_size) {
+		bool known = __builtin_expect(p->counter_size == 4, 1)
+				     ? read_count(t, false, at, 4, &time, &v)
+				     : read_count(t, false, at, p->counter_size, &time, &v);
+
+		tail |= RT_AGENT_EVENT_TAIL(0, known ? RT_EV_COUNT_READ : RT_EV_COUNT_FAULT);
+		if (__builtin_expect(!known, 0))
+			count(&t->count[point].faults);
 	}
-	e.count = (uint32_t)v + (uint32_t)(int32_t)p->counter_bias;
-	e.sp = sp + (uint64_t)(int64_t)p->sp;
-	put_event(t, p->head, tail, &e);
+	put_event(t, p->head, tail,
+		  &(const struct rt_wire_event){
+			  .head.time_ns = time,
+			  .object = object,
+			  .aux = aux,
+			  .sp = sp + (uint64_t)(int64_t)p->sp,
+			  .count = (uint32_t)v + (uint32_t)(int32_t)p->counter_bias,
+			  .point = point,
+			  .stack = stack,
+		  });
 	store(t->entered, (uint64_t)0);
 }
 

@@ -52,6 +52,32 @@ other:
 	return false;
 }
 
+/* So are the first ones, which hang on each other, two by two. */
+static inline __attribute__((always_inline)) bool is_chain(const struct rt_agent_memo *m, uint64_t sp)
+{
+	const uint64_t below = sp - 8, nr = m->chained;
+	uint64_t here = m->at[0], next;
+	uint64_t i = nr & 1;
+
+	if (i) {
+		next = m->at[1];
+		EXPECT_AT(sp, here, m->value[0], other);
+		EXPECT_AT(below, here, below + next * 8, other);
+		here = next;
+	}
+	for (; i < nr; i += 2) {
+		next = m->at[i + 1];
+		EXPECT_AT(sp, here, m->value[i], other);
+		EXPECT_AT(below, here, below + next * 8, other);
+		here = m->at[i + 2];
+		EXPECT_AT(sp, next, m->value[i + 1], other);
+		EXPECT_AT(below, next, below + here * 8, other);
+	}
+	return true;
+other:
+	return false;
+}
+
 /* It is of a walk from here, and what that has read is still there. */
 static inline __attribute__((always_inline)) bool is_same(const struct rt_agent_memo *m, const struct memo_search *s)
 {
@@ -59,10 +85,8 @@ static inline __attribute__((always_inline)) bool is_same(const struct rt_agent_
 
 	if (!is_from(m, sp, s->bp, (uint32_t)s->from, s->from))
 		goto other;
-	for (uint64_t i = 0; i < m->chained; i++) {
-		EXPECT_AT(sp, m->at[i], m->value[i], other);
-		EXPECT_AT(sp - 8, m->at[i], sp - 8 + m->at[i + 1] * 8ull, other);
-	}
+	if (!is_chain(m, sp))
+		goto other;
 	return are_words(m, m->chained, sp);
 other:
 	return false;
@@ -88,23 +112,36 @@ static uint32_t first_other(const struct rt_agent_memo *m, const struct memo_sea
 	return i;
 }
 
+static inline uint64_t turned(uint64_t v, unsigned by)
+{
+	return v << by | v >> (64 - by);
+}
+
+/* How far the word at a fork is from what was seen there. */
+static inline uint64_t turn(uint64_t sp, uint64_t near, uint64_t limit)
+{
+	uint64_t bad = 0, far = load_at(sp, RT_AGENT_READ_AT(near), &bad) ^ RT_AGENT_READ_VALUE(near);
+
+	return far < limit ? far : limit;
+}
+
 /*
  * What the way here is by the known forks: one number, in which a word counts as what it is where it is near to what
  * was seen there. Who comes another way may have anything at that place.
  */
 static inline uint64_t turns(const struct rt_agent_forks *f, uint64_t sp)
 {
-	uint64_t way = 0, bad = 0;
+	const uint64_t *near = f->near, *end = near + f->nr;
+	uint64_t way = 0, limit = RT_AGENT_NEAR;
 
-	for (uint32_t i = 0; i < f->nr; i += RT_AGENT_FORKS_STRIDE) {
-#pragma GCC unroll 4
-		for (uint32_t k = i; k < i + RT_AGENT_FORKS_STRIDE; k++) {
-			uint64_t far =
-				load_at(sp, RT_AGENT_READ_AT(f->near[k]), &bad) ^ RT_AGENT_READ_VALUE(f->near[k]);
+	HOLD(limit);
+	for (; near < end; near += RT_AGENT_FORKS_STRIDE) {
+		const uint64_t a = turn(sp, near[0], limit), b = turn(sp, near[1], limit);
+		const uint64_t c = turn(sp, near[2], limit), d = turn(sp, near[3], limit);
 
-			way = (way << 11 | way >> 53) + (far < RT_AGENT_NEAR ? far : RT_AGENT_NEAR);
-		}
+		way = turned(way, 44) + ((turned(a, 33) + turned(b, 22)) + (turned(c, 11) + d));
 	}
+	_Static_assert(RT_AGENT_FORKS_STRIDE == 4, "each of them above");
 	return way;
 }
 
