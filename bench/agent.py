@@ -32,7 +32,6 @@ EVENTS, CALLER, COUNTS, LONG_COUNTS = (), ('--frames=1',), ('--counts',), ('--co
 # threads, what is done, nanoseconds an event at most
 COSTS = ((1, EVENTS, 40), (8, EVENTS, 60), (1, COUNTS, 25), (8, COUNTS, 25), (1, LONG_COUNTS, None), (1, CALLER, None))
 ROUNDS = 5
-RATE = 8e6  # operations a second of the reference workload
 LONG = (10**7, 10**8)  # operations
 LONG_MIB = 64
 
@@ -72,13 +71,9 @@ def timed(*argv):
     return int(told[1]), float(told[2]), float(told[3]), usage.ru_maxrss / 1024
 
 
-def work_for(program, rate):
-    """Steps of other work with which the program does that many operations a second."""
-    ns = []
-    for steps in (0, 100):
-        done, _, cpu, _ = min((timed(program, 1, 2000000, steps) for _ in range(ROUNDS)), key=lambda t: t[2])
-        ns.append(cpu / done * 1e9)
-    return max(0, round((1e9 / rate - ns[0]) / (ns[1] - ns[0]) * 100))
+def bare(program, steps):
+    """Seconds of CPU time of an operation with that many steps of other work."""
+    return min(cpu / done for done, _, cpu, _ in (timed(program, 1, 2000000, steps) for _ in range(ROUNDS)))
 
 
 def compare(folder, program, ways, operations, work):
@@ -114,7 +109,7 @@ def part_two(reftrace, folder, build, operations):
             ways[rival] = (tool, *words)
         else:
             print(f'{rival}: not installed')
-    work = work_for(program, RATE)
+    work = rivals.work_for(rivals.RATE, lambda steps: bare(program, steps))
     print(f'reference workload, {operations} operations with {work} steps of other work each:')
     lost = compare(folder, program, ways, operations, work)
     print('without other work:')
