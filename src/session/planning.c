@@ -244,7 +244,7 @@ struct rt_error *rt_session_plan(struct rt_session *s, struct rt_process *p)
 
 struct rt_error *rt_session_plan_freed(struct rt_session *s, struct rt_module *m, uint32_t type)
 {
-	struct rt_plan_module pm;
+	const struct rt_symtab *symtab;
 	size_t first = 0;
 
 	for (size_t i = 0; i < s->batches.len && !m->freed_planned; i++) {
@@ -254,8 +254,10 @@ struct rt_error *rt_session_plan_freed(struct rt_session *s, struct rt_module *m
 			continue;
 		m->freed_planned = true;
 		m->freed = (uint32_t)s->points.len;
-		RT_TRY(rt_plan_module_of(m, &pm));
-		RT_TRY(rt_plan_freed(b->plan, type - 1 - b->type_base, &pm, &first));
+		RT_TRY(rt_module_symtab(m, &symtab));
+		/* names will do: the debug information of the C library alone would take more memory than a run */
+		RT_TRY(rt_plan_freed(b->plan, type - 1 - b->type_base,
+				     &(struct rt_plan_module){ m->id, m->path, m->image, symtab, NULL }, &first));
 		RT_TRY(take_points(s, b, m->id, first, &m->freed_nr));
 	}
 	return NULL;
