@@ -117,6 +117,8 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	use = &lt->uses.data[known->use];
 	silent = e->head.op == RT_OP_MOVE && lt_point_silent(&lt->points.data[use->point]);
 	use->events++;
+	if (e->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
+		lt->points.data[use->point].unread++;
 	if ((e->flags & RT_EV_MAYBE) && !silent && !concerns(lt, e, known->type))
 		return;
 	type->op[e->head.op]++;

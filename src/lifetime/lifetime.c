@@ -161,6 +161,8 @@ static bool take_loss(struct rt_lifetime *lt, const struct rt_wire_loss *r)
 	if (r->cause == RT_LOSS_UNARMED || r->cause == RT_LOSS_REFUSED) {
 		if (point)
 			point->unarmed = true; /* trust.c finds the types of the others by name */
+	} else if (point && r->cause == RT_LOSS_FAULT) {
+		point->faults += r->value; /* these are sent all the same */
 	} else if (point) {
 		lt->types.data[point->type].damaged = true;
 		point->dropped += r->value;
@@ -169,7 +171,7 @@ static bool take_loss(struct rt_lifetime *lt, const struct rt_wire_loss *r)
 	}
 	lt->cut |= r->cause == RT_LOSS_CUT;
 	lt->untraced |= r->cause == RT_LOSS_UNTRACED;
-	if (r->cause == RT_LOSS_RING || r->cause == RT_LOSS_FAULT || r->cause == RT_LOSS_RETURNS ||
+	if (r->cause == RT_LOSS_RING || (r->cause == RT_LOSS_FAULT && !point) || r->cause == RT_LOSS_RETURNS ||
 	    r->cause == RT_LOSS_BALANCE)
 		lt->lost += r->value;
 	if (lt->losses.len >= 256)

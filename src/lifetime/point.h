@@ -11,8 +11,9 @@ struct lt_point {
 	uint64_t function; /* ELF address */
 	uint64_t events;   /* as of the last verdict */
 	uint64_t hits, dropped, passed;
-	uint64_t outside;      /* of its events, those that no use counts: they are not in the sample */
-	uint64_t found, stale; /* pointers that it overwrites: to objects that live; to what is none, or long put */
+	uint64_t faults, unread; /* what could not be read: as its engine tells, and events that say so themselves */
+	uint64_t outside;        /* of its events, those that no use counts: they are not in the sample */
+	uint64_t found, stale;   /* pointers that it overwrites: to objects that live; to what is none, or long put */
 	uint8_t op;
 	uint8_t aux;
 	uint16_t flags;
@@ -65,6 +66,12 @@ static inline bool lt_point_given(const struct lt_point *p)
 static inline bool lt_point_ends(const struct lt_point *p)
 {
 	return p->op == RT_OP_MOVE && (p->flags & RT_EV_HIDDEN) && (p->flags & RT_EV_MAYBE) && !p->aux;
+}
+
+/* events that could not be read and did not arrive either */
+static inline uint64_t lt_point_faults(const struct lt_point *p)
+{
+	return p->faults > p->unread ? p->faults - p->unread : 0;
 }
 
 /* it counts nothing: it tells where pointers go */

@@ -179,7 +179,7 @@ static void check_tallies(const struct rt_lifetime *lt, struct notes *n)
 /* hits that are accounted for */
 static uint64_t told(const struct lt_point *p)
 {
-	return p->events + p->dropped + p->passed;
+	return p->events + p->dropped + lt_point_faults(p) + p->passed;
 }
 
 static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trust *ret)
@@ -195,15 +195,18 @@ static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trus
 		}
 		ret->points++;
 		ret->points_hit += p->events != 0;
+		ret->lost += lt_point_faults(p);
+		lt->types.data[p->type].damaged |= lt_point_faults(p) != 0;
 		if (p->hits == UINT64_MAX || p->hits == told(p))
 			continue;
 		/* the counters of the engine count the earlier files as well */
 		if (lt->began_earlier && p->hits > told(p))
 			continue;
 		lt->types.data[p->type].damaged = true;
-		note(n, lt_printf(n->arena, "%s was hit %llu times, but %llu events and %llu losses arrived",
-				  rt_intern_text(&lt->names, p->name), (unsigned long long)p->hits,
-				  (unsigned long long)p->events, (unsigned long long)p->dropped));
+		note(n,
+		     lt_printf(n->arena, "%s was hit %llu times, but %llu events and %llu losses arrived",
+			       rt_intern_text(&lt->names, p->name), (unsigned long long)p->hits,
+			       (unsigned long long)p->events, (unsigned long long)(p->dropped + lt_point_faults(p))));
 	}
 }
 
@@ -367,7 +370,8 @@ bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret)
 	check_objects(lt, &n, ret);
 	if (!lt->events)
 		note(&n, lt_printf(n.arena, "no get or put was seen: this is not a clean result"));
-	ret->lost = lt->lost;
+	/* what is known of an event without an object helps nobody */
+	ret->lost += lt->lost + lt->blind;
 	ret->unwind = lt->given ? "given" : lt->by_rows ? "unwind tables" : "frame pointers";
 	ret->complete = !n.notes.len && !n.unarmed.len && lt->events;
 	ret->note_count = n.notes.len;
