@@ -186,6 +186,7 @@ static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trus
 {
 	for (size_t i = 0; i < lt->points.len; i++) {
 		struct lt_point *p = &lt->points.data[i];
+		uint64_t faults, lost;
 
 		/* nothing is counted there: where its events are missing, that it tells all is not believed */
 		if (lt_point_silent(p)) {
@@ -195,18 +196,19 @@ static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trus
 		}
 		ret->points++;
 		ret->points_hit += p->events != 0;
-		ret->lost += lt_point_faults(p);
-		lt->types.data[p->type].damaged |= lt_point_faults(p) != 0;
+		faults = lt_point_faults(p);
+		lost = p->dropped + faults;
+		ret->lost += faults;
+		lt->types.data[p->type].damaged |= faults != 0;
 		if (p->hits == UINT64_MAX || p->hits == told(p))
 			continue;
 		/* the counters of the engine count the earlier files as well */
 		if (lt->began_earlier && p->hits > told(p))
 			continue;
 		lt->types.data[p->type].damaged = true;
-		note(n,
-		     lt_printf(n->arena, "%s was hit %llu times, but %llu events and %llu losses arrived",
-			       rt_intern_text(&lt->names, p->name), (unsigned long long)p->hits,
-			       (unsigned long long)p->events, (unsigned long long)(p->dropped + lt_point_faults(p))));
+		note(n, lt_printf(n->arena, "%s was hit %llu times, but %llu events and %llu losses arrived",
+				  rt_intern_text(&lt->names, p->name), (unsigned long long)p->hits,
+				  (unsigned long long)p->events, (unsigned long long)lost));
 	}
 }
 
