@@ -402,10 +402,23 @@ struct rt_error *rt_dwarf_pointer_members(struct rt_dwarf *dwarf,
 	return each_struct(dwarf, see_struct, &p);
 }
 
-/* the name of the struct that lies at the beginning of this one; NULL: none that has a name */
-static const char *head_of(struct rt_dwarf *dwarf, Dwarf_Die *structure)
+/* the first name of a type, behind qualifiers */
+static const char *name_of(Dwarf_Die *type)
 {
-	Dwarf_Die child, type, inner;
+	const char *name = dwarf_diename(type);
+	Dwarf_Die at = *type, next;
+
+	for (unsigned i = 0; !name && i < RT_DWARF_HOPS_MAX && rt_die_type(&at, &next); i++) {
+		at = next;
+		name = dwarf_diename(&at);
+	}
+	return name;
+}
+
+/* the name of the struct that lies at the beginning of this one, which is *ret then; NULL: none that has a name */
+static const char *head_of(struct rt_dwarf *dwarf, Dwarf_Die *structure, Dwarf_Die *ret)
+{
+	Dwarf_Die child, type;
 	uint64_t offset;
 
 	if (dwarf_tag(structure) == DW_TAG_union_type || dwarf_child(structure, &child) != 0)
@@ -414,9 +427,9 @@ static const char *head_of(struct rt_dwarf *dwarf, Dwarf_Die *structure)
 		if (!is_member(&child) && dwarf_tag(&child) != DW_TAG_inheritance)
 			continue;
 		if (!rt_die_type(&child, &type) || !rt_member_offset(&child, &offset) || offset ||
-		    !rt_type_struct(dwarf, &type, &inner))
+		    !rt_type_struct(dwarf, &type, ret))
 			return NULL;
-		return dwarf_diename(&inner) ? dwarf_diename(&inner) : dwarf_diename(&type);
+		return dwarf_diename(ret) ? dwarf_diename(ret) : name_of(&type);
 	} while (rt_die_next(&child));
 	return NULL;
 }
@@ -430,7 +443,8 @@ struct heads {
 static bool see_head(const char *name, Dwarf_Die *structure, void *arg)
 {
 	const struct heads *h = arg;
-	const char *head = head_of(h->dwarf, structure);
+	Dwarf_Die inner;
+	const char *head = head_of(h->dwarf, structure, &inner);
 
 	head = head ? rt_dwarf_text(h->dwarf, head) : NULL;
 	return !head || h->visit(name, head, h->arg);
@@ -442,4 +456,24 @@ struct rt_error *rt_dwarf_heads(struct rt_dwarf *dwarf,
 	struct heads h = { .dwarf = dwarf, .visit = visit, .arg = arg };
 
 	return each_struct(dwarf, see_head, &h);
+}
+
+const char *rt_type_spell_heads(struct rt_dwarf *dwarf, Dwarf_Die *type, const struct rt_param *spelled)
+{
+	enum { DEPTH = 8 };
+	const char *text = spelled->type, *head;
+	Dwarf_Die pointer, at, inner;
+
+	if (spelled->pointers != 1 || !spelled->pointee || !rt_type_peel(type, &pointer) ||
+	    !rt_die_type(&pointer, &at) || !rt_type_peel(&at, &at) || !rt_type_is_aggregate(&at))
+		return text;
+	for (unsigned i = 0; i < DEPTH && text && (head = head_of(dwarf, &at, &inner)); i++) {
+		_cleanup_free_ char *longer = NULL;
+
+		if (asprintf(&longer, "%s|struct %s *", text, head) < 0)
+			return NULL;
+		text = rt_dwarf_text(dwarf, longer);
+		at = inner;
+	}
+	return text;
 }

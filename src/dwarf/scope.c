@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which functions contain an address, inlined ones first. */
+#include "dwarf/types.h"
 #include "dwarf/unit.h"
 
 void rt_node_name(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *node)
@@ -15,7 +16,7 @@ void rt_node_name(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *
 	node->linkage = rt_die_linkage(dwarf, &node->die);
 	if (rt_die_type(&node->die, &type)) {
 		rt_type_spell(dwarf, &type, &returns);
-		node->returns = returns.type;
+		node->returns = rt_type_spell_heads(dwarf, &type, &returns);
 	}
 	if (node->inlined) {
 		node->call_file = rt_die_file(dwarf, &node->die, DW_AT_call_file);

@@ -18,3 +18,9 @@ bool rt_member_find(struct rt_dwarf *dwarf, Dwarf_Die *structure, const char *na
 /* Bytes from the start of the struct that the member's DIE lies in; of a bit field the byte that its first bit is in.
  */
 bool rt_member_offset(Dwarf_Die *die, uint64_t *ret);
+/*
+ * spelled->type, which is that of `type`; of a pointer to a struct that begins with others, by value, with '|' between
+ * the pointers to those as well ("struct sub *|struct base *"): it is each of them. Structs that the unit only declares
+ * begin with nothing that is known. NULL: spelled has none, or out of memory.
+ */
+const char *rt_type_spell_heads(struct rt_dwarf *dwarf, Dwarf_Die *type, const struct rt_param *spelled);

@@ -24,7 +24,11 @@ struct rt_frame {
 			       NULL = nothing */
 	const char *file;   /* source file as the debug info has it, NULL = unknown */
 	const char *module; /* path of the module, NULL = not in any */
-	const char *returns;   /* type that the function returns, "struct obj *", NULL = unknown */
+	/*
+	 * Type that the function returns, "struct obj *", NULL = unknown; with '|' between, pointers to the structs
+	 * that that one begins with: "struct sub *|struct obj *".
+	 */
+	const char *returns;
 	uint32_t module_id;    /* struct rt_wire_module.id, 0 = none */
 	uint32_t line;         /* 0 = unknown */
 	uint64_t address;      /* ELF address of the pc */

@@ -326,22 +326,33 @@ static bool word_is(const char *s, size_t len, const char *name)
 	return (len == n && !memcmp(s, name, n)) || (len == n + 2 && !memcmp(s, name, n) && !memcmp(s + n, "_t", 2));
 }
 
-/* "struct obj *" of type obj: the function hands a reference to its caller */
-static bool returns_object(const struct lt_type *type, const struct rt_frame *f)
+/* s, of so many bytes, is "struct obj *" of type obj */
+static bool is_pointer_to(const struct lt_type *type, const char *s, size_t len)
 {
-	const char *s = f->returns, *end;
+	const char *end = s + len, *star;
 
-	if (!s)
-		return false;
 	while (!strncmp(s, "const ", 6) || !strncmp(s, "struct ", 7) || !strncmp(s, "class ", 6))
 		s = strchr(s, ' ') + 1;
-	end = strchr(s, '*');
-	if (!end || strchr(end + 1, '*'))
+	star = s < end ? memchr(s, '*', (size_t)(end - s)) : NULL;
+	if (!star || memchr(star + 1, '*', (size_t)(end - star - 1)))
 		return false;
-	while (end > s && end[-1] == ' ')
-		end--;
-	return word_is(s, (size_t)(end - s), type->name) ||
-	       (type->structure && word_is(s, (size_t)(end - s), type->structure));
+	while (star > s && star[-1] == ' ')
+		star--;
+	return word_is(s, (size_t)(star - s), type->name) ||
+	       (type->structure && word_is(s, (size_t)(star - s), type->structure));
+}
+
+/* The function hands a reference to its caller: it returns a pointer to the type, or to what begins with it. */
+static bool returns_object(const struct lt_type *type, const struct rt_frame *f)
+{
+	for (const char *s = f->returns; s && *s;) {
+		size_t len = strcspn(s, "|");
+
+		if (is_pointer_to(type, s, len))
+			return true;
+		s += len + (s[len] == '|');
+	}
+	return false;
 }
 
 bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f)

@@ -295,4 +295,53 @@ TEST(strings_are_interned)
 	assert_true(deepest >= 4);
 }
 
+/* what begins with another struct is that as well; by a pointer, at an offset, or only declared it is not */
+static const char heads[] =
+	"struct root { int refs; };\n"
+	"typedef struct { struct root root; int n; } node;\n"
+	"struct leaf { const node node; int more; };\n"
+	"struct far { int n; struct root root; };\n"
+	"struct by { struct root *root; };\n"
+	"struct hidden;\n"
+	"#define F(type, name) __attribute__((noinline)) type name(void *p) { return (type)p; }\n"
+	"F(struct leaf *, leaf) F(node *, name) F(struct root *, root) F(struct far *, far)\n"
+	"F(struct by *, by) F(struct hidden *, hidden) F(struct leaf **, twice) F(void *, anything)\n"
+	"int main(void) { return !leaf(name(root(far(by(hidden(twice(anything(0)))))))); }\n";
+
+TEST(what_a_function_returns_begins_with)
+{
+	static const struct {
+		const char *name, *returns;
+	} functions[] = {
+		{ "leaf", "struct leaf *|struct node *|struct root *" },
+		{ "name", "node *|struct root *" },
+		{ "root", "struct root *" },
+		{ "far", "struct far *" },
+		{ "by", "struct by *" },
+		{ "hidden", "struct hidden *" },
+		{ "twice", "struct leaf **" },
+		{ "anything", "void *" },
+	};
+
+	free(built_write("heads.c", heads));
+	for (int version = 4; version <= 5; version++) {
+		_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
+		_cleanup_(rt_dwarf_destroyp) struct rt_dwarf *dwarf = NULL;
+		_cleanup_free_ char *path = built_path("heads");
+
+		assert_true(built_run("gcc -O1 -g -gdwarf-%d heads.c -o heads", version));
+		assert_ok(rt_image_open(path, &image));
+		assert_ok(rt_dwarf_create(image, &dwarf));
+		for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+			_cleanup_free_ char *at =
+				built_output("nm heads | awk '$3 == \"%s\" { print $1 }'", functions[i].name);
+			struct rt_scope scope;
+
+			assert_int_equal(
+				rt_dwarf_scopes(dwarf, (struct rt_elfaddr){ strtoull(at, NULL, 16) }, &scope, 1), 1);
+			assert_string_equal(scope.returns, functions[i].returns);
+		}
+	}
+}
+
 TEST_MAIN();
