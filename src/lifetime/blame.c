@@ -693,8 +693,9 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !not_ended(a, m, ref, &b) &&
 		 !held_on(a, m, ref, &b) && !given_over(a, ref, &b) && !left_behind(a, m, ref, &b) && !b.owner)
 		handed_over(a, m, ref, &b);
-	if (!kept && !b.seen && (b.role == RT_ROLE_MISSING_PUT || twice) && b.guilty == site->src[level] &&
-	    stood_in(a, m, ref, level)) {
+	/* two gets in one line are one too many, whatever would have come */
+	if (!kept && !b.seen && (twice ? !lt_twice_in_line(a->lt, ref->inc, ref->ev) : b.role == RT_ROLE_MISSING_PUT) &&
+	    b.guilty == site->src[level] && stood_in(a, m, ref, level)) {
 		b.confidence = fmin(b.confidence, STANDING);
 		b.why = "it was still at work when the process ended";
 	}
