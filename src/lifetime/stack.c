@@ -342,8 +342,7 @@ static bool is_pointer_to(const struct lt_type *type, const char *s, size_t len)
 	       (type->structure && word_is(s, (size_t)(star - s), type->structure));
 }
 
-/* The function hands a reference to its caller: it returns a pointer to the type, or to what begins with it. */
-static bool returns_object(const struct lt_type *type, const struct rt_frame *f)
+bool lt_returns_object(const struct lt_type *type, const struct rt_frame *f)
 {
 	for (const char *s = f->returns; s && *s;) {
 		size_t len = strcspn(s, "|");
@@ -360,7 +359,7 @@ bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f)
 	bool pointer = f->returns && strchr(f->returns, '*') && !strstr(f->returns, "char");
 
 	for (size_t i = 0; pointer && i < lt->types.len; i++)
-		pointer = !returns_object(&lt->types.data[i], f);
+		pointer = !lt_returns_object(&lt->types.data[i], f);
 	return pointer;
 }
 
@@ -394,7 +393,7 @@ static bool hands_up(const struct rt_lifetime *lt, const struct lt_type *type, c
 {
 	if (is_watched(lt, type, src))
 		return true;
-	return returns_object(type, &src->frame) || (lt_is_api(lt, type, src) & (LT_API_NEW | LT_API_HANDS));
+	return lt_returns_object(type, &src->frame) || (lt_is_api(lt, type, src) & (LT_API_NEW | LT_API_HANDS));
 }
 
 bool lt_returns_anything(const struct rt_frame *f)

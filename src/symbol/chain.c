@@ -333,6 +333,7 @@ static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module
 	struct rt_scope scopes[RT_SCOPES_MAX];
 	struct rt_elfaddr at, after, start, end;
 	uint8_t hands;
+	size_t n;
 
 	rt_chain_open(chain, module);
 	if (!module->image || module->image->machine != RT_MACHINE_X86_64 ||
@@ -351,8 +352,9 @@ static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module
 	if ((module->dwarf && rt_chain_frees_anything(module->dwarf, at)) ||
 	    rt_chain_is_blind(module->image, chain->decoder, start, end, after))
 		hands |= RT_HANDS_BLIND;
-	/* what the function returns its declaration says, where there is one */
-	if (!module->dwarf || !rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX))
+	/* what the function returns its declaration says, where there is one, and it is not "anything" */
+	n = module->dwarf ? rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX) : 0;
+	if (!n || (scopes[n - 1].returns && !strcmp(scopes[n - 1].returns, "void *")))
 		hands |= rt_chain_hands(module->image, chain->decoder, start, end, after);
 	return hands;
 }

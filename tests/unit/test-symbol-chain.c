@@ -130,6 +130,7 @@ static const char handing[] =
 	"FAR struct obj *either(struct holder *h)\n"
 	"{ struct obj *o = find(h), *old = h->obj; touch(); return h->n ? o : old; }\n"
 	"FAR int count(struct holder *h) { struct obj *o = find(h); touch(); return o ? o->refs : 0; }\n"
+	"FAR void *any(struct holder *h) { void *p = lookup(h); touch(); return p; }\n"
 	/* who looks into what he passes on, and who does not */
 	"FAR void blind(int n, void *p) { if (p) take(p); touch(); }\n"
 	"FAR int looks(struct obj *o) { int n = o->refs; take(o); touch(); return n; }\n"
@@ -140,7 +141,7 @@ static const char handing[] =
 	"FAR void jumps_seeing(struct obj *o) { o->refs--; take(o); }\n"
 	"FAR void calls(struct obj *o) { jumps(o); touch(); jumps_seeing(o); touch(); }\n"
 	"int main(int argc, char **argv)\n"
-	"{ struct obj o = { argc }; struct holder h = { argc, &o }; blind(1, &o); looks(&o); mem_free(&o); "
+	"{ struct obj o = { argc }; struct holder h = { argc, &o }; any(&h); blind(1, &o); looks(&o); mem_free(&o); "
 	"obj_free(&o); has_it_looked_at(&o); "
 	"calls(&o);\n"
 	"  return ref(&o) == either(&h) ? count(&h) : 0; }\n";
@@ -182,6 +183,7 @@ TEST(what_it_got_it_returns)
 	assert_true(built_run("gcc -g -Wl,--build-id -O2 h.c -o p"));
 	rig_open(&known, "p", NULL, NULL, false);
 	assert_int_equal(returned(&known, "find", "lookup"), RT_HANDS_TAKEN); /* its declaration says more */
+	assert_int_equal(returned(&known, "any", "lookup"), RT_HANDS_RESULT | RT_HANDS_OWN | RT_HANDS_TAKEN);
 }
 
 /* what a function does not look into, its caller alone knows: with debug information or without, spilled or not */
