@@ -444,9 +444,7 @@ uint32_t lt_domain_find(struct rt_lifetime *lt, uint32_t pid, uint32_t type);
  */
 enum { LT_API = 1, LT_API_NEW = 2, LT_API_FINDS = 4, LT_API_HANDS = 8 };
 unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src);
-/* by its declaration the function hands a reference to its caller: it returns a pointer to the type, or to what begins
- * so
- */
+/* by its declaration the function hands one up: it returns a pointer to the type, or to what begins with it */
 bool lt_returns_object(const struct lt_type *type, const struct rt_frame *f);
 /* by its declaration the function returns a pointer to what is none of the types, and no text */
 bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f);
