@@ -522,12 +522,13 @@ FROM_PLAIN_STUB void rt_agent_plain(void)
 	if (__builtin_expect(p->class_at, 0))
 		read_class(object, p->class_at, &aux);
 	if (p->counter_size) {
-		bool known = __builtin_expect(p->counter_size == 4, 1)
-				     ? read_count(t, false, at, 4, &time, &v)
-				     : read_count(t, false, at, p->counter_size, &time, &v);
+		/* nearly all are so wide, and what is known here is not asked for on the way */
+		bool read = __builtin_expect(p->counter_size == 4, 1)
+				    ? read_count(t, false, at, 4, &time, &v)
+				    : read_count(t, false, at, p->counter_size, &time, &v);
 
-		tail |= RT_AGENT_EVENT_TAIL(0, known ? RT_EV_COUNT_READ : RT_EV_COUNT_FAULT);
-		if (__builtin_expect(!known, 0))
+		tail |= RT_AGENT_EVENT_TAIL(0, read ? RT_EV_COUNT_READ : RT_EV_COUNT_FAULT);
+		if (__builtin_expect(!read, 0))
 			count(&t->count[point].faults);
 	}
 	put_event(t, p->head, tail,

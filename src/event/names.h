@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "wire/event.h"
 
@@ -44,6 +45,12 @@ struct rt_frame {
 	bool inlined; /* inlined into the next frame of the answer */
 	uint8_t build_id[RT_BUILD_ID_MAX];
 };
+
+/* rt_frame.returns is a pointer to anything: what that is the declaration does not say. NULL: unknown, so false. */
+static inline bool rt_returns_anything(const char *returns)
+{
+	return returns && !strcmp(returns, "void *");
+}
 
 /* What a function does with a call in it, as its code tells where no declaration does. */
 enum {

@@ -236,7 +236,7 @@ unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool 
 
 		if (!levels[level].inlined && !was_handed(a, ref, src, &levels[level])) {
 			/* what it returned may be what holds the reference */
-			if (lt_returns_anything(&src->frame))
+			if (rt_returns_anything(src->frame.returns))
 				break;
 			*ret_kept = returns_seen(a->lt, ref->inc->type, src);
 			if (*ret_kept)

@@ -378,7 +378,7 @@ uint32_t lt_owner_beyond(const struct lt_answer *a, const struct lt_ref *ref, un
 	*ret_learnt = at > path;
 	returned = returned_to(a->lt, lt_inc_type(a->lt, ref->inc), e, &l, 0);
 	/* by its declaration it returns anything: what that is its code says */
-	if (path < l.nr && path > returned && lt_returns_anything(&lt_src(a->lt, l.src[path])->frame))
+	if (path < l.nr && path > returned && rt_returns_anything(lt_src(a->lt, l.src[path])->frame.returns))
 		returned = returned_to(a->lt, lt_inc_type(a->lt, ref->inc), e, &l, path);
 	if (at && returned < at)
 		returned = returned_to(a->lt, lt_inc_type(a->lt, ref->inc), e, &l, at);

@@ -74,6 +74,12 @@ static inline uint64_t lt_point_faults(const struct lt_point *p)
 	return p->faults > p->unread ? p->faults - p->unread : 0;
 }
 
+/* all of its events that did not arrive, as far as it was told of them */
+static inline uint64_t lt_point_lost(const struct lt_point *p)
+{
+	return p->dropped + lt_point_faults(p);
+}
+
 /* it counts nothing: it tells where pointers go */
 static inline bool lt_point_silent(const struct lt_point *p)
 {

@@ -396,11 +396,6 @@ static bool hands_up(const struct rt_lifetime *lt, const struct lt_type *type, c
 	return lt_returns_object(type, &src->frame) || (lt_is_api(lt, type, src) & (LT_API_NEW | LT_API_HANDS));
 }
 
-bool lt_returns_anything(const struct rt_frame *f)
-{
-	return f->returns && !strcmp(f->returns, "void *");
-}
-
 /* function number at returns a void * and is inlined into one that hands up: that may be what this returns */
 static bool hands_up_inlined(const struct rt_lifetime *lt, const struct lt_type *type, const struct flat *flat,
 			     unsigned at)
@@ -409,7 +404,7 @@ static bool hands_up_inlined(const struct rt_lifetime *lt, const struct lt_type 
 
 	while (own + 1 < flat->nr && flat_machine(flat, own + 1) == flat_machine(flat, at))
 		own++;
-	return own > at && lt_returns_anything(&lt_src(lt, flat->src[at])->frame) &&
+	return own > at && rt_returns_anything(lt_src(lt, flat->src[at])->frame.returns) &&
 	       hands_up(lt, type, lt_src(lt, flat->src[own]));
 }
 

@@ -179,14 +179,14 @@ static void check_tallies(const struct rt_lifetime *lt, struct notes *n)
 /* hits that are accounted for */
 static uint64_t told(const struct lt_point *p)
 {
-	return p->events + p->dropped + lt_point_faults(p) + p->passed;
+	return p->events + lt_point_lost(p) + p->passed;
 }
 
 static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trust *ret)
 {
 	for (size_t i = 0; i < lt->points.len; i++) {
 		struct lt_point *p = &lt->points.data[i];
-		uint64_t faults, lost;
+		uint64_t faults;
 
 		/* nothing is counted there: where its events are missing, that it tells all is not believed */
 		if (lt_point_silent(p)) {
@@ -197,7 +197,6 @@ static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trus
 		ret->points++;
 		ret->points_hit += p->events != 0;
 		faults = lt_point_faults(p);
-		lost = p->dropped + faults;
 		ret->lost += faults;
 		lt->types.data[p->type].damaged |= faults != 0;
 		if (p->hits == UINT64_MAX || p->hits == told(p))
@@ -208,7 +207,7 @@ static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trus
 		lt->types.data[p->type].damaged = true;
 		note(n, lt_printf(n->arena, "%s was hit %llu times, but %llu events and %llu losses arrived",
 				  rt_intern_text(&lt->names, p->name), (unsigned long long)p->hits,
-				  (unsigned long long)p->events, (unsigned long long)lost));
+				  (unsigned long long)p->events, (unsigned long long)lt_point_lost(p)));
 	}
 }
 

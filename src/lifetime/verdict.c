@@ -237,7 +237,7 @@ static bool fill_points(struct lt_answer *a, struct rt_verdict *v)
 		c->function = rt_intern_text(&lt->names, p->name);
 		c->events = p->events;
 		c->hits = p->hits;
-		c->dropped = p->dropped + lt_point_faults(p);
+		c->dropped = lt_point_lost(p);
 	}
 	for (size_t i = 0; i < lt->processes.len; i++) {
 		const struct lt_process *p = &lt->processes.data[i];

@@ -354,7 +354,7 @@ static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module
 		hands |= RT_HANDS_BLIND;
 	/* what the function returns its declaration says, where there is one, and it is not "anything" */
 	n = module->dwarf ? rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX) : 0;
-	if (!n || (scopes[n - 1].returns && !strcmp(scopes[n - 1].returns, "void *")))
+	if (!n || rt_returns_anything(scopes[n - 1].returns))
 		hands |= rt_chain_hands(module->image, chain->decoder, start, end, after);
 	return hands;
 }
