@@ -85,6 +85,13 @@ RT_CHECK struct rt_error *rt_dwarf_functions(struct rt_dwarf *dwarf,
 					     bool (*visit)(const struct rt_signature *sig, void *arg), void *arg);
 
 /*
+ * Calls visit for the declarations of the C functions that wanted accepts the names of, which other modules may have;
+ * each may be declared in many units. Stops early when visit returns false. The signature is as above.
+ */
+RT_CHECK struct rt_error *rt_dwarf_imports(struct rt_dwarf *dwarf, bool (*wanted)(const char *name, void *arg),
+					   bool (*visit)(const struct rt_signature *sig, void *arg), void *arg);
+
+/*
  * An inlined instance of a function: where it starts executing, and where
  * parameter number `param` (from 1) is at that place.
  */

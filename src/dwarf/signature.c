@@ -239,3 +239,56 @@ struct rt_error *rt_dwarf_functions(struct rt_dwarf *dwarf, bool (*visit)(const 
 	rt_vec_deinit(&params.list);
 	return err;
 }
+
+struct declared {
+	struct rt_dwarf *dwarf;
+	bool (*wanted)(const char *name, void *arg);
+	bool (*visit)(const struct rt_signature *sig, void *arg);
+	void *arg;
+	struct params params;
+	bool stopped;
+};
+
+/* the declarations at the top of a unit: those of C */
+static struct rt_error *see_declared(struct declared *d, Dwarf_Die *unit)
+{
+	uintptr_t high = 0; /* DIEs up to here were seen */
+	Dwarf_Die child;
+
+	if (dwarf_child(unit, &child) != 0)
+		return NULL;
+	do {
+		struct rt_fn fn = { .die = child };
+		struct rt_signature sig;
+		const char *name;
+
+		if ((uintptr_t)child.addr <= high)
+			return NULL;
+		high = (uintptr_t)child.addr;
+		if (dwarf_tag(&child) != DW_TAG_subprogram || !dwarf_hasattr(&child, DW_AT_declaration))
+			continue;
+		name = rt_die_string(&child, DW_AT_name);
+		if (!name || !d->wanted(name, d->arg))
+			continue;
+		rt_fn_resolve(d->dwarf, &fn);
+		if (!fn.name || !fill(d->dwarf, &fn, &d->params, &sig))
+			return rt_error_nomem();
+		d->stopped = !d->visit(&sig, d->arg);
+	} while (!d->stopped && rt_die_next(&child));
+	return NULL;
+}
+
+struct rt_error *rt_dwarf_imports(struct rt_dwarf *dwarf, bool (*wanted)(const char *name, void *arg),
+				   bool (*visit)(const struct rt_signature *sig, void *arg), void *arg)
+{
+	struct declared d = { .dwarf = dwarf, .wanted = wanted, .visit = visit, .arg = arg };
+	struct rt_error *err = NULL;
+
+	for (size_t i = 0; dwarf->dw && i < dwarf->units.len && !err && !d.stopped; i++) {
+		err = rt_unit_load(dwarf, &dwarf->units.data[i]);
+		if (!err)
+			err = see_declared(&d, &dwarf->units.data[i].tree);
+	}
+	rt_vec_deinit(&d.params.list);
+	return err;
+}

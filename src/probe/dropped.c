@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/words.h"
 #include "dwarf/listing.h"
 #include "probe/flow.h"
+#include "probe/frees.h"
 #include "probe/handing.h"
 #include "probe/spec_type.h"
 #include "probe/way.h"
@@ -92,43 +92,6 @@ static bool see_member(const struct rt_pointer_member *m, void *arg)
 	d->nomem = !first || !rt_vec_push(&d->members, one) ||
 		   (type && !rt_map_put(one.table ? &d->tables : &d->offsets, rt_key_make(m->offset, 0), NULL));
 	return !d->nomem;
-}
-
-/* The register in which the function is given the block to free: of those that take a mere pointer. NONE: it is none.
- */
-static uint8_t block_of(struct drops *d, const char *name)
-{
-	const struct rt_survey_function *f = rt_survey_function(&d->b->survey, name, NULL);
-
-	/* a part or a copy of a function that debug information knows by its whole name */
-	if (!f && strchr(name, '.'))
-		return RT_REG_NONE;
-	if (!rt_words_free(name) && strncmp(name, "_ZdlPv", 6) != 0)
-		return RT_REG_NONE;
-	for (unsigned i = 1; f && i <= f->param_count; i++) {
-		const struct rt_param *p = rt_survey_param(&d->b->survey, f, i);
-
-		if (p->type && !strcmp(p->type, "void *"))
-			return rt_takers_in_registers(&d->b->survey, f, i) ? (uint8_t)rt_reg_argument(i) : RT_REG_NONE;
-	}
-	return f ? RT_REG_NONE : (uint8_t)RT_REG_RDI;
-}
-
-static struct rt_error *find_frees(struct drops *d)
-{
-	const struct rt_symtab *symtab = d->b->module->symtab;
-
-	for (size_t i = 0; i < symtab->count; i++) {
-		const struct rt_symbol *s = &symtab->symbols[i];
-		uint8_t reg = s->function && s->addr.v ? block_of(d, s->name) : RT_REG_NONE;
-		uint64_t *at = reg == RT_REG_NONE ? NULL : rt_map_put(&d->frees, rt_key_make(s->addr.v, 0), NULL);
-
-		if (reg != RT_REG_NONE && !at)
-			return rt_error_nomem();
-		if (at)
-			*at = reg;
-	}
-	return NULL;
 }
 
 struct variable {
@@ -374,7 +337,7 @@ static struct rt_error *look_through(struct drops *d, const struct rt_symbol *sy
 	struct rt_elfaddr end = { symbol->addr.v + symbol->size };
 	struct rt_insn insn;
 
-	rt_way_begin(&d->way, d->b->module->symtab, symbol->addr, RT_REG_NONE);
+	rt_way_begin(&d->way, d->b->module->symtab, symbol, RT_REG_NONE);
 	memset(d->origins, 0, sizeof(d->origins));
 	d->zeroes = 0;
 	for (unsigned n = 0; n < CODE_INSNS && d->way.now.at.v < end.v; n++) {
@@ -524,7 +487,7 @@ static struct rt_error *look_everywhere(struct drops *d)
 		return rt_error_nomem();
 	if (!d->members.len)
 		return NULL;
-	RT_TRY(find_frees(d));
+	RT_TRY(rt_frees_find(d->b, &d->frees));
 	for (size_t i = 0; i < d->b->survey.symbols.len; i++) {
 		const struct rt_symbol *symbol = d->b->survey.symbols.data[i].symbol;
 

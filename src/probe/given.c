@@ -94,8 +94,8 @@ static struct rt_error *look_inside(struct given_search *s, struct keeper *k)
 	struct rt_insn insn;
 
 	k->first_pass = s->passes.len;
-	rt_way_begin(way, b->module->symtab, start, (uint8_t)rt_reg_argument(k->arg));
-	for (unsigned n = 0; n < CODE_INSNS && way->now.at.v < end.v; n++) {
+	rt_way_begin(way, b->module->symtab, k->symbol, (uint8_t)rt_reg_argument(k->arg));
+	for (unsigned n = 0; n < CODE_INSNS && rt_way_goes_on(way); n++) {
 		bool leaves;
 
 		if (!rt_plan_decode(b, way->now.at, &insn))
@@ -228,8 +228,8 @@ static bool just_frees(struct given_search *s, const struct rt_symbol *symbol, u
 	struct rt_insn insn;
 	bool frees = false;
 
-	rt_way_begin(&s->way, b->module->symtab, symbol->addr, (uint8_t)rt_reg_argument(arg));
-	for (unsigned n = 0; n < CODE_INSNS && s->way.now.at.v < end.v; n++) {
+	rt_way_begin(&s->way, b->module->symtab, symbol, (uint8_t)rt_reg_argument(arg));
+	for (unsigned n = 0; n < CODE_INSNS && rt_way_goes_on(&s->way); n++) {
 		bool leaves, free;
 
 		if (!rt_plan_decode(b, s->way.now.at, &insn))

@@ -110,12 +110,11 @@ static struct rt_error *pair_at(struct stores *s, const struct look *look, const
 static struct rt_error *look_through(struct stores *s, const struct look *look)
 {
 	const struct rt_plan_build *b = s->takers->b;
-	struct rt_elfaddr end = { look->symbol->addr.v + look->symbol->size };
 	struct rt_way *way = &s->way;
 	bool in_vectors = false;
 
-	rt_way_begin(way, b->module->symtab, look->symbol->addr, look->object);
-	for (unsigned n = 0; n < CODE_INSNS && way->now.at.v < end.v; n++) {
+	rt_way_begin(way, b->module->symtab, look->symbol, look->object);
+	for (unsigned n = 0; n < CODE_INSNS && rt_way_goes_on(way); n++) {
 		struct store store = { .type = look->type,
 				       .function = look->declared->name,
 				       .start = look->symbol->addr,

@@ -6,14 +6,50 @@
 
 enum { BRANCHES_MAX = 128 };
 
-void rt_way_begin(struct rt_way *way, const struct rt_symtab *symtab, struct rt_elfaddr start, uint8_t object)
+void rt_way_begin(struct rt_way *way, const struct rt_symtab *symtab, const struct rt_symbol *function, uint8_t object)
 {
 	way->symtab = symtab;
-	way->now.at = start;
+	way->start = way->now.at = function->addr;
+	way->end = (struct rt_elfaddr){ function->addr.v + function->size };
 	rt_track_init(&way->now.objects, object);
 	rt_track_init(&way->now.fresh, RT_REG_NONE);
-	way->over = false;
+	way->over = way->again = false;
 	rt_vec_clear(&way->branches);
+	rt_vec_clear(&way->seen);
+}
+
+static bool was_reached(const struct rt_way *way, struct rt_elfaddr at)
+{
+	uint64_t offset = at.v - way->start.v;
+
+	return offset < way->seen.len && way->seen.data[offset];
+}
+
+static bool note_reached(struct rt_way *way)
+{
+	uint64_t offset = way->now.at.v - way->start.v;
+
+	while (way->seen.len <= offset) {
+		if (!rt_vec_push(&way->seen, false))
+			return false;
+	}
+	way->seen.data[offset] = true;
+	return true;
+}
+
+bool rt_way_goes_on(struct rt_way *way)
+{
+	if (way->now.at.v < way->end.v && !(way->again && (way->over || was_reached(way, way->now.at))))
+		return true;
+	for (size_t i = 0; i < way->branches.len; i++) {
+		if (!was_reached(way, way->branches.data[i].at)) {
+			way->now = way->branches.data[i];
+			way->over = false;
+			way->again = true;
+			return true;
+		}
+	}
+	return false;
 }
 
 bool rt_way_reaches(struct rt_way *way)
@@ -35,7 +71,8 @@ static bool remember(struct rt_way *way, struct rt_elfaddr target)
 		if (way->branches.data[i].at.v == target.v)
 			return true;
 	}
-	if (target.v <= way->now.at.v || way->branches.len == BRANCHES_MAX)
+	if (target.v < way->start.v || target.v >= way->end.v || way->branches.len == BRANCHES_MAX ||
+	    was_reached(way, target))
 		return true;
 	branch = rt_vec_add(&way->branches);
 	if (!branch)
@@ -50,6 +87,8 @@ bool rt_way_pass(struct rt_way *way, const struct rt_insn *insn)
 	struct rt_way_state *now = &way->now;
 	const char *callee;
 
+	if (!way->over && !note_reached(way))
+		return false;
 	rt_track_step(&now->objects, insn);
 	rt_track_step(&now->fresh, insn);
 	now->objects.change_count = now->fresh.change_count = 0;
@@ -66,4 +105,5 @@ bool rt_way_pass(struct rt_way *way, const struct rt_insn *insn)
 void rt_way_deinit(struct rt_way *way)
 {
 	rt_vec_deinit(&way->branches);
+	rt_vec_deinit(&way->seen);
 }

@@ -3,7 +3,8 @@
 #include "planned.h"
 
 static const char program[] =
-	"#include <stdlib.h>\n#include <string.h>\n#define API __attribute__((noinline, noipa))\n"
+	"#include <netdb.h>\n#include <obstack.h>\n#include <stdlib.h>\n#include <string.h>\n#define API "
+	"__attribute__((noinline, noipa))\n"
 	"#define INLINE static inline __attribute__((always_inline))\n"
 	"struct obj { int refs; long n; };\nstruct box { int k; struct obj *o; struct box *next; };\n"
 	"struct node { struct node *next; void *any; };\nstruct plain { long a, b; char *text; };\n"
@@ -21,6 +22,9 @@ static const char program[] =
 	"API struct node *node_remove(struct node *n) { struct node *next = n->next; free(n); return next; }\n"
 	"struct album { int k; struct node *first; };\n"
 	"API int album_pop(struct album *a) { struct node *n = a->first; a->first = n->next; free(n); return a->k; }\n"
+	/* by functions of other modules: one is given anything, the other a struct of its own */
+	"API void to_obstack(struct box *b, void *all) { (obstack_free)(all, b); }\n"
+	"API void as_another(struct box *b) { freeaddrinfo((struct addrinfo *)b); }\n"
 	/* NULL */
 	"API int box_clear(struct box *b, int k) { if (b->k == k) return 0; b->o = NULL; return b->k; }\n"
 	/* none of these */
@@ -48,7 +52,7 @@ static const char program[] =
 	"  pair_free(p); plain_free(malloc(sizeof(struct plain))); any_free(malloc(8)); any_destroy(0, o); "
 	"name_destroy(NULL);\n"
 	"  struct album a = { c, malloc(sizeof(struct node)) }; a.first->next = NULL; album_pop(&a);\n"
-	"  if (c > 9) wipe_and_free(f); return (int)look(o) & 0; }\n";
+	"  if (c > 9) { wipe_and_free(f); to_obstack(b, n); as_another(b); } return (int)look(o) & 0; }\n";
 
 static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
 				      "clang-14 -O2 -g -Dnoipa= -w" };
@@ -68,7 +72,7 @@ static const struct {
 	{ "box_new", NOTHING, 0, false },      { "box_alone", NOTHING, 0, false },  { "my_free", NOTHING, 0, false },
 	{ "keep", GIVEN, 0, false },           { "pass_on", GIVEN, 0, false },      { "look", NOTHING, 0, false },
 	{ "obj_put", NOTHING, 0, false },      { "any_destroy", ENDED, 0, true },   { "wipe_and_free", ENDED, 0, true },
-	{ "name_destroy", NOTHING, 0, false },
+	{ "name_destroy", NOTHING, 0, false }, { "to_obstack", FREED, 8, false },   { "as_another", NOTHING, 0, false },
 };
 
 /* the silent point in the function that starts at this symbol that tells of no store of an object */

@@ -24,6 +24,10 @@ static const char program[] =
 	"API int set_or_add(struct box *b, int k, struct obj *o) { void *any = look(b, k); struct box *n = look(b, k + "
 	"1);\n"
 	"  if (!any || !n) return other(b, any); n->o = o; return look(b, 3) == any; }\n"
+	/* the body of a loop that is entered at its condition, below it */
+	"API int in_all(struct box *b, struct obj *o) { struct box *n; while ((n = look(b, b->k))) { b->k--; n->o = o; "
+	"} "
+	"return b->k; }\n"
 	/* what may be anything; and two words at once, one of which is it */
 	"struct node { struct node *next; void *what; long n; };\n"
 	"API int push_any(struct box *b, int k, void *v) { if (b->k == k) return -1; b->any = v; return b->k; }\n"
@@ -38,7 +42,8 @@ static const char program[] =
 	"int main(int c, char **v) { struct obj *o = obj_new(); struct box *b = fresh(o); set(b, o); set_late(b, c, "
 	"o); fill(b);\n"
 	"  struct node *list = NULL; push_any(b, c, o); push_pair(&list, o);\n"
-	"  keep(o); by_helper(b, o); link(b, b); set_or_add(b, c, o); number(o, local(o)); obj_put(o); return 0; }\n";
+	"  keep(o); by_helper(b, o); link(b, b); set_or_add(b, c, o); in_all(b, o); number(o, local(o)); obj_put(o); "
+	"return 0; }\n";
 
 static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
 				      "clang-14 -O2 -g -Dnoipa= -w" };
@@ -88,7 +93,7 @@ static void check_any(const struct planned *p, const char *build)
 
 TEST(stores_into_slots)
 {
-	static const char *const yes[] = { "set", "set_late", "fill", "keep", "by_helper", "set_or_add" };
+	static const char *const yes[] = { "set", "set_late", "fill", "keep", "by_helper", "set_or_add", "in_all" };
 	static const char *const no[] = { "local", "link", "number", "obj_get", "obj_new" };
 
 	for (size_t b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {
