@@ -113,7 +113,8 @@ bool rt_batch_matters(const struct rt_batch *b, const struct rt_module *m)
 {
 	bool patterns = false;
 
-	/* the program itself may have the functions only inlined */
+	/* The program itself may have the functions only inlined. Who calls those of another module stores what they
+	 * return, hands it out and frees what holds it. */
 	if (m->main || has_special(b, m))
 		return true;
 	for (size_t i = 0; i < b->spec->types.len && !patterns; i++) {
@@ -125,7 +126,7 @@ bool rt_batch_matters(const struct rt_batch *b, const struct rt_module *m)
 	for (size_t i = 0; m->symtab && i < m->symtab->count; i++) {
 		const struct rt_symbol *sym = &m->symtab->symbols[i];
 
-		if (!sym->function || sym->plt)
+		if (!sym->function && !sym->plt)
 			continue;
 		if (rt_map_get(&b->names, rt_key_text(sym->name)))
 			return true;
