@@ -168,7 +168,7 @@ static inline bool lt_life_vague(const struct rt_lifetime *lt, const struct lt_i
 /* pointers in lost objects stand for all its references */
 static inline bool lt_held_by_lost(const struct lt_inc *inc)
 {
-	return inc->known && inc->balance <= (int64_t)inc->held[RT_HOLDER_OBJECT];
+	return inc->known && !inc->backwards && inc->balance <= (int64_t)inc->held[RT_HOLDER_OBJECT];
 }
 /* counts of its type start at 0, and its first get was seen: that is all the birth it has */
 static inline bool lt_born_bare(const struct rt_lifetime *lt, const struct lt_inc *inc)

@@ -407,7 +407,7 @@ static void take_held(struct rt_lifetime *lt, const struct rt_wire_held *r)
 		inc->returned |= r->where == RT_HOLDER_FREED;
 		h = r->where == RT_HOLDER_OBJECT ? rt_vec_add(&lt->holders) : NULL;
 		if (h)
-			*h = (struct lt_holder){ inc, r->holder, p->epoch };
+			*h = (struct lt_holder){ inc, r->holder, p->epoch, (uint32_t)r->value };
 	}
 }
 

@@ -199,6 +199,33 @@ static bool judge(struct graph *g, const struct rt_lifetime *lt)
 	return true;
 }
 
+/*
+ * Says of the faults which have more references than pointers, their own and those in what is lost with them aside.
+ * false: out of memory
+ */
+static bool find_short(const struct graph *g, const struct rt_lifetime *lt)
+{
+	uint64_t *back = calloc(g->nodes.len + 1, sizeof(*back));
+
+	for (size_t i = 0; back && i < lt->holders.len; i++) {
+		const struct lt_holder *h = &lt->holders.data[i];
+		const struct lt_inc *by = lt_holder_of(lt, h);
+		const uint64_t *from = by ? rt_map_get(&g->number, rt_key_make((uintptr_t)by, 0)) : NULL;
+		const uint64_t *to = rt_map_get(&g->number, rt_key_make((uintptr_t)h->inc, 0));
+
+		if (from && to && (*from == *to || g->mark[*from] == CHILD))
+			back[*to] += h->pointers;
+	}
+	for (size_t i = 0; back && i < g->nodes.len; i++) {
+		struct lt_inc *inc = g->nodes.data[i];
+
+		inc->backwards = g->mark[i] == FAULT && back[i] && inc->known &&
+				 (int64_t)inc->held[RT_HOLDER_OBJECT] - (int64_t)back[i] < inc->balance;
+	}
+	free(back);
+	return back != NULL;
+}
+
 bool lt_lost(struct rt_lifetime *lt)
 {
 	struct graph g = { 0 };
@@ -208,7 +235,7 @@ bool lt_lost(struct rt_lifetime *lt)
 	g.circle = calloc(g.nodes.len + 1, sizeof(*g.circle));
 	g.mark = calloc(g.nodes.len + 1, sizeof(*g.mark));
 	ok = ok && g.done && g.circle && g.mark && sort_edges(&g, true, &g.first_out, &g.out) &&
-	     sort_edges(&g, false, &g.first_in, &g.in) && judge(&g, lt);
+	     sort_edges(&g, false, &g.first_in, &g.in) && judge(&g, lt) && find_short(&g, lt);
 	for (size_t i = 0; ok && i < g.nodes.len; i++) {
 		g.nodes.data[i]->nobody = g.mark[i] == FAULT;
 		g.nodes.data[i]->child = g.mark[i] == CHILD;

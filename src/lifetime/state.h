@@ -280,6 +280,7 @@ struct lt_holder {
 	struct lt_inc *inc;
 	uint64_t holder;
 	uint32_t epoch;
+	uint32_t pointers; /* of this holder */
 };
 
 struct lt_producer {
