@@ -9,6 +9,19 @@
 #include "base/log.h"
 #include "probe/spec_type.h"
 
+/* of the functions of a type: what defines one matters; and what calls one, where that counts */
+enum { DEFINED = 1, CALLED = 2 };
+
+/* Objects that are only made and freed, as blocks of the heap are, are each module's. */
+static bool counts(const struct rt_spec_type *type)
+{
+	for (size_t i = 0; i < type->functions.len; i++) {
+		if (type->functions.data[i].op == RT_OP_GET || type->functions.data[i].op == RT_OP_PUT)
+			return true;
+	}
+	return false;
+}
+
 static struct rt_error *index_names(struct rt_batch *b)
 {
 	for (size_t i = 0; i < b->spec->types.len; i++) {
@@ -22,7 +35,7 @@ static struct rt_error *index_names(struct rt_batch *b)
 			slot = rt_map_put(&b->names, rt_key_text(type->functions.data[k].name), NULL);
 			if (!slot)
 				return rt_error_nomem();
-			*slot = 1;
+			*slot |= counts(type) ? DEFINED | CALLED : DEFINED;
 		}
 	}
 	return NULL;
@@ -76,11 +89,13 @@ void rt_batches_deinit(struct rt_session *s)
 	rt_vec_deinit(&s->points);
 }
 
-static bool patterns_match(const struct rt_batch *b, const char *name)
+static bool patterns_match(const struct rt_batch *b, const char *name, bool called)
 {
 	for (size_t i = 0; i < b->spec->types.len; i++) {
 		const struct rt_spec_type *type = &b->spec->types.data[i];
 
+		if (called && !counts(type))
+			continue;
 		for (size_t k = 0; k < type->functions.len; k++) {
 			if (rt_spec_means(type->functions.data[k].name, name, rt_spec_is_told(type)))
 				return true;
@@ -125,12 +140,14 @@ bool rt_batch_matters(const struct rt_batch *b, const struct rt_module *m)
 	}
 	for (size_t i = 0; m->symtab && i < m->symtab->count; i++) {
 		const struct rt_symbol *sym = &m->symtab->symbols[i];
+		const uint64_t *known;
 
 		if (!sym->function && !sym->plt)
 			continue;
-		if (rt_map_get(&b->names, rt_key_text(sym->name)))
+		known = rt_map_get(&b->names, rt_key_text(sym->name));
+		if (known && *known & (sym->plt ? CALLED : DEFINED))
 			return true;
-		if (patterns && patterns_match(b, sym->name))
+		if (patterns && patterns_match(b, sym->name, sym->plt))
 			return true;
 	}
 	return false;
