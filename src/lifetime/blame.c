@@ -553,12 +553,12 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 	bool held = !ref->inc->nobody;
 	struct lt_loser loser = { 0 };
 
-	/* lost objects that live on stand for all that is left: in their memory the pointers are still there */
-	if (!held && lt_held_by_lost(ref->inc))
-		return false;
 	/* an index may point to the object still, that has no reference of its own */
 	if (!held || (ref->inc->life == LT_LIVE && ref->inc->census && !ref->inc->child && lt_overwritten_all(a, ref)))
 		loser = lt_overwriter(a, ref);
+	/* lost objects that live on stand for all that is left: in their memory the pointers are still there */
+	if (!held && lt_held_by_lost(ref->inc) && (loser.freed || !loser.own))
+		return false;
 	if (!loser.by)
 		return false;
 	if (held && lt_ended_well(a->lt, ref->inc->pid))

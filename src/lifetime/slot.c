@@ -21,6 +21,18 @@ static bool on_stack(const struct lt_event *w)
 	return w->slot && w->sp > BELOW && w->slot >= w->sp - BELOW && w->slot < w->sp + ABOVE;
 }
 
+/* The reference is in a slot already; that of an output on the stack it leaves, unless it is given back from there. */
+static bool has_slot(const struct lt_inc *inc, const struct lt_event *taken)
+{
+	if (!taken->slot || !on_stack(taken))
+		return taken->slot;
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		if (inc->ledger[i].delta < 0 && inc->ledger[i].slot == taken->slot)
+			return true;
+	}
+	return false;
+}
+
 static bool fills(const struct rt_lifetime *lt, const struct lt_event *e)
 {
 	return e->op == RT_OP_MOVE && e->slot && lt_point_stores(lt_event_point(lt, e)) && !on_stack(e);
@@ -198,7 +210,7 @@ static struct lt_event *taker_of(const struct rt_lifetime *lt, const struct lt_i
 		} else if (lt_event_takes(e)) {
 			if (given_back)
 				given_back--;
-			else if (!e->slot && may_be_for(lt, inc, k, i))
+			else if (!has_slot(inc, e) && may_be_for(lt, inc, k, i))
 				return e;
 			/* who has taken a reference stores that one, more than once maybe, and not one that he was
 			 * given */
@@ -227,7 +239,7 @@ static struct lt_event *taker_behind(const struct rt_lifetime *lt, const struct 
 			return NULL;
 		if (!lt_event_takes(e))
 			continue;
-		if (taken || e->slot)
+		if (taken || has_slot(inc, e))
 			return NULL;
 		taken = e;
 	}
@@ -247,7 +259,7 @@ static struct lt_event *nearer_behind(const struct rt_lifetime *lt, const struct
 
 	while (k < inc->nr && (inc->ledger[k].tid != store->tid || !inc->ledger[k].delta))
 		k++;
-	if (k == inc->nr || !lt_event_takes(&inc->ledger[k]) || inc->ledger[k].slot ||
+	if (k == inc->nr || !lt_event_takes(&inc->ledger[k]) || has_slot(inc, &inc->ledger[k]) ||
 	    !lt_come_together(lt, store, &inc->ledger[k], &out, &in) || in || out > CALLERS ||
 	    !lt_come_together(lt, store, before, &further, &in))
 		return NULL;
