@@ -94,6 +94,8 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 	count_found(lt, inc, seen);
 	if (lt_point_stores(point) && !(point->flags & RT_EV_MAYBE) && !point->strays)
 		point->strays = !was_given(lt, inc, &ev);
+	if ((!inc || inc->life != LT_LIVE) && ev.slot && lt_point_stores(point))
+		lt_slot_early(lt, seen->e, ev.slot);
 	if (!inc || inc->life != LT_LIVE)
 		return;
 	ev.delta = 0;

@@ -254,6 +254,8 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	inc->inherited = !has_new && (seen->process->forked || (e->flags & RT_EV_INHERITED));
 	inc->attached = !has_new && (seen->process->attached || lt_sample_began(lt, e));
 	lt_row_add(lt, &lt->live, inc);
+	if (seen->raw == 1 && (seen->ev.flags & LT_EV_RETURN))
+		lt_slots_born(lt, inc, seen->ev.tid);
 	if (lt->watch)
 		lt_watch_begin(lt, inc);
 	return inc;

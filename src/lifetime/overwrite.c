@@ -317,6 +317,14 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 				  .own = true };
 }
 
+/* the reference is known to be kept in another slot than event number i emptied, of which nobody knows what it held */
+static bool elsewhere(const struct lt_answer *a, const struct lt_ref *ref, uint32_t i)
+{
+	const struct lt_event *taken = &ref->inc->ledger[ref->ev], *w = &ref->inc->ledger[i];
+
+	return (taken->flags & LT_EV_KEPT) && w->slot && taken->slot != w->slot && !lt_slot_owned(a->lt, ref->inc, i);
+}
+
 /* Whose store or free() it was, by the event of it. */
 static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *ref)
 {
@@ -331,7 +339,7 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 		double left, healthy;
 
 		/* who frees a block of somebody's has lost that one's */
-		if (!drops(a, inc, i) || lt_point_looks(lt_event_point(a->lt, &inc->ledger[i])))
+		if (!drops(a, inc, i) || lt_point_looks(lt_event_point(a->lt, &inc->ledger[i])) || elsewhere(a, ref, i))
 			continue;
 		function = lt_event_function(a->lt, &inc->ledger[i]);
 		left = lt_counted(&a->dropped_left, rt_key_make(function, inc->type));

@@ -112,6 +112,11 @@ bool lt_slot_borrowed(const struct rt_lifetime *lt, const struct lt_inc *inc, ui
 	return empties(lt, &inc->ledger[i]) && held_in(lt, inc, i) == BORROWED;
 }
 
+bool lt_slot_owned(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	return held_in(lt, inc, i) == OWN;
+}
+
 /* the run took a reference for the pointer that it stored */
 static bool took_for(const struct lt_inc *inc, const struct lt_event *store)
 {
@@ -356,6 +361,33 @@ bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct
 	if (was)
 		lt_stored_remove(&lt->stored, lt, was);
 	return stores || own;
+}
+
+void lt_slot_early(struct rt_lifetime *lt, const struct rt_wire_event *e, uint64_t slot)
+{
+	struct lt_thread *t = lt_thread(lt, e->head.pid, e->head.tid);
+
+	if (t)
+		t->early[t->early_next++ % LT_EARLY] = (struct lt_early){ e->object, slot };
+}
+
+void lt_slots_born(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t tid)
+{
+	const struct lt_thread *t = lt_thread(lt, inc->pid, tid);
+
+	for (unsigned i = 0; t && i < LT_EARLY; i++) {
+		/* of no life: serials begin with 1 */
+		const struct lt_stored_in in = { t->early[i].slot, lt_domain(lt, inc->pid, inc->type), 0 };
+		struct lt_stored_in *was;
+
+		if (t->early[i].object != inc->object || !in.domain)
+			continue;
+		was = lt_stored_get(&lt->stored, lt, in.slot, inc->pid);
+		if (was)
+			*was = in;
+		else if (lt->stored.nr < LT_SLOTS)
+			lt->nomem |= !lt_stored_add(&lt->stored, lt, in);
+	}
 }
 
 void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t end)

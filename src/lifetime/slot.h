@@ -11,6 +11,8 @@
 bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i);
 /* It does, but the pointer was stored there without a reference. */
 bool lt_slot_borrowed(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i);
+/* A reference is known to have been taken for the pointer that the slot of event number i had before. */
+bool lt_slot_owned(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i);
 /*
  * The event that emptied the slot of just the reference that event number ev took, where nobody put anything for it;
  * LT_NO_EVENT: none did, or which slot it was taken for is not known. After lt_slots_settle().

@@ -245,6 +245,13 @@ struct lt_turn {
 	struct lt_turn *newer, *older;
 };
 
+/* A pointer that a thread stored to what was no object by then: constructors keep what they make in an index. */
+struct lt_early {
+	uint64_t object, slot;
+};
+
+enum { LT_EARLY = 4 /* of a thread */ };
+
 struct lt_thread {
 	uint32_t pid, tid, nr;  /* nr: frames, outermost first */
 	uint32_t stack, jumped; /* jumped: src id of the innermost frame, which is not in the stack; 0 = none */
@@ -265,6 +272,8 @@ struct lt_thread {
 	uint32_t last_type; /* index */
 	int16_t last_delta;
 	struct lt_turn turn;
+	struct lt_early early[LT_EARLY]; /* the last ones */
+	uint8_t early_next;
 	/* activations of the frames, outermost first, each less its index; room for as many behind them (thread.h) */
 	uint32_t act[2 * RT_STACK_MAX];
 	struct lt_frame frames[RT_STACK_MAX];
@@ -546,6 +555,13 @@ void lt_owners_learn(struct rt_lifetime *lt, const struct lt_inc *inc);
  * stored for another life at the same address, and left there; or out of memory.
  */
 bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);
+/* e stores a pointer to what is no object, not yet maybe, into the slot. */
+void lt_slot_early(struct rt_lifetime *lt, const struct rt_wire_event *e, uint64_t slot);
+/*
+ * The object was just told of by the return of what made it, with one reference, which is the caller's: the slots in
+ * which its thread stored the pointer before stand for none.
+ */
+void lt_slots_born(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t tid);
 /*
  * Gives the gets and puts of a life the slots that their references were kept in, as far as that was seen, by its
  * stores before event number end. Behind it LT_SLOT_EVENTS events must be there, or the life be over.

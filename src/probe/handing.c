@@ -172,6 +172,39 @@ static struct rt_error *add_stubs(struct search *s)
 	return NULL;
 }
 
+static int by_address(const void *x, const void *y)
+{
+	const struct rt_inline_taker *a = x, *b = y;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+const struct rt_inline_taker *rt_takers_inline(const struct rt_takers *t, struct rt_elfaddr from)
+{
+	size_t low = 0, high = t->inline_takers.len;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (t->inline_takers.data[middle].address < from.v)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->inline_takers.len ? &t->inline_takers.data[low] : NULL;
+}
+
+/* the object is in a register at the point, as it is, or in a variable */
+static struct rt_error *add_inline_taker(struct search *s, const struct rt_point *p)
+{
+	struct rt_inline_taker one = { p->address.v, p->type - 1, p->reg, p->deref == 1, p->reg_offset };
+
+	if (p->reg >= RT_TRACK_REGS || p->deref > 1 || p->scale || (!p->deref && p->reg_offset) ||
+	    p->kind == RT_POINT_RETURN)
+		return NULL;
+	return rt_vec_push(&s->t.inline_takers, one) ? NULL : rt_error_nomem();
+}
+
 static struct rt_error *find_takers(struct search *s)
 {
 	const struct rt_plan *plan = s->b->plan;
@@ -187,10 +220,14 @@ static struct rt_error *find_takers(struct search *s)
 		if (!opens(p->op, p->flags & RT_EV_HIDDEN))
 			continue;
 		RT_TRY(add_taker(s, p->function.v, p->type - 1));
+		if (p->flags & RT_EV_INLINE)
+			RT_TRY(add_inline_taker(s, p));
 		if ((p->flags & RT_EV_INLINE) &&
 		    (!rt_vec_push(&s->sites, p->address.v) || !rt_vec_push(&s->site_types, p->type - 1)))
 			return rt_error_nomem();
 	}
+	if (s->t.inline_takers.len)
+		qsort(s->t.inline_takers.data, s->t.inline_takers.len, sizeof(*s->t.inline_takers.data), by_address);
 	return add_stubs(s);
 }
 
@@ -429,6 +466,7 @@ struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 	rt_map_deinit(&s.t.at);
 	rt_map_deinit(&s.t.counts);
 	rt_vec_deinit(&s.t.inlined);
+	rt_vec_deinit(&s.t.inline_takers);
 	rt_vec_deinit(&s.sites);
 	rt_vec_deinit(&s.site_types);
 	rt_vec_deinit(&s.givers);

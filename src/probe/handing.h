@@ -8,6 +8,15 @@
 #include "base/map.h"
 #include "probe/build.h"
 
+/* Where a reference is taken inline: this register has the object there, or what lies so many bytes behind it. */
+struct rt_inline_taker {
+	uint64_t address;
+	uint32_t type; /* index */
+	uint8_t reg;   /* enum rt_reg */
+	bool in_memory;
+	int64_t offset;
+};
+
 struct rt_takers {
 	struct rt_plan_build *b;
 	struct rt_map type_of; /* a structure's name -> index of the type + 1 */
@@ -16,7 +25,11 @@ struct rt_takers {
 	uint64_t low, high; /* all of these addresses lie in [low, high] */
 	struct rt_map counts;     /* addresses of all that counts references, of any type, or of the stubs of such */
 	RT_VEC(uint64_t) inlined; /* and where such is inlined */
+	RT_VEC(struct rt_inline_taker) inline_takers; /* by their addresses */
 };
+
+/* The first one at this address or behind it; NULL: there is none. */
+const struct rt_inline_taker *rt_takers_inline(const struct rt_takers *t, struct rt_elfaddr from);
 
 /* The type that parameter or result p points to through so many levels: index + 1; 0: none. */
 uint32_t rt_takers_type(const struct rt_takers *t, const struct rt_param *p, uint8_t pointers);

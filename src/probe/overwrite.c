@@ -107,6 +107,15 @@ static struct rt_error *pair_at(struct stores *s, const struct look *look, const
 	return NULL;
 }
 
+/* a reference is taken inline right here: the function has the object, wherever it got it from */
+static void note_taken(struct stores *s, const struct look *look)
+{
+	const struct rt_inline_taker *i = rt_takers_inline(s->takers, s->way.now.at);
+
+	if (look->object == RT_REG_NONE && i && i->address == s->way.now.at.v && i->type == look->type)
+		rt_track_learn(&s->way.now.objects, i->reg, i->in_memory, i->offset);
+}
+
 static struct rt_error *look_through(struct stores *s, const struct look *look)
 {
 	const struct rt_plan_build *b = s->takers->b;
@@ -123,6 +132,7 @@ static struct rt_error *look_through(struct stores *s, const struct look *look)
 
 		if (!rt_plan_decode(b, way->now.at, insn))
 			return NULL;
+		note_taken(s, look);
 		store.fresh = insn->has_mem && insn->mem.base < RT_TRACK_REGS &&
 			      way->now.fresh.regs[insn->mem.base].kind == RT_VALUE_OBJECT;
 		if (rt_way_reaches(way) && is_slot(&way->now.objects, insn) && !rt_vec_push(&s->all, store))
@@ -160,6 +170,10 @@ static void find_called(struct stores *s, const struct rt_symbol *symbol)
 		for (uint32_t type = 0; type < t->b->plan->types.len; type++)
 			s->called[type] |= rt_map_get(&t->at, rt_key_make(target, type + 1)) != NULL;
 	}
+	for (const struct rt_inline_taker *i = rt_takers_inline(t, symbol->addr),
+					  *end = t->inline_takers.data + t->inline_takers.len;
+	     i && i < end && i->address < symbol->addr.v + symbol->size; i++)
+		s->called[i->type] = true;
 }
 
 static struct rt_error *look_at(struct stores *s, const struct rt_survey_function *d, const struct rt_symbol *symbol)

@@ -226,6 +226,16 @@ uint8_t rt_track_object(const struct rt_track *track, uint8_t prefer)
 	return RT_REG_NONE;
 }
 
+void rt_track_learn(struct rt_track *track, uint8_t reg, bool in_memory, int64_t offset)
+{
+	const struct rt_value object = { .kind = RT_VALUE_OBJECT }, at = reg_value(track, reg);
+
+	if (!in_memory)
+		set_reg(track, reg, object);
+	else if (at.kind == RT_VALUE_FRAME)
+		set_slot(track, wrap_add(at.n, offset), 8, object);
+}
+
 bool rt_track_cfa(const struct rt_track *track, int32_t *ret)
 {
 	const struct rt_value *sp = &track->regs[RT_REG_RSP];

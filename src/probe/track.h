@@ -50,6 +50,9 @@ void rt_track_init(struct rt_track *track, uint8_t reg);
 
 void rt_track_step(struct rt_track *track, const struct rt_insn *insn);
 
+/* It is known that reg holds the object's address here; or, in_memory, that what lies at reg + offset does. */
+void rt_track_learn(struct rt_track *track, uint8_t reg, bool in_memory, int64_t offset);
+
 /* A register that holds the object's address: prefer, if it still does, else another; RT_REG_NONE. */
 uint8_t rt_track_object(const struct rt_track *track, uint8_t prefer);
 

@@ -11,6 +11,7 @@ static const char program[] =
 	"API struct obj *obj_get(struct obj *o) { o->refs++; return o; }\n"
 	"API void obj_put(struct obj *o) { if (--o->refs == 0) free(o); }\n"
 	"INLINE void store(struct box *b, void *v) { b->any = v; }\n"
+	"INLINE struct obj *obj_inc(struct obj *o) { if (o) o->refs++; return o; }\n"
 	/* slots */
 	"API void set(struct box *b, struct obj *o) { b->o = o; }\n"
 	"API int set_late(struct box *b, int k, struct obj *o) { if (k > 7) return -1; if (b->k == k) { b->k++; return "
@@ -28,6 +29,9 @@ static const char program[] =
 	"API int in_all(struct box *b, struct obj *o) { struct box *n; while ((n = look(b, b->k))) { b->k--; n->o = o; "
 	"} "
 	"return b->k; }\n"
+	/* what it read from memory, and took a reference for inline */
+	"API int copy(struct box *b, int k) { struct obj *o = obj_inc(b->o); if (k) return b->k; "
+	"((struct box *)look(b, k))->o = o; return 0; }\n"
 	/* what may be anything; and two words at once, one of which is it */
 	"struct node { struct node *next; void *what; long n; };\n"
 	"API int push_any(struct box *b, int k, void *v) { if (b->k == k) return -1; b->any = v; return b->k; }\n"
@@ -42,7 +46,8 @@ static const char program[] =
 	"int main(int c, char **v) { struct obj *o = obj_new(); struct box *b = fresh(o); set(b, o); set_late(b, c, "
 	"o); fill(b);\n"
 	"  struct node *list = NULL; push_any(b, c, o); push_pair(&list, o);\n"
-	"  keep(o); by_helper(b, o); link(b, b); set_or_add(b, c, o); in_all(b, o); number(o, local(o)); obj_put(o); "
+	"  keep(o); by_helper(b, o); link(b, b); set_or_add(b, c, o); in_all(b, o); copy(b, c); number(o, "
+	"local(o)); obj_put(o); "
 	"return 0; }\n";
 
 static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
@@ -93,7 +98,8 @@ static void check_any(const struct planned *p, const char *build)
 
 TEST(stores_into_slots)
 {
-	static const char *const yes[] = { "set", "set_late", "fill", "keep", "by_helper", "set_or_add", "in_all" };
+	static const char *const yes[] = { "set",       "set_late",   "fill",   "keep",
+					   "by_helper", "set_or_add", "in_all", "copy" };
 	static const char *const no[] = { "local", "link", "number", "obj_get", "obj_new" };
 
 	for (size_t b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {
@@ -104,7 +110,7 @@ TEST(stores_into_slots)
 		workdir_write(&w, "prog.c", program);
 		workdir_run(&w, "%s -o prog prog.c", builds[b]);
 		planned_open(&p, workdir_path(&w, "prog"));
-		planned_make(&p, "type=obj new=obj_new:ret get=obj_get put=obj_put", NULL);
+		planned_make(&p, "type=obj new=obj_new:ret get=obj_get,obj_inc put=obj_put", NULL);
 		for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
 			const struct rt_point *point = store_in(&p, yes[i], false), *stored;
 
