@@ -577,7 +577,7 @@ static bool found(const struct lt_type *type, const struct lt_inc *inc, const st
 	int64_t more = (int64_t)seen->ev.count - inc->balance;
 
 	return seen->ev.count != INT32_MIN && (seen->e->flags & RT_EV_AT_RETURN) && inc->known && !inc->assumed &&
-	       inc->counted && type->start >= 0 && seen->ev.count > type->start && (more == 0 || more == 1);
+	       inc->counted && seen->ev.count > (type->start < 0 ? 1 : type->start) && (more == 0 || more == 1);
 }
 
 static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen *seen)

@@ -17,6 +17,7 @@
 #include "probe/counted.h"
 #include "probe/handing.h"
 #include "probe/pointee.h"
+#include "probe/reach.h"
 
 enum {
 	POINTS_MAX = 4096, /* of one type, in one module */
@@ -39,10 +40,19 @@ struct open_maybe {
 	uint32_t type; /* index of types */
 	struct rt_insn insn;
 	int64_t delta;
+	unsigned given; /* as is_object() says */
+};
+
+/* A register that points into what another one points to: `lea 8(base)`, for a counter that is worked on repeatedly. */
+struct inner {
+	struct rt_elfaddr at; /* of the last one that was passed; 0: none */
+	uint8_t base;
+	int64_t disp;
 };
 
 struct open_search {
 	struct rt_plan_build *b;
+	struct inner inner[RT_TRACK_REGS]; /* of the function that is looked at */
 	struct rt_pointees pointees;
 	RT_VEC(struct open_type) types;
 	RT_VEC(struct open_maybe) maybes;
@@ -281,9 +291,10 @@ static bool counts_ahead(struct open_search *s, const struct rt_insn *load, int6
 	return false;
 }
 
-static struct rt_error *remember(struct open_search *s, uint32_t type, const struct rt_insn *insn, int64_t delta)
+static struct rt_error *remember(struct open_search *s, uint32_t type, const struct rt_insn *insn, int64_t delta,
+				 unsigned given)
 {
-	struct open_maybe maybe = { .type = type, .insn = *insn, .delta = delta };
+	struct open_maybe maybe = { .type = type, .insn = *insn, .delta = delta, .given = given };
 
 	s->types.data[type].maybes++;
 	return rt_vec_push(&s->maybes, maybe) ? NULL : rt_error_nomem();
@@ -315,22 +326,53 @@ static struct rt_error *consider(struct open_search *s, const struct rt_insn *in
 			continue;
 		if (is == IS_OBJECT)
 			return add(s, t, insn, delta, given, false);
-		RT_TRY(remember(s, (uint32_t)i, insn, delta));
+		RT_TRY(remember(s, (uint32_t)i, insn, delta, given));
 	}
 	return NULL;
+}
+
+/* what insn says of the registers that point into others */
+static void follow_inner(struct open_search *s, const struct rt_insn *insn)
+{
+	if (insn->is_lea && insn->mem.index == RT_REG_NONE && insn->dst_reg < RT_TRACK_REGS &&
+	    insn->mem.base < RT_TRACK_REGS && insn->mem.base != insn->dst_reg && insn->mem.base != RT_REG_RSP)
+		s->inner[insn->dst_reg] = (struct inner){ insn->addr, insn->mem.base, insn->mem.disp };
+}
+
+/* insn, as if it were written with the register that its own one was made from. false: it was not, for all is known */
+static bool by_outer(struct open_search *s, const struct rt_symbol *symbol, const struct rt_insn *insn,
+		     struct rt_insn *ret)
+{
+	const struct inner *i = &s->inner[insn->mem.base];
+	struct rt_elfaddr end = { symbol->addr.v + symbol->size };
+
+	*ret = *insn;
+	ret->mem.base = i->base;
+	ret->mem.disp += i->disp;
+	for (size_t k = 0; k < s->types.len; k++) {
+		if (ret->mem.disp == s->b->plan->types.data[s->types.data[k].index].counter_offset)
+			return rt_reach_only_by(s->b, symbol->addr, end, i->at, insn->addr,
+						1u << insn->mem.base | 1u << i->base);
+	}
+	return false;
 }
 
 static struct rt_error *look_through(struct open_search *s, const struct rt_symbol *symbol)
 {
 	struct rt_elfaddr at = symbol->addr, end = { at.v + symbol->size };
-	struct rt_insn insn;
+	struct rt_insn insn, outer;
 
+	memset(s->inner, 0, sizeof(s->inner));
 	for (; at.v < end.v; at.v += insn.length) {
 		if (!rt_plan_decode(s->b, at, &insn))
 			return NULL;
 		if (insn.has_mem && !insn.push && !insn.is_lea && !insn.call && !insn.mem.segment &&
-		    insn.mem.index == RT_REG_NONE && insn.mem.base < RT_TRACK_REGS && insn.mem.base != RT_REG_RSP)
+		    insn.mem.index == RT_REG_NONE && insn.mem.base < RT_TRACK_REGS && insn.mem.base != RT_REG_RSP) {
 			RT_TRY(consider(s, &insn));
+			if (s->inner[insn.mem.base].at.v && by_outer(s, symbol, &insn, &outer))
+				RT_TRY(consider(s, &outer));
+		}
+		follow_inner(s, &insn);
 	}
 	return NULL;
 }
@@ -343,7 +385,7 @@ static struct rt_error *add_maybes(struct open_search *s)
 		struct open_type *t = &s->types.data[m->type];
 
 		if (t->maybes <= MAYBES_MAX)
-			RT_TRY(add(s, t, &m->insn, m->delta, 0, true));
+			RT_TRY(add(s, t, &m->insn, m->delta, m->given, true));
 	}
 	return NULL;
 }

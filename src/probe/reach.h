@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where registers still hold what one instruction put there, on all ways through a function. Private to probe/. */
+#pragma once
+
+#include "probe/build.h"
+
+/*
+ * Each way through the code of [start, end) from start to the instruction at `at` passes the one at `by`, and what it
+ * passes then writes none of these registers (bits by enum rt_reg) but there. false: not so, or not known, where a jump
+ * leads nobody knows where.
+ */
+bool rt_reach_only_by(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr by,
+		      struct rt_elfaddr at, uint32_t regs);
