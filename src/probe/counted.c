@@ -285,33 +285,40 @@ static bool change_of_line(struct rt_plan_build *b, const struct rt_insn *insn, 
 	return false;
 }
 
-/* one more or less, in a register that insn does not read from memory. 0: it is no such instruction */
-static int64_t one_by(const struct rt_insn *insn, uint8_t reg, uint32_t width)
+/* One more or less than in register *ret_from, which insn puts into reg. 0: it is no such instruction */
+static int64_t one_by(const struct rt_insn *insn, uint8_t reg, uint32_t width, uint8_t *ret_from)
 {
-	if (insn->has_mem || !insn->has_imm || insn->dst_reg != reg || insn->width != width ||
-	    !(insn->is_add || insn->is_sub) || (insn->imm != 1 && insn->imm != -1))
+	int64_t by = insn->is_lea ? insn->mem.disp : insn->is_sub ? -insn->imm : insn->imm;
+	bool lea = insn->is_lea && insn->mem.index == RT_REG_NONE && insn->mem.base < RT_TRACK_REGS;
+
+	if (insn->dst_reg != reg || insn->width != width || (by != 1 && by != -1) ||
+	    !(lea || (!insn->has_mem && insn->has_imm && (insn->is_add || insn->is_sub))))
 		return 0;
-	return insn->is_sub ? -insn->imm : insn->imm;
+	*ret_from = lea ? insn->mem.base : reg;
+	return by;
 }
 
-/* it reads into the register what insn stores */
-static bool reads_same(const struct rt_insn *one, const struct rt_insn *insn)
+/* it reads into a register what insn stores; 0: it does not */
+static uint32_t reads_same(const struct rt_insn *one, const struct rt_insn *insn)
 {
-	return one->is_mov && one->has_mem && one->mem.reads && !one->mem.writes && !one->mem.segment &&
-	       one->dst_reg == insn->src_reg && one->mem.base == insn->mem.base && one->mem.disp == insn->mem.disp &&
-	       one->mem.index == RT_REG_NONE && one->mem.size == insn->mem.size;
+	bool same = one->is_mov && one->has_mem && one->mem.reads && !one->mem.writes && !one->mem.segment &&
+		    one->dst_reg < RT_TRACK_REGS && one->mem.base == insn->mem.base &&
+		    one->mem.disp == insn->mem.disp && one->mem.index == RT_REG_NONE && one->mem.size == insn->mem.size;
+
+	return same ? 1u << one->dst_reg : 0;
 }
 
 /*
  * What was read is tested first (an immortal object's counter is left alone), and changed and stored behind branches:
- * the store of a register that the function has read there, and that is changed by one, and no more, in the same line.
+ * the store of a register that the function has read there, or of one made of such, changed by one, and no more, in the
+ * same line.
  */
 static bool change_of_tested(struct rt_plan_build *b, const struct rt_insn *insn, struct rt_change *ret)
 {
 	struct rt_elfaddr start, end, at, from = { 0 };
 	struct rt_insn one;
 	int64_t delta = 0;
-	bool was_read = false;
+	uint32_t read = 0; /* registers */
 
 	if (!insn->is_mov || insn->has_imm || insn->src_reg >= RT_TRACK_REGS || insn->mem.base >= RT_TRACK_REGS ||
 	    insn->mem.index != RT_REG_NONE || insn->mem.segment ||
@@ -319,13 +326,14 @@ static bool change_of_tested(struct rt_plan_build *b, const struct rt_insn *insn
 		return false;
 	for (at = start; at.v < insn->addr.v; at.v += one.length) {
 		uint32_t both = 1u << insn->src_reg | 1u << insn->mem.base;
+		uint8_t reg = 0;
 		int64_t by;
 
 		if (!rt_plan_decode(b, at, &one))
 			return false;
-		was_read |= reads_same(&one, insn);
-		by = delta ? 0 : one_by(&one, insn->src_reg, insn->mem.size);
-		if (by) {
+		read |= reads_same(&one, insn);
+		by = delta ? 0 : one_by(&one, insn->src_reg, insn->mem.size, &reg);
+		if (by && read & 1u << reg) {
 			delta = by;
 			from = at;
 		} else if (rt_counted_ends_line(&one) || (one.writes & both)) {
@@ -335,7 +343,7 @@ static bool change_of_tested(struct rt_plan_build *b, const struct rt_insn *insn
 	*ret = (struct rt_change){
 		.offset = insn->mem.disp, .size = (uint8_t)insn->mem.size, .known = true, .delta = delta
 	};
-	return was_read && delta && at.v == insn->addr.v && !rt_counted_joined(b, start, end, from, insn->addr);
+	return delta && at.v == insn->addr.v && !rt_counted_joined(b, start, end, from, insn->addr);
 }
 
 /* By itself, or at the end of its line. */

@@ -14,10 +14,23 @@ static const char code[] =
 	"__attribute__((noinline)) void adopt(node_t *n, node_t *up) { n->up = up; if (up) up->refs++; }\n"
 	"__attribute__((noinline)) int leave(node_t *n) { if (--n->refs) return 0; free(n); return 1; }\n"
 	"__attribute__((noinline)) void by_two(node_t *n) { n->refs += 2; }\n"
+	/* a pointer into the object, that the compiler makes once; and one that may be another's */
+	"__attribute__((noinline)) void inside(node_t *n) { unsigned *r = &n->refs; __asm__(\"\" : \"+r\"(r)); "
+	"(*r)++;\n"
+	"  n->id = 3; }\n"
+	"__attribute__((noinline)) void either(node_t *n, unsigned *o) { unsigned *r = &n->refs; __asm__(\"\" : "
+	"\"+r\"(r));\n"
+	"  if (n->id) r = o; __asm__(\"\" : \"+r\"(r)); (*r)++; n->id = 3; }\n"
+	/* what was read is looked at first, and needed once more */
+	"__attribute__((noinline)) void lock(void) { __asm__ volatile(\"\" ::: \"memory\"); }\n"
+	"__attribute__((noinline)) int checked(node_t *n) { unsigned left; lock(); if (!n->refs) abort(); left = "
+	"--n->refs;\n"
+	"  lock(); if (!left) { free(n); return 7; } lock(); return 0; }\n"
 	"__attribute__((noinline)) void its_id(node_t *n) { n->id++; }\n"
 	"__attribute__((noinline)) void not_ours(struct other *o) { o->refs++; }\n"
 	"int main(int argc, char **argv) { node_t *n = node_new(argc), *m = node_new(2); struct other o = { 0, 0 };\n"
-	"  adopt(n, m); node_ref(n); by_two(n); its_id(n); not_ours(&o); leave(m); node_unref(n);\n"
+	"  adopt(n, m); inside(n); either(n, &o.refs); node_ref(n); if (argc > 9) checked(n); by_two(n); its_id(n); "
+	"not_ours(&o); leave(m); node_unref(n);\n"
 	"  return o.refs + n->id; }\n";
 
 /* points whose instruction lies in the function */
@@ -54,6 +67,9 @@ TEST(what_counts_by_itself)
 		assert_int_equal(points_in(&p, "node_ref", RT_OP_GET), 1);
 		assert_int_equal(points_in(&p, "node_unref", RT_OP_PUT), 1);
 		assert_int_equal(points_in(&p, "by_two", RT_OP_GET), 1);
+		assert_int_equal(points_in(&p, "inside", RT_OP_GET), 1);
+		assert_int_equal(points_in(&p, "either", RT_OP_GET), 0);
+		assert_int_equal(points_in(&p, "checked", RT_OP_PUT), 1);
 		assert_int_equal(points_in(&p, "its_id", RT_OP_GET), 0);
 		assert_int_equal(points_in(&p, "not_ours", RT_OP_GET), 0);
 		/* the place, not a function of this name: who stands around it takes the reference */
