@@ -26,6 +26,7 @@ struct life {
 	uint8_t hints[LT_UNITS]; /* LT_HINT_* */
 	unsigned n, opens, closes;
 	uint16_t bad; /* first event after death */
+	bool usual;   /* some were paired because such mostly belong together */
 };
 
 /* LT_HINT_* of event ev */
@@ -51,7 +52,7 @@ static uint8_t hints_of(const struct lt_answer *a, const struct lt_inc *inc, uin
 }
 
 /* false: too much of it to be matched */
-static bool read_life(const struct lt_answer *a, const struct lt_inc *inc, struct life *ret)
+static bool read_life(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct life *ret)
 {
 	ret->bad = LT_NO_EVENT;
 	ret->opens = ret->closes = 0;
@@ -60,6 +61,8 @@ static bool read_life(const struct lt_answer *a, const struct lt_inc *inc, struc
 			ret->bad = (uint16_t)i;
 	}
 	lt_pair(a->lt, inc, &ret->units);
+	lt_pair_doubt_rows(a->lt, inc, &ret->units);
+	ret->usual = lt_pair_usual(m, &ret->units);
 	ret->n = lt_marks(a->lt, inc, &ret->units, ret->marks, ret->unit_of);
 	if (ret->units.cut || ret->n > LT_UNITS)
 		return false;
@@ -291,7 +294,7 @@ static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, co
 	struct life l;
 	uint16_t put;
 
-	if (!past || past->incomplete || !read_life(a, past, &l))
+	if (!past || past->incomplete || !read_life(a, m, past, &l))
 		return false;
 	put = put_for_nothing(a, past);
 	if (put != LT_NO_EVENT && lt_event_function(a->lt, &past->ledger[put]) != victim)
@@ -704,13 +707,30 @@ static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, con
 	       (m->type->unarmed && (!inc->counted || !begun));
 }
 
+/* Its life has too much to be matched: that it was put once more than it had references is known all the same. */
+static void too_long(struct lt_answer *a, struct lt_inc *inc, uint16_t bad, struct lt_ref *ref, struct lt_blame *b)
+{
+	if (bad == LT_NO_EVENT || inc->ledger[bad].delta >= 0)
+		return;
+	ref->bad = bad;
+	b->guilty = src_of_event(a, &inc->ledger[bad]);
+	b->confidence = 0.45;
+	b->why = "it put a dead object; whose put before was one too many is not known: it had too many";
+	taken(a, inc, ref);
+	lt_accuse(a, ref, b);
+}
+
 static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc, bool born_unseen)
 {
 	struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
 	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT };
 	struct life l;
 
-	if (!read_life(a, inc, &l) || l.bad == LT_NO_EVENT)
+	if (!read_life(a, m, inc, &l)) {
+		too_long(a, inc, l.bad, &ref, &b);
+		return;
+	}
+	if (l.bad == LT_NO_EVENT)
 		return;
 	if (l.closes <= l.opens || !alone(a, m, inc, &l, &ref, &b))
 		use_after(a, m, inc, &l, &ref, &b);
@@ -720,6 +740,8 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	given_back_at_once(a, inc, &ref, &b);
 	if (!b.guilty)
 		return;
+	if (l.usual && !lt_twice_in_row(a->lt, inc, ref.bad))
+		b.confidence = fmin(b.confidence, 0.75);
 	taken(a, inc, &ref);
 	if (is_doubtful(a, m, &ref, born_unseen))
 		b.confidence = fmin(b.confidence, 0.45);

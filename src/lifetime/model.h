@@ -72,6 +72,11 @@ double lt_model_closes(const struct lt_model *m, uint32_t p);  /* closings done 
 double lt_model_own(const struct lt_model *m, uint32_t g);
 /* the put site that closes g most often, and its share; 0 = none */
 uint32_t lt_model_usual(const struct lt_model *m, uint32_t g, double *ret_share);
+/*
+ * usual.c: pairs references with the puts that usually end such ones, as long as there are too many to be matched;
+ * true: it did
+ */
+bool lt_pair_usual(const struct lt_model *m, struct lt_units *units);
 /* counts that n references of g were left open, for later matchings; or n closings g -> p */
 void lt_model_left(struct lt_model *m, uint32_t g, double n);
 double lt_model_left_open(const struct lt_model *m, uint32_t g);

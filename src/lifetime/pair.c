@@ -451,6 +451,19 @@ static uint8_t how(const struct rt_lifetime *lt, const struct lt_inc *inc, const
 	return (e->op == RT_OP_GET && inc->has_new && lt_twice_in_row(lt, inc, u->ev) ? LT_MARK_TWICE : 0) | lost;
 }
 
+void lt_pair_doubt_rows(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *units)
+{
+	for (unsigned i = 0; i < units->nr; i++) {
+		struct lt_unit *u = &units->u[i];
+
+		if (u->opens || u->mate < 0 || u->ev == LT_NO_EVENT || !lt_twice_in_row(lt, inc, u->ev))
+			continue;
+		units->u[u->mate].mate = -1;
+		u->mate = -1;
+		units->left += 2;
+	}
+}
+
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
 		  struct lt_mark ret[LT_UNITS], uint16_t unit_of[LT_UNITS])
 {

@@ -587,6 +587,8 @@ bool lt_jumped_again(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 /* the put number ev gives back what the event right before it took, in the same run and in its line or the one before
  */
 bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
+/* takes the partners from puts that one run did twice in a row: one may be too many, whatever it seems to end */
+void lt_pair_doubt_rows(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *units);
 /* the units without a partner as marks; returns how many, more than LT_UNITS: too many, ret holds none.
  * unit_of[] (may be NULL) tells which unit a mark is */
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,

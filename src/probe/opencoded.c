@@ -98,17 +98,39 @@ struct variable {
 	bool found;   /* it is the object */
 	bool other;   /* it points to something else */
 	bool near;    /* another one leads to such an object */
-	bool counter; /* it points to the counter */
+	bool here;    /* in this very scope */
+	bool counter; /* it points to the counter, or to what may be one */
 };
+
+/* a pointer to what has as many bytes as the counter */
+static bool may_be_counter(struct variable *v, const char *type)
+{
+	static const char *const words[] = { "struct ", "union ", "volatile ", "_Atomic " };
+	const char *star = type ? strchr(type, '*') : NULL;
+	char name[128];
+
+	if (!star || star == type || star[1] || (size_t)(star - type) > sizeof(name))
+		return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		type += strncmp(type, words[i], strlen(words[i])) ? 0 : strlen(words[i]);
+	if (star <= type)
+		return false;
+	memcpy(name, type, (size_t)(star - type - 1));
+	name[star - type - 1] = '\0';
+	return !strcmp(name, "int") || !strcmp(name, "unsigned int") ||
+	       rt_dwarf_struct_size(v->s->b->module->dwarf, name) == v->insn->mem.size;
+}
 
 static void see_variable(const char *name, void *arg)
 {
 	struct variable *v = arg;
 	struct rt_dwarf *dwarf = v->s->b->module->dwarf;
+	const char *type = rt_dwarf_declared(dwarf, &v->in, v->insn->addr, name);
 	struct rt_datum d;
 
 	/* it may have no place just where it is counted */
-	v->near |= rt_points_to(rt_dwarf_declared(dwarf, &v->in, v->insn->addr, name), v->structure) != 0;
+	v->here |= rt_points_to(type, v->structure) != 0;
+	v->counter |= may_be_counter(v, type);
 	if (v->found || rt_dwarf_datum(dwarf, &v->in, v->insn->addr, name, NULL, 0, &d) != NULL ||
 	    !rt_pointee_based(&d))
 		return;
@@ -140,10 +162,11 @@ static enum object is_object(struct open_search *s, const struct rt_insn *insn, 
 
 	*ret_given = 0;
 	for (unsigned depth = 0; more && !v.found && depth < SCOPES_MAX; depth++) {
-		v.counter = false;
+		v.counter = v.here = false;
 		rt_dwarf_names(s->b->module->dwarf, &v.in, insn->addr, true, see_variable, &v);
-		if (v.counter && !v.found)
+		if (v.counter && !v.here && !v.found && *ret_given == depth)
 			*ret_given = depth + 1;
+		v.near |= v.here;
 		inner = v.in;
 		more = rt_dwarf_instance_outer(s->b->module->dwarf, &inner, &v.in);
 	}
