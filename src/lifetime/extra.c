@@ -63,6 +63,11 @@ static bool read_life(const struct lt_answer *a, const struct lt_model *m, const
 	lt_pair(a->lt, inc, &ret->units);
 	lt_pair_doubt_rows(a->lt, inc, &ret->units);
 	ret->usual = lt_pair_usual(m, &ret->units);
+	/* that were too many doubts */
+	if (ret->units.left > LT_UNITS) {
+		lt_pair(a->lt, inc, &ret->units);
+		ret->usual = lt_pair_usual(m, &ret->units);
+	}
 	ret->n = lt_marks(a->lt, inc, &ret->units, ret->marks, ret->unit_of);
 	if (ret->units.cut || ret->n > LT_UNITS)
 		return false;
