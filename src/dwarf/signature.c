@@ -279,7 +279,7 @@ static struct rt_error *see_declared(struct declared *d, Dwarf_Die *unit)
 }
 
 struct rt_error *rt_dwarf_imports(struct rt_dwarf *dwarf, bool (*wanted)(const char *name, void *arg),
-				   bool (*visit)(const struct rt_signature *sig, void *arg), void *arg)
+				  bool (*visit)(const struct rt_signature *sig, void *arg), void *arg)
 {
 	struct declared d = { .dwarf = dwarf, .wanted = wanted, .visit = visit, .arg = arg };
 	struct rt_error *err = NULL;
