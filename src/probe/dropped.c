@@ -427,18 +427,39 @@ static bool is_helper(const struct drops *d, const char *function, const char *s
 	return !declared;
 }
 
+/* It is given no struct at all, but a mere pointer to free: what is in the block is its caller's business. */
+static bool just_frees(const struct drops *d, const char *function)
+{
+	struct rt_survey *survey = &d->b->survey;
+	const struct rt_survey_function *f = function ? rt_survey_function(survey, function, NULL) : NULL;
+	bool pointer = false;
+
+	for (unsigned i = 1; f && i <= f->param_count; i++) {
+		const struct rt_param *p = rt_survey_param(survey, f, i);
+
+		if (p->pointee)
+			return false;
+		pointer |= p->type && !strcmp(p->type, "void *");
+	}
+	return pointer;
+}
+
 /*
  * By the place; not by the function's own name, which would make its caller the site, as it is where the function does
  * not know what it gives up.
  */
 static char *name_of(const struct drops *d, const struct drop *drop)
 {
-	struct rt_scope scope;
+	struct rt_scope scopes[SCOPES_MAX];
+	size_t n = rt_dwarf_scopes(d->b->module->dwarf, drop->insn.addr, scopes, SCOPES_MAX), skip = 0;
 	char *name = NULL;
 
-	if (drop->anything && rt_dwarf_scopes(d->b->module->dwarf, drop->insn.addr, &scope, 1) && scope.function &&
-	    is_helper(d, scope.function, drop->anything))
-		return strdup(scope.function);
+	while (drop->freed && skip + 1 < n && scopes[skip].inlined && just_frees(d, scopes[skip].function))
+		skip++;
+	if (skip)
+		return strdup(scopes[skip - 1].function);
+	if (drop->anything && n && scopes[0].function && is_helper(d, scopes[0].function, drop->anything))
+		return strdup(scopes[0].function);
 	if (asprintf(&name, "%s+0x%llx", drop->symbol->name,
 		     (unsigned long long)(drop->insn.addr.v - drop->symbol->addr.v)) < 0)
 		return NULL;

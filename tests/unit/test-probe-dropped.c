@@ -14,10 +14,12 @@ static const char program[] =
 	"API void obj_put(struct obj *o) { if (--o->refs == 0) free(o); }\n"
 	"API void my_free(void *p, int zero) { if (zero) memset(p, 0, 8); free(p); }\n"
 	"INLINE void box_end(struct box *b) { free(b); }\n"
+	"INLINE void mem_free(void *p) { free(p); }\n"
 	/* blocks that are freed */
 	"API void box_free(struct box *b) { b->k = 0; free(b); }\n"
 	"API void by_wrapper(struct box *b) { my_free(b, 1); }\n"
 	"API int by_inlined(struct box *b, int k) { int was = b->k + k; box_end(b); return was; }\n"
+	"API int by_inline_free(struct box *b) { b->k++; mem_free(b); return 0; }\n"
 	"API void pair_free(struct pair *p) { free(p); }\n"
 	"API struct node *node_remove(struct node *n) { struct node *next = n->next; free(n); return next; }\n"
 	"struct album { int k; struct node *first; };\n"
@@ -52,7 +54,8 @@ static const char program[] =
 	"  pair_free(p); plain_free(malloc(sizeof(struct plain))); any_free(malloc(8)); any_destroy(0, o); "
 	"name_destroy(NULL);\n"
 	"  struct album a = { c, malloc(sizeof(struct node)) }; a.first->next = NULL; album_pop(&a);\n"
-	"  if (c > 9) { wipe_and_free(f); to_obstack(b, n); as_another(b); } return (int)look(o) & 0; }\n";
+	"  if (c > 9) { wipe_and_free(f); to_obstack(b, n); as_another(b); by_inline_free(e); } return (int)look(o) & "
+	"0; }\n";
 
 static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
 				      "clang-14 -O2 -g -Dnoipa= -w" };
@@ -63,16 +66,32 @@ static const struct {
 	const char *function;
 	enum wanted wanted;
 	int64_t offset;
-	bool any;  /* what is freed may point to anything */
-	bool mine; /* which is not its caller's business: it works on something else */
+	bool any;         /* what is freed may point to anything */
+	bool mine;        /* which is not its caller's business: it works on something else */
+	const char *name; /* of what is inlined there, and just frees; NULL: the function's own */
 } cases[] = {
-	{ "album_pop", FREED, 8, true, true }, { "box_free", FREED, 8, false },     { "by_wrapper", FREED, 8, false },
-	{ "by_inlined", FREED, 8, false },     { "pair_free", FREED, 8, false },    { "node_remove", FREED, 8, true },
-	{ "box_clear", CLEARED, 8, false },    { "plain_free", NOTHING, 0, false }, { "any_free", NOTHING, 0, false },
-	{ "box_new", NOTHING, 0, false },      { "box_alone", NOTHING, 0, false },  { "my_free", NOTHING, 0, false },
-	{ "keep", GIVEN, 0, false },           { "pass_on", GIVEN, 0, false },      { "look", NOTHING, 0, false },
-	{ "obj_put", NOTHING, 0, false },      { "any_destroy", ENDED, 0, true },   { "wipe_and_free", ENDED, 0, true },
-	{ "name_destroy", NOTHING, 0, false }, { "to_obstack", FREED, 8, false },   { "as_another", NOTHING, 0, false },
+	{ "by_inline_free", FREED, 8, false, false, "mem_free" },
+	{ "album_pop", FREED, 8, true, true },
+	{ "box_free", FREED, 8, false },
+	{ "by_wrapper", FREED, 8, false },
+	{ "by_inlined", FREED, 8, false },
+	{ "pair_free", FREED, 8, false },
+	{ "node_remove", FREED, 8, true },
+	{ "box_clear", CLEARED, 8, false },
+	{ "plain_free", NOTHING, 0, false },
+	{ "any_free", NOTHING, 0, false },
+	{ "box_new", NOTHING, 0, false },
+	{ "box_alone", NOTHING, 0, false },
+	{ "my_free", NOTHING, 0, false },
+	{ "keep", GIVEN, 0, false },
+	{ "pass_on", GIVEN, 0, false },
+	{ "look", NOTHING, 0, false },
+	{ "obj_put", NOTHING, 0, false },
+	{ "any_destroy", ENDED, 0, true },
+	{ "wipe_and_free", ENDED, 0, true },
+	{ "name_destroy", NOTHING, 0, false },
+	{ "to_obstack", FREED, 8, false },
+	{ "as_another", NOTHING, 0, false },
 };
 
 /* the silent point in the function that starts at this symbol that tells of no store of an object */
@@ -100,6 +119,9 @@ static void check(const struct planned *p, const char *build, size_t i)
 	const struct rt_point *point = point_in(p, cases[i].function, cases[i].wanted);
 	bool is_insn = cases[i].wanted != GIVEN && cases[i].wanted != ENDED;
 
+	/* what is copied in the frame is not followed */
+	if (!point && cases[i].name && strstr(build, "-O0"))
+		return;
 	if (!point != (cases[i].wanted == NOTHING))
 		fail_msg("%s: %s in %s", build, point ? "a point" : "nothing", cases[i].function);
 	if (!point)
@@ -112,6 +134,10 @@ static void check(const struct planned *p, const char *build, size_t i)
 	if (is_insn)
 		assert_int_equal(point->reg_offset, cases[i].offset);
 	/* by the place, unless it is the caller's business; an entry by its name */
+	if (cases[i].name) {
+		assert_string_equal(point->name, cases[i].name);
+		return;
+	}
 	assert_memory_equal(point->name, cases[i].function, strlen(cases[i].function));
 	assert_int_equal(strchr(point->name, '+') != NULL, is_insn && (!cases[i].any || cases[i].mine));
 }
