@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include <string.h>
+
 #include "elf/image.h"
 
 struct rt_dwarf;
@@ -63,6 +65,12 @@ struct rt_param {
 				to a struct */
 	uint8_t pointers;    /* levels: 1 for T *, 2 for T ** */
 };
+/* a mere pointer: what it points to the declaration does not say */
+static inline bool rt_param_is_anything(const struct rt_param *p)
+{
+	return p->type && !strcmp(p->type, "void *");
+}
+
 struct rt_signature {
 	const char *function; /* DW_AT_name */
 	const char *linkage;  /* or NULL */

@@ -745,7 +745,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	given_back_at_once(a, inc, &ref, &b);
 	if (!b.guilty)
 		return;
-	if (l.usual && !lt_twice_in_row(a->lt, inc, ref.bad))
+	if (l.usual && (ref.bad == LT_NO_EVENT || !lt_twice_in_row(a->lt, inc, ref.bad)))
 		b.confidence = fmin(b.confidence, 0.75);
 	taken(a, inc, &ref);
 	if (is_doubtful(a, m, &ref, born_unseen))

@@ -94,10 +94,11 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 	count_found(lt, inc, seen);
 	if (lt_point_stores(point) && !(point->flags & RT_EV_MAYBE) && !point->strays)
 		point->strays = !was_given(lt, inc, &ev);
-	if ((!inc || inc->life != LT_LIVE) && ev.slot && lt_point_stores(point))
-		lt_slot_early(lt, seen->e, ev.slot);
-	if (!inc || inc->life != LT_LIVE)
+	if (!inc || inc->life != LT_LIVE) {
+		if (ev.slot && lt_point_stores(point))
+			lt_slot_early(lt, seen->e, ev.slot);
 		return;
+	}
 	ev.delta = 0;
 	ev.count = INT32_MIN;
 	if (lt_point_hands(point) && !took_inside(lt, inc, &ev))

@@ -159,8 +159,7 @@ bool lt_nest_merge(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_e
 	if ((lt_nested(lt, ev, old) || lt_tail_called(lt, ev, old) || lt_jumped_to(lt, ev, old)) &&
 	    !(old->flags & LT_EV_RETURN))
 		return stands_still(old, ev);
-	/* it was inlined at the end of a function that jumps to what it calls: only the count tells that these are one
-	 */
+	/* inlined at the end of a function that jumps to what it calls: only the count tells that these are one */
 	if ((lt_event_point(lt, old)->flags & RT_EV_INLINE) && at_one_count(old, ev) && lt_jumped_to(lt, old, ev))
 		return true;
 	/* the wrapper is seen when it returns; or both at one place, the wrapper second, as the count says */

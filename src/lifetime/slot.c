@@ -376,16 +376,15 @@ void lt_slots_born(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ti
 	const struct lt_thread *t = lt_thread(lt, inc->pid, tid);
 
 	for (unsigned i = 0; t && i < LT_EARLY; i++) {
-		/* of no life: serials begin with 1 */
-		const struct lt_stored_in in = { t->early[i].slot, lt_domain(lt, inc->pid, inc->type), 0 };
-		struct lt_stored_in *was;
+		struct lt_stored_in in = { t->early[i].slot, 0, 0 }, *was; /* of no life: serials begin with 1 */
 
-		if (t->early[i].object != inc->object || !in.domain)
+		if (t->early[i].object != inc->object)
 			continue;
-		was = lt_stored_get(&lt->stored, lt, in.slot, inc->pid);
+		in.domain = lt_domain(lt, inc->pid, inc->type);
+		was = in.domain ? lt_stored_get(&lt->stored, lt, in.slot, inc->pid) : NULL;
 		if (was)
 			*was = in;
-		else if (lt->stored.nr < LT_SLOTS)
+		else if (in.domain && lt->stored.nr < LT_SLOTS)
 			lt->nomem |= !lt_stored_add(&lt->stored, lt, in);
 	}
 }

@@ -406,7 +406,7 @@ static bool is_worth_it(struct drops *d, const struct rt_symbol *symbol)
 /* p is a pointer to the struct, or to a pointer to it; or to anything */
 static bool is_about(const struct rt_param *p, const char *structure)
 {
-	return p->type && (!strcmp(p->type, "void *") || (p->pointee && !strcmp(p->pointee, structure)));
+	return rt_param_is_anything(p) || (p->pointee && !strcmp(p->pointee, structure));
 }
 
 /* A function that is given or hands out such structs, by its declaration, works on them and not on what they hold. */
@@ -428,7 +428,7 @@ static bool is_helper(const struct drops *d, const char *function, const char *s
 }
 
 /* It is given no struct at all, but a mere pointer to free: what is in the block is its caller's business. */
-static bool just_frees(const struct drops *d, const char *function)
+static bool takes_anything(const struct drops *d, const char *function)
 {
 	struct rt_survey *survey = &d->b->survey;
 	const struct rt_survey_function *f = function ? rt_survey_function(survey, function, NULL) : NULL;
@@ -439,7 +439,7 @@ static bool just_frees(const struct drops *d, const char *function)
 
 		if (p->pointee)
 			return false;
-		pointer |= p->type && !strcmp(p->type, "void *");
+		pointer |= rt_param_is_anything(p);
 	}
 	return pointer;
 }
@@ -454,7 +454,7 @@ static char *name_of(const struct drops *d, const struct drop *drop)
 	size_t n = rt_dwarf_scopes(d->b->module->dwarf, drop->insn.addr, scopes, SCOPES_MAX), skip = 0;
 	char *name = NULL;
 
-	while (drop->freed && skip + 1 < n && scopes[skip].inlined && just_frees(d, scopes[skip].function))
+	while (drop->freed && skip + 1 < n && scopes[skip].inlined && takes_anything(d, scopes[skip].function))
 		skip++;
 	if (skip)
 		return strdup(scopes[skip - 1].function);

@@ -15,11 +15,6 @@ struct search {
 	size_t undeclared;     /* so many of these */
 };
 
-static bool is_block(const struct rt_param *p)
-{
-	return p->type && !strcmp(p->type, "void *");
-}
-
 /* NONE: the function is none that is given a mere pointer to free. */
 static uint8_t block_of(struct search *s, const char *name)
 {
@@ -32,7 +27,7 @@ static uint8_t block_of(struct search *s, const char *name)
 	if (!rt_words_free(name) && strncmp(name, "_ZdlPv", 6) != 0)
 		return RT_REG_NONE;
 	for (unsigned i = 1; f && i <= f->param_count; i++) {
-		if (is_block(rt_survey_param(&s->b->survey, f, i)))
+		if (rt_param_is_anything(rt_survey_param(&s->b->survey, f, i)))
 			return rt_takers_in_registers(&s->b->survey, f, i) ? (uint8_t)rt_reg_argument(i) : RT_REG_NONE;
 	}
 	if (foreign && *foreign != UNDECLARED)
@@ -58,7 +53,7 @@ static bool see_declared(const struct rt_signature *sig, void *arg)
 		return true;
 	*reg = RT_REG_NONE;
 	for (unsigned i = 1; i <= sig->param_count && i <= RT_SPEC_ARG_MAX && *reg == RT_REG_NONE; i++) {
-		if (is_block(&sig->params[i - 1]))
+		if (rt_param_is_anything(&sig->params[i - 1]))
 			*reg = (uint8_t)rt_reg_argument(i);
 	}
 	return --s->undeclared > 0;

@@ -349,7 +349,7 @@ static struct rt_error *consider(struct search *s, struct giver h)
 /* void *: the object as much as anything else */
 static bool returns_anything(const struct rt_survey_function *d)
 {
-	return d->returns.type && !strcmp(d->returns.type, "void *");
+	return rt_param_is_anything(&d->returns);
 }
 
 static struct rt_error *find_handers(struct search *s)

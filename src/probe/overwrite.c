@@ -193,7 +193,7 @@ static struct rt_error *look_at(struct stores *s, const struct rt_survey_functio
 		const struct rt_param *p = rt_survey_param(survey, d, i);
 		uint32_t type = rt_takers_type(s->takers, p, 1);
 
-		look.any = !type && p->type && !strcmp(p->type, "void *");
+		look.any = !type && rt_param_is_anything(p);
 		look.type = type ? type - 1 : 0;
 		if ((!type && !look.any) || !rt_takers_in_registers(survey, d, i) ||
 		    (look.any ? rt_takers_told_any(s->takers, d->name) : rt_takers_told(s->takers, look.type, d->name)))

@@ -13,13 +13,6 @@ struct walk {
 	unsigned count;
 };
 
-/* what a call leaves as it was */
-static uint32_t kept_by_calls(void)
-{
-	return 1u << RT_REG_RBX | 1u << RT_REG_RBP | 1u << RT_REG_R12 | 1u << RT_REG_R13 | 1u << RT_REG_R14 |
-	       1u << RT_REG_R15 | 1u << RT_REG_RSP;
-}
-
 static bool add(struct walk *w, struct rt_elfaddr at)
 {
 	if (at.v < w->start.v || at.v >= w->end.v || w->seen[at.v - w->start.v])
@@ -41,7 +34,7 @@ static bool begin(struct walk *w, struct rt_elfaddr by, uint32_t regs)
 	for (struct rt_elfaddr at = w->start; at.v < w->end.v; at.v += insn.length) {
 		if (!rt_plan_decode(w->b, at, &insn))
 			return false;
-		if (at.v != by.v && (insn.writes & regs || (insn.call && regs & ~kept_by_calls())) && !insn.ret &&
+		if (at.v != by.v && insn.writes & regs && !insn.ret &&
 		    !add(w, (struct rt_elfaddr){ at.v + insn.length }))
 			return false;
 	}
