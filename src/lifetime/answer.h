@@ -104,6 +104,8 @@ struct lt_answer {
 	/* (name of a function, type) -> references that it was given, and passed on to another such function; did not
 	 */
 	struct rt_map given_on, given_kept;
+	/* (who received a healthy object, or gave it, type) -> how often it was put or stored there; was not */
+	struct rt_map received_acted, received_idle;
 	/* (name of a function that ends things, type) -> objects that it was given: counted, or left alone */
 	struct rt_map ended, left_alone;
 	struct rt_map along_asked; /* (site, type) -> lost references that are asked what was taken along */
@@ -218,6 +220,14 @@ bool lt_took_twice(const struct lt_answer *a, const struct lt_ref *ref);
 void lt_given_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /* source id of the function that was given the reference, passes on what it is given, and did not; 0: none is known */
 uint32_t lt_given_to(const struct lt_answer *a, const struct lt_ref *ref);
+/* received.c: counts what functions do with a healthy object of one reference that they receive */
+void lt_received_healthy(struct lt_answer *a, const struct lt_inc *inc);
+/* Who had the object last, and lost its reference. */
+struct lt_receiver {
+	uint32_t src; /* source id; 0: nobody is known */
+	bool does;    /* it puts or stores other objects; false: others in its place do */
+};
+struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_ref *ref);
 /* ended.c: counts what functions that end things do with a healthy object */
 void lt_ends_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /* Who was to end it. */

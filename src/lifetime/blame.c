@@ -595,6 +595,26 @@ static bool given_over(const struct lt_answer *a, const struct lt_ref *ref, stru
 	return true;
 }
 
+/* the last who received the object, as others do who put or store it */
+static bool received(const struct lt_answer *a, const struct lt_ref *ref, struct lt_blame *b)
+{
+	struct lt_receiver last = { 0 };
+
+	if (ref->inc->nobody)
+		last = lt_received_last(a, ref);
+	if (!last.src || lt_src(a->lt, last.src)->function == lt_src(a->lt, b->guilty)->function)
+		return false;
+	b->alternative = b->guilty;
+	b->alternative_confidence = 0.25;
+	b->guilty = last.src;
+	b->confidence = last.does ? fmin(fmax(b->confidence, 0.7), 0.85) : fmin(fmax(b->confidence, 0.65), 0.75);
+	b->why = last.does
+			 ? "it was the last to receive the object, and neither put nor stored it, as it does otherwise"
+			 : "it was the last to receive the object, and neither put nor stored it, as others do that "
+			   "receive such objects there";
+	return true;
+}
+
 /* the object was given to what ends such things, and nothing was put there */
 static bool not_ended(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref, struct lt_blame *b)
 {
@@ -691,7 +711,8 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	if (twice)
 		b.role = RT_ROLE_EXTRA_GET;
 	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !not_ended(a, m, ref, &b) &&
-		 !held_on(a, m, ref, &b) && !given_over(a, ref, &b) && !left_behind(a, m, ref, &b) && !b.owner)
+		 !held_on(a, m, ref, &b) && !given_over(a, ref, &b) && !received(a, ref, &b) &&
+		 !left_behind(a, m, ref, &b) && !b.owner)
 		handed_over(a, m, ref, &b);
 	/* two gets in one line are one too many, whatever would have come */
 	if (!kept && !b.seen && (twice ? !lt_twice_in_line(a->lt, ref->inc, ref->ev) : b.role == RT_ROLE_MISSING_PUT) &&

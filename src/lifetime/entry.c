@@ -10,7 +10,5 @@ struct rt_key lt_entry_key(const struct lt_answer *a, const struct lt_inc *inc, 
 
 uint32_t lt_entry_source(const struct lt_answer *a, const struct lt_event *e)
 {
-	const struct lt_site *site = lt_site(a->lt, a->lt->uses.data[e->use].site);
-
-	return lt_src_named(a->lt, lt_event_point(a->lt, e)->name, &lt_src(a->lt, site->src[0])->frame);
+	return lt_src_named(a->lt, lt_event_point(a->lt, e));
 }

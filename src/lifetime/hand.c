@@ -71,6 +71,14 @@ static bool goes_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint
 	return lt_inside(lt, now, &inc->ledger[i]);
 }
 
+/* Objects of the type have just the reference that they are made with: it goes along with the object. */
+static bool goes_along(const struct rt_lifetime *lt, const struct lt_inc *inc)
+{
+	const struct lt_type *type = lt_inc_type(lt, inc);
+
+	return !type->op[RT_OP_GET] && !(type->flags & (RT_TYPE_HEAP_ONLY | RT_TYPE_DESCRIPTOR | RT_TYPE_KERNEL));
+}
+
 /* a function that was given the object stores it, as the last events tell */
 static bool was_given(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *store)
 {
@@ -101,9 +109,9 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 	}
 	ev.delta = 0;
 	ev.count = INT32_MIN;
-	if (lt_point_hands(point) && !took_inside(lt, inc, &ev))
+	if (lt_point_hands(point) && !goes_along(lt, inc) && !took_inside(lt, inc, &ev))
 		return;
-	if (is_entry(point) && inc->nr && inc->ledger[inc->nr - 1].use == ev.use &&
+	if ((is_entry(point) || lt_point_hands(point)) && inc->nr && inc->ledger[inc->nr - 1].use == ev.use &&
 	    inc->ledger[inc->nr - 1].sp == ev.sp)
 		return; /* once more, with nothing between */
 	if (ev.slot && !lt_slot_note(lt, inc, &ev))

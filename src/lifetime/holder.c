@@ -49,5 +49,5 @@ uint32_t lt_holder_end(struct rt_lifetime *lt, const struct lt_model *m, const s
 	if ((double)ended < lt_model_left_open(m, ref->site))
 		return 0;
 	p = ender(lt, type);
-	return p ? lt_src_named(lt, p->name, &src->frame) : 0;
+	return p ? lt_src_named(lt, p) : 0;
 }

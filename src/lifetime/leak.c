@@ -476,6 +476,7 @@ static void learn_healthy(struct lt_answer *a, uint32_t type, const struct lt_mo
 		lt_overwrites_healthy(a, inc);
 		lt_several_healthy(a, inc);
 		lt_given_healthy(a, inc);
+		lt_received_healthy(a, inc);
 		lt_ends_healthy(a, inc);
 		known += inc->shaped;
 	}

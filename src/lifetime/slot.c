@@ -33,12 +33,12 @@ static bool has_slot(const struct lt_inc *inc, const struct lt_event *taken)
 	return false;
 }
 
-static bool fills(const struct rt_lifetime *lt, const struct lt_event *e)
+bool lt_slot_fills(const struct rt_lifetime *lt, const struct lt_event *e)
 {
 	return e->op == RT_OP_MOVE && e->slot && lt_point_stores(lt_event_point(lt, e)) && !on_stack(e);
 }
 
-static bool empties(const struct rt_lifetime *lt, const struct lt_event *e)
+bool lt_slot_empties(const struct rt_lifetime *lt, const struct lt_event *e)
 {
 	const struct lt_point *p = lt_event_point(lt, e);
 
@@ -100,16 +100,16 @@ static enum held held_in(const struct rt_lifetime *lt, const struct lt_inc *inc,
 		if ((e->flags & LT_EV_KEPT) && lt_event_takes(e))
 			return OWN;
 		/* what was there before the memory was used again is of no interest */
-		if (filled && empties(lt, e))
+		if (filled && lt_slot_empties(lt, e))
 			break;
-		filled |= fills(lt, e);
+		filled |= lt_slot_fills(lt, e);
 	}
 	return filled ? BORROWED : UNKNOWN;
 }
 
 bool lt_slot_borrowed(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
-	return empties(lt, &inc->ledger[i]) && held_in(lt, inc, i) == BORROWED;
+	return lt_slot_empties(lt, &inc->ledger[i]) && held_in(lt, inc, i) == BORROWED;
 }
 
 bool lt_slot_owned(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
@@ -141,7 +141,7 @@ static bool moved_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 	for (uint32_t k = i > LT_SLOT_EVENTS ? i - LT_SLOT_EVENTS : 0; w->act && w->slot && k < to; k++) {
 		const struct lt_event *e = &inc->ledger[k];
 
-		if (e->act == w->act && e->slot != w->slot && fills(lt, e) && !took_for(inc, e))
+		if (e->act == w->act && e->slot != w->slot && lt_slot_fills(lt, e) && !took_for(inc, e))
 			return true;
 	}
 	return false;
@@ -150,7 +150,7 @@ static bool moved_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
-	enum held held = empties(lt, w) && !moved_on(lt, inc, i) ? held_in(lt, inc, i) : BORROWED;
+	enum held held = lt_slot_empties(lt, w) && !moved_on(lt, inc, i) ? held_in(lt, inc, i) : BORROWED;
 
 	for (uint32_t k = 0; held != BORROWED && k < inc->nr; k++) {
 		const struct lt_event *put = &inc->ledger[k];
@@ -240,7 +240,7 @@ static struct lt_event *taker_behind(const struct rt_lifetime *lt, const struct 
 
 		if (e->act != store->act)
 			continue;
-		if (e->delta < 0 || (!taken && (fills(lt, e) || e->slot == store->slot)))
+		if (e->delta < 0 || (!taken && (lt_slot_fills(lt, e) || e->slot == store->slot)))
 			return NULL;
 		if (!lt_event_takes(e))
 			continue;
@@ -306,7 +306,7 @@ static bool pays_its_own(const struct rt_lifetime *lt, const struct lt_inc *inc,
 	for (uint32_t i = k > LT_SLOT_EVENTS ? k - LT_SLOT_EVENTS : 0; put->act && put->act != w->act && i < to; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if (e->act == put->act && e->slot != w->slot && empties(lt, e) && is_kept(inc, i))
+		if (e->act == put->act && e->slot != w->slot && lt_slot_empties(lt, e) && is_kept(inc, i))
 			return true;
 	}
 	return false;
@@ -401,9 +401,9 @@ void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t 
 		const struct lt_event *w = &inc->ledger[i];
 		struct lt_event *e = NULL;
 
-		if (fills(lt, w))
+		if (lt_slot_fills(lt, w))
 			e = taker_for(lt, inc, i);
-		else if (empties(lt, w) && is_kept(inc, i))
+		else if (lt_slot_empties(lt, w) && is_kept(inc, i))
 			e = payer_of(lt, inc, i);
 		if (!e)
 			continue;
@@ -426,7 +426,7 @@ uint32_t lt_slot_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, ui
 		/* another reference was taken for the slot, or one was put: that was this one */
 		if ((e->flags & LT_EV_KEPT) && e->delta)
 			return LT_NO_EVENT;
-		if (empties(lt, e))
+		if (lt_slot_empties(lt, e))
 			return lt_slot_dropped(lt, inc, i) ? i : LT_NO_EVENT;
 	}
 	return LT_NO_EVENT;

@@ -4,6 +4,10 @@
 
 #include "lifetime/answer.h"
 
+/* e stores a pointer to the object in a slot; takes it out of one, or what holds it is freed. Slots are not on the
+ * stack. */
+bool lt_slot_fills(const struct rt_lifetime *lt, const struct lt_event *e);
+bool lt_slot_empties(const struct rt_lifetime *lt, const struct lt_event *e);
 /*
  * Event number i takes a pointer to the object out of a slot (overwrites it, or frees the block that it lies in),
  * nobody puts a reference for that, and none is known to have stored the pointer without one. After lt_slots_settle().

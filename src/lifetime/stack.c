@@ -101,19 +101,22 @@ uint32_t lt_src_make(struct rt_lifetime *lt, const struct rt_frame *f)
 	return id;
 }
 
-uint32_t lt_src_named(struct rt_lifetime *lt, uint32_t name, const struct rt_frame *beside)
+uint32_t lt_src_named(struct rt_lifetime *lt, const struct lt_point *p)
 {
-	struct rt_frame f = { .function = rt_intern_text(&lt->names, name),
-			      .module = beside->module,
-			      .module_id = beside->module_id,
-			      .build_id_size = beside->build_id_size };
+	struct rt_frame f = { .function = rt_intern_text(&lt->names, p->name), .module_id = p->module };
 
-	memcpy(f.build_id, beside->build_id, sizeof(f.build_id));
 	for (size_t i = 0; i < lt->srcs.len && !f.file; i++) {
 		const struct lt_src *known = &lt->srcs.data[i];
+		const struct rt_frame *k = &known->frame;
 
-		if (known->name == name && known->frame.module_id == f.module_id)
-			f.file = known->frame.file;
+		if (k->module_id != p->module)
+			continue;
+		f.module = k->module;
+		f.build_id_size = k->build_id_size;
+		memcpy(f.build_id, k->build_id, sizeof(f.build_id));
+		/* static functions of several files may have one name */
+		if (known->name == p->name && (!k->entry || k->entry == p->function))
+			f.file = k->file;
 	}
 	return lt_src_make(lt, &f);
 }

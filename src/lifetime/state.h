@@ -393,8 +393,8 @@ bool lt_stack_named(struct rt_lifetime *lt, uint32_t stack, uint64_t time_ns);
 /* number of the function and line of f, and of the functions of a site; made when new. 0: out of memory */
 uint32_t lt_src_make(struct rt_lifetime *lt, const struct rt_frame *f);
 uint32_t lt_site_make(struct rt_lifetime *lt, const struct lt_site *site);
-/* source id of the function of this name (in names) in the module of `beside`, at no line; 0: out of memory */
-uint32_t lt_src_named(struct rt_lifetime *lt, uint32_t name, const struct rt_frame *beside);
+/* source id of the point's function, at no line, as far as frames tell of it; 0: out of memory */
+uint32_t lt_src_named(struct rt_lifetime *lt, const struct lt_point *p);
 /* the use of (stack, point), made when new; UINT32_MAX: out of memory */
 uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
 /* what the event's numbers stand for, by asking the tables; NULL: no such point, or out of memory */

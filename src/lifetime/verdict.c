@@ -313,6 +313,8 @@ static void answer_deinit(struct lt_answer *a)
 	rt_map_deinit(&a->taken_apart);
 	rt_map_deinit(&a->ended);
 	rt_map_deinit(&a->left_alone);
+	rt_map_deinit(&a->received_acted);
+	rt_map_deinit(&a->received_idle);
 	rt_map_deinit(&a->given_on);
 	rt_map_deinit(&a->given_kept);
 	lt_learnt_deinit(&a->pooled);

@@ -2,7 +2,8 @@
 /*
  * Functions that may keep an object that they are given: by debug information they take a T *, and by their code they
  * store it somewhere, or pass it on to one that does. They get a point at their entry, where nothing is counted: who
- * had the object last, and neither kept nor put it, has lost the reference that came with it.
+ * had the object last, and neither kept nor put it, has lost the reference that came with it. So do functions that the
+ * module's data points to (operations in a table), whatever they do with it: others of the same table may keep it.
  *
  * The same for functions that by their name destroy something, whatever they are declared to be given: destructors that
  * a container calls with a void *, those of a derived type. What lives at the address, the analysis knows. Those that
@@ -11,12 +12,14 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "elf/pointed.h"
 #include "probe/handing.h"
 #include "probe/spec_type.h"
 #include "probe/way.h"
 
 enum {
-	GIVEN_MAX = 128,  /* of one type, in one module */
+	GIVEN_MAX = 128, /* of one type, in one module */
+	POINTED_MAX = 512,
 	ENDERS_MAX = 512, /* in one module */
 	ENDER_ARGS = 3,
 	CODE_INSNS = 4000
@@ -29,6 +32,7 @@ struct keeper {
 	uint32_t type; /* index */
 	uint8_t arg;
 	bool keeps;
+	bool pointed;              /* data points to it */
 	size_t first_pass, passes; /* in search.passes */
 };
 
@@ -43,6 +47,7 @@ struct given_search {
 	RT_VEC(struct keeper) keepers;
 	RT_VEC(struct pass) passes;
 	struct rt_map index; /* (address, argument) -> index of keepers */
+	struct rt_pointed pointed;
 	struct rt_way way;
 };
 
@@ -116,7 +121,11 @@ static struct rt_error *look_inside(struct given_search *s, struct keeper *k)
 static struct rt_error *add_keeper(struct given_search *s, const struct rt_survey_function *d,
 				   const struct rt_symbol *symbol, uint32_t type, uint8_t arg)
 {
-	struct keeper k = { .declared = d, .symbol = symbol, .type = type, .arg = arg };
+	struct keeper k = { .declared = d,
+			    .symbol = symbol,
+			    .type = type,
+			    .arg = arg,
+			    .pointed = rt_pointed_has(&s->pointed, symbol->addr) };
 	uint64_t *index = rt_map_put(&s->index, rt_key_make(symbol->addr.v, arg), NULL);
 
 	if (!index)
@@ -172,31 +181,41 @@ static void spread(struct given_search *s)
 	}
 }
 
-static struct rt_error *arm(struct given_search *s)
+static struct rt_error *arm_one(const struct given_search *s, const struct keeper *k)
 {
 	struct rt_plan_build *b = s->t->b;
-	_cleanup_free_ unsigned *count = calloc(b->plan->types.len + 1, sizeof(*count));
+	const struct rt_target target = {
+		.type = k->type,
+		.function = (uint32_t)b->plan->types.data[k->type].spec->functions.len,
+		.name = k->declared->name,
+		.symbol = k->symbol,
+		.addr = k->symbol->addr,
+		.as = { .op = RT_OP_MOVE, .place = RT_PLACE_ARG, .arg = k->arg, .hidden = true, .guessed = true },
+		.optional = true
+	};
 
-	if (!count)
+	return rt_plan_point(b, &target);
+}
+
+static struct rt_error *arm(struct given_search *s)
+{
+	size_t types = s->t->b->plan->types.len;
+	_cleanup_free_ unsigned *kept = calloc(types + 1, sizeof(*kept)),
+				*pointed = calloc(types + 1, sizeof(*pointed));
+
+	if (!kept || !pointed)
 		return rt_error_nomem();
-	for (size_t i = 0; i < s->keepers.len; i++)
-		count[s->keepers.data[i].type] += s->keepers.data[i].keeps;
 	for (size_t i = 0; i < s->keepers.len; i++) {
 		const struct keeper *k = &s->keepers.data[i];
-		struct rt_target target = { .type = k->type,
-					    .function = (uint32_t)b->plan->types.data[k->type].spec->functions.len,
-					    .name = k->declared->name,
-					    .symbol = k->symbol,
-					    .addr = k->symbol->addr,
-					    .as = { .op = RT_OP_MOVE,
-						    .place = RT_PLACE_ARG,
-						    .arg = k->arg,
-						    .hidden = true,
-						    .guessed = true },
-					    .optional = true };
 
-		if (k->keeps && count[k->type] <= GIVEN_MAX)
-			RT_TRY(rt_plan_point(b, &target));
+		kept[k->type] += k->keeps;
+		pointed[k->type] += k->pointed;
+	}
+	for (size_t i = 0; i < s->keepers.len; i++) {
+		const struct keeper *k = &s->keepers.data[i];
+
+		if ((k->keeps && kept[k->type] <= GIVEN_MAX) || (k->pointed && pointed[k->type] <= POINTED_MAX))
+			RT_TRY(arm_one(s, k));
 	}
 	return NULL;
 }
@@ -290,8 +309,10 @@ static struct rt_error *find_enders(struct given_search *s)
 struct rt_error *rt_plan_given(const struct rt_takers *t)
 {
 	struct given_search s = { .t = t };
-	struct rt_error *err = find_keepers(&s);
+	struct rt_error *err = rt_pointed_read(t->b->module->image, &s.pointed);
 
+	if (!err)
+		err = find_keepers(&s);
 	if (!err) {
 		spread(&s);
 		err = arm(&s);
@@ -301,6 +322,7 @@ struct rt_error *rt_plan_given(const struct rt_takers *t)
 	rt_vec_deinit(&s.keepers);
 	rt_vec_deinit(&s.passes);
 	rt_map_deinit(&s.index);
+	rt_pointed_deinit(&s.pointed);
 	rt_way_deinit(&s.way);
 	return err;
 }

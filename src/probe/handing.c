@@ -132,14 +132,17 @@ static struct rt_error *name_kin(struct search *s)
 	return err;
 }
 
-static struct rt_error *add_taker(struct search *s, uint64_t address, uint32_t type)
+/* place, arg: where it leaves the object */
+static struct rt_error *add_taker(struct search *s, uint64_t address, uint32_t type, uint8_t place, uint8_t arg)
 {
+	uint64_t *out = rt_map_put(&s->t.at, rt_key_make(address, type + 1), NULL);
+
+	if (!out)
+		return rt_error_nomem();
+	*out = place == RT_PLACE_OUT ? arg : 0;
 	s->t.low = address < s->t.low ? address : s->t.low;
 	s->t.high = address > s->t.high ? address : s->t.high;
-	return rt_map_put(&s->t.at, rt_key_make(address, type + 1), NULL) &&
-			       rt_map_put(&s->t.at, rt_key_make(address, 0), NULL)
-		       ? NULL
-		       : rt_error_nomem();
+	return rt_map_put(&s->t.at, rt_key_make(address, 0), NULL) ? NULL : rt_error_nomem();
 }
 
 static struct rt_error *add_counting(struct search *s, uint64_t address)
@@ -165,7 +168,8 @@ static struct rt_error *add_stubs(struct search *s)
 					continue;
 				RT_TRY(add_counting(s, stub->addr.v));
 				if (opens(spec->functions.data[i].op, spec->functions.data[i].hidden))
-					RT_TRY(add_taker(s, stub->addr.v, t));
+					RT_TRY(add_taker(s, stub->addr.v, t, spec->functions.data[i].place,
+							 spec->functions.data[i].arg));
 			}
 		}
 	}
@@ -205,6 +209,16 @@ static struct rt_error *add_inline_taker(struct search *s, const struct rt_point
 	return rt_vec_push(&s->t.inline_takers, one) ? NULL : rt_error_nomem();
 }
 
+/* the argument that is passed in this register; 0: none is */
+static uint8_t argument_in(uint8_t reg)
+{
+	for (uint8_t arg = 1; arg <= RT_SPEC_ARG_MAX; arg++) {
+		if (rt_reg_argument(arg) == (enum rt_reg)reg)
+			return arg;
+	}
+	return 0;
+}
+
 static struct rt_error *find_takers(struct search *s)
 {
 	const struct rt_plan *plan = s->b->plan;
@@ -219,7 +233,7 @@ static struct rt_error *find_takers(struct search *s)
 			return rt_error_nomem();
 		if (!opens(p->op, p->flags & RT_EV_HIDDEN))
 			continue;
-		RT_TRY(add_taker(s, p->function.v, p->type - 1));
+		RT_TRY(add_taker(s, p->function.v, p->type - 1, p->place, argument_in(p->reg)));
 		if (p->flags & RT_EV_INLINE)
 			RT_TRY(add_inline_taker(s, p));
 		if ((p->flags & RT_EV_INLINE) &&
@@ -379,8 +393,8 @@ static struct rt_error *add_giver(struct search *s, const struct giver *h)
 {
 	for (size_t i = 0; i < s->stubs.len; i++)
 		if (!strcmp(s->stubs.data[i]->name, h->symbol->name))
-			RT_TRY(add_taker(s, s->stubs.data[i]->addr.v, h->type));
-	return add_taker(s, h->symbol->addr.v, h->type);
+			RT_TRY(add_taker(s, s->stubs.data[i]->addr.v, h->type, h->place, h->arg));
+	return add_taker(s, h->symbol->addr.v, h->type, h->place, h->arg);
 }
 
 /* who calls one that takes, takes as well */

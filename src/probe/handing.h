@@ -20,11 +20,11 @@ struct rt_inline_taker {
 struct rt_takers {
 	struct rt_plan_build *b;
 	struct rt_map type_of; /* a structure's name -> index of the type + 1 */
-	struct rt_map at;   /* (address, type + 1) of what hands out a reference to its caller, or the stub of such; and
-			       (address, 0) */
-	uint64_t low, high; /* all of these addresses lie in [low, high] */
-	struct rt_map counts;     /* addresses of all that counts references, of any type, or of the stubs of such */
-	RT_VEC(uint64_t) inlined; /* and where such is inlined */
+	struct rt_map at;     /* (address, type + 1) of what hands out a reference to its caller, or the stub of such ->
+				 0: as its result; else the argument that says where it is left; and (address, 0) */
+	uint64_t low, high;   /* all of these addresses lie in [low, high] */
+	struct rt_map counts; /* addresses of all that counts references, of any type, or of the stubs of such */
+	RT_VEC(uint64_t) inlined;                     /* and where such is inlined */
 	RT_VEC(struct rt_inline_taker) inline_takers; /* by their addresses */
 };
 

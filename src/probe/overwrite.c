@@ -116,6 +116,26 @@ static void note_taken(struct stores *s, const struct look *look)
 		rt_track_learn(&s->way.now.objects, i->reg, i->in_memory, i->offset);
 }
 
+/* Past insn, which may be a call that hands an object out. false: out of memory */
+static bool pass(struct stores *s, const struct look *look, const struct rt_insn *insn)
+{
+	struct rt_track *objects = &s->way.now.objects;
+	const uint64_t *out = NULL;
+	struct rt_value left = { 0 };
+
+	if (insn->call && insn->has_target && look->object == RT_REG_NONE)
+		out = rt_map_get(&s->takers->at, rt_key_make(insn->target.v, look->type + 1));
+	if (out && *out)
+		left = objects->regs[rt_reg_argument((unsigned)*out)];
+	if (!rt_way_pass(&s->way, insn))
+		return false;
+	if (out && !*out)
+		rt_track_learn(objects, RT_REG_RAX, false, 0);
+	else if (left.kind == RT_VALUE_FRAME && objects->regs[RT_REG_RSP].kind == RT_VALUE_FRAME)
+		rt_track_learn(objects, RT_REG_RSP, true, left.n - objects->regs[RT_REG_RSP].n);
+	return true;
+}
+
 static struct rt_error *look_through(struct stores *s, const struct look *look)
 {
 	const struct rt_plan_build *b = s->takers->b;
@@ -141,11 +161,8 @@ static struct rt_error *look_through(struct stores *s, const struct look *look)
 			!insn->call && (in_vectors || (insn->vector_writes && reads_object(&way->now.objects, insn)));
 		if (in_vectors)
 			RT_TRY(pair_at(s, look, insn));
-		if (!rt_way_pass(way, insn))
+		if (!pass(s, look, insn))
 			return rt_error_nomem();
-		if (insn->call && look->object == RT_REG_NONE && insn->has_target &&
-		    rt_map_get(&s->takers->at, rt_key_make(insn->target.v, look->type + 1)))
-			way->now.objects.regs[RT_REG_RAX] = (struct rt_value){ .kind = RT_VALUE_OBJECT };
 	}
 	return NULL;
 }

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/fs.h"
+#include "elf/pointed.h"
 #include "elf/sdt.h"
 #include "elf/symtab.h"
 #include "workdir.h"
@@ -37,6 +38,7 @@ static void ask_all(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
 	struct rt_sdt_marker *markers = NULL;
+	struct rt_pointed pointed = { 0 };
 	struct rt_image *image = NULL;
 	const char **names = NULL;
 	struct rt_error *err;
@@ -49,6 +51,7 @@ static void ask_all(const uint8_t *data, size_t size)
 		ask_symbols(image);
 		rt_error_free(rt_sdt_read(image, &markers, &n));
 		rt_error_free(rt_image_needed(image, &names, &n));
+		assert_ok(rt_pointed_read(image, &pointed));
 		if (rt_image_section(image, ".text", &bytes, NULL) && bytes.size)
 			assert_in_range((uintptr_t)bytes.data, (uintptr_t)copy, (uintptr_t)copy + size - 1);
 		for (size_t i = 0; i < image->segment_count; i++) {
@@ -60,6 +63,7 @@ static void ask_all(const uint8_t *data, size_t size)
 	rt_error_free(err);
 	free(markers);
 	free(names);
+	rt_pointed_deinit(&pointed);
 	rt_image_destroy(image);
 	free(copy);
 }

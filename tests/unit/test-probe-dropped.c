@@ -40,6 +40,10 @@ static const char program[] =
 	"API void keep(struct box *b, struct obj *o) { b->o = o; }\n"
 	"API int pass_on(struct box *b, struct obj *o, int k) { if (k > 3) return -1; keep(b, o); return b->k; }\n"
 	"API long look(const struct obj *o) { return o->n; }\n"
+	/* an operation of a table, whatever it does with it */
+	"API long look_by_table(const struct obj *o) { return o->n + 1; }\n"
+	"struct ops { int k; long (*look)(const struct obj *o); };\n"
+	"struct ops table = { 3, look_by_table };\n"
 	/* who by his name ends what he is given, whatever that is */
 	"API void any_destroy(int k, void *p) { if (k) obj_put(p); }\n"
 	"API void wipe_and_free(void *p) { obj_put(((struct box *)p)->o); free(p); }\n"
@@ -54,7 +58,8 @@ static const char program[] =
 	"  pair_free(p); plain_free(malloc(sizeof(struct plain))); any_free(malloc(8)); any_destroy(0, o); "
 	"name_destroy(NULL);\n"
 	"  struct album a = { c, malloc(sizeof(struct node)) }; a.first->next = NULL; album_pop(&a);\n"
-	"  if (c > 9) { wipe_and_free(f); to_obstack(b, n); as_another(b); by_inline_free(e); } return (int)look(o) & "
+	"  if (c > 9) { wipe_and_free(f); to_obstack(b, n); as_another(b); by_inline_free(e); } return (int)(look(o) + "
+	"table.look(o)) & "
 	"0; }\n";
 
 static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
@@ -86,6 +91,7 @@ static const struct {
 	{ "keep", GIVEN, 0, false },
 	{ "pass_on", GIVEN, 0, false },
 	{ "look", NOTHING, 0, false },
+	{ "look_by_table", GIVEN, 0, false },
 	{ "obj_put", NOTHING, 0, false },
 	{ "any_destroy", ENDED, 0, true },
 	{ "wipe_and_free", ENDED, 0, true },

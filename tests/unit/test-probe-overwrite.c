@@ -32,6 +32,11 @@ static const char program[] =
 	/* what it read from memory, and took a reference for inline */
 	"API int copy(struct box *b, int k) { struct obj *o = obj_inc(b->o); if (k) return b->k; "
 	"((struct box *)look(b, k))->o = o; return 0; }\n"
+	/* what is handed out to it through a T ** */
+	"API int make_out(struct obj **ret, int k) { if (k < 0) return -1; *ret = obj_new(); return 0; }\n"
+	"API int from_out(struct box *b, int k) { struct obj *o; if (make_out(&o, k)) return -1; b->o = o; return "
+	"b->k; "
+	"}\n"
 	/* what may be anything; and two words at once, one of which is it */
 	"struct node { struct node *next; void *what; long n; };\n"
 	"API int push_any(struct box *b, int k, void *v) { if (b->k == k) return -1; b->any = v; return b->k; }\n"
@@ -46,7 +51,8 @@ static const char program[] =
 	"int main(int c, char **v) { struct obj *o = obj_new(); struct box *b = fresh(o); set(b, o); set_late(b, c, "
 	"o); fill(b);\n"
 	"  struct node *list = NULL; push_any(b, c, o); push_pair(&list, o);\n"
-	"  keep(o); by_helper(b, o); link(b, b); set_or_add(b, c, o); in_all(b, o); copy(b, c); number(o, "
+	"  keep(o); by_helper(b, o); link(b, b); set_or_add(b, c, o); in_all(b, o); copy(b, c); from_out(b, c); "
+	"number(o, "
 	"local(o)); obj_put(o); "
 	"return 0; }\n";
 
@@ -98,8 +104,8 @@ static void check_any(const struct planned *p, const char *build)
 
 TEST(stores_into_slots)
 {
-	static const char *const yes[] = { "set",       "set_late",   "fill",   "keep",
-					   "by_helper", "set_or_add", "in_all", "copy" };
+	static const char *const yes[] = { "set",        "set_late", "fill", "keep",    "by_helper",
+					   "set_or_add", "in_all",   "copy", "from_out" };
 	static const char *const no[] = { "local", "link", "number", "obj_get", "obj_new" };
 
 	for (size_t b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {

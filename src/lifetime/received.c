@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who had it last. An object that has one reference all its life is passed from function to function, and the reference
+ * goes with it: as an argument, as what a function hands out to its caller, out of a slot that is emptied. Whoever
+ * receives it puts it, stores it, or just looks at it, as healthy objects show. The last who received a lost one, and
+ * did neither of the former, has lost it: if it does so otherwise; or if nothing is known of it, but all others do who
+ * receive objects by that very call (operations of a table), or from that very function (what takes them out of a
+ * queue).
+ *
+ * An argument is received by the function that is called; the rest by the function around, or by one further out of
+ * which that one is a helper.
+ */
+#include "lifetime/answer.h"
+#include "lifetime/slot.h"
+
+enum { CALLERS = 3 };
+static const double SHARE = 0.8, KIN = 3;
+
+/* how it was received */
+enum way { NOT, GIVEN, HANDED, TAKEN_OUT };
+
+/* what is counted: by which way who received it, and who gave it */
+enum tag { OF_RECEIVER = 0, OF_GIVER = 4 };
+
+struct balance {
+	double acted, idle;
+};
+
+static enum way way_of(const struct lt_answer *a, const struct lt_event *e)
+{
+	const struct lt_point *p = lt_event_point(a->lt, e);
+
+	if (e->op != RT_OP_MOVE)
+		return NOT;
+	if (lt_point_hands(p))
+		return HANDED;
+	if (lt_slot_empties(a->lt, e) && p->aux != RT_AUX_BLOCK)
+		return TAKEN_OUT;
+	return lt_point_given(p) ? GIVEN : NOT;
+}
+
+/* so many functions out from it may be the one that received it */
+static unsigned levels_of(enum way way)
+{
+	return way == TAKEN_OUT ? 2 : 1;
+}
+
+static struct rt_key key_of(const struct lt_inc *inc, unsigned tag, uint32_t id)
+{
+	return rt_key_make((uint64_t)tag << 32 | id, inc->type);
+}
+
+static struct rt_key receiver_key(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e,
+				  unsigned level)
+{
+	enum way way = way_of(a, e);
+
+	return key_of(inc, OF_RECEIVER + way,
+		      way == GIVEN ? a->lt->uses.data[e->use].point : lt_src_around(a->lt, e, level));
+}
+
+static struct rt_key giver_key(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e)
+{
+	const struct lt_use *use = &a->lt->uses.data[e->use];
+	enum way way = way_of(a, e);
+
+	return key_of(inc, OF_GIVER + way, way == GIVEN ? lt_site(a->lt, use->site)->src[0] : use->point);
+}
+
+static struct balance balance_of(const struct lt_answer *a, struct rt_key key)
+{
+	return (struct balance){ lt_counted(&a->received_acted, key), lt_counted(&a->received_idle, key) };
+}
+
+static bool mostly_acts(struct balance b)
+{
+	return b.acted >= SHARE * (b.acted + b.idle);
+}
+
+/* event number k was done by the function so many levels out that received the object by number i, or below it */
+static bool within(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i, unsigned level, uint32_t k)
+{
+	const struct lt_event *receipt = &inc->ledger[i], *e = &inc->ledger[k];
+	unsigned mine, other;
+
+	if (way_of(a, receipt) == GIVEN)
+		return lt_inside(a->lt, e, receipt);
+	return e->tid == receipt->tid && lt_come_together(a->lt, receipt, e, &mine, &other) && mine <= level;
+}
+
+/* how many levels out the reference was put, or stored somewhere, after event number i; as many as there are: nowhere
+ */
+static unsigned acted_at(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const unsigned levels = levels_of(way_of(a, &inc->ledger[i]));
+	unsigned level = levels;
+
+	for (uint32_t k = i + 1; k < inc->nr && level; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->delta >= 0 && !lt_slot_fills(a->lt, e))
+			continue;
+		while (level && within(a, inc, i, level - 1, k))
+			level--;
+	}
+	return level;
+}
+
+/* the object never had more than the reference that it was made with, and all that happened to it is known */
+static bool has_one(const struct lt_inc *inc)
+{
+	uint32_t taken = 0;
+
+	for (uint32_t i = 0; i < inc->nr; i++)
+		taken += lt_event_takes(&inc->ledger[i]);
+	return taken == 1 && inc->has_new && !inc->folded;
+}
+
+void lt_received_healthy(struct lt_answer *a, const struct lt_inc *inc)
+{
+	for (uint32_t i = 0; has_one(inc) && i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+		enum way way = way_of(a, e);
+		unsigned at = way ? acted_at(a, inc, i) : 0;
+
+		if (!way)
+			continue;
+		for (unsigned level = 0; level < levels_of(way); level++)
+			lt_count_one(level >= at ? &a->received_acted : &a->received_idle,
+				     receiver_key(a, inc, e, level));
+		lt_count_one(at < levels_of(way) ? &a->received_acted : &a->received_idle, giver_key(a, inc, e));
+	}
+}
+
+/*
+ * How many levels out the function that event number i tells to have received the object puts or stores what it
+ * receives so, as healthy objects show; as many as there are: none does.
+ */
+static unsigned acts_at(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *e = &inc->ledger[i];
+	unsigned level = 0;
+
+	for (; level < levels_of(way_of(a, e)); level++) {
+		struct balance b = balance_of(a, receiver_key(a, inc, e, level));
+
+		if (b.acted > 0 && mostly_acts(b))
+			break;
+	}
+	return level;
+}
+
+/* nothing is known of the function that event number i tells to have received the object, but others act in its place
+ */
+static bool kin_acts(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	struct balance kin = balance_of(a, giver_key(a, inc, &inc->ledger[i]));
+
+	return kin.acted >= KIN && mostly_acts(kin);
+}
+
+static bool is_unknown(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	struct balance b = balance_of(a, receiver_key(a, inc, &inc->ledger[i], 0));
+
+	return b.acted + b.idle == 0;
+}
+
+/* event number i took the object out of the slot that it was stored in last, and nobody had received it from there */
+static bool out_of_its_slot(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	uint32_t k = i;
+
+	while (k-- > 0 && !lt_slot_fills(a->lt, &inc->ledger[k])) {
+		if (way_of(a, &inc->ledger[k]) != NOT)
+			return false;
+	}
+	return k != UINT32_MAX && inc->ledger[k].slot == inc->ledger[i].slot;
+}
+
+/* what returns such objects took it out for its caller */
+static unsigned taker_out(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	unsigned level = 0;
+	uint32_t src;
+
+	while (level + 1 < CALLERS && (src = lt_src_around(a->lt, &inc->ledger[i], level)) &&
+	       lt_returns_object(lt_inc_type(a->lt, inc), &lt_src(a->lt, src)->frame))
+		level++;
+	return level;
+}
+
+static uint32_t source_of(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i, unsigned level)
+{
+	const struct lt_event *e = &inc->ledger[i];
+
+	return way_of(a, e) == GIVEN ? lt_entry_source(a, e) : lt_src_around(a->lt, e, level);
+}
+
+struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	const struct lt_inc *inc = ref->inc;
+	uint32_t last = LT_NO_EVENT;  /* the last time that a function received it */
+	uint32_t inner = LT_NO_EVENT; /* ... of which nothing is known */
+
+	for (uint32_t i = inc->nr; has_one(inc) && i-- > ref->ev + 1u;) {
+		enum way way = way_of(a, &inc->ledger[i]);
+		unsigned level;
+
+		if (lt_slot_fills(a->lt, &inc->ledger[i]) || (way && acted_at(a, inc, i) < levels_of(way)))
+			break;
+		if (!way)
+			continue;
+		/* it went on to others from there */
+		level = acts_at(a, inc, i);
+		if (last != LT_NO_EVENT && !within(a, inc, i, level < levels_of(way) ? level : 0, last))
+			break;
+		if (level < levels_of(way))
+			return (struct lt_receiver){ source_of(a, inc, i, level), true };
+		if (way == TAKEN_OUT) {
+			if (last == LT_NO_EVENT && is_unknown(a, inc, i) && out_of_its_slot(a, inc, i))
+				return (struct lt_receiver){ source_of(a, inc, i, taker_out(a, inc, i)), false };
+			continue;
+		}
+		if (last == LT_NO_EVENT)
+			last = i;
+		if (!is_unknown(a, inc, i))
+			continue;
+		if (inner == LT_NO_EVENT)
+			inner = i;
+		if (kin_acts(a, inc, i))
+			return (struct lt_receiver){ source_of(a, inc, inner, 0), false };
+	}
+	return (struct lt_receiver){ 0 };
+}
