@@ -59,6 +59,15 @@ bool rt_word_same(struct rt_word a, struct rt_word b)
 	return a.len == b.len && !strncasecmp(a.s, b.s, a.len);
 }
 
+bool rt_word_spelled(struct rt_word word, const char *text)
+{
+	for (; *text; text++) {
+		if (!strncasecmp(text, word.s, word.len))
+			return true;
+	}
+	return false;
+}
+
 bool rt_words_have(const char *name, const char *const *texts, size_t nr)
 {
 	struct rt_word words[WORDS];

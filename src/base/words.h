@@ -20,6 +20,8 @@ unsigned rt_words(const char *name, struct rt_word *ret, unsigned max);
 bool rt_word_is(struct rt_word word, const char *text);
 bool rt_word_in(struct rt_word word, const char *const *texts, size_t n);
 bool rt_word_same(struct rt_word a, struct rt_word b);
+/* Its letters are somewhere in text, one behind the other, without case. */
+bool rt_word_spelled(struct rt_word word, const char *text);
 
 /* One of the words of name is one of these texts. */
 bool rt_words_have(const char *name, const char *const *texts, size_t n);

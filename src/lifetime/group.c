@@ -260,6 +260,25 @@ static bool died_later(const struct lt_answer *a, const struct lt_group *g)
 	return false;
 }
 
+/* that the program died is explained: it used or put what was dead, as was seen, and g is accused for its death alone
+ */
+static bool died_of_another(const struct lt_answer *a, const struct lt_group *g)
+{
+	const struct lt_ref *mine = &g->members.data[0].ref;
+
+	for (size_t i = 0; mine->death && i < a->groups.len; i++) {
+		const struct lt_group *o = &a->groups.data[i];
+
+		for (size_t k = 0; !o->suspect && o->kind != RT_LEAK && k < o->members.len; k++) {
+			const struct lt_ref *other = &o->members.data[k].ref;
+
+			if (!other->death && other->inc->post && other->inc->pid == mine->inc->pid)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* inc is accused of another function, too, that has lost others of its type for sure */
 static bool lost_by_another(const struct lt_answer *a, const struct lt_group *g, const struct lt_inc *inc)
 {
@@ -297,7 +316,7 @@ void lt_settle(struct lt_answer *a)
 		struct lt_group *g = &a->groups.data[i], *suspects;
 		bool shaky = !g->suspect && is_shaky(g);
 
-		if (g->suspect || !(shaky || died_later(a, g) || outdone(a, g)))
+		if (g->suspect || !(shaky || died_later(a, g) || died_of_another(a, g) || outdone(a, g)))
 			continue;
 		soften(a, i, shaky);
 		suspects = same_suspects(a, g);

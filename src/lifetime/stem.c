@@ -154,16 +154,6 @@ bool lt_stem_twins(const char *a, const char *b)
 	return strcmp(a, b) && rt_words_end(a) && rt_words_end(b) && lt_stem_within(a, b) && lt_stem_within(b, a);
 }
 
-/* text has the word's letters somewhere, without case */
-static bool spells(const char *text, struct rt_word word)
-{
-	for (; *text; text++) {
-		if (!strncasecmp(text, word.s, word.len))
-			return true;
-	}
-	return false;
-}
-
 bool lt_stem_ends(const char *name, const char *type)
 {
 	struct rt_word t[WORDS], rest[WORDS];
@@ -176,7 +166,7 @@ bool lt_stem_ends(const char *name, const char *type)
 		return true;
 	nr = nouns(t[verb - 1].s + t[verb - 1].len, rest);
 	for (unsigned i = 0; i < nr; i++) {
-		if (!spells(type, rest[i]))
+		if (!rt_word_spelled(rest[i], type))
 			return false;
 	}
 	return true;

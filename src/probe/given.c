@@ -22,6 +22,7 @@ enum {
 	POINTED_MAX = 512,
 	ENDERS_MAX = 512, /* in one module */
 	ENDER_ARGS = 3,
+	WORDS = 10, /* of a name */
 	CODE_INSNS = 4000
 };
 
@@ -282,6 +283,34 @@ static struct rt_error *add_ender(struct given_search *s, const struct rt_survey
 	return just_frees(s, symbol, arg) ? NULL : rt_plan_point(b, &target);
 }
 
+/* so many of the words of the name are spelled in what the parameter points to */
+static unsigned named_by(const char *name, const struct rt_param *p)
+{
+	struct rt_word words[WORDS];
+	unsigned n = rt_words(name, words, WORDS), spelled = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		spelled += rt_word_spelled(words[i], p->pointee);
+	return spelled;
+}
+
+/* bufq_purge(broker, bufq) ends the latter: by its name another argument is what it ends */
+static bool ends_another(struct rt_survey *survey, const struct rt_survey_function *d, unsigned arg)
+{
+	const struct rt_param *mine = rt_survey_param(survey, d, arg);
+	unsigned most = 0;
+
+	if (!mine || !mine->pointee || mine->pointers != 1)
+		return false;
+	for (unsigned i = 1; i <= d->param_count; i++) {
+		const struct rt_param *p = rt_survey_param(survey, d, i);
+		unsigned spelled = p && p->pointee && p->pointers ? named_by(d->name, p) : 0;
+
+		most = spelled > most ? spelled : most;
+	}
+	return named_by(d->name, mine) < most;
+}
+
 static struct rt_error *find_enders(struct given_search *s)
 {
 	struct rt_plan_build *b = s->t->b;
@@ -299,7 +328,7 @@ static struct rt_error *find_enders(struct given_search *s)
 			continue;
 		left--;
 		for (unsigned arg = 1; arg <= ENDER_ARGS; arg++) {
-			if (may_be_object(&b->survey, d, arg))
+			if (may_be_object(&b->survey, d, arg) && !ends_another(&b->survey, d, arg))
 				RT_TRY(add_ender(s, d, symbol, (uint8_t)arg));
 		}
 	}

@@ -47,6 +47,8 @@ static const char program[] =
 	/* who by his name ends what he is given, whatever that is */
 	"API void any_destroy(int k, void *p) { if (k) obj_put(p); }\n"
 	"API void wipe_and_free(void *p) { obj_put(((struct box *)p)->o); free(p); }\n"
+	"struct queue { struct obj *o; long n; };\n"
+	"API void queue_purge(struct obj *o, struct queue *q) { q->n = o->n; }\n"
 	"API void name_destroy(const char *name) { free((void *)name); }\n"
 	"int main(int c, char **v) { struct box *b = box_new(c), *e = box_new(c), *f = box_new(c); struct obj *o = "
 	"obj_new();\n"
@@ -56,7 +58,7 @@ static const char program[] =
 	"  pass_on(b, o, c); box_clear(b, c + 1); box_alone(b); by_wrapper(e); by_inlined(f, 1); box_free(b); "
 	"node_remove(n);\n"
 	"  pair_free(p); plain_free(malloc(sizeof(struct plain))); any_free(malloc(8)); any_destroy(0, o); "
-	"name_destroy(NULL);\n"
+	"name_destroy(NULL); queue_purge(o, (struct queue *)o);\n"
 	"  struct album a = { c, malloc(sizeof(struct node)) }; a.first->next = NULL; album_pop(&a);\n"
 	"  if (c > 9) { wipe_and_free(f); to_obstack(b, n); as_another(b); by_inline_free(e); } return (int)(look(o) + "
 	"table.look(o)) & "
@@ -148,6 +150,23 @@ static void check(const struct planned *p, const char *build, size_t i)
 	assert_int_equal(strchr(point->name, '+') != NULL, is_insn && (!cases[i].any || cases[i].mine));
 }
 
+/* by its name it ends its second argument: who is given as the first one is not ended */
+static void check_ended(const struct planned *p)
+{
+	const struct rt_symbol *s = rt_symtab_find(p->symtab, "queue_purge");
+	unsigned found = 0;
+
+	for (size_t i = 0; i < p->plan->points.len; i++) {
+		const struct rt_point *point = &p->plan->points.data[i];
+
+		if (point->op != RT_OP_MOVE || point->function.v != s->addr.v)
+			continue;
+		assert_int_equal(point->reg, RT_REG_RSI);
+		found++;
+	}
+	assert_int_equal(found, 1);
+}
+
 TEST(pointers_given_up)
 {
 	for (size_t b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {
@@ -161,6 +180,7 @@ TEST(pointers_given_up)
 		planned_make(&p, "type=obj new=obj_new:ret get=obj_get put=obj_put", NULL);
 		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 			check(&p, builds[b], i);
+		check_ended(&p);
 		assert_int_equal(p.plan->refused.len, 0);
 		planned_close(&p);
 		workdir_remove(&w);
