@@ -401,14 +401,15 @@ static bool piles_up(struct lt_answer *a, const struct lt_ref *refs, unsigned n,
 }
 
 /*
- * The one reference that is open is, by the matching, one that others close, too: where some run took two in a row,
- * which nobody does in healthy objects, the matching may have given away one of those.
+ * The one reference that is open is, by the matching, one that others close, too, or one that the object had before it
+ * was seen first: where some run took two in a row, which nobody does in healthy objects, the matching may have given
+ * away one of those.
  */
 static void prefer_twice(const struct lt_answer *a, struct lt_ref *refs, unsigned n)
 {
 	struct lt_inc *inc = n == 1 ? refs[0].inc : NULL;
 
-	if (!inc || refs[0].ev == LT_NO_EVENT || lt_took_twice(a, &refs[0]))
+	if (!inc || (refs[0].ev != LT_NO_EVENT && lt_took_twice(a, &refs[0])))
 		return;
 	for (uint32_t i = inc->nr; i-- > 0;) {
 		struct lt_ref other = { .inc = inc, .ev = (uint16_t)i, .bad = LT_NO_EVENT };
