@@ -17,6 +17,7 @@ struct lt_ref {
 	double doubt;         /* how likely that is: 0..0.5 */
 	bool shown;           /* the way the program died shows the fault, whatever else is not known of the object */
 	bool death;           /* that the program died is all that speaks for the fault */
+	bool invariant;       /* all objects of the type say that it is the one that is left (invariant.c) */
 };
 
 /* Who is accused of one reference. */
@@ -128,6 +129,8 @@ struct lt_answer {
 
 /* reason of objects whose birth was not seen in a process that was seen from its start */
 #define LT_UNBORN "creation not seen"
+/* reason of those that are lost, and whose reference is left nobody can tell */
+#define LT_UNTOLD "lost, by whom is not known"
 
 /* leak.c, extra.c: judge the objects of one type that are of the class of the model */
 void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m);
@@ -211,6 +214,20 @@ bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref);
 struct rt_key lt_entry_key(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e);
 /* source id of the function; 0: out of memory */
 uint32_t lt_entry_source(const struct lt_answer *a, const struct lt_event *e);
+/*
+ * invariant.c: the function (a lt_src.function) that took, of each lost object of the type and class, as many
+ * references as it has left, and none of those that ended well; 0: none, several, or too few objects to say so. After a
+ * census.
+ */
+uint32_t lt_invariant(const struct rt_lifetime *lt, uint32_t type, uint32_t klass);
+/* The references that are left of inc, by that; returns how many: 0: it does not say so of inc. */
+unsigned lt_invariant_refs(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t function,
+			   struct lt_ref ret[LT_UNITS]);
+/*
+ * own_use.c: source id of the function that had put the object before, and in a run of which event number bad, the
+ * first one after its end, was done; 0: it is nobody's own.
+ */
+uint32_t lt_own_use(const struct lt_answer *a, const struct lt_inc *inc, uint16_t bad);
 /* several.c: counts gets of runs that took several references to an object that was left, to a healthy one */
 void lt_several_left(struct lt_answer *a, const struct lt_inc *inc);
 void lt_several_healthy(struct lt_answer *a, const struct lt_inc *inc);

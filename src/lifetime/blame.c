@@ -300,12 +300,14 @@ static bool gives_back_at_once(const struct lt_answer *a, const struct lt_model 
  */
 static double who(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
-	static const double SURE = 0.97, NOBODY = 0.65, OTHERS = 0.55, LEAST = 0.5;
+	static const double SURE = 0.97, ALL = 0.85, NOBODY = 0.65, OTHERS = 0.55, LEAST = 0.5;
 	double lost = SURE * (1 - ref->doubt), share;
 
 	if (lt_took_twice(a, ref))
 		return lost;
-	if (lt_model_closed(m, ref->site) < 1)
+	if (ref->invariant)
+		share = ALL;
+	else if (lt_model_closed(m, ref->site) < 1)
 		share = NOBODY;
 	else
 		share = lt_model_own(m, ref->site) >= OWN && gives_back_at_once(a, m, ref) ? SURE : OTHERS;
@@ -559,7 +561,8 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 	/* lost objects that live on stand for all that is left: in their memory the pointers are still there */
 	if (!held && lt_held_by_lost(ref->inc) && (loser.freed || !loser.own))
 		return false;
-	if (!loser.by)
+	/* what all objects say outweighs a pointer that may have stood for another reference */
+	if (!loser.by || (ref->invariant && !loser.own))
 		return false;
 	if (held && lt_ended_well(a->lt, ref->inc->pid))
 		b->confidence = fmax(b->confidence, 0.6);
@@ -697,6 +700,8 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 		b.guilty = b.owner;
 	if (kept)
 		b.why = "it returned something else, and kept the reference";
+	else if (ref->invariant)
+		b.why = "each object has as many references left as it took, whatever number that is";
 	b.confidence = confidence(a, m, ref, &b);
 	if (ref->alternative) {
 		b.alternative = lt_site(a->lt, ref->alternative)->src[0];

@@ -142,21 +142,6 @@ static void taken(const struct lt_answer *a, const struct lt_inc *inc, struct lt
 	}
 }
 
-/* an event after death by a function that put the object before, in the same activation */
-static bool own_put_before(const struct lt_answer *a, const struct lt_inc *inc, uint16_t bad)
-{
-	const struct lt_event *use = &inc->ledger[bad];
-	uint32_t function = lt_event_function(a->lt, use);
-
-	for (uint32_t i = 0; i < bad; i++) {
-		const struct lt_event *e = &inc->ledger[i];
-
-		if (e->delta < 0 && e->act && e->act == use->act && lt_event_function(a->lt, e) == function)
-			return true;
-	}
-	return false;
-}
-
 /* the function of put site p closes references of g in health, at whichever line */
 static bool closes_well(const struct lt_model *m, uint32_t g, uint32_t p)
 {
@@ -237,20 +222,22 @@ static uint16_t put_in_row(const struct lt_answer *a, const struct lt_inc *inc)
 	return LT_NO_EVENT;
 }
 
-static void use_after(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct life *l,
+/* true: who used it had put it himself, and nobody else comes into question */
+static bool use_after(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct life *l,
 		      struct lt_ref *ref, struct lt_blame *b)
 {
 	const struct lt_event *use = &inc->ledger[l->bad];
+	uint32_t own = lt_own_use(a, inc, l->bad);
 	uint16_t put;
 
 	b->kind = RT_USE_AFTER_PUT;
 	b->role = RT_ROLE_USE;
-	b->guilty = src_of_event(a, use);
+	b->guilty = own ? own : src_of_event(a, use);
 	ref->bad = l->bad;
-	if (own_put_before(a, inc, l->bad)) {
+	if (own) {
 		b->confidence = 0.95;
 		b->why = "it put its reference before";
-		return;
+		return true;
 	}
 	b->confidence = 0.7;
 	/* the reference that the user had is the one that was put once too often */
@@ -258,11 +245,12 @@ static void use_after(const struct lt_answer *a, const struct lt_model *m, const
 	if (put == LT_NO_EVENT)
 		put = misfit(m, l, lt_event_function(a->lt, use));
 	if (put == LT_NO_EVENT || !src_of_event(a, &inc->ledger[put]))
-		return;
+		return false;
 	instead(a, inc, put, ref, b);
 	b->kind = RT_EXTRA_PUT;
 	b->role = RT_ROLE_EXTRA_PUT;
 	b->confidence = 0.75;
+	return false;
 }
 
 /* the put that a run did twice in a row, or right where it had taken the reference; LT_NO_EVENT: there is none */
@@ -729,6 +717,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 {
 	struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
 	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT };
+	bool own = false;
 	struct life l;
 
 	if (!read_life(a, m, inc, &l)) {
@@ -738,11 +727,12 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	if (l.bad == LT_NO_EVENT)
 		return;
 	if (l.closes <= l.opens || !alone(a, m, inc, &l, &ref, &b))
-		use_after(a, m, inc, &l, &ref, &b);
+		own = use_after(a, m, inc, &l, &ref, &b);
 	else if (!held_for_other(a, inc, &ref, &b) && !lt_twice_in_line(a->lt, inc, ref.bad) &&
 		 past_culprit(a, m, inc->before, lt_src(a->lt, b.guilty)->function, &ref, &b))
 		ref.inc = inc = inc->before;
-	given_back_at_once(a, inc, &ref, &b);
+	if (!own)
+		given_back_at_once(a, inc, &ref, &b);
 	if (!b.guilty)
 		return;
 	if (l.usual && (ref.bad == LT_NO_EVENT || !lt_twice_in_row(a->lt, inc, ref.bad)))

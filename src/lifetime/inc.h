@@ -107,6 +107,7 @@ struct lt_inc {
 	/* census */
 	bool rooted, child;
 	bool backwards : 1; /* pointers that its own parts have to it are among those in lost objects, and all */
+	bool untold : 1;    /* lost, by whom is not known: it had more references than can be told apart */
 	bool returned : 1;  /* the allocator had its memory back: it was freed, and nobody told */
 	uint8_t rank;       /* RT_RANK_OF() its last event */
 	uint32_t held[5];   /* pointers per enum rt_holder */

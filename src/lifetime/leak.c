@@ -13,7 +13,7 @@
 #include "lifetime/answer.h"
 
 enum { ROUNDS = 3 };
-static const double PASSED = 0.45, PILED = 0.65;
+static const double PASSED = 0.45, PILED = 0.65, ANYONE = 0.4, USUAL = 0.2 /* doubt */;
 
 /* All survivors with one and the same rest. */
 struct solution {
@@ -27,13 +27,15 @@ struct solution {
 
 struct survivor {
 	struct lt_inc *inc;
-	uint32_t solution; /* index + 1, 0 = too many units to match */
+	uint32_t solution;      /* index + 1, 0 = too many units to match */
+	struct lt_units *units; /* of a long life, paired as is usual; in the arena; NULL: paired for sure is enough */
 };
 
 struct survivors {
 	RT_VEC(struct survivor) all;
 	RT_VEC(struct solution) solutions;
 	struct rt_intern ids;
+	uint32_t keeper; /* as lt_invariant() says */
 };
 
 /* which unit of its site it is, and of its kind, among those without a partner */
@@ -74,6 +76,17 @@ static void thin(const struct lt_inc *inc, struct lt_units *units)
 	}
 }
 
+/* A long life is matched when what goes as it does in healthy objects is paired before. false: out of memory. */
+static bool pair_long(struct lt_answer *a, const struct lt_model *m, struct survivor *v, struct lt_units *units)
+{
+	if (units->left <= LT_UNITS || units->cut || !lt_pair_usual(m, units))
+		return true;
+	v->units = rt_arena_alloc(a->arena, sizeof(*units));
+	if (v->units)
+		*v->units = *units;
+	return v->units;
+}
+
 static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc *inc, struct lt_model *m)
 {
 	struct lt_units units;
@@ -92,6 +105,8 @@ static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc 
 			lt_model_learn_certain(m, units.u[i].site, units.u[units.u[i].mate].site, 1);
 	}
 	memset(marks, 0, sizeof(marks));
+	if (!pair_long(a, m, v, &units))
+		return false;
 	units.nr = units.cut ? 0 : units.nr;
 	thin(inc, &units);
 	unsigned n = lt_marks(a->lt, inc, &units, marks, NULL);
@@ -170,11 +185,14 @@ static unsigned open_refs(const struct lt_answer *a, const struct survivor *v, c
 	struct lt_units units;
 	struct lt_mark marks[LT_UNITS];
 	uint16_t unit_of[LT_UNITS];
-	unsigned n = 0;
+	unsigned n = lt_invariant_refs(a->lt, v->inc, s->keeper, ret);
 
-	if (!sol)
-		return 0;
-	lt_pair(a->lt, v->inc, &units);
+	if (!sol || n)
+		return n;
+	if (v->units)
+		units = *v->units;
+	else
+		lt_pair(a->lt, v->inc, &units);
 	thin(v->inc, &units);
 	lt_marks(a->lt, v->inc, &units, marks, unit_of);
 	for (unsigned i = 0; i < sol->n; i++) {
@@ -183,7 +201,7 @@ static unsigned open_refs(const struct lt_answer *a, const struct survivor *v, c
 		ret[n] = (struct lt_ref){ .inc = v->inc, .site = sol->marks[i].site, .bad = LT_NO_EVENT };
 		ret[n].ev = units.u[unit_of[i]].ev;
 		ret[n].alternative = sol->alternative[i];
-		ret[n++].doubt = sol->doubt[i];
+		ret[n++].doubt = fmax(sol->doubt[i], v->units ? USUAL : 0);
 	}
 	return n;
 }
@@ -279,6 +297,8 @@ const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *i
 		return "killed";
 	if (p && p->ended && !inc->has_new && !lt_born_bare(lt, inc))
 		return LT_UNBORN;
+	if (inc->untold)
+		return LT_UNTOLD;
 	return p && p->ended ? "unknown" : "in use";
 }
 
@@ -427,6 +447,30 @@ static void prefer_twice(const struct lt_answer *a, struct lt_ref *refs, unsigne
 	}
 }
 
+/*
+ * Nobody points to the object, and whose reference is left cannot be told: it had too many, or not all are kept. That
+ * it is lost is said all the same, as far as its first reference goes.
+ */
+static void accuse_anyone(struct lt_answer *a, struct lt_inc *inc)
+{
+	struct lt_ref ref = { .inc = inc, .bad = LT_NO_EVENT };
+	struct lt_blame b = { .kind = RT_LEAK,
+			      .role = RT_ROLE_MISSING_PUT,
+			      .confidence = ANYONE,
+			      .lost = true,
+			      .why = "it took the first reference; whose is left is not known: there were too many" };
+
+	while (ref.ev < inc->nr && !lt_event_takes(&inc->ledger[ref.ev]))
+		ref.ev++;
+	inc->untold = true;
+	if (ref.ev == inc->nr)
+		return;
+	ref.site = a->lt->uses.data[inc->ledger[ref.ev].use].site;
+	b.guilty = lt_site(a->lt, ref.site)->src[0];
+	if (b.guilty)
+		lt_accuse(a, &ref, &b);
+}
+
 static void judge(struct lt_answer *a, const struct lt_model *m, const struct survivor *v, const struct survivors *s)
 {
 	struct lt_ref refs[LT_UNITS];
@@ -435,6 +479,9 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 	bool skip = v->inc->inherited || v->inc->inert || (v->inc->final_known && v->inc->final == 0) ||
 		    lt_kept_by_library(a->lt, v->inc);
 
+	v->inc->untold = false;
+	if (!n && !skip && v->inc->life == LT_LIVE && v->inc->nobody)
+		accuse_anyone(a, v->inc);
 	prefer_twice(a, refs, n);
 	if (v->inc->life == LT_LIVE && held_for_others(a, refs, n)) {
 		v->inc->child |= !(v->inc->census && v->inc->rooted);
@@ -501,6 +548,7 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type == type && inc->klass == m->klass && inc->forced && !inc->post)
 			ok = collect_one(a, &s, inc, m);
 	}
+	s.keeper = lt_invariant(a->lt, type, m->klass);
 	lt_model_learn_gets(m);
 	solve(&s, m);
 	fates(a, m, &s);

@@ -320,6 +320,13 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
 	for (size_t i = 0; i < a->alive.len; i++) {
 		const struct lt_alive *alive = &a->alive.data[i];
 
+		if (!strcmp(alive->reason, LT_UNTOLD))
+			note(&n,
+			     lt_printf(n.arena,
+				       "%llu object%s of type %s %s lost, and had too many references to tell whose "
+				       "is left",
+				       (unsigned long long)alive->objects, alive->objects == 1 ? "" : "s",
+				       a->lt->types.data[alive->type].name, alive->objects == 1 ? "is" : "are"));
 		if (strcmp(alive->reason, LT_UNBORN))
 			continue;
 		note(&n, lt_printf(n.arena,

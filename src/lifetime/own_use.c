@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who used what he had given away himself: the run of a function that put the object, and then used or put it when it
+ * was dead; or that gave back the reference that it had taken, and in a call of which the dead object was used. It has
+ * no other one that it could have had in mind. What others had put before may well be the fault where it put what it
+ * had from somebody else.
+ */
+#include "lifetime/answer.h"
+
+/* the run that did event e has given back, of the references that it took itself, all, and no others */
+static bool gave_its_own(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e)
+{
+	uint32_t function = lt_event_function(a->lt, e);
+	int left = 0, taken = 0;
+
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *o = &inc->ledger[i];
+
+		if (o->act != e->act || (o->flags & LT_EV_POST) || lt_event_function(a->lt, o) != function)
+			continue;
+		left += o->op == RT_OP_NEW ? 1 : o->delta;
+		taken += lt_event_takes(o);
+	}
+	return taken && !left;
+}
+
+uint32_t lt_own_use(const struct lt_answer *a, const struct lt_inc *inc, uint16_t bad)
+{
+	const struct lt_event *use = &inc->ledger[bad];
+	uint32_t function = lt_event_function(a->lt, use);
+	unsigned out, in;
+
+	for (uint32_t i = bad; i-- > 0;) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->delta < 0 && e->act && e->act == use->act && lt_event_function(a->lt, e) == function)
+			return lt_site(a->lt, a->lt->uses.data[use->use].site)->src[0];
+	}
+	for (uint32_t i = bad; i-- > 0;) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		/* the last one that it was put by, while it lived */
+		if (e->delta >= 0)
+			continue;
+		if (e->tid != use->tid || !e->act || !gave_its_own(a, inc, e) ||
+		    !lt_come_together(a->lt, e, use, &out, &in) || out)
+			break;
+		return lt_src_around(a->lt, use, in);
+	}
+	return 0;
+}
