@@ -37,7 +37,7 @@
 
 #include "lifetime/answer.h"
 
-static const double TWINS = 3, OWN = 0.9, SUSPECT = 0.45, LEFT_TO_POOL = 0.4, STANDING = 0.3;
+static const double TWINS = 3, OWN = 0.9, SHOWN = 0.65, SUSPECT = 0.45, LEFT_TO_POOL = 0.4, STANDING = 0.3;
 
 bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid)
 {
@@ -681,6 +681,18 @@ static bool many_owners(const struct lt_answer *a, const struct lt_ref *ref)
 	return lt_counted(&a->owners, rt_key_make(lt_site_function(a->lt, ref->site), ref->inc->type)) >= MANY;
 }
 
+/*
+ * Operations on the object were not seen, but the counter says at the end how many references are left, and nobody
+ * points to it: who took two in one line, which no healthy object has, took one too many whatever the others did.
+ */
+static bool shown_all_the_same(const struct lt_answer *a, const struct lt_ref *ref, bool twice)
+{
+	const struct lt_inc *inc = ref->inc;
+
+	return twice && inc->nobody && audited(inc) && !inc->attached && !inc->inherited &&
+	       !lt_counter_vague(a->lt, inc) && lt_twice_in_line(a->lt, inc, ref->ev);
+}
+
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
@@ -729,7 +741,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 		   may_have_passed_it_on(a, m, ref, &b);
 	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
 	    (m->type->unarmed && !audited(ref->inc))) {
-		b.confidence = fmin(b.confidence, SUSPECT);
+		b.confidence = fmin(b.confidence, shown_all_the_same(a, ref, twice) ? SHOWN : SUSPECT);
 		b.seen = false;
 	}
 	return b;

@@ -13,7 +13,7 @@
 #include "lifetime/answer.h"
 
 enum { ROUNDS = 3 };
-static const double PASSED = 0.45, PILED = 0.65, ANYONE = 0.4, USUAL = 0.2 /* doubt */;
+static const double PASSED = 0.45, PILED = 0.65, ANYONE = 0.4, TWICE = 0.65, USUAL = 0.2 /* doubt */;
 
 /* All survivors with one and the same rest. */
 struct solution {
@@ -252,10 +252,10 @@ static void fates(struct lt_answer *a, struct lt_model *m, const struct survivor
 		const struct lt_inc *inc = s->all.data[i].inc;
 		unsigned n = open_refs(a, &s->all.data[i], s, refs);
 
-		if (n) {
-			lt_overwrites_left(a, inc);
+		if (n || (inc->life == LT_LIVE && inc->nobody))
 			lt_several_left(a, inc);
-		}
+		if (n)
+			lt_overwrites_left(a, inc);
 		for (unsigned j = 0; j < n; j++) {
 			count_here(a, &refs[j]);
 			count_run(a, &refs[j]);
@@ -421,50 +421,76 @@ static bool piles_up(struct lt_answer *a, const struct lt_ref *refs, unsigned n,
 }
 
 /*
- * The one reference that is open is, by the matching, one that others close, too, or one that the object had before it
- * was seen first: where some run took two in a row, which nobody does in healthy objects, the matching may have given
- * away one of those.
+ * The gets that some run did twice in one line, which nobody does in healthy objects; each two are one too many. Puts
+ * down the first of each two in ret, the last ones first, LT_UNITS at most. Returns how many there are.
+ */
+static unsigned taken_twice(const struct lt_answer *a, struct lt_inc *inc, uint16_t ret[LT_UNITS])
+{
+	unsigned n = 0;
+
+	for (uint32_t i = inc->nr; i-- > 0;) {
+		const struct lt_ref ref = { .inc = inc, .ev = (uint16_t)i };
+		uint16_t first;
+
+		if (inc->ledger[i].op != RT_OP_GET || !lt_twice_in_line(a->lt, inc, (uint16_t)i) ||
+		    !lt_took_twice(a, &ref))
+			continue;
+		/* the second one may have been done by a jump, and look like the caller's */
+		first = lt_first_of_two(a->lt, inc, (uint16_t)i);
+		if (first == i)
+			continue;
+		if (n < LT_UNITS)
+			ret[n] = first;
+		n++;
+	}
+	return n;
+}
+
+/*
+ * What is open is, by the matching, what others close, too, or what the object had before it was seen first: where runs
+ * took two in one line as often as references are left, or just one is, the matching may have given away one of those.
  */
 static void prefer_twice(const struct lt_answer *a, struct lt_ref *refs, unsigned n)
 {
-	struct lt_inc *inc = n == 1 ? refs[0].inc : NULL;
+	uint16_t first[LT_UNITS];
+	unsigned twice = n ? taken_twice(a, refs[0].inc, first) : 0;
+	bool known = true;
 
-	if (!inc || (refs[0].ev != LT_NO_EVENT && lt_took_twice(a, &refs[0])))
+	for (unsigned i = 0; i < n; i++)
+		known &= refs[i].ev != LT_NO_EVENT && lt_took_twice(a, &refs[i]);
+	if (known || !twice || (n > 1 && twice != n))
 		return;
-	for (uint32_t i = inc->nr; i-- > 0;) {
-		struct lt_ref other = { .inc = inc, .ev = (uint16_t)i, .bad = LT_NO_EVENT };
-
-		if (inc->ledger[i].op != RT_OP_GET || !lt_twice_in_line(a->lt, inc, (uint16_t)i) ||
-		    !lt_took_twice(a, &other))
-			continue;
-		/* the second one may have been done by a jump, and look like the caller's */
-		other.ev = lt_first_of_two(a->lt, inc, (uint16_t)i);
-		other.site = a->lt->uses.data[inc->ledger[other.ev].use].site;
-		other.alternative = refs[0].site;
-		other.doubt = 0.2;
-		refs[0] = other;
-		return;
+	for (unsigned i = 0; i < n; i++) {
+		refs[i].alternative = refs[i].site;
+		refs[i].ev = first[i];
+		refs[i].site = a->lt->uses.data[refs[i].inc->ledger[first[i]].use].site;
+		refs[i].doubt = 0.2;
+		refs[i].invariant = false;
 	}
 }
 
 /*
- * Nobody points to the object, and whose reference is left cannot be told: it had too many, or not all are kept. That
- * it is lost is said all the same, as far as its first reference goes.
+ * Nobody points to the object, and whose reference is left cannot be told: it had too many, or not all are kept. Who
+ * took two in one line took one too many; else, that it is lost is said all the same, as far as its first reference
+ * goes.
  */
 static void accuse_anyone(struct lt_answer *a, struct lt_inc *inc)
 {
-	struct lt_ref ref = { .inc = inc, .bad = LT_NO_EVENT };
-	struct lt_blame b = { .kind = RT_LEAK,
-			      .role = RT_ROLE_MISSING_PUT,
-			      .confidence = ANYONE,
-			      .lost = true,
-			      .why = "it took the first reference; whose is left is not known: there were too many" };
+	uint16_t twice[LT_UNITS];
+	bool any = taken_twice(a, inc, twice) > 0;
+	struct lt_ref ref = { .inc = inc, .ev = any ? twice[0] : LT_NO_EVENT, .bad = LT_NO_EVENT };
+	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_EXTRA_GET, .confidence = TWICE, .lost = true };
 
-	while (ref.ev < inc->nr && !lt_event_takes(&inc->ledger[ref.ev]))
-		ref.ev++;
-	inc->untold = true;
-	if (ref.ev == inc->nr)
-		return;
+	if (!any) {
+		b.role = RT_ROLE_MISSING_PUT;
+		b.confidence = ANYONE;
+		b.why = "it took the first reference; whose is left is not known: there were too many";
+		inc->untold = true;
+		for (ref.ev = 0; ref.ev < inc->nr && !lt_event_takes(&inc->ledger[ref.ev]);)
+			ref.ev++;
+		if (ref.ev == inc->nr)
+			return;
+	}
 	ref.site = a->lt->uses.data[inc->ledger[ref.ev].use].site;
 	b.guilty = lt_site(a->lt, ref.site)->src[0];
 	if (b.guilty)

@@ -174,15 +174,39 @@ static uint32_t fold_pairs(const struct rt_lifetime *lt, struct lt_inc *inc)
 	return close_up(inc, gone);
 }
 
-static void fold(struct rt_lifetime *lt, struct lt_inc *inc)
+/* where pointers went, in the middle: what that says of slots is settled, and no reference is less known for it */
+static uint32_t fold_silent(const struct rt_lifetime *lt, struct lt_inc *inc)
 {
-	uint32_t from = ends_of(lt), drop = LT_LEDGER / 4;
+	uint32_t keep = ends_of(lt), behind = keep > LT_SLOT_EVENTS ? keep : LT_SLOT_EVENTS, last = inc->nr - behind;
 	bool gone[LT_LEDGER] = { false };
 
-	if (fold_runs(lt, inc) >= LT_LEDGER / 8 || fold_pairs(lt, inc) >= LT_LEDGER / 8)
+	lt_slots_settle(lt, inc, last);
+	for (uint32_t i = keep; i < last; i++)
+		gone[i] = lt_event_silent(lt, &inc->ledger[i]);
+	return close_up(inc, gone);
+}
+
+/* the oldest part of the middle goes; not what some run did twice in a row, as long as there is enough else */
+static uint32_t drop_oldest(const struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	uint32_t from = ends_of(lt), drop = LT_LEDGER / 4, dropped = 0;
+	bool gone[LT_LEDGER] = { false };
+
+	for (uint32_t i = from; i + from < inc->nr && dropped < drop; i++) {
+		gone[i] = !inc->ledger[i].delta || !lt_twice_in_row(lt, inc, (uint16_t)i);
+		dropped += gone[i];
+	}
+	if (dropped < drop)
+		memset(gone + from, true, drop);
+	return close_up(inc, gone);
+}
+
+static void fold(struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	if (fold_runs(lt, inc) >= LT_LEDGER / 8 || fold_pairs(lt, inc) >= LT_LEDGER / 8 ||
+	    fold_silent(lt, inc) >= LT_LEDGER / 8)
 		return;
-	memset(gone + from, true, drop);
-	inc->folded += close_up(inc, gone);
+	inc->folded += drop_oldest(lt, inc);
 }
 
 /* the ledger has moved on: who did the last operations */
