@@ -172,7 +172,10 @@ static bool out_of_its_slot(const struct lt_answer *a, const struct lt_inc *inc,
 	uint32_t k = i;
 
 	while (k-- > 0 && !lt_slot_fills(a->lt, &inc->ledger[k])) {
-		if (way_of(a, &inc->ledger[k]) != NOT)
+		enum way way = way_of(a, &inc->ledger[k]);
+
+		/* what goes out of another slot was a pointer that had been left there */
+		if (way == GIVEN || way == HANDED || (way == TAKEN_OUT && inc->ledger[k].slot == inc->ledger[i].slot))
 			return false;
 	}
 	return k != UINT32_MAX && inc->ledger[k].slot == inc->ledger[i].slot;
