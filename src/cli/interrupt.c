@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <unistd.h>
 
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
 enum { SIGNALS = sizeof(signals) / sizeof(*signals) };
@@ -21,22 +22,47 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	errno = saved;
 }
 
+/* Nothing to stop any more: what is there is said. Who asks once more means it: the signal is as it was by then. */
+static void on_late(int signal)
+{
+	static const char said[] =
+		"reftrace: the program is over, and its report is being written; once more ends that\n";
+	int saved = errno;
+
+	if (write(STDERR_FILENO, said, sizeof(said) - 1) < 0)
+		errno = 0; /* nobody listens */
+	errno = saved;
+}
+
+/* A signal that is ignored stays so (nohup). */
+static void set(int signal, struct sigaction *action)
+{
+	struct sigaction old;
+
+	if (sigaction(signal, NULL, &old) || old.sa_handler == SIG_IGN)
+		return;
+	action->sa_flags |= SA_RESTART;
+	sigemptyset(&action->sa_mask);
+	sigaction(signal, action, NULL);
+}
+
 void rt_interrupt_watch(struct rt_session *session)
 {
 	watched = session;
-	for (size_t i = 0; i < SIGNALS; i++) {
-		struct sigaction old, action = { .sa_handler = SIG_DFL, .sa_flags = SA_RESTART };
+	/* handlers, unlike SIG_IGN, do not reach the traced program */
+	for (size_t i = 0; i < SIGNALS; i++)
+		set(signals[i], &(struct sigaction){ .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO });
+}
 
-		/* A signal that is ignored stays so (nohup). Handlers, unlike SIG_IGN, do not reach the traced program.
-		 */
-		if (sigaction(signals[i], NULL, &old) || old.sa_handler == SIG_IGN)
-			continue;
-		if (session) {
-			action.sa_sigaction = on_signal;
-			action.sa_flags |= SA_SIGINFO;
-		}
-		sigemptyset(&action.sa_mask);
-		sigaction(signals[i], &action, NULL);
+void rt_interrupt_unwatch(bool spare_once)
+{
+	watched = NULL;
+	for (size_t i = 0; i < SIGNALS; i++) {
+		struct sigaction action = { .sa_handler = SIG_DFL };
+
+		if (spare_once && signals[i] != SIGPIPE)
+			action = (struct sigaction){ .sa_handler = on_late, .sa_flags = (int)SA_RESETHAND };
+		set(signals[i], &action);
 	}
 }
 

@@ -141,7 +141,8 @@ static struct rt_error *run(struct rt_launch *launch, const struct rt_options *o
 		recorder->session = launch->session;
 	rt_interrupt_watch(launch->session);
 	err = rt_session_run(launch->session);
-	rt_interrupt_watch(NULL);
+	/* whoever has ended the run, and ends once more, wants no report */
+	rt_interrupt_unwatch(!rt_session_interrupted(launch->session));
 	return err;
 }
 

@@ -3,7 +3,8 @@
  * Functions that may keep an object that they are given: by debug information they take a T *, and by their code they
  * store it somewhere, or pass it on to one that does. They get a point at their entry, where nothing is counted: who
  * had the object last, and neither kept nor put it, has lost the reference that came with it. So do functions that the
- * module's data points to (operations in a table), whatever they do with it: others of the same table may keep it.
+ * module's data points to (operations in a table), whatever they do with it: others of the same table may keep it. But
+ * for types of which references are taken: these are mostly lent.
  *
  * The same for functions that by their name destroy something, whatever they are declared to be given: destructors that
  * a container calls with a void *, those of a derived type. What lives at the address, the analysis knows. Those that
@@ -119,6 +120,18 @@ static struct rt_error *look_inside(struct given_search *s, struct keeper *k)
 	return NULL;
 }
 
+/* the only reference to an object of the type is the one that it is made with */
+static bool is_handle(const struct given_search *s, uint32_t type)
+{
+	const struct rt_spec_type *spec = s->t->b->plan->types.data[type].spec;
+
+	for (size_t i = 0; i < spec->functions.len; i++) {
+		if (spec->functions.data[i].op == RT_OP_GET)
+			return false;
+	}
+	return true;
+}
+
 static struct rt_error *add_keeper(struct given_search *s, const struct rt_survey_function *d,
 				   const struct rt_symbol *symbol, uint32_t type, uint8_t arg)
 {
@@ -126,7 +139,7 @@ static struct rt_error *add_keeper(struct given_search *s, const struct rt_surve
 			    .symbol = symbol,
 			    .type = type,
 			    .arg = arg,
-			    .pointed = rt_pointed_has(&s->pointed, symbol->addr) };
+			    .pointed = is_handle(s, type) && rt_pointed_has(&s->pointed, symbol->addr) };
 	uint64_t *index = rt_map_put(&s->index, rt_key_make(symbol->addr.v, arg), NULL);
 
 	if (!index)

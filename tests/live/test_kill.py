@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """kill -9 at a random moment, of the target or of reftrace: nothing stays armed, defined or running, and the recording
 so far is readable."""
+import fcntl
+import json
+import mmap
 import os
 import random
 import signal
+import sys
+import termios
 import unittest
 
 import live
@@ -167,6 +172,33 @@ class Signals(live.LiveTest):
             self.assertIn('answer', err)
         finally:
             process.kill()
+
+    def test_term_while_the_report_is_written(self):
+        """Who watches over a program that has just ended, and ends reftrace, gets the report; who insists does not."""
+        for insists in (False, True):
+            fifo = live.temp_path('report.json')
+            os.mkfifo(fifo)
+            with open(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), 'rb') as reader:
+                fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, mmap.PAGESIZE)
+                process = live.Process([live.REFTRACE, 'run', '-q', '-o', '/dev/null', f'--json={fifo}', *self.specs, '--', self.path, 'bug', '1'])
+                try:
+                    # the report is longer than what nobody reads yet
+                    self.assertTrue(live.wait_until(lambda: self.waiting(reader) == mmap.PAGESIZE, 30), process.errors)
+                    process.popen.terminate()
+                    self.assertTrue(live.wait_until(lambda: 'report is being written' in ''.join(process.errors), 10))
+                    if insists:
+                        process.popen.terminate()
+                        self.assertEqual(process.wait(20)[0], 128 + signal.SIGTERM)
+                        continue
+                    os.set_blocking(reader.fileno(), True)
+                    self.assertTrue(json.loads(reader.read())['findings'])
+                    self.assertEqual(process.wait(20)[0], 0)
+                finally:
+                    process.kill()
+
+    @staticmethod
+    def waiting(reader):
+        return int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 if __name__ == '__main__':

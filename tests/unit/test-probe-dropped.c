@@ -93,7 +93,7 @@ static const struct {
 	{ "keep", GIVEN, 0, false },
 	{ "pass_on", GIVEN, 0, false },
 	{ "look", NOTHING, 0, false },
-	{ "look_by_table", GIVEN, 0, false },
+	{ "look_by_table", NOTHING, 0, false },
 	{ "obj_put", NOTHING, 0, false },
 	{ "any_destroy", ENDED, 0, true },
 	{ "wipe_and_free", ENDED, 0, true },
@@ -182,6 +182,27 @@ TEST(pointers_given_up)
 			check(&p, builds[b], i);
 		check_ended(&p);
 		assert_int_equal(p.plan->refused.len, 0);
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
+/* Where no references are taken, the one goes along with the object: to operations of a table, too. */
+TEST(operations_of_a_table)
+{
+	for (size_t b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {
+		struct workdir w;
+		struct planned p;
+
+		workdir_make(&w);
+		workdir_write(&w, "prog.c", program);
+		workdir_run(&w, "%s -o prog prog.c", builds[b]);
+		planned_open(&p, workdir_path(&w, "prog"));
+		planned_make(&p, "type=obj new=obj_new:ret put=obj_put", NULL);
+		if (!point_in(&p, "look_by_table", GIVEN))
+			fail_msg("%s: nothing in look_by_table", builds[b]);
+		if (point_in(&p, "look", GIVEN))
+			fail_msg("%s: a point in look", builds[b]);
 		planned_close(&p);
 		workdir_remove(&w);
 	}
