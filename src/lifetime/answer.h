@@ -239,10 +239,12 @@ void lt_given_healthy(struct lt_answer *a, const struct lt_inc *inc);
 uint32_t lt_given_to(const struct lt_answer *a, const struct lt_ref *ref);
 /* received.c: counts what functions do with a healthy object of one reference that they receive */
 void lt_received_healthy(struct lt_answer *a, const struct lt_inc *inc);
+/* What tells who it was: it puts or stores other objects; others in its place do; it emptied the slot of this one. */
+enum lt_by { LT_BY_ITSELF, LT_BY_KIN, LT_BY_SLOT };
 /* Who had the object last, and lost its reference. */
 struct lt_receiver {
 	uint32_t src; /* source id; 0: nobody is known */
-	bool does;    /* it puts or stores other objects; false: others in its place do */
+	enum lt_by by;
 };
 struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_ref *ref);
 /* ended.c: counts what functions that end things do with a healthy object */

@@ -598,9 +598,17 @@ static bool given_over(const struct lt_answer *a, const struct lt_ref *ref, stru
 	return true;
 }
 
-/* the last who received the object, as others do who put or store it */
+/* the last who received the object, and did nothing with it */
 static bool received(const struct lt_answer *a, const struct lt_ref *ref, struct lt_blame *b)
 {
+	static const char *const why[] = {
+		[LT_BY_ITSELF] =
+			"it was the last to receive the object, and neither put nor stored it, as it does otherwise",
+		[LT_BY_KIN] = "it was the last to receive the object, and neither put nor stored it, as others do that "
+			      "receive "
+			      "such objects there",
+		[LT_BY_SLOT] = "it took the object out of where it was stored last, and neither put nor stored it",
+	};
 	struct lt_receiver last = { 0 };
 
 	if (ref->inc->nobody)
@@ -610,11 +618,9 @@ static bool received(const struct lt_answer *a, const struct lt_ref *ref, struct
 	b->alternative = b->guilty;
 	b->alternative_confidence = 0.25;
 	b->guilty = last.src;
-	b->confidence = last.does ? fmin(fmax(b->confidence, 0.7), 0.85) : fmin(fmax(b->confidence, 0.65), 0.75);
-	b->why = last.does
-			 ? "it was the last to receive the object, and neither put nor stored it, as it does otherwise"
-			 : "it was the last to receive the object, and neither put nor stored it, as others do that "
-			   "receive such objects there";
+	b->confidence =
+		last.by == LT_BY_ITSELF ? fmin(fmax(b->confidence, 0.7), 0.85) : fmin(fmax(b->confidence, 0.65), 0.75);
+	b->why = why[last.by];
 	return true;
 }
 

@@ -5,7 +5,7 @@
  * receives it puts it, stores it, or just looks at it, as healthy objects show. The last who received a lost one, and
  * did neither of the former, has lost it: if it does so otherwise; or if nothing is known of it, but all others do who
  * receive objects by that very call (operations of a table), or from that very function (what takes them out of a
- * queue).
+ * queue); or if it emptied the slot that the object was stored in last.
  *
  * An argument is received by the function that is called; the rest by the function around, or by one further out of
  * which that one is a helper.
@@ -118,7 +118,9 @@ static bool has_one(const struct lt_inc *inc)
 
 void lt_received_healthy(struct lt_answer *a, const struct lt_inc *inc)
 {
-	for (uint32_t i = 0; has_one(inc) && i < inc->nr; i++) {
+	if (!has_one(inc))
+		return;
+	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 		enum way way = way_of(a, e);
 		unsigned at = way ? acted_at(a, inc, i) : 0;
@@ -206,7 +208,9 @@ struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_r
 	uint32_t last = LT_NO_EVENT;  /* the last time that a function received it */
 	uint32_t inner = LT_NO_EVENT; /* ... of which nothing is known */
 
-	for (uint32_t i = inc->nr; has_one(inc) && i-- > ref->ev + 1u;) {
+	if (!has_one(inc))
+		return (struct lt_receiver){ 0 };
+	for (uint32_t i = inc->nr; i-- > ref->ev + 1u;) {
 		enum way way = way_of(a, &inc->ledger[i]);
 		unsigned level;
 
@@ -219,10 +223,10 @@ struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_r
 		if (last != LT_NO_EVENT && !within(a, inc, i, level < levels_of(way) ? level : 0, last))
 			break;
 		if (level < levels_of(way))
-			return (struct lt_receiver){ source_of(a, inc, i, level), true };
+			return (struct lt_receiver){ source_of(a, inc, i, level), LT_BY_ITSELF };
 		if (way == TAKEN_OUT) {
 			if (last == LT_NO_EVENT && is_unknown(a, inc, i) && out_of_its_slot(a, inc, i))
-				return (struct lt_receiver){ source_of(a, inc, i, taker_out(a, inc, i)), false };
+				return (struct lt_receiver){ source_of(a, inc, i, taker_out(a, inc, i)), LT_BY_SLOT };
 			continue;
 		}
 		if (last == LT_NO_EVENT)
@@ -232,7 +236,7 @@ struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_r
 		if (inner == LT_NO_EVENT)
 			inner = i;
 		if (kin_acts(a, inc, i))
-			return (struct lt_receiver){ source_of(a, inc, inner, 0), false };
+			return (struct lt_receiver){ source_of(a, inc, inner, 0), LT_BY_KIN };
 	}
 	return (struct lt_receiver){ 0 };
 }
