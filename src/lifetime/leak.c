@@ -493,6 +493,8 @@ static void accuse_anyone(struct lt_answer *a, struct lt_inc *inc)
 	}
 	ref.site = a->lt->uses.data[inc->ledger[ref.ev].use].site;
 	b.guilty = lt_site(a->lt, ref.site)->src[0];
+	if (inc->attached || lt_counter_vague(a->lt, inc) || lt_damaged(a->lt, lt_inc_type(a->lt, inc)))
+		b.confidence = ANYONE;
 	if (b.guilty)
 		lt_accuse(a, &ref, &b);
 }
@@ -506,7 +508,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 		    lt_kept_by_library(a->lt, v->inc);
 
 	v->inc->untold = false;
-	if (!n && !skip && v->inc->life == LT_LIVE && v->inc->nobody)
+	if (!n && !skip && v->inc->life == LT_LIVE && v->inc->nobody && lt_ended_well(a->lt, v->inc->pid))
 		accuse_anyone(a, v->inc);
 	prefer_twice(a, refs, n);
 	if (v->inc->life == LT_LIVE && held_for_others(a, refs, n)) {

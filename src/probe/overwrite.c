@@ -121,7 +121,7 @@ static bool pass(struct stores *s, const struct look *look, const struct rt_insn
 {
 	struct rt_track *objects = &s->way.now.objects;
 	const uint64_t *out = NULL;
-	struct rt_value left = { 0 };
+	struct rt_value left = { 0 }, sp;
 
 	if (insn->call && insn->has_target && look->object == RT_REG_NONE)
 		out = rt_map_get(&s->takers->at, rt_key_make(insn->target.v, look->type + 1));
@@ -131,8 +131,9 @@ static bool pass(struct stores *s, const struct look *look, const struct rt_insn
 		return false;
 	if (out && !*out)
 		rt_track_learn(objects, RT_REG_RAX, false, 0);
-	else if (left.kind == RT_VALUE_FRAME && objects->regs[RT_REG_RSP].kind == RT_VALUE_FRAME)
-		rt_track_learn(objects, RT_REG_RSP, true, left.n - objects->regs[RT_REG_RSP].n);
+	sp = objects->regs[RT_REG_RSP];
+	if (left.kind == RT_VALUE_FRAME && sp.kind == RT_VALUE_FRAME)
+		rt_track_learn(objects, RT_REG_RSP, true, (int64_t)((uint64_t)left.n - (uint64_t)sp.n));
 	return true;
 }
 
