@@ -108,14 +108,18 @@ uint32_t lt_src_named(struct rt_lifetime *lt, const struct lt_point *p)
 	for (size_t i = 0; i < lt->srcs.len && !f.file; i++) {
 		const struct lt_src *known = &lt->srcs.data[i];
 		const struct rt_frame *k = &known->frame;
+		bool named = known->name == p->name, placed = k->entry && p->function;
+		/* static functions of several files may have one name; a story does not say in which module a point is
+		 */
+		bool same = named && (placed ? k->entry == p->function : k->module_id == p->module);
 
-		if (k->module_id != p->module)
+		if (!same && k->module_id != p->module)
 			continue;
 		f.module = k->module;
+		f.module_id = k->module_id;
 		f.build_id_size = k->build_id_size;
 		memcpy(f.build_id, k->build_id, sizeof(f.build_id));
-		/* static functions of several files may have one name */
-		if (known->name == p->name && (!k->entry || k->entry == p->function))
+		if (same)
 			f.file = k->file;
 	}
 	return lt_src_make(lt, &f);
