@@ -435,9 +435,10 @@ static unsigned taken_twice(const struct lt_answer *a, struct lt_inc *inc, uint1
 		if (inc->ledger[i].op != RT_OP_GET || !lt_twice_in_line(a->lt, inc, (uint16_t)i) ||
 		    !lt_took_twice(a, &ref))
 			continue;
-		/* the second one may have been done by a jump, and look like the caller's */
+		/* the second one may have been done by a jump, and look like the caller's; both may be one addition of
+		 * 2 */
 		first = lt_first_of_two(a->lt, inc, (uint16_t)i);
-		if (first == i)
+		if (first == i && !lt_event_several(&inc->ledger[i]))
 			continue;
 		if (n < LT_UNITS)
 			ret[n] = first;
@@ -492,7 +493,7 @@ static void accuse_anyone(struct lt_answer *a, struct lt_inc *inc)
 			return;
 	}
 	ref.site = a->lt->uses.data[inc->ledger[ref.ev].use].site;
-	b.guilty = lt_site(a->lt, ref.site)->src[0];
+	b.guilty = lt_event_src(a->lt, &inc->ledger[ref.ev]);
 	if (inc->attached || lt_counter_vague(a->lt, inc) || lt_damaged(a->lt, lt_inc_type(a->lt, inc)))
 		b.confidence = ANYONE;
 	if (b.guilty)
