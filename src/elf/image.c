@@ -262,6 +262,17 @@ bool rt_image_address(const struct rt_image *image, struct rt_foff offset, bool 
 	return false;
 }
 
+bool rt_image_is_code(const struct rt_image *image, struct rt_elfaddr addr)
+{
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct rt_segment *s = &image->segments[i];
+
+		if ((s->flags & PF_X) && addr.v >= s->start.v && addr.v < s->end.v)
+			return true;
+	}
+	return false;
+}
+
 struct rt_bytes rt_image_at(const struct rt_image *image, struct rt_elfaddr addr, size_t max)
 {
 	for (size_t i = 0; i < image->segment_count; i++) {

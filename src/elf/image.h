@@ -91,6 +91,8 @@ bool rt_image_offset(const struct rt_image *image, struct rt_elfaddr addr, struc
 
 /* ELF address that the file offset is loaded at; false when no PT_LOAD covers it. executable: only PF_X ones. */
 bool rt_image_address(const struct rt_image *image, struct rt_foff offset, bool executable, struct rt_elfaddr *ret);
+/* The address lies in an executable PT_LOAD, as far as the file has bytes for it. */
+bool rt_image_is_code(const struct rt_image *image, struct rt_elfaddr addr);
 
 /* At most max bytes of code or data at addr, up to the end of its segment's file part; empty when none. */
 struct rt_bytes rt_image_at(const struct rt_image *image, struct rt_elfaddr addr, size_t max);

@@ -12,20 +12,9 @@ struct reading {
 	size_t left; /* bytes that may still be read */
 };
 
-static bool is_code(const struct rt_image *image, uint64_t address)
-{
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct rt_segment *s = &image->segments[i];
-
-		if ((s->flags & PF_X) && address >= s->start.v && address < s->end.v)
-			return true;
-	}
-	return false;
-}
-
 static struct rt_error *add(struct reading *r, uint64_t address)
 {
-	if (!address || !is_code(r->image, address))
+	if (!address || !rt_image_is_code(r->image, (struct rt_elfaddr){ address }))
 		return NULL;
 	return rt_vec_push(&r->to->addresses, address) ? NULL : rt_error_nomem();
 }
@@ -41,20 +30,16 @@ static bool take_bytes(struct reading *r, const struct rt_section *s, struct rt_
 /* the value of a symbol of the module's own; false: it is another's */
 static bool symbol_value(struct rt_bytes symbols, uint32_t index, uint64_t *ret)
 {
-	enum { ENTRY = 24, SECTION = 6, REST = 6 };
+	enum { ENTRY = 24, SECTION = 6 };
 	struct rt_bytes entry;
 	struct rt_cursor c;
-	uint32_t low, high;
 	uint16_t section;
 
 	if (!rt_bytes_sub(symbols, (uint64_t)index * ENTRY, ENTRY, &entry))
 		return false;
 	c = rt_cursor_make(entry, false);
-	if (!rt_cursor_skip(&c, SECTION) || !rt_cursor_u16(&c, &section) || !rt_cursor_u32(&c, &low) ||
-	    !rt_cursor_u32(&c, &high))
-		return false;
-	*ret = (uint64_t)high << 32 | low;
-	return section != SHN_UNDEF;
+	return rt_cursor_skip(&c, SECTION) && rt_cursor_u16(&c, &section) && rt_cursor_u64(&c, ret) &&
+	       section != SHN_UNDEF;
 }
 
 static struct rt_error *read_relocations(struct reading *r, const struct rt_section *rela)

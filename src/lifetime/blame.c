@@ -484,6 +484,14 @@ static bool went_over(const struct lt_answer *a, const struct lt_model *m, const
 	       (ref->inc->nobody || stat->newest_ns > ref->inc->ledger[ref->ev].time_ns) && did_its_part(a, m, ref);
 }
 
+/* src is guilty instead; who was thought to be it may be it all the same, as likely as that */
+static void rather(struct lt_blame *b, uint32_t src, double confidence)
+{
+	b->alternative = b->guilty;
+	b->alternative_confidence = confidence;
+	b->guilty = src;
+}
+
 /* references of this site are handed to another function that closes them */
 static void handed_over(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
 			struct lt_blame *b)
@@ -495,15 +503,11 @@ static void handed_over(const struct lt_answer *a, const struct lt_model *m, con
 	    lt_site_passes(a->lt, ref->site, function))
 		return;
 	if (event_in(a, ref->inc, function, ref->ev)) {
-		b->alternative = b->guilty;
-		b->alternative_confidence = 0.2;
-		b->guilty = lt_site(a->lt, p)->src[0];
+		rather(b, lt_site(a->lt, p)->src[0], 0.2);
 		b->confidence = fmin(b->confidence, 0.8);
 		b->why = "it took the reference over: healthy objects are put here";
 	} else if (went_over(a, m, ref)) {
-		b->alternative = b->guilty;
-		b->alternative_confidence = 0.35;
-		b->guilty = lt_site(a->lt, p)->src[0];
+		rather(b, lt_site(a->lt, p)->src[0], 0.35);
 		b->confidence = fmin(b->confidence, 0.65);
 		b->why = "references like these go to another thread, which puts them here";
 	} else {
@@ -521,9 +525,7 @@ static bool held_on(const struct lt_answer *a, const struct lt_model *m, const s
 
 	if (!end)
 		return false;
-	b->alternative = b->guilty;
-	b->alternative_confidence = 0.25;
-	b->guilty = end;
+	rather(b, end, 0.25);
 	b->confidence = fmin(b->confidence, 0.7);
 	b->why = "it ends the objects for which references like these are taken, and puts none of them";
 	return true;
@@ -542,9 +544,7 @@ static bool kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref, s
 
 	if (!maker)
 		return false;
-	b->alternative = b->guilty;
-	b->alternative_confidence = 0.2;
-	b->guilty = maker;
+	rather(b, maker, 0.2);
 	b->why = "it is a constructor, and did not return the object that it had made";
 	return true;
 }
@@ -590,9 +590,7 @@ static bool given_over(const struct lt_answer *a, const struct lt_ref *ref, stru
 
 	if (!to)
 		return false;
-	b->alternative = b->guilty;
-	b->alternative_confidence = 0.25;
-	b->guilty = to;
+	rather(b, to, 0.25);
 	b->confidence = fmin(b->confidence, 0.85);
 	b->why = "it was given the reference, and neither passed it on nor put it, as it does otherwise";
 	return true;
@@ -615,9 +613,7 @@ static bool received(const struct lt_answer *a, const struct lt_ref *ref, struct
 		last = lt_received_last(a, ref);
 	if (!last.src || lt_src(a->lt, last.src)->function == lt_src(a->lt, b->guilty)->function)
 		return false;
-	b->alternative = b->guilty;
-	b->alternative_confidence = 0.25;
-	b->guilty = last.src;
+	rather(b, last.src, 0.25);
 	b->confidence =
 		last.by == LT_BY_ITSELF ? fmin(fmax(b->confidence, 0.7), 0.85) : fmin(fmax(b->confidence, 0.65), 0.75);
 	b->why = why[last.by];
@@ -634,9 +630,7 @@ static bool not_ended(const struct lt_answer *a, const struct lt_model *m, const
 		ender = lt_ender_of(a, ref);
 	if (!ender.src || lt_src(a->lt, ender.src)->function == lt_src(a->lt, b->guilty)->function)
 		return false;
-	b->alternative = b->guilty;
-	b->alternative_confidence = 0.25;
-	b->guilty = ender.src;
+	rather(b, ender.src, 0.25);
 	b->confidence = ender.does ? fmin(fmax(b->confidence, 0.7), 0.85) : fmin(b->confidence, 0.65);
 	b->why = ender.does ? "it was given the object, and put nothing, as it does otherwise"
 			    : "it was the last to be given the object, by its name to end it, and put nothing";
@@ -651,9 +645,7 @@ static bool left_behind(const struct lt_answer *a, const struct lt_model *m, con
 
 	if (!by || lt_src(a->lt, by)->function == lt_src(a->lt, b->guilty)->function)
 		return false;
-	b->alternative = b->guilty;
-	b->alternative_confidence = 0.25;
-	b->guilty = by;
+	rather(b, by, 0.25);
 	b->confidence = fmin(b->confidence, 0.7);
 	b->why = "it gives back what was taken along with references like these, and none of them";
 	return true;

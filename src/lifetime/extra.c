@@ -81,11 +81,6 @@ static bool read_life(const struct lt_answer *a, const struct lt_model *m, const
 	return true;
 }
 
-static uint32_t src_of_event(const struct lt_answer *a, const struct lt_event *e)
-{
-	return lt_site(a->lt, a->lt->uses.data[e->use].site)->src[0];
-}
-
 static double by_margin(double margin)
 {
 	/* what came true in the mass test was more than this */
@@ -109,7 +104,7 @@ static bool alone(const struct lt_answer *a, const struct lt_model *m, const str
 	if (best < 0)
 		return false;
 	ref->bad = l->units.u[l->unit_of[best]].ev;
-	b->guilty = src_of_event(a, &inc->ledger[ref->bad]);
+	b->guilty = lt_event_src(a->lt, &inc->ledger[ref->bad]);
 	lt_model_match(m, l->marks, l->n, best, l->hints, &other);
 	b->confidence = by_margin(other.cost - match.cost);
 	/* of two puts in a row either may stay alone, and both name the same function */
@@ -117,7 +112,7 @@ static bool alone(const struct lt_answer *a, const struct lt_model *m, const str
 		b->confidence = IN_ROW;
 	for (unsigned i = 0; i < l->n; i++) {
 		if (!l->marks[i].opens && other.mate[i] < 0 && match.mate[i] >= 0) {
-			b->alternative = src_of_event(a, &inc->ledger[l->units.u[l->unit_of[i]].ev]);
+			b->alternative = lt_event_src(a->lt, &inc->ledger[l->units.u[l->unit_of[i]].ev]);
 			b->alternative_confidence = 1 - b->confidence;
 		}
 	}
@@ -186,7 +181,7 @@ static void instead(const struct lt_answer *a, const struct lt_inc *inc, uint16_
 {
 	b->alternative = b->guilty;
 	b->alternative_confidence = 0.2;
-	b->guilty = src_of_event(a, &inc->ledger[ev]);
+	b->guilty = lt_event_src(a->lt, &inc->ledger[ev]);
 	ref->bad = ev;
 }
 
@@ -232,7 +227,7 @@ static bool use_after(const struct lt_answer *a, const struct lt_model *m, const
 
 	b->kind = RT_USE_AFTER_PUT;
 	b->role = RT_ROLE_USE;
-	b->guilty = own ? own : src_of_event(a, use);
+	b->guilty = own ? own : lt_event_src(a->lt, use);
 	ref->bad = l->bad;
 	if (own) {
 		b->confidence = 0.95;
@@ -244,7 +239,7 @@ static bool use_after(const struct lt_answer *a, const struct lt_model *m, const
 	put = put_in_row(a, inc);
 	if (put == LT_NO_EVENT)
 		put = misfit(m, l, lt_event_function(a->lt, use));
-	if (put == LT_NO_EVENT || !src_of_event(a, &inc->ledger[put]))
+	if (put == LT_NO_EVENT || !lt_event_src(a->lt, &inc->ledger[put]))
 		return false;
 	instead(a, inc, put, ref, b);
 	b->kind = RT_EXTRA_PUT;
@@ -386,7 +381,7 @@ static void given_back_at_once(const struct lt_answer *a, const struct lt_inc *i
 		return;
 	while (i < inc->nr && ((inc->ledger[i].flags & LT_EV_POST) || !lt_back_at_once(a->lt, inc, (uint16_t)i)))
 		i++;
-	if (i == inc->nr || !src_of_event(a, &inc->ledger[i]))
+	if (i == inc->nr || !lt_event_src(a->lt, &inc->ledger[i]))
 		return;
 	b->kind = RT_EXTRA_PUT;
 	b->role = RT_ROLE_EXTRA_PUT;
@@ -457,7 +452,7 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	}
 	if (!n || n > FEW)
 		return false;
-	b.guilty = src_of_event(a, &ref.inc->ledger[ref.bad]);
+	b.guilty = lt_event_src(a->lt, &ref.inc->ledger[ref.bad]);
 	b.why = lt_back_at_once(a->lt, ref.inc, ref.bad)
 			? "it gave back at once what it had taken, and the program died of a fault soon after"
 			: "the program died of a fault soon after, and nobody else put twice in a row";
@@ -527,7 +522,7 @@ static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		return;
 	ref.inc = last;
 	ref.bad = last->nr - 1;
-	b.guilty = src_of_event(a, e);
+	b.guilty = lt_event_src(a->lt, e);
 	b.why = "it put the last reference, and the program died of a fault before anything else was done";
 	if (lt_life_vague(a->lt, last) || lt_damaged(a->lt, m->type))
 		b.confidence = 0.45;
@@ -633,7 +628,7 @@ static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	if (!ref.inc || ref.inc->type != type || ref.inc->klass != m->klass || ref.inc->folded || ref.inc->post)
 		return ref.inc;
 	ref.bad = last_put(ref.inc);
-	b.guilty = src_of_event(a, &ref.inc->ledger[ref.bad]);
+	b.guilty = lt_event_src(a->lt, &ref.inc->ledger[ref.bad]);
 	b.why = "it put the last reference, and in a call that it made after that the program died";
 	if (lt_damaged(a->lt, m->type))
 		b.confidence = 0.45;
@@ -706,7 +701,7 @@ static void too_long(struct lt_answer *a, struct lt_inc *inc, uint16_t bad, stru
 	if (bad == LT_NO_EVENT || inc->ledger[bad].delta >= 0)
 		return;
 	ref->bad = bad;
-	b->guilty = src_of_event(a, &inc->ledger[bad]);
+	b->guilty = lt_event_src(a->lt, &inc->ledger[bad]);
 	b->confidence = 0.45;
 	b->why = "it put a dead object; whose put before was one too many is not known: it had too many";
 	taken(a, inc, ref);
@@ -761,7 +756,7 @@ static bool died_again(struct lt_answer *a, uint32_t type, struct lt_model *m)
 			continue;
 		ref.inc = inc;
 		ref.bad = put;
-		b.guilty = src_of_event(a, &inc->ledger[put]);
+		b.guilty = lt_event_src(a->lt, &inc->ledger[put]);
 	}
 	if (!b.guilty)
 		return false;

@@ -275,7 +275,7 @@ static bool seldom(const struct lt_answer *a, const struct lt_event *e)
 
 static uint32_t module_of(const struct lt_answer *a, const struct lt_event *e)
 {
-	return lt_src(a->lt, lt_site(a->lt, a->lt->uses.data[e->use].site)->src[0])->frame.module_id;
+	return lt_src(a->lt, lt_event_src(a->lt, e))->frame.module_id;
 }
 
 /*
@@ -311,7 +311,7 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 	if (!function || left < least || (inc->known && dropped_by(a, inc, function) > inc->balance) ||
 	    lends(a, inc, i) || frees_others(a, inc, i))
 		return (struct lt_loser){ 0 };
-	return (struct lt_loser){ .by = lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0],
+	return (struct lt_loser){ .by = lt_event_src(a->lt, &inc->ledger[i]),
 				  .freed = is_block(a, &inc->ledger[i]),
 				  .thin = seldom(a, &inc->ledger[i]) || looked,
 				  .own = true };
@@ -347,7 +347,7 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 		if (left < SHARE * (left + healthy) || borrowed(a, inc, i, freed) ||
 		    (freed && still_held(a, ref, &inc->ledger[i])))
 			continue;
-		return (struct lt_loser){ .by = lt_site(a->lt, a->lt->uses.data[inc->ledger[i].use].site)->src[0],
+		return (struct lt_loser){ .by = lt_event_src(a->lt, &inc->ledger[i]),
 					  .freed = freed,
 					  .thin = left < FEW || seldom(a, &inc->ledger[i]) };
 	}

@@ -34,7 +34,7 @@ uint32_t lt_own_use(const struct lt_answer *a, const struct lt_inc *inc, uint16_
 		const struct lt_event *e = &inc->ledger[i];
 
 		if (e->delta < 0 && e->act && e->act == use->act && lt_event_function(a->lt, e) == function)
-			return lt_site(a->lt, a->lt->uses.data[use->use].site)->src[0];
+			return lt_event_src(a->lt, use);
 	}
 	for (uint32_t i = bad; i-- > 0;) {
 		const struct lt_event *e = &inc->ledger[i];

@@ -20,7 +20,7 @@ static const double SHARE = 0.8, KIN = 3;
 enum way { NOT, GIVEN, HANDED, TAKEN_OUT };
 
 /* what is counted: by which way who received it, and who gave it */
-enum tag { OF_RECEIVER = 0, OF_GIVER = 4 };
+enum { OF_RECEIVER = 0, OF_GIVER = 4 };
 
 struct balance {
 	double acted, idle;
@@ -64,7 +64,7 @@ static struct rt_key giver_key(const struct lt_answer *a, const struct lt_inc *i
 	const struct lt_use *use = &a->lt->uses.data[e->use];
 	enum way way = way_of(a, e);
 
-	return key_of(inc, OF_GIVER + way, way == GIVEN ? lt_site(a->lt, use->site)->src[0] : use->point);
+	return key_of(inc, OF_GIVER + way, way == GIVEN ? lt_event_src(a->lt, e) : use->point);
 }
 
 static struct balance balance_of(const struct lt_answer *a, struct rt_key key)

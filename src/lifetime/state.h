@@ -630,6 +630,12 @@ static inline uint32_t lt_event_function(const struct rt_lifetime *lt, const str
 	return lt_site_function(lt, lt->uses.data[e->use].site);
 }
 
+/* source id of the innermost function of the site of e */
+static inline uint32_t lt_event_src(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return lt_site(lt, lt->uses.data[e->use].site)->src[0];
+}
+
 /* true when function (a lt_src.function) is on the path of site */
 static inline bool lt_site_passes(const struct rt_lifetime *lt, uint32_t site, uint32_t function)
 {

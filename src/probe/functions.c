@@ -14,18 +14,6 @@ struct build {
 	struct rt_error *err;
 };
 
-/* A function whose bytes are not in the file cannot be probed. */
-static bool is_code(const struct build *b, struct rt_elfaddr addr)
-{
-	for (size_t i = 0; i < b->image->segment_count; i++) {
-		const struct rt_segment *s = &b->image->segments[i];
-
-		if ((s->flags & PF_X) && addr.v >= s->start.v && addr.v < s->end.v)
-			return true;
-	}
-	return false;
-}
-
 static struct rt_error *add_aliases(struct build *b, const struct rt_symbol *first, const struct rt_symbol *end,
 				    struct rt_listed *listed)
 {
@@ -58,7 +46,7 @@ static struct rt_error *add_symbols(struct build *b, const struct rt_symbol *fir
 		if (s->function && !s->plt && !any)
 			any = s;
 	}
-	if (!any || !is_code(b, first->addr))
+	if (!any || !rt_image_is_code(b->image, first->addr))
 		return NULL;
 	if (!main || main->addr.v != first->addr.v || !main->function || main->plt)
 		main = any;
@@ -115,7 +103,7 @@ static bool take(const struct rt_function *function, void *arg)
 	struct rt_listed *listed = slot ? &b->out->list.data[*slot - 1] : NULL;
 
 	if (!listed) {
-		if (function->has_body && !is_code(b, function->addr))
+		if (function->has_body && !rt_image_is_code(b->image, function->addr))
 			return true;
 		listed = rt_vec_add(&b->out->list);
 		if (!listed) {

@@ -132,6 +132,15 @@ static bool is_handle(const struct given_search *s, uint32_t type)
 	return true;
 }
 
+static struct rt_error *find_pointed(struct given_search *s)
+{
+	for (uint32_t type = 0; type < s->t->b->plan->types.len; type++) {
+		if (is_handle(s, type))
+			return rt_pointed_read(s->t->b->module->image, &s->pointed);
+	}
+	return NULL;
+}
+
 static struct rt_error *add_keeper(struct given_search *s, const struct rt_survey_function *d,
 				   const struct rt_symbol *symbol, uint32_t type, uint8_t arg)
 {
@@ -351,7 +360,7 @@ static struct rt_error *find_enders(struct given_search *s)
 struct rt_error *rt_plan_given(const struct rt_takers *t)
 {
 	struct given_search s = { .t = t };
-	struct rt_error *err = rt_pointed_read(t->b->module->image, &s.pointed);
+	struct rt_error *err = find_pointed(&s);
 
 	if (!err)
 		err = find_keepers(&s);
