@@ -385,6 +385,23 @@ static void tell_slot(struct hit *h, uint64_t slot, uint64_t start, uint64_t end
 	send_event(h);
 }
 
+/* An object that lies where the block begins ends with it. aux says so: no slot is where the object itself is. */
+static void tell_object(struct hit *h, uint64_t start)
+{
+	const uint32_t at = rt_agent_object(start);
+	uint64_t *word = &h->process->slots[at / 64];
+	const uint64_t bit = 1ull << at % 64;
+
+	if (!(load(*word) & bit))
+		return;
+	__atomic_fetch_and(word, ~bit, __ATOMIC_RELAXED);
+	if (h->probe->look != RT_LOOK_TELL || !capture(h) || !has_room(h))
+		return;
+	count(&h->count->hits);
+	h->object = h->aux = start;
+	send_event(h);
+}
+
 /*
  * A block of the C library is freed, or may get another place, and the slots in it go as well. The word before it says
  * how long it is (malloc_chunk in glibc's malloc.c: its last three bits are flags).
@@ -398,6 +415,7 @@ static void on_freed(struct hit *h)
 	if (!start || !load_u64(start - OVERHEAD, &size) || size < OVERHEAD)
 		return;
 	end = start + (size < MOST ? (size & ~7ull) : MOST) - OVERHEAD;
+	tell_object(h, start);
 	while (at < end) {
 		uint32_t first = rt_agent_slot(at);
 		uint64_t in_word = 64 - first % 64, left = (end - at) / 8, n = left < in_word ? left : in_word;

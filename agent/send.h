@@ -97,9 +97,8 @@ static inline void put_event(struct rt_agent_thread *t, uint32_t head, uint32_t 
 }
 
 /* A pointer to an object is stored there: the block that it lies in may be freed with it. */
-static inline void mark_slot(struct rt_agent_process *p, uint64_t slot)
+static inline void mark(struct rt_agent_process *p, uint32_t at)
 {
-	const uint32_t at = rt_agent_slot(slot);
 	const uint64_t bit = 1ull << at % 64;
 
 	if (!(load(p->slots[at / 64]) & bit))
@@ -121,8 +120,12 @@ static void send_event(struct hit *h)
 
 	if (h->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		count(&h->count->faults);
-	if (p->fills && h->process->looks)
-		mark_slot(h->process, h->aux);
+	if (p->marks && h->process->looks) {
+		if (p->marks & RT_MARKS_SLOT)
+			mark(h->process, rt_agent_slot(h->aux));
+		if (p->marks & RT_MARKS_OBJECT)
+			mark(h->process, rt_agent_object(h->object));
+	}
 	put_event(h->thread, RT_AGENT_EVENT_HEAD(p->op), RT_AGENT_EVENT_TAIL(p->delta, p->flags | h->flags), &e);
 }
 

@@ -249,6 +249,12 @@ static inline __attribute__((always_inline)) uint32_t rt_agent_slot(uint64_t add
 	return (uint32_t)(address / 8) & (RT_AGENT_SLOTS - 1);
 }
 
+/* ... and of an object that whoever frees it is to be told of: other places than those of the slots in it. */
+static inline __attribute__((always_inline)) uint32_t rt_agent_object(uint64_t address)
+{
+	return (uint32_t)(address / 8 * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (RT_AGENT_SLOTS - 1);
+}
+
 /* The first place of `pending` from i on that may have a call; RT_AGENT_PENDING: there are no more. */
 static inline uint32_t rt_agent_pending_next(const struct rt_agent_process *p, uint32_t i)
 {

@@ -182,6 +182,7 @@ enum {
 	RT_TYPE_KERNEL = 1 << 3,     /* the kernel's: objects are ranges, and a new one ends what was there */
 	RT_TYPE_DESCRIPTOR = 1 << 4, /* objects are file descriptors, each plus 1 */
 	RT_TYPE_SAMPLED = 1 << 5,    /* only some of its objects are traced, each for its whole life */
+	RT_TYPE_OWNED = 1 << 6, /* found, not told: nothing counts its objects, and more may end them than is probed */
 };
 
 /* The word by which objects of a type say in process head.pid of what class they are, and how that is called. */

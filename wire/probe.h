@@ -32,6 +32,12 @@ enum {
 /* What becomes of the slots in a block (agent): they are told with what they hold, or all that is over. */
 enum rt_probe_look { RT_LOOK_NONE = 0, RT_LOOK_TELL = 1, RT_LOOK_FORGET = 2 };
 
+/* What a free() will tell of (agent). */
+enum rt_probe_marks {
+	RT_MARKS_SLOT = 1 << 0,   /* aux is where a pointer to the object is stored here, or was just before */
+	RT_MARKS_OBJECT = 1 << 1, /* the object itself */
+};
+
 /* Where the object of a return point comes from. */
 enum rt_probe_result {
 	RT_PROBE_AT_ENTRY = 0, /* as read at entry */
@@ -67,7 +73,7 @@ struct rt_probe {
 	int32_t start;        /* references that its new gives */
 	uint8_t stored;       /* not 0: the object is in this register (its number + 1), and stored where it would be */
 	uint8_t look;         /* enum rt_probe_look: the register has a block that is freed, or given another size */
-	uint8_t fills;        /* not 0: aux is where a pointer to the object is stored here, or was just before */
+	uint8_t marks;        /* enum rt_probe_marks */
 	uint8_t pad0[1];
 	uint32_t class_at; /* aux is the word that many bytes less 1 behind the object: it tells its class; 0: not */
 	uint32_t pad[4];   /* one cache line: its place is a shift */

@@ -113,15 +113,6 @@ static const char *place_suffix(struct scan *s, const struct rt_spec_function *f
 	return "";
 }
 
-static bool has_get(const struct rt_spec_type *type)
-{
-	for (size_t i = 0; i < type->functions.len; i++) {
-		if (type->functions.data[i].op == RT_OP_GET)
-			return true;
-	}
-	return false;
-}
-
 /* How a family is confirmed beyond its names, as the planner sees it. */
 static const char *confirmed(struct scan *s, const struct rt_spec_type *type, const struct rt_plan_type *planned,
 			     const struct rt_dwarf *dwarf)
@@ -129,10 +120,12 @@ static const char *confirmed(struct scan *s, const struct rt_spec_type *type, co
 	if (rt_spec_is_preset(type))
 		return type->origin;
 	if (planned && planned->counter_from && !strcmp(planned->counter_from, "inferred"))
-		return has_get(planned->spec) ? "by code: both change one counter"
-					      : "by code: the put counts down and frees";
+		return rt_spec_takes(planned->spec) ? "by code: both change one counter"
+						    : "by code: the put counts down and frees";
 	if (planned && planned->counter_from)
 		return rt_format(&s->arena, "by %s: its counter is known", planned->counter_from);
+	if (rt_dwarf_present(dwarf) && !rt_spec_takes(type))
+		return "by code: one owner, what is made is freed";
 	return rt_dwarf_present(dwarf) ? "by name and parameter type" : "by name only: traced only with -t";
 }
 

@@ -139,6 +139,7 @@ struct rt_member {
 	uint32_t size;   /* bytes */
 	const char *type;
 	bool says_reference; /* rt_dwarf_counter(): the name says references or users, not just a count */
+	uint8_t level;       /* rt_dwarf_counter(): it is in so many structs that are members themselves */
 };
 bool rt_dwarf_member(struct rt_dwarf *dwarf, const char *structure, const char *member, struct rt_member *ret);
 /*

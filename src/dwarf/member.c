@@ -300,7 +300,8 @@ bool rt_dwarf_counter(struct rt_dwarf *dwarf, const char *structure, struct rt_m
 	if (best.rank < 0)
 		return false;
 	fill(dwarf, best.offset, &best.type, ret);
-	ret->says_reference = best.rank < 60;
+	ret->says_reference = best.rank % 100 < 60;
+	ret->level = (uint8_t)(best.rank / 100);
 	return true;
 }
 

@@ -33,7 +33,7 @@ static const char *set_object(struct rt_probe *probe, const struct rt_point *p)
 	probe->deref = p->deref;
 	probe->stored = p->stored;
 	probe->look = p->look;
-	probe->fills = p->stored || p->filled;
+	probe->marks |= p->stored || p->filled ? RT_MARKS_SLOT : 0;
 	if (p->place == RT_PLACE_ARG_PTR) {
 		probe->kind |= RT_PROBE_SLOT;
 		if (!probe->deref)
@@ -91,6 +91,8 @@ const char *rt_point_probe(const struct rt_point *p, struct rt_probe *ret)
 	probe.class_at = probe.kind & RT_PROBE_SLOT || p->kind == RT_POINT_CALL ? 0 : p->class_at;
 	if (p->sampled)
 		probe.kind |= RT_PROBE_SAMPLED;
+	if (p->owned)
+		probe.marks = RT_MARKS_OBJECT;
 	if (p->kind == RT_POINT_CALL)
 		return call_probe(p, ret);
 	if (at_return && (p->kind == RT_POINT_INSN || p->cfa_delta != 8))

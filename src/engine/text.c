@@ -344,13 +344,13 @@ static struct rt_error *line_event(struct rt_text *t, enum rt_op op)
 static struct rt_error *line_type(struct rt_text *t)
 {
 	/* by bit of RT_TYPE_* */
-	static const char *const words[] = { "floating", "heap", "free", "kernel", "descriptor", "sampled" };
+	static const char *const words[] = { "floating", "heap", "free", "kernel", "descriptor", "sampled", "owned" };
 	struct rt_wire_type a = { .start = t->start, .counter_offset = RT_COUNTER_UNKNOWN };
 	const char *structure;
 
 	if (t->nr < 2)
 		return bad(t, t->words[0].s,
-			   "expected: type NAME [floating|heap|free|kernel|descriptor|sampled...] [start=N]");
+			   "expected: type NAME [floating|heap|free|kernel|descriptor|sampled|owned...] [start=N]");
 	if (t->has_counter) {
 		a.counter_offset = t->counter;
 		a.counter_size = t->bytes ? (uint32_t)t->bytes : 4;

@@ -338,6 +338,8 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 	if (left_by_exec(a->lt, inc->pid))
 		return twins && proven && !(m->type->flags & RT_TYPE_HEAP_ONLY) ? 0.8 : 0;
 	if (inc->life != LT_LIVE || (inc->census && inc->returned)) {
+		if (m->type->flags & RT_TYPE_OWNED) /* so its owner ended it, wherever that is done */
+			return 0;
 		b->why = "the memory was freed all the same, with the reference open";
 		/* a pool that is torn down takes along what its users still held, and who used it through helpers may
 		 * have ended with it: only a function that puts with its own hands is known to have forgotten */
@@ -691,6 +693,18 @@ static bool shown_all_the_same(const struct lt_answer *a, const struct lt_ref *r
 	       !lt_counter_vague(a->lt, inc) && lt_twice_in_line(a->lt, inc, ref->ev);
 }
 
+/*
+ * What would have ended it may be what is not probed. Of what has one owner, and was found by itself, the ends are not
+ * all known: where more of such objects ended unseen than were left, so may these have.
+ */
+static bool ends_elsewhere(const struct lt_model *m, const struct lt_ref *ref)
+{
+	if (m->type->flags & RT_TYPE_OWNED)
+		return end_unseen(m, ref->site) >=
+		       lt_model_left_open(m, ref->site) - lt_model_ends_unseen(m, ref->site);
+	return m->type->unarmed && !audited(ref->inc);
+}
+
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
@@ -738,7 +752,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	b.passed = b.lost && b.role == RT_ROLE_MISSING_PUT && !b.seen && lt_model_closed(m, ref->site) < 1 &&
 		   may_have_passed_it_on(a, m, ref, &b);
 	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
-	    (m->type->unarmed && !audited(ref->inc))) {
+	    ends_elsewhere(m, ref)) {
 		b.confidence = fmin(b.confidence, shown_all_the_same(a, ref, twice) ? SHOWN : SUSPECT);
 		b.seen = false;
 	}

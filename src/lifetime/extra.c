@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "lifetime/answer.h"
+#include "lifetime/extra.h"
 
 static const double IN_ROW = 0.95;
 
@@ -119,8 +120,7 @@ static bool alone(const struct lt_answer *a, const struct lt_model *m, const str
 	return b->guilty != 0;
 }
 
-/* a get by the guilty function, or the creation */
-static void taken(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref)
+void lt_extra_taken(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref)
 {
 	uint32_t function = ref->bad == LT_NO_EVENT ? 0 : lt_event_function(a->lt, &inc->ledger[ref->bad]);
 
@@ -248,8 +248,7 @@ static bool use_after(const struct lt_answer *a, const struct lt_model *m, const
 	return false;
 }
 
-/* the put that a run did twice in a row, or right where it had taken the reference; LT_NO_EVENT: there is none */
-static uint16_t put_for_nothing(const struct lt_answer *a, const struct lt_inc *inc)
+uint16_t lt_extra_for_nothing(const struct lt_answer *a, const struct lt_inc *inc)
 {
 	uint16_t put = put_in_row(a, inc);
 
@@ -284,7 +283,7 @@ static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, co
 
 	if (!past || past->incomplete || !read_life(a, m, past, &l))
 		return false;
-	put = put_for_nothing(a, past);
+	put = lt_extra_for_nothing(a, past);
 	if (put != LT_NO_EVENT && lt_event_function(a->lt, &past->ledger[put]) != victim)
 		return past_put(a, past, put, ref, b);
 	lt_model_match(m, l.marks, l.n, -1, NULL, &match);
@@ -368,12 +367,7 @@ static bool has_unborn(const struct lt_answer *a, uint32_t type)
 	return false;
 }
 
-/*
- * A reference that is given back right where it was taken was taken for nothing: that put was meant for nobody, and the
- * one that is left over is the owner's, whose reference went with it.
- */
-static void given_back_at_once(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref,
-			       struct lt_blame *b)
+void lt_extra_at_once(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref, struct lt_blame *b)
 {
 	uint32_t i = 0;
 
@@ -388,255 +382,6 @@ static void given_back_at_once(const struct lt_answer *a, const struct lt_inc *i
 	instead(a, inc, (uint16_t)i, ref, b);
 	b->confidence = fmin(b->confidence, 0.8);
 	b->why = "it gave back at once what it had taken, and a reference is missing later";
-}
-
-/* the process was ended by a fault of its own; at_once: by one that touched memory, not one that it noticed itself */
-static bool crashed(const struct rt_lifetime *lt, uint32_t pid, bool at_once)
-{
-	static const uint8_t faults[] = { 7, 11, 4, 5, 6, 8 }; /* SIGBUS, SEGV, ILL, TRAP, ABRT, FPE on Linux */
-	const uint64_t *at = rt_map_get(&lt->process_by_pid, rt_key_make(pid, 0));
-	const struct lt_process *p = at ? &lt->processes.data[*at] : NULL;
-
-	for (size_t i = 0; p && p->ended && !p->execed && i < (at_once ? 2 : sizeof(faults)); i++) {
-		if ((p->status & 0x7f) == faults[i])
-			return true;
-	}
-	return false;
-}
-
-/* the put of the last reference to a dead object, LT_NO_EVENT: there was none; its memory may have been freed in it */
-static uint16_t last_put(const struct lt_inc *inc)
-{
-	for (uint32_t i = inc->nr; i-- > 0;) {
-		const struct lt_event *e = &inc->ledger[i];
-
-		if (e->op == RT_OP_PUT && e->delta < 0)
-			return (uint16_t)i;
-		if (lt_event_takes(e))
-			break;
-	}
-	return LT_NO_EVENT;
-}
-
-/*
- * The program died of a fault, and nothing was done any more to the object that had gone: in the books all is well. A
- * put twice in a row, which few objects had, is then what it died of, or one right where the reference was taken; the
- * last one that came before the end.
- */
-static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
-{
-	enum { FEW = 3 };
-	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT, .death = true };
-	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.75 };
-	struct lt_inc *inc;
-	uint32_t at = 0;
-	unsigned n = 0;
-
-	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		uint16_t ev;
-
-		if (inc->type != type || inc->klass != m->klass)
-			continue;
-		if (inc->post)
-			return false; /* there is more to go by */
-		if (inc->life != LT_DEAD || inc->folded || !crashed(a->lt, inc->pid, false))
-			continue;
-		ev = put_for_nothing(a, inc);
-		if (ev == LT_NO_EVENT)
-			continue;
-		n++;
-		if (ref.inc && ref.inc->end_ns > inc->end_ns)
-			continue;
-		ref.inc = inc;
-		ref.bad = ev;
-	}
-	if (!n || n > FEW)
-		return false;
-	b.guilty = lt_event_src(a->lt, &ref.inc->ledger[ref.bad]);
-	b.why = lt_back_at_once(a->lt, ref.inc, ref.bad)
-			? "it gave back at once what it had taken, and the program died of a fault soon after"
-			: "the program died of a fault soon after, and nobody else put twice in a row";
-	if (lt_life_vague(a->lt, ref.inc) || lt_damaged(a->lt, m->type))
-		b.confidence = 0.45;
-	taken(a, ref.inc, &ref);
-	if (b.guilty)
-		lt_accuse(a, &ref, &b);
-	return true;
-}
-
-/* NULL: of nobody that is known */
-static const struct lt_thread *thread_that_did(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)
-{
-	const uint64_t *at = rt_map_get(&a->lt->thread_by_id, rt_key_make(inc->pid, inc->ledger[ev].tid));
-
-	return at ? (const struct lt_thread *)(uintptr_t)*at : NULL;
-}
-
-/* nothing was done in the process of inc to any object after the end of inc, but by the put that ended it */
-static bool was_last(const struct rt_lifetime *lt, const struct lt_inc *inc)
-{
-	const struct lt_event *put = &inc->ledger[inc->nr - 1];
-	const struct lt_row *const rows[] = { &lt->graves, &lt->live };
-
-	for (size_t i = 0; i < 2; i++) {
-		const struct lt_inc *other;
-		uint32_t at = UINT32_MAX;
-
-		while ((other = lt_row_older(rows[i], &at))) {
-			if (other != inc && other->pid == inc->pid && other->nr &&
-			    other->ledger[other->nr - 1].time_ns > put->time_ns &&
-			    !lt_nested(lt, &other->ledger[other->nr - 1], put))
-				return false;
-		}
-	}
-	return true;
-}
-
-/*
- * The program died of a fault, and the last thing that was seen of it is that it put the last reference to an object:
- * where the run of the function that did so was not over, it went on with what it had given away.
- */
-static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
-{
-	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
-	struct lt_blame b = { .kind = RT_USE_AFTER_PUT, .role = RT_ROLE_USE, .confidence = 0.6 };
-	const struct lt_thread *t;
-	const struct lt_event *e;
-	struct lt_inc *inc, *last = NULL;
-	uint32_t at = 0;
-
-	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		if (inc->post && inc->type == type && crashed(a->lt, inc->pid, true))
-			return; /* there is more to go by */
-		if (inc->life == LT_DEAD && inc->nr && !inc->forced && (!last || inc->end_ns > last->end_ns) &&
-		    crashed(a->lt, inc->pid, true))
-			last = inc;
-	}
-	if (!last || last->type != type || last->klass != m->klass || last->folded || !was_last(a->lt, last))
-		return;
-	e = &last->ledger[last->nr - 1];
-	t = thread_that_did(a, last, last->nr - 1);
-	if (t && t->stood && !t->struck)
-		return; /* the signal hit another one */
-	if (e->op != RT_OP_PUT || e->delta >= 0 || !e->act || !rt_map_get(&a->running, rt_key_make(e->act, 0)))
-		return;
-	ref.inc = last;
-	ref.bad = last->nr - 1;
-	b.guilty = lt_event_src(a->lt, e);
-	b.why = "it put the last reference, and the program died of a fault before anything else was done";
-	if (lt_life_vague(a->lt, last) || lt_damaged(a->lt, m->type))
-		b.confidence = 0.45;
-	taken(a, last, &ref);
-	if (b.guilty)
-		lt_accuse(a, &ref, &b);
-}
-
-/*
- * A function of the type, or where that is NULL the function, is on the last stack of the thread: where it was inlined,
- * its run may be over while its frame stands.
- */
-static bool stands_in(const struct rt_lifetime *lt, const struct lt_thread *t, uint32_t function,
-		      const struct lt_type *type)
-{
-	const struct lt_stack *s = &lt->stacks.data[t->stand - 1];
-
-	for (uint32_t i = 0; i < s->nr; i++) {
-		const struct lt_machine *m = &lt->machines.data[s->first + i];
-
-		for (uint32_t k = 0; k < m->srcs; k++) {
-			const struct lt_src *src = lt_src(lt, lt->stack_srcs.data[m->src + k]);
-
-			if (type ? lt_is_api(lt, type, src) != 0 : src->function == function)
-				return true;
-		}
-	}
-	return false;
-}
-
-/* how far in the thread that the fatal signal hit still ran what ended the object; 0: it was another's, or is over */
-static uint64_t ended_by_struck(const struct lt_answer *a, const struct lt_inc *inc)
-{
-	const uint16_t put = last_put(inc);
-	const struct lt_event *end = put == LT_NO_EVENT ? NULL : &inc->ledger[put];
-	const struct lt_thread *t = end ? thread_that_did(a, inc, put) : NULL;
-	const uint64_t *depth = t && t->struck && end->act ? rt_map_get(&a->standing, rt_key_make(end->act, 0)) : NULL;
-
-	if (!depth || !t->stood || !stands_in(a->lt, t, lt_event_function(a->lt, end), NULL))
-		return 0;
-	/* an assertion may be about anything, and a limit of time is about nothing */
-	return crashed(a->lt, inc->pid, true) ||
-			       (crashed(a->lt, inc->pid, false) && stands_in(a->lt, t, 0, lt_inc_type(a->lt, inc)))
-		       ? *depth
-		       : 0;
-}
-
-/*
- * Since event number put of inc its run took another object of the type, or its thread has ended several: it was at
- * something else by then, in a loop of its own or of what it called.
- */
-static bool went_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t put)
-{
-	enum { FEW = 3 };
-	const struct lt_row *const rows[] = { &lt->live, &lt->graves };
-	const struct lt_event *mine = &inc->ledger[put];
-	unsigned ended = 0;
-
-	for (size_t i = 0; i < 2; i++) {
-		const struct lt_inc *other;
-		uint32_t at = UINT32_MAX;
-
-		while ((other = lt_row_older(rows[i], &at))) {
-			uint16_t last = other->pid == inc->pid && !i ? last_put(other) : LT_NO_EVENT;
-
-			ended += last != LT_NO_EVENT && other->ledger[last].tid == mine->tid &&
-				 other->ledger[last].time_ns > mine->time_ns;
-			if (ended > FEW)
-				return true;
-			for (uint32_t k = 0; other->type == inc->type && other->pid == inc->pid && k < other->nr; k++) {
-				const struct lt_event *e = &other->ledger[k];
-
-				if (lt_event_takes(e) && e->act == mine->act && e->time_ns > mine->time_ns)
-					return true;
-			}
-		}
-	}
-	return false;
-}
-
-/*
- * The thread that the fatal signal hit was, as its last stack shows, in a call of the very run that had put the last
- * reference to an object: of several such runs the innermost one, of its objects the last one, went on with what was
- * gone. What others did meanwhile, or it did with other objects, does not matter.
- */
-static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
-{
-	struct lt_blame b = { .kind = RT_USE_AFTER_PUT, .role = RT_ROLE_USE, .confidence = 0.75 };
-	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
-	uint64_t deepest = 0;
-	struct lt_inc *inc;
-	uint32_t at = 0;
-
-	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		uint64_t depth = inc->life == LT_DEAD && !inc->forced ? ended_by_struck(a, inc) : 0;
-
-		if (!depth || depth < deepest || (depth == deepest && inc->end_ns < ref.inc->end_ns) ||
-		    (went_on(a->lt, inc, last_put(inc)) && !lt_back_at_once(a->lt, inc, last_put(inc))))
-			continue;
-		deepest = depth;
-		ref.inc = inc;
-	}
-	if (!ref.inc || ref.inc->type != type || ref.inc->klass != m->klass || ref.inc->folded || ref.inc->post)
-		return ref.inc;
-	ref.bad = last_put(ref.inc);
-	b.guilty = lt_event_src(a->lt, &ref.inc->ledger[ref.bad]);
-	b.why = "it put the last reference, and in a call that it made after that the program died";
-	if (lt_damaged(a->lt, m->type))
-		b.confidence = 0.45;
-	given_back_at_once(a, ref.inc, &ref, &b);
-	taken(a, ref.inc, &ref);
-	if (b.guilty)
-		lt_accuse(a, &ref, &b);
-	return true;
 }
 
 /*
@@ -658,22 +403,6 @@ static bool reads_a_constant(const struct lt_inc *inc)
 	return true;
 }
 
-/* a put that the fatal signal hit inside: the function that puts stands where the event saw it */
-static bool struck_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
-{
-	const struct lt_event *e = &inc->ledger[ev];
-	const struct lt_thread *t = e->delta < 0 ? thread_that_did(a, inc, ev) : NULL;
-	const struct lt_stack *s = t && t->struck && t->stood ? &a->lt->stacks.data[t->stand - 1] : NULL;
-
-	for (uint32_t i = 0; s && e->sp && i < s->nr; i++) {
-		const struct lt_machine *m = &a->lt->machines.data[s->first + i];
-
-		if (m->cfa && t->stand_sp + m->cfa == e->sp)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Something is known that leaves no room for more than a suspicion. What one run does twice in a row to an object whose
  * whole life was seen is beyond what other objects of the type are like.
@@ -687,8 +416,11 @@ static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, con
 		return true;
 	if (begun && ref->bad != LT_NO_EVENT && lt_twice_in_row(a->lt, inc, ref->bad))
 		return false;
+	/* others may make such objects than is known, and allocators do not bear what is freed twice */
+	if ((m->type->flags & RT_TYPE_OWNED) && lt_ended_well(a->lt, inc->pid))
+		return true;
 	for (uint32_t i = 0; begun && i < inc->nr; i++) {
-		if ((inc->ledger[i].flags & LT_EV_POST) && struck_in(a, inc, (uint16_t)i))
+		if ((inc->ledger[i].flags & LT_EV_POST) && lt_died_in(a, inc, (uint16_t)i))
 			return false;
 	}
 	return unsteady(m->type) || may_be_another(a, inc, ref, born_unseen) ||
@@ -704,7 +436,7 @@ static void too_long(struct lt_answer *a, struct lt_inc *inc, uint16_t bad, stru
 	b->guilty = lt_event_src(a->lt, &inc->ledger[bad]);
 	b->confidence = 0.45;
 	b->why = "it put a dead object; whose put before was one too many is not known: it had too many";
-	taken(a, inc, ref);
+	lt_extra_taken(a, inc, ref);
 	lt_accuse(a, ref, b);
 }
 
@@ -727,45 +459,15 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 		 past_culprit(a, m, inc->before, lt_src(a->lt, b.guilty)->function, &ref, &b))
 		ref.inc = inc = inc->before;
 	if (!own)
-		given_back_at_once(a, inc, &ref, &b);
+		lt_extra_at_once(a, inc, &ref, &b);
 	if (!b.guilty)
 		return;
 	if (l.usual && (ref.bad == LT_NO_EVENT || !lt_twice_in_row(a->lt, inc, ref.bad)))
 		b.confidence = fmin(b.confidence, 0.75);
-	taken(a, inc, &ref);
+	lt_extra_taken(a, inc, &ref);
 	if (is_doubtful(a, m, &ref, born_unseen))
 		b.confidence = fmin(b.confidence, 0.45);
 	lt_accuse(a, &ref, &b);
-}
-
-/*
- * The fatal signal hit inside of a put that its run had done just before: whatever references there are by the books
- * (they end with holders that nobody sees end), the first of the two took the last one.
- */
-static bool died_again(struct lt_answer *a, uint32_t type, struct lt_model *m)
-{
-	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.75 };
-	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT, .shown = true };
-	struct lt_inc *inc;
-	uint32_t at = 0;
-
-	while (!ref.inc && (inc = lt_row_newer(&a->lt->live, &at))) {
-		uint16_t put = inc->type == type && inc->klass == m->klass ? last_put(inc) : LT_NO_EVENT;
-
-		if (put == LT_NO_EVENT || !lt_twice_in_row(a->lt, inc, put) || !struck_in(a, inc, put))
-			continue;
-		ref.inc = inc;
-		ref.bad = put;
-		b.guilty = lt_event_src(a->lt, &inc->ledger[put]);
-	}
-	if (!b.guilty)
-		return false;
-	b.why = "it put twice in a row, and the program died in the second put";
-	if (lt_damaged(a->lt, m->type))
-		b.confidence = 0.45;
-	taken(a, ref.inc, &ref);
-	lt_accuse(a, &ref, &b);
-	return true;
 }
 
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
@@ -778,6 +480,5 @@ void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type == type && inc->klass == m->klass && inc->post)
 			judge(a, m, inc, born_unseen);
 	}
-	if (!died_again(a, type, m) && !died_of(a, type, m) && !died_within(a, type, m))
-		died_with(a, type, m);
+	lt_died(a, type, m);
 }

@@ -222,7 +222,9 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 			lt_counter_end(lt, inc);
 			lt_shape_replaced(lt, inc);
 		}
-		lt_life_incomplete(lt, inc);
+		/* who ended what has one owner does not matter to any other reference */
+		if (!(type->flags & RT_TYPE_OWNED))
+			lt_life_incomplete(lt, inc);
 		lt_life_end(lt, inc, LT_LOST, e->head.time_ns);
 		inc = lt_inc_find(lt, e->head.pid, seen->type, e->object);
 	}
@@ -296,6 +298,28 @@ static void life_free(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen
 	lt_ledger_add(lt, inc, &seen->ev);
 	lt_counter_end(lt, inc);
 	lt_life_end(lt, inc, LT_DEAD, seen->ev.time_ns);
+}
+
+void lt_life_freed(struct rt_lifetime *lt, const struct lt_seen *seen)
+{
+	struct lt_event ev = seen->ev;
+
+	ev.op = RT_OP_FREE;
+	ev.slot = 0;
+	ev.delta = 0;
+	ev.count = INT32_MIN;
+	ev.flags |= LT_EV_CLOSES;
+	for (uint32_t t = 0; t < lt->types.len; t++) {
+		struct lt_inc *inc = lt->types.data[t].flags & RT_TYPE_OWNED
+					     ? lt_inc_find(lt, seen->e->head.pid, t, seen->e->object)
+					     : NULL;
+
+		if (!inc || inc->life != LT_LIVE)
+			continue;
+		inc->freed = true;
+		lt_ledger_add(lt, inc, &ev);
+		lt_life_end(lt, inc, LT_DEAD, ev.time_ns);
+	}
 }
 
 /*

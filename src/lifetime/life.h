@@ -20,6 +20,8 @@ void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen);
 void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen);
 /* range.c: the same for what the kernel hands out */
 void lt_range_operation(struct rt_lifetime *lt, struct lt_seen *seen);
+/* the block that begins where an object does is freed: what is found to have one owner ends with it */
+void lt_life_freed(struct rt_lifetime *lt, const struct lt_seen *seen);
 struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen, bool has_new);
 void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, uint64_t time_ns);
 /* the last reference of inc was put at this time */

@@ -50,6 +50,26 @@ static const char *pointee(struct rt_plan_build *b, const struct rt_target *t)
 	return p && p->pointers == levels ? p->pointee : NULL;
 }
 
+/*
+ * Of objects that nobody takes a reference to, what is called a count may be one of anything (a table's entries): its
+ * name says references, or a put counts it down.
+ */
+static bool counts_references(struct rt_plan_build *b, const struct rt_target *t, const struct rt_member *member)
+{
+	struct rt_effect put;
+
+	if (member->says_reference || rt_spec_takes(b->plan->types.data[t->type].spec))
+		return true;
+	if (t->as.op != RT_OP_PUT || t->as.place != RT_PLACE_ARG || !t->symbol)
+		return false;
+	rt_effect_of(b->module->image, b->module->symtab, b->decoder, t->addr, (uint8_t)rt_reg_argument(t->as.arg),
+		     &put);
+	for (unsigned i = 0; i < put.count; i++)
+		if (put.fields[i].delta == -1 && put.fields[i].offset == (int64_t)member->offset)
+			return true;
+	return false;
+}
+
 static void from_debug_info(struct rt_plan_build *b, const struct rt_target *t)
 {
 	struct rt_plan_type *type = &b->plan->types.data[t->type];
@@ -64,7 +84,7 @@ static void from_debug_info(struct rt_plan_build *b, const struct rt_target *t)
 		type->object_size = size <= UINT32_MAX ? (uint32_t)size : 0;
 	}
 	if (type->counter_offset == RT_COUNTER_UNKNOWN && !counter_is_told(type) &&
-	    rt_dwarf_counter(b->module->dwarf, structure, &member))
+	    rt_dwarf_counter(b->module->dwarf, structure, &member) && counts_references(b, t, &member))
 		(void)set_member(type, &member, "debug info");
 }
 

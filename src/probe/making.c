@@ -173,8 +173,8 @@ static struct rt_value see_call(const struct rt_making *m, struct look *look, co
 	return (struct rt_value){ .kind = RT_VALUE_UNKNOWN };
 }
 
-/* A few instructions from at on the function ends, and the result is what it was there. */
-static bool leads_out(const struct rt_making *m, struct rt_elfaddr at)
+/* A few instructions from at on, where track is what is known, the function ends, and returns an object. */
+static bool leads_out(const struct rt_making *m, struct rt_elfaddr at, struct rt_track track)
 {
 	for (unsigned n = 0; n < EPILOGUE_INSNS; n++) {
 		struct rt_insn insn;
@@ -182,9 +182,9 @@ static bool leads_out(const struct rt_making *m, struct rt_elfaddr at)
 		if (!rt_decode(m->decoder, rt_image_at(m->image, at, 16), at, &insn) || insn.call || insn.jump)
 			return false;
 		if (insn.ret)
-			return true;
-		if (insn.writes & 1u << RT_REG_RAX)
-			return false;
+			return track.regs[RT_REG_RAX].kind == RT_VALUE_OBJECT;
+		if (!insn.pop)
+			rt_track_step(&track, &insn);
 		at.v += insn.length;
 	}
 	return false;
@@ -196,8 +196,9 @@ static bool returns_object(const struct rt_making *m, const struct rt_track *tra
 {
 	if (insn->jump && result->kind == RT_VALUE_OBJECT)
 		return true;
-	return track->regs[RT_REG_RAX].kind == RT_VALUE_OBJECT &&
-	       (insn->ret || (insn->jump && !insn->conditional && insn->has_target && leads_out(m, insn->target)));
+	if (insn->jump && !insn->conditional && insn->has_target)
+		return leads_out(m, insn->target, *track);
+	return insn->ret && track->regs[RT_REG_RAX].kind == RT_VALUE_OBJECT;
 }
 
 static void walk(const struct rt_making *m, const struct rt_symbol *function, uint8_t object, unsigned depth,
@@ -246,12 +247,24 @@ bool rt_making_returns(const struct rt_making *m, const struct rt_symbol *functi
 	return look.returns;
 }
 
-bool rt_making_stores(const struct rt_making *m, const struct rt_symbol *function, uint8_t slot)
+static struct look leave(const struct rt_making *m, const struct rt_symbol *function, uint8_t slot)
 {
 	struct look look = { .starts = false };
 
 	rt_track_init(&look.slot, slot);
 	walk(m, function, RT_REG_NONE, 0, &look);
+	return look;
+}
+
+bool rt_making_leaves(const struct rt_making *m, const struct rt_symbol *function, uint8_t slot)
+{
+	return leave(m, function, slot).stored;
+}
+
+bool rt_making_stores(const struct rt_making *m, const struct rt_symbol *function, uint8_t slot)
+{
+	struct look look = leave(m, function, slot);
+
 	return look.starts && look.stored;
 }
 

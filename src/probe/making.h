@@ -27,6 +27,9 @@ bool rt_making_starts(const struct rt_making *m, const struct rt_symbol *functio
 /* function returns what it has from an allocator, or a place inside of that. */
 bool rt_making_returns(const struct rt_making *m, const struct rt_symbol *function);
 
+/* function leaves what it has from an allocator where the pointer in register slot (an argument's) leads to. */
+bool rt_making_leaves(const struct rt_making *m, const struct rt_symbol *function, uint8_t slot);
+
 /* As rt_making_starts(), and it leaves the object where the pointer in register slot (an argument's) leads to. */
 bool rt_making_stores(const struct rt_making *m, const struct rt_symbol *function, uint8_t slot);
 

@@ -39,6 +39,7 @@ struct rt_point {
 			   be, and holds it; 0: nothing is */
 	int32_t start;  /* references that its type's new gives, as the session knows it */
 	bool sampled;   /* its operations are told only where the object is in the sample */
+	bool owned;     /* it makes what has one owner: who frees such an object is told, too */
 	struct rt_elfaddr address;  /* of the armed instruction */
 	struct rt_foff offset;      /* its file offset: what uprobes take */
 	struct rt_elfaddr function; /* entry of the function or instance */

@@ -54,7 +54,7 @@ static int confirm_by_type(struct rt_scan *s, struct rt_scan_family *f)
 	/* gpointer and void *: nothing is said, but by a structure of the family's name */
 	if (!g->pointee && !p->pointee) {
 		if (!rt_dwarf_counter(s->module->dwarf, f->stem_name, &counter) || !counter.says_reference ||
-		    counter.offset > INT32_MAX)
+		    counter.level || counter.offset > INT32_MAX)
 			return 0;
 		f->structure = f->stem_name;
 		f->named_counter = true;
@@ -423,7 +423,8 @@ static struct rt_error *scan_names(struct rt_scan *s)
 	RT_TRY(rt_scan_classes(s));
 	RT_TRY(rt_scan_fields(s));
 	RT_TRY(rt_scan_holders(s));
-	return rt_scan_puts(s);
+	RT_TRY(rt_scan_puts(s));
+	return rt_scan_owned(s);
 }
 
 struct rt_error *rt_scan_module(const struct rt_plan_module *module, const struct rt_scan_options *options,

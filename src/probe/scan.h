@@ -9,7 +9,8 @@
  * destructors (X_free, X_delete, X_destroy, X_finalize called by the put). With debug
  * info constructors need no such name: they return T *, allocate and store the first count.
  * A put that counts down and frees is a family without a get when there is such a
- * constructor. C++ methods (ref/unref, AddRef/Release ...) are told from mangled names.
+ * constructor. What nothing counts, but is made and freed, has one owner and is a family of that (owned). C++
+ * methods (ref/unref, AddRef/Release ...) are told from mangled names.
  */
 #pragma once
 

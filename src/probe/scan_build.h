@@ -77,6 +77,8 @@ RT_CHECK struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_
 RT_CHECK struct rt_error *rt_scan_marks(struct rt_scan *s);
 /* scan_make.c: constructors by what they do, and what swaps objects in a slot. */
 RT_CHECK struct rt_error *rt_scan_makers(struct rt_scan *s, const struct rt_scan_family *f, struct rt_spec_type *type);
+/* The only T ** of one that returns a status and is given no T; 0: none, or it is not in a register. */
+unsigned rt_scan_leaves(struct rt_scan *s, const char *structure, const struct rt_survey_function *d);
 /* Is there a constructor that such a scan finds? */
 bool rt_scan_is_made(struct rt_scan *s, const struct rt_scan_family *f);
 /*
@@ -93,5 +95,7 @@ RT_CHECK struct rt_error *rt_scan_puts(struct rt_scan *s);
 RT_CHECK struct rt_error *rt_scan_fields(struct rt_scan *s);
 /* scan_holder.c: allocators of their own, whose references belong to holders. */
 RT_CHECK struct rt_error *rt_scan_holders(struct rt_scan *s);
+/* scan_owned.c: types that nothing counts: what makes their objects, what ends them. */
+RT_CHECK struct rt_error *rt_scan_owned(struct rt_scan *s);
 /* scan_cxx.c: classes whose methods count. */
 RT_CHECK struct rt_error *rt_scan_classes(struct rt_scan *s);

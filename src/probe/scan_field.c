@@ -221,7 +221,7 @@ static struct rt_error *consider(struct fields *all, const char *structure)
 
 	if (rt_spec_type_named(&s->found, structure) || rt_spec_type_named(s->known, structure) ||
 	    strlen(structure) >= RT_FAMILY_NAME_MAX || !rt_dwarf_counter(s->module->dwarf, structure, &t.counter) ||
-	    !t.counter.says_reference || t.counter.offset > INT32_MAX)
+	    !t.counter.says_reference || t.counter.level || t.counter.offset > INT32_MAX)
 		return NULL;
 	for (size_t i = 0; i < s->survey.functions.len; i++)
 		add_function(s, &t, &s->survey.functions.data[i]);

@@ -61,16 +61,14 @@ static bool declared_as_maker(struct rt_scan *s, const struct rt_scan_family *f,
 	return true;
 }
 
-/* The only T ** of one that returns a status and is given no T; 0: none, or it is not in a register. */
-static unsigned declared_as_leaver(struct rt_scan *s, const struct rt_scan_family *f,
-				   const struct rt_survey_function *d)
+unsigned rt_scan_leaves(struct rt_scan *s, const char *structure, const struct rt_survey_function *d)
 {
 	unsigned found = 0;
 
 	for (unsigned i = 1; i <= d->param_count; i++) {
 		const struct rt_param *p = rt_survey_param(&s->survey, d, i);
 
-		if (!same(p->pointee, f->structure))
+		if (!same(p->pointee, structure))
 			continue;
 		if (found || p->pointers != 2)
 			return 0;
@@ -84,7 +82,7 @@ static struct rt_error *add_leaver(struct rt_scan *s, const struct rt_scan_famil
 				   const struct rt_survey_function *d, const struct rt_symbol *symbol,
 				   struct rt_spec_type *type)
 {
-	unsigned arg = sounds_like_find(d->name) ? 0 : declared_as_leaver(s, f, d);
+	unsigned arg = sounds_like_find(d->name) ? 0 : rt_scan_leaves(s, f->structure, d);
 	size_t before = type->functions.len;
 
 	if (!arg || !rt_making_stores(m, symbol, (uint8_t)rt_reg_argument(arg)))

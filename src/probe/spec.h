@@ -85,6 +85,7 @@ struct rt_spec_type {
 	struct rt_class_path path;
 	char *origin; /* "-P", file, "presets/NAME", "scan": for messages; owned */
 	bool unsure;  /* from scan: only the names speak for it */
+	bool owned;   /* from scan: nothing counts its objects; more may end them than the functions that it has */
 };
 
 struct rt_spec {

@@ -68,6 +68,16 @@ static inline bool rt_spec_is_guessed(const struct rt_spec_type *type)
 	return false;
 }
 
+/* Are references taken to its objects, by a function that is known to? Else each has one owner, or nobody knows how. */
+static inline bool rt_spec_takes(const struct rt_spec_type *type)
+{
+	for (size_t i = 0; i < type->functions.len; i++) {
+		if (type->functions.data[i].op == RT_OP_GET)
+			return true;
+	}
+	return false;
+}
+
 /* The functions' common prefix without what joins it ("obj" of obj_get, obj_put), else "object". NULL: out of memory.
  */
 char *rt_spec_common_stem(const struct rt_spec_type *type);

@@ -133,7 +133,7 @@ static struct rt_error *where(struct rt_events *w, const struct rt_wire_head *h,
 static struct rt_error *type(struct rt_events *w, const struct rt_wire_type *r, struct rt_sink *sink)
 {
 	/* by bit of RT_TYPE_* */
-	static const char *const words[] = { "floating", "heap", "free", "kernel", "descriptor", "sampled" };
+	static const char *const words[] = { "floating", "heap", "free", "kernel", "descriptor", "sampled", "owned" };
 	uint64_t *slot = rt_map_put(&w->types, rt_key_make(r->id, 0), NULL);
 	uint32_t name = rt_intern_string(&w->texts, word(w, r->name));
 

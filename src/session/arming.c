@@ -234,23 +234,26 @@ static bool waits_for_returns(const struct rt_session *s, const struct rt_proces
 	return false;
 }
 
-/* The type of the first point of p that tells of a pointer that is stored; 0: there is none. */
-static uint32_t type_with_slots(const struct rt_session *s, const struct rt_process *p)
+/* The type of the first point of p that tells of what is over when it is freed; 0: there is none. */
+static uint32_t type_in_blocks(const struct rt_session *s, const struct rt_process *p)
 {
 	for (size_t i = 0; i < p->armed.len; i++) {
 		const struct rt_module *m = rt_session_module(s, p->armed.data[i]);
 
-		for (uint32_t k = 0; k < m->point_nr; k++)
-			if (s->points.data[m->point + k].stored || s->points.data[m->point + k].filled)
-				return s->points.data[m->point + k].type;
+		for (uint32_t k = 0; k < m->point_nr; k++) {
+			const struct rt_point *point = &s->points.data[m->point + k];
+
+			if (point->stored || point->filled || point->owned)
+				return point->type;
+		}
 	}
 	return 0;
 }
 
-/* Where slots are known, what is freed with them in it is of interest. */
+/* Where slots are known, what is freed with them in it is of interest; and who frees an object itself. */
 static struct rt_error *arm_freed(struct rt_session *s, struct rt_process *p)
 {
-	uint32_t type = p->foreign || p->freed_armed ? 0 : type_with_slots(s, p);
+	uint32_t type = p->foreign || p->freed_armed ? 0 : type_in_blocks(s, p);
 
 	for (size_t i = 0; type && i < p->maps.len && !p->freed_armed; i++) {
 		struct rt_module *m = rt_session_module(s, p->maps.data[i].module);

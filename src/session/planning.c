@@ -36,6 +36,8 @@ static uint32_t type_flags(const struct rt_session *s, const struct rt_batch *b,
 		flags |= RT_TYPE_KERNEL | (call->kind == RT_CALL_DESCRIPTOR ? RT_TYPE_DESCRIPTOR : 0);
 	if (!has_op(type->spec, RT_OP_GET) && !has_op(type->spec, RT_OP_PUT))
 		flags |= RT_TYPE_HEAP_ONLY;
+	if (type->spec->owned)
+		flags |= RT_TYPE_OWNED;
 	if (is_sampled(s, type))
 		flags |= RT_TYPE_SAMPLED;
 	for (size_t i = 0; i < b->plan->points.len; i++) {
@@ -116,6 +118,8 @@ static struct rt_error *take_points(struct rt_session *s, struct rt_batch *b, ui
 		if (point->start == RT_START_UNKNOWN)
 			point->start = 1;
 		point->sampled = is_sampled(s, &b->plan->types.data[point->type - b->type_base - 1]);
+		point->owned =
+			point->op == RT_OP_NEW && b->plan->types.data[point->type - b->type_base - 1].spec->owned;
 		point->class_at = class_at(point, b->plan->types.data[point->type - b->type_base - 1].spec);
 		s->classed |= point->class_at != 0;
 		record = rt_record_point(point->id, point->name, point->alias);

@@ -140,10 +140,11 @@ TEST(puts_alone)
 		assert_int_equal(planned_function(tree, "tree_close")->op, RT_OP_PUT);
 		/* it sounds like a put, and counts nothing */
 		assert_null(planned_function(tree, "tree_release"));
-		assert_null(rt_spec_type_named(&p.spec, "bag"));
+		assert_true(rt_spec_type_named(&p.spec, "bag")->owned);
 		assert_null(rt_spec_type_named(&p.spec, "cat"));
-		assert_int_equal(p.spec.types.len, 2);
+		assert_int_equal(p.spec.types.len, 3);
 		planned_make(&p, NULL, NULL);
+		assert_int_equal(p.plan->types.data[2].counter_offset, RT_COUNTER_UNKNOWN);
 		assert_int_equal(p.plan->types.data[0].counter_size + p.plan->types.data[1].counter_size, 8);
 		done(&w, &p);
 	}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Between extra.c, which looks for puts that were never owed, and died.c, where the process died of one. */
+#pragma once
+
+#include "lifetime/answer.h"
+
+/* a get by the guilty function, or the creation */
+void lt_extra_taken(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref);
+/* the put that a run did twice in a row, or right where it had taken the reference; LT_NO_EVENT: there is none */
+uint16_t lt_extra_for_nothing(const struct lt_answer *a, const struct lt_inc *inc);
+/*
+ * A reference that is given back right where it was taken was taken for nothing: that put was meant for nobody, and the
+ * one that is left over is the owner's, whose reference went with it.
+ */
+void lt_extra_at_once(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref, struct lt_blame *b);
+/* a put that the fatal signal hit inside: the function that puts stands where the event saw it */
+bool lt_died_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev);
+/* accuses who put what objects of the type a process died of; at most one */
+void lt_died(struct lt_answer *a, uint32_t type, struct lt_model *m);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Objects that have one owner: parser_new() makes one, parser_free() ends it, nothing counts in between. Names propose,
+ * debug information says what is made and ended, code that it comes from an allocator and goes back to one.
+ */
+#include <string.h>
+
+#include "base/words.h"
+#include "probe/making.h"
+#include "probe/scan_build.h"
+
+enum { WORDS = 16 };
+
+struct maker {
+	const struct rt_survey_function *function;
+	uint8_t out; /* the argument that tells where it leaves the object; 0: it returns it */
+};
+
+struct owned {
+	const char *structure;
+	RT_VEC(const struct rt_survey_function *) enders;
+	RT_VEC(struct maker) makers;
+};
+
+struct search {
+	struct rt_scan *s;
+	struct rt_making making;
+	RT_VEC(struct owned) types;
+	struct rt_map by_name; /* id in survey.names: index */
+};
+
+/* Where the code of a C function begins that nobody counts yet; NULL: it has none. */
+static const struct rt_symbol *code_of(struct rt_scan *s, const struct rt_survey_function *d)
+{
+	const struct rt_symbol *symbol = d->has_body ? rt_symtab_at(s->module->symtab, d->addr) : NULL;
+
+	if (!symbol || symbol->addr.v != d->addr.v || !symbol->size || !strncmp(symbol->name, "_Z", 2) ||
+	    rt_scan_is_known(s->known, d->name) || rt_scan_is_known(&s->found, d->name))
+		return NULL;
+	return symbol;
+}
+
+/*
+ * A type of which it is known how its objects are counted is not one of these, whoever else frees some of it. Nor are
+ * the nodes of lists: who frees the first one frees the others with it, and whoever puts one in makes it.
+ */
+static bool is_counted(struct rt_scan *s, const char *structure)
+{
+	struct rt_member member;
+
+	return rt_spec_type_named(&s->found, structure) || rt_spec_type_named(s->known, structure) ||
+	       (rt_dwarf_counter(s->module->dwarf, structure, &member) && member.says_reference) ||
+	       rt_dwarf_member(s->module->dwarf, structure, "next", &member);
+}
+
+static bool is_end(struct rt_word word)
+{
+	return rt_word_ends(word) || rt_word_is(word, "end");
+}
+
+/* "void parser_free(struct parser *)" */
+static const char *ended_by(struct rt_scan *s, const struct rt_survey_function *d)
+{
+	const struct rt_param *p = rt_survey_param(&s->survey, d, 1);
+	struct rt_word words[WORDS];
+	unsigned n = rt_words(d->name, words, WORDS);
+	bool ends = false;
+
+	for (unsigned i = 0; i < n; i++)
+		ends |= is_end(words[i]);
+	return ends && p && p->pointers == 1 && !d->returns.pointers && d->param_count <= 2 ? p->pointee : NULL;
+}
+
+/* The words of ender but those for ending are those that name begins with. */
+static bool is_namesake(const char *ender, const char *name, bool whole)
+{
+	struct rt_word words[WORDS], others[WORDS];
+	unsigned n = rt_words(ender, words, WORDS), m = rt_words(name, others, WORDS), at = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (is_end(words[i]))
+			continue;
+		if (at == m || !rt_word_same(words[i], others[at]))
+			return false;
+		at++;
+	}
+	/* "struct parser_s", "parser_t" */
+	return at && (!whole || at == m || (at + 1 == m && others[at].len == 1));
+}
+
+/* What is found was there before; what is grown, or copied out of its owner, is another thing than it seems. */
+static bool sounds_like_more(const char *name)
+{
+	static const char *const words[] = { "find",   "lookup", "search", "intern", "get",    "cache", "realloc",
+					     "resize", "grow",   "append", "add",    "insert", "next",  "prev" };
+
+	return rt_words_have(name, words, sizeof(words) / sizeof(words[0]));
+}
+
+static struct owned *type_of(struct search *o, const char *structure, bool add)
+{
+	uint32_t id = rt_intern_string(&o->s->survey.names, structure);
+	uint64_t *at = id ? rt_map_get(&o->by_name, rt_key_make(id, 0)) : NULL;
+	struct owned *type;
+
+	if (at)
+		return &o->types.data[*at];
+	at = add && id ? rt_map_put(&o->by_name, rt_key_make(id, 0), NULL) : NULL;
+	type = at ? rt_vec_add(&o->types) : NULL;
+	if (!type)
+		return NULL;
+	*at = o->types.len - 1;
+	type->structure = structure;
+	return type;
+}
+
+static struct rt_error *find_enders(struct search *o)
+{
+	for (size_t i = 0; i < o->s->survey.functions.len; i++) {
+		const struct rt_survey_function *d = &o->s->survey.functions.data[i];
+		const char *structure = ended_by(o->s, d);
+		const struct rt_symbol *symbol = structure ? code_of(o->s, d) : NULL;
+		struct owned *type;
+
+		if (!symbol || is_counted(o->s, structure) || !rt_scan_asked(o->s, structure) ||
+		    !rt_making_ends(&o->making, symbol))
+			continue;
+		type = type_of(o, structure, true);
+		if (!type || !rt_vec_push(&type->enders, d))
+			return rt_error_nomem();
+	}
+	return NULL;
+}
+
+/* "struct parser *parser_open(const char *)" */
+static bool returns_new(struct search *o, const struct rt_survey_function *d, const struct rt_symbol *symbol)
+{
+	for (unsigned i = 1; i <= d->param_count; i++) {
+		const struct rt_param *p = rt_survey_param(&o->s->survey, d, i);
+
+		if (p->pointee && !strcmp(p->pointee, d->returns.pointee))
+			return false;
+	}
+	return rt_making_returns(&o->making, symbol);
+}
+
+/* "int parser_open(struct parser **, const char *)": the type, and where; NULL: it is no such one. */
+static struct owned *left_by(struct search *o, const struct rt_survey_function *d, const struct rt_symbol *symbol,
+			     uint8_t *ret_arg)
+{
+	for (unsigned i = 1; i <= d->param_count; i++) {
+		const struct rt_param *p = rt_survey_param(&o->s->survey, d, i);
+		struct owned *type = p->pointee && p->pointers == 2 ? type_of(o, p->pointee, false) : NULL;
+
+		*ret_arg = (uint8_t)i;
+		if (type && rt_scan_leaves(o->s, type->structure, d) == i &&
+		    rt_making_leaves(&o->making, symbol, (uint8_t)rt_reg_argument(i)))
+			return type;
+	}
+	return NULL;
+}
+
+static struct rt_error *find_makers(struct search *o)
+{
+	for (size_t i = 0; i < o->s->survey.functions.len && o->types.len; i++) {
+		const struct rt_survey_function *d = &o->s->survey.functions.data[i];
+		const struct rt_symbol *symbol = sounds_like_more(d->name) ? NULL : code_of(o->s, d);
+		struct maker maker = { .function = d };
+		struct owned *type;
+
+		if (!symbol)
+			continue;
+		if (d->returns.pointers) {
+			type = d->returns.pointers == 1 && d->returns.pointee ? type_of(o, d->returns.pointee, false)
+									      : NULL;
+			if (type && !returns_new(o, d, symbol))
+				type = NULL;
+		} else
+			type = left_by(o, d, symbol, &maker.out);
+		if (type && !rt_vec_push(&type->makers, maker))
+			return rt_error_nomem();
+	}
+	return NULL;
+}
+
+/*
+ * One that ends them is called as the type, or as what makes them. Where each has a name of its own, they belong to
+ * something else: the backends of an interface.
+ */
+static bool is_family(const struct owned *type)
+{
+	for (size_t i = 0; i < type->enders.len; i++) {
+		const char *ender = type->enders.data[i]->name;
+
+		if (is_namesake(ender, type->structure, true))
+			return type->makers.len > 0;
+		for (size_t k = 0; k < type->makers.len; k++)
+			if (is_namesake(ender, type->makers.data[k].function->name, false))
+				return true;
+	}
+	return false;
+}
+
+static struct rt_error *take(struct rt_scan *s, const struct owned *owned)
+{
+	_cleanup_(rt_spec_deinit) struct rt_spec one = { 0 };
+	struct rt_spec_type *type = rt_vec_add(&one.types);
+
+	if (!type)
+		return rt_error_nomem();
+	type->start = 1;
+	type->owned = true;
+	type->counter_offset = RT_COUNTER_UNKNOWN;
+	type->name = strdup(owned->structure);
+	type->origin = strdup("scan");
+	if (!type->name || !type->origin)
+		return rt_error_nomem();
+	for (size_t i = 0; i < owned->makers.len; i++) {
+		const struct maker *m = &owned->makers.data[i];
+		size_t before = type->functions.len;
+
+		RT_TRY(rt_scan_add_function(type, m->function->name, RT_OP_NEW, m->out ? RT_PLACE_OUT : RT_PLACE_RET,
+					    m->out));
+		if (m->out && type->functions.len > before)
+			type->functions.data[before].condition = (uint8_t)rt_made_condition(&m->function->returns);
+	}
+	for (size_t i = 0; i < owned->enders.len; i++)
+		RT_TRY(rt_scan_add_function(type, owned->enders.data[i]->name, RT_OP_PUT, RT_PLACE_ARG, 1));
+	return rt_spec_join(&s->found, &one);
+}
+
+struct rt_error *rt_scan_owned(struct rt_scan *s)
+{
+	struct search o = {
+		.s = s, .making = { .image = s->module->image, .symtab = s->module->symtab, .decoder = s->decoder }
+	};
+	struct rt_error *err;
+
+	if (!s->module->symtab || !s->module->dwarf)
+		return NULL;
+	err = find_enders(&o);
+	if (!err)
+		err = find_makers(&o);
+	for (size_t i = 0; i < o.types.len; i++) {
+		struct owned *type = &o.types.data[i];
+
+		if (!err && is_family(type))
+			err = take(s, type);
+		rt_vec_deinit(&type->makers);
+		rt_vec_deinit(&type->enders);
+	}
+	rt_vec_deinit(&o.types);
+	rt_map_deinit(&o.by_name);
+	return err;
+}
