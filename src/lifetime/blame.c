@@ -695,14 +695,18 @@ static bool shown_all_the_same(const struct lt_answer *a, const struct lt_ref *r
 
 /*
  * What would have ended it may be what is not probed. Of what has one owner, and was found by itself, the ends are not
- * all known: where more of such objects ended unseen than were left, so may these have.
+ * all known: where more of such objects ended unseen than were left, so may these have. And a program that mostly
+ * leaves them to its end may do so on purpose.
  */
 static bool ends_elsewhere(const struct lt_model *m, const struct lt_ref *ref)
 {
-	if (m->type->flags & RT_TYPE_OWNED)
+	const struct lt_type *type = m->type;
+
+	if (type->flags & RT_TYPE_OWNED)
 		return end_unseen(m, ref->site) >=
-		       lt_model_left_open(m, ref->site) - lt_model_ends_unseen(m, ref->site);
-	return m->type->unarmed && !audited(ref->inc);
+			       lt_model_left_open(m, ref->site) - lt_model_ends_unseen(m, ref->site) ||
+		       type->died < type->objects - type->died;
+	return type->unarmed && !audited(ref->inc);
 }
 
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
