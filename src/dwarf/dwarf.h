@@ -48,7 +48,8 @@ bool rt_dwarf_line(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_sou
 struct rt_scope {
 	const char *function; /* DW_AT_name */
 	const char *linkage;  /* DW_AT_linkage_name, or NULL */
-	const char *returns;  /* C spelling of the return type: "struct obj *"; NULL = void or unknown */
+	const char *returns;  /* C spelling of the return type: "struct obj *"; NULL = void or unknown; and more, as in
+			       rt_frame */
 	const char *file;
 	uint32_t line;
 	bool inlined;

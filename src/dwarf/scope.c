@@ -1,7 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which functions contain an address, inlined ones first. */
+#include <stdio.h>
+
 #include "dwarf/types.h"
 #include "dwarf/unit.h"
+
+/*
+ * The pointers that a function leaves where its T ** arguments say, behind those that it returns: of an inlined one
+ * nobody sees it return, so that both come to its caller alike.
+ */
+static const char *with_outputs(struct rt_dwarf *dwarf, Dwarf_Die *function, const char *returns)
+{
+	Dwarf_Die child, type;
+
+	if (dwarf_child(function, &child) != 0)
+		return returns;
+	do {
+		struct rt_param output = { 0 };
+		_cleanup_free_ char *all = NULL;
+		const char *text;
+
+		if (dwarf_tag(&child) != DW_TAG_formal_parameter || !rt_die_type(&child, &type) ||
+		    !rt_type_peel(&type, &type) || dwarf_tag(&type) != DW_TAG_pointer_type ||
+		    !rt_die_type(&type, &type))
+			continue;
+		rt_type_spell(dwarf, &type, &output);
+		if (output.pointers != 1 || !output.pointee)
+			continue;
+		text = rt_type_spell_heads(dwarf, &type, &output);
+		if (text && asprintf(&all, "%s%s%s", returns ? returns : "", returns ? "|" : "", text) >= 0)
+			returns = rt_dwarf_text(dwarf, all);
+	} while (rt_die_next(&child));
+	return returns;
+}
 
 void rt_node_name(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *node)
 {
@@ -18,6 +49,8 @@ void rt_node_name(struct rt_dwarf *dwarf, struct rt_unit *unit, struct rt_node *
 		rt_type_spell(dwarf, &type, &returns);
 		node->returns = rt_type_spell_heads(dwarf, &type, &returns);
 	}
+	if (node->inlined && !returns.pointers)
+		node->returns = with_outputs(dwarf, &dwarf->fns.data[node->fn].die, node->returns);
 	if (node->inlined) {
 		node->call_file = rt_die_file(dwarf, &node->die, DW_AT_call_file);
 		if (rt_die_number(&node->die, DW_AT_call_line, &line) && line <= UINT32_MAX)

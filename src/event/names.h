@@ -27,7 +27,8 @@ struct rt_frame {
 	const char *module; /* path of the module, NULL = not in any */
 	/*
 	 * Type that the function returns, "struct obj *", NULL = unknown; with '|' between, pointers to the structs
-	 * that that one begins with: "struct sub *|struct obj *".
+	 * that that one begins with: "struct sub *|struct obj *". Of an inlined one that returns no pointer, behind
+	 * that what it leaves where its T ** arguments say: "int|struct obj *".
 	 */
 	const char *returns;
 	uint32_t module_id;    /* struct rt_wire_module.id, 0 = none */

@@ -233,6 +233,8 @@ void lt_several_left(struct lt_answer *a, const struct lt_inc *inc);
 void lt_several_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /* more gets than puts in the very activation that took this one, at more than one place; healthy ones have it not */
 bool lt_took_twice(const struct lt_answer *a, const struct lt_ref *ref);
+/* ... who had a helper take two in one line, where healthy ones have that not (lt_src); 0: nobody had */
+uint32_t lt_took_twice_by_helper(const struct lt_answer *a, const struct lt_ref *ref);
 /* given.c: counts what functions do with a healthy object that they are given */
 void lt_given_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /* source id of the function that was given the reference, passes on what it is given, and did not; 0: none is known */

@@ -709,12 +709,23 @@ static bool ends_elsewhere(const struct lt_model *m, const struct lt_ref *ref)
 	return type->unarmed && !audited(ref->inc);
 }
 
+static void taken_by_helper(struct lt_blame *b, uint32_t by)
+{
+	rather(b, by, 0.1);
+	b->role = RT_ROLE_EXTRA_GET;
+	b->seen = true;
+	b->why = "it called what takes a reference twice in one line";
+	if (b->lost)
+		b->confidence = fmax(b->confidence, 0.9);
+}
+
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_MISSING_PUT };
 	const struct lt_site *site = lt_site(a->lt, ref->site);
 	/* who takes one for each function that he calls, and these keep them, has not taken one too many */
 	const bool twice = ref->ev != LT_NO_EVENT && lt_took_twice(a, ref) && !lt_given_to(a, ref);
+	const uint32_t helped = twice ? 0 : lt_took_twice_by_helper(a, ref);
 	unsigned level;
 	bool kept = false;
 
@@ -743,6 +754,8 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	}
 	if (twice)
 		b.role = RT_ROLE_EXTRA_GET;
+	else if (helped)
+		taken_by_helper(&b, helped);
 	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !not_ended(a, m, ref, &b) &&
 		 !held_on(a, m, ref, &b) && !given_over(a, ref, &b) && !received(a, ref, &b) &&
 		 !left_behind(a, m, ref, &b) && !b.owner)

@@ -190,7 +190,7 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	}
 	if (!n || n > FEW)
 		return false;
-	b.guilty = lt_event_src(a->lt, &ref.inc->ledger[ref.bad]);
+	b.guilty = lt_extra_doer(a, ref.inc, ref.bad);
 	b.why = lt_back_at_once(a->lt, ref.inc, ref.bad)
 			? "it gave back at once what it had taken, and the program died of a fault soon after"
 			: "the program died of a fault soon after, and nobody else put twice in a row";
@@ -324,7 +324,7 @@ static bool died_again(struct lt_answer *a, uint32_t type, struct lt_model *m)
 			continue;
 		ref.inc = inc;
 		ref.bad = put;
-		b.guilty = lt_event_src(a->lt, &inc->ledger[put]);
+		b.guilty = lt_extra_doer(a, inc, put);
 	}
 	if (!b.guilty)
 		return false;

@@ -105,7 +105,7 @@ static bool alone(const struct lt_answer *a, const struct lt_model *m, const str
 	if (best < 0)
 		return false;
 	ref->bad = l->units.u[l->unit_of[best]].ev;
-	b->guilty = lt_event_src(a->lt, &inc->ledger[ref->bad]);
+	b->guilty = lt_extra_doer(a, inc, ref->bad);
 	lt_model_match(m, l->marks, l->n, best, l->hints, &other);
 	b->confidence = by_margin(other.cost - match.cost);
 	/* of two puts in a row either may stay alone, and both name the same function */
@@ -118,6 +118,13 @@ static bool alone(const struct lt_answer *a, const struct lt_model *m, const str
 		}
 	}
 	return b->guilty != 0;
+}
+
+uint32_t lt_extra_doer(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
+{
+	uint32_t by = lt_twice_by_helper(a->lt, inc, ev);
+
+	return by ? by : lt_event_src(a->lt, &inc->ledger[ev]);
 }
 
 void lt_extra_taken(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref)
@@ -181,7 +188,7 @@ static void instead(const struct lt_answer *a, const struct lt_inc *inc, uint16_
 {
 	b->alternative = b->guilty;
 	b->alternative_confidence = 0.2;
-	b->guilty = lt_event_src(a->lt, &inc->ledger[ev]);
+	b->guilty = lt_extra_doer(a, inc, ev);
 	ref->bad = ev;
 }
 
@@ -209,9 +216,11 @@ static uint16_t put_in_row(const struct lt_answer *a, const struct lt_inc *inc)
 	for (uint32_t i = inc->nr; i-- > 0;) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if (e->op == RT_OP_PUT && e->delta < 0 && !(e->flags & LT_EV_POST) &&
-		    lt_twice_in_row(a->lt, inc, (uint16_t)i) &&
-		    (lt_twice_in_line(a->lt, inc, (uint16_t)i) || !had_all(a->lt, inc, (uint16_t)i)))
+		if (e->op != RT_OP_PUT || e->delta >= 0 || (e->flags & LT_EV_POST))
+			continue;
+		if ((lt_twice_in_row(a->lt, inc, (uint16_t)i) &&
+		     (lt_twice_in_line(a->lt, inc, (uint16_t)i) || !had_all(a->lt, inc, (uint16_t)i))) ||
+		    lt_twice_by_helper(a->lt, inc, (uint16_t)i))
 			return (uint16_t)i;
 	}
 	return LT_NO_EVENT;
@@ -433,11 +442,33 @@ static void too_long(struct lt_answer *a, struct lt_inc *inc, uint16_t bad, stru
 	if (bad == LT_NO_EVENT || inc->ledger[bad].delta >= 0)
 		return;
 	ref->bad = bad;
-	b->guilty = lt_event_src(a->lt, &inc->ledger[bad]);
+	b->guilty = lt_extra_doer(a, inc, bad);
 	b->confidence = 0.45;
 	b->why = "it put a dead object; whose put before was one too many is not known: it had too many";
 	lt_extra_taken(a, inc, ref);
 	lt_accuse(a, ref, b);
+}
+
+/* a put that a helper did twice in a row: who called it twice in one line did so, and the second one is too many */
+static bool put_by_helper(struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref, struct lt_blame *b)
+{
+	uint32_t by = 0;
+	uint16_t i = (uint16_t)inc->nr;
+
+	while (!by && i-- > 0)
+		if (inc->ledger[i].op == RT_OP_PUT && inc->ledger[i].delta < 0)
+			by = lt_twice_by_helper(a->lt, inc, i);
+	if (!by)
+		return false;
+	ref->bad = i;
+	b->kind = RT_EXTRA_PUT;
+	b->role = RT_ROLE_EXTRA_PUT;
+	b->alternative = lt_event_src(a->lt, &inc->ledger[i]);
+	b->alternative_confidence = 0.1;
+	b->guilty = by;
+	b->confidence = 0.9;
+	b->why = "it called what puts twice in one line";
+	return true;
 }
 
 static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc, bool born_unseen)
@@ -453,7 +484,9 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	}
 	if (l.bad == LT_NO_EVENT)
 		return;
-	if (l.closes <= l.opens || !alone(a, m, inc, &l, &ref, &b))
+	if (put_by_helper(a, inc, &ref, &b))
+		own = true;
+	else if (l.closes <= l.opens || !alone(a, m, inc, &l, &ref, &b))
 		own = use_after(a, m, inc, &l, &ref, &b);
 	else if (!held_for_other(a, inc, &ref, &b) && !lt_twice_in_line(a->lt, inc, ref.bad) &&
 		 past_culprit(a, m, inc->before, lt_src(a->lt, b.guilty)->function, &ref, &b))

@@ -4,6 +4,8 @@
 
 #include "lifetime/answer.h"
 
+/* who did event number ev (lt_src); of what a helper did twice in a row, who called it twice */
+uint32_t lt_extra_doer(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev);
 /* a get by the guilty function, or the creation */
 void lt_extra_taken(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref);
 /* the put that a run did twice in a row, or right where it had taken the reference; LT_NO_EVENT: there is none */

@@ -327,7 +327,8 @@ static int seen_lost(const struct lt_model *m, const struct lt_ref *refs, const 
 {
 	if (outnumbers(refs, n, i))
 		return 3;
-	if (refs[i].ev != LT_NO_EVENT && lt_twice_in_row(m->lt, refs[i].inc, refs[i].ev))
+	if (refs[i].ev != LT_NO_EVENT &&
+	    (lt_twice_in_row(m->lt, refs[i].inc, refs[i].ev) || lt_twice_by_helper(m->lt, refs[i].inc, refs[i].ev)))
 		return 2;
 	return blames[i].own;
 }

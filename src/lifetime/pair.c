@@ -448,7 +448,11 @@ static uint8_t how(const struct rt_lifetime *lt, const struct lt_inc *inc, const
 	lost = is_lost(lt, inc, u->ev) ? LT_MARK_LOST : 0;
 	if (e->op == RT_OP_NEW)
 		return LT_MARK_NEW | lost;
-	return (e->op == RT_OP_GET && inc->has_new && lt_twice_in_row(lt, inc, u->ev) ? LT_MARK_TWICE : 0) | lost;
+	return (e->op == RT_OP_GET && ((inc->has_new && lt_twice_in_row(lt, inc, u->ev)) ||
+				       ((inc->has_new || lt_born_bare(lt, inc)) && lt_twice_by_helper(lt, inc, u->ev)))
+			? LT_MARK_TWICE
+			: 0) |
+	       lost;
 }
 
 void lt_pair_doubt_rows(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *units)

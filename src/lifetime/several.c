@@ -37,11 +37,40 @@ static struct rt_key key_of(const struct lt_answer *a, const struct lt_inc *inc,
 	return rt_key_make(lt_event_function(a->lt, &inc->ledger[ev]), inc->type);
 }
 
+/* the run that did event number ev gave the object to somebody after that: the reference may have gone with it */
+static bool gave_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
+{
+	const uint32_t act = inc->ledger[ev].act;
+
+	for (uint32_t i = ev + 1; i < inc->nr; i++)
+		if (inc->ledger[i].op == RT_OP_MOVE && inc->ledger[i].up == act && act &&
+		    lt_point_given(lt_event_point(lt, &inc->ledger[i])))
+			return true;
+	return false;
+}
+
+/* the function that had a helper take two in one line; 0: none had */
+static uint32_t taker_by_helper(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)
+{
+	return inc->ledger[ev].op == RT_OP_GET && !gave_on(a->lt, inc, ev)
+		       ? lt_twice_by_helper(a->lt, inc, (uint16_t)ev)
+		       : 0;
+}
+
+static struct rt_key key_by_helper(const struct lt_answer *a, const struct lt_inc *inc, uint32_t src)
+{
+	return rt_key_make(lt_src(a->lt, src)->function, UINT64_C(1) << 32 | inc->type);
+}
+
 static void count(const struct lt_answer *a, const struct lt_inc *inc, struct rt_map *counts)
 {
 	for (uint32_t i = 0; i < inc->nr; i++) {
+		uint32_t by = taker_by_helper(a, inc, i);
+
 		if (is_one_of_several(a->lt, inc, i))
 			lt_count_one(counts, key_of(a, inc, i));
+		if (by)
+			lt_count_one(counts, key_by_helper(a, inc, by));
 	}
 }
 
@@ -61,4 +90,15 @@ bool lt_took_twice(const struct lt_answer *a, const struct lt_ref *ref)
 
 	return is_one_of_several(a->lt, ref->inc, ref->ev) &&
 	       lt_counted(&a->several_healthy, key) * a->healthy_each < lt_counted(&a->several_left, key);
+}
+
+uint32_t lt_took_twice_by_helper(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	uint32_t by = ref->ev == LT_NO_EVENT ? 0 : taker_by_helper(a, ref->inc, ref->ev);
+	struct rt_key key;
+
+	if (!by)
+		return 0;
+	key = key_by_helper(a, ref->inc, by);
+	return lt_counted(&a->several_healthy, key) * a->healthy_each < lt_counted(&a->several_left, key) ? by : 0;
 }

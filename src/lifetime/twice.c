@@ -138,6 +138,88 @@ bool lt_jumped_again(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 	       (behind && alike(mine, behind) && left_by_jump(lt, mine, behind));
 }
 
+static const struct lt_machine *machine_of(const struct rt_lifetime *lt, const struct lt_stack *s, uint32_t i)
+{
+	return i < s->nr ? &lt->machines.data[s->first + i] : NULL;
+}
+
+/* the stacks, from these frames outwards, are the same frames of the same runs */
+static bool same_outwards(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_stack *sx, uint32_t i,
+			  const struct lt_event *y, const struct lt_stack *sy, uint32_t k)
+{
+	const struct lt_machine *mx = machine_of(lt, sx, i), *my = machine_of(lt, sy, k);
+
+	if (!mx || !my || !mx->cfa || !my->cfa || x->sp + mx->cfa != y->sp + my->cfa || sx->nr - i != sy->nr - k)
+		return false;
+	for (; i < sx->nr; i++, k++)
+		if (lt->machines.data[sx->first + i].pc != lt->machines.data[sy->first + k].pc)
+			return false;
+	return true;
+}
+
+/* both frames stand in one line of one function */
+static bool one_line(const struct rt_lifetime *lt, const struct lt_machine *x, const struct lt_machine *y)
+{
+	const struct lt_src *sx, *sy;
+
+	if (!x->srcs || x->srcs != y->srcs)
+		return false;
+	sx = lt_src(lt, lt->stack_srcs.data[x->src]);
+	sy = lt_src(lt, lt->stack_srcs.data[y->src]);
+	if (sx->function != sy->function || !sx->frame.line || sx->frame.line != sy->frame.line)
+		return false;
+	for (uint32_t i = 1; i < x->srcs; i++)
+		if (lt->stack_srcs.data[x->src + i] != lt->stack_srcs.data[y->src + i])
+			return false;
+	return true;
+}
+
+/*
+ * The frame at which the stacks of two operations part, the later one last, that one helper did: its function called
+ * the helper, or what called that, twice in one line of one run; or the second time as the last thing that it did, so
+ * that its frame was gone by then. Further in both stand at the same places, and so they do further out. NULL: not so.
+ */
+static const struct lt_machine *parted(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
+{
+	const struct lt_use *ux = &lt->uses.data[x->use], *uy = &lt->uses.data[y->use];
+	const struct lt_stack *sx = ux->stack ? &lt->stacks.data[ux->stack - 1] : NULL;
+	const struct lt_stack *sy = uy->stack ? &lt->stacks.data[uy->stack - 1] : NULL;
+	const struct lt_machine *mx, *my;
+	uint32_t i = 0;
+
+	if (!sx || !sy || ux->machine != uy->machine || ux->machine == LT_GONE || ux->point != uy->point ||
+	    !ux->function || ux->function != uy->function || x->tid != y->tid || !x->sp || !y->sp)
+		return NULL;
+	while (i < sx->nr && i < sy->nr && lt->machines.data[sx->first + i].pc == lt->machines.data[sy->first + i].pc)
+		i++;
+	mx = machine_of(lt, sx, i);
+	my = machine_of(lt, sy, i);
+	if (!mx || !my || !mx->srcs || i < (ux->machine == LT_JUMPED ? 0 : ux->machine + 1u))
+		return NULL;
+	if (same_outwards(lt, x, sx, i + 1, y, sy, i))
+		return mx;
+	return x->sp + mx->cfa == y->sp + my->cfa && one_line(lt, mx, my) &&
+			       same_outwards(lt, x, sx, i + 1, y, sy, i + 1)
+		       ? mx
+		       : NULL;
+}
+
+uint32_t lt_twice_by_helper(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
+{
+	const struct lt_event *mine = &inc->ledger[ev], *before, *behind;
+	const struct lt_machine *at = NULL;
+
+	if (!mine->delta)
+		return 0;
+	before = operation_before(inc, ev);
+	behind = operation_behind(inc, ev);
+	if (before && alike(before, mine))
+		at = parted(lt, before, mine);
+	if (!at && behind && alike(mine, behind))
+		at = parted(lt, mine, behind);
+	return at ? lt->stack_srcs.data[at->src] : 0;
+}
+
 static bool in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev, int lines)
 {
 	const struct lt_event *mine = &inc->ledger[ev];

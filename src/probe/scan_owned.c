@@ -53,8 +53,17 @@ static bool is_counted(struct rt_scan *s, const char *structure)
 	       rt_dwarf_member(s->module->dwarf, structure, "next", &member);
 }
 
+/* "close", and "closebackend", which is not parted */
 static bool is_end(struct rt_word word)
 {
+	static const char *const begins[] = { "free", "close", "destroy", "delete", "release" };
+
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+		struct rt_word first = { word.s, strlen(begins[i]) };
+
+		if (word.len > first.len && rt_word_is(first, begins[i]))
+			return true;
+	}
 	return rt_word_ends(word) || rt_word_is(word, "end");
 }
 

@@ -19,14 +19,14 @@ static const char code[] =
 	"API int reader_new(struct reader **ret, int fd) { struct reader *r = calloc(1, sizeof(*r)); if (!r) return "
 	"-1;\n"
 	"  r->fd = fd; *ret = r; return 0; }\n"
-	"API int reader_free(struct reader *r) { int fd = r->fd; free(r); return fd; }\n"
+	"API int reader_end(struct reader *r) { int fd = r->fd; free(r); return fd; }\n"
 	"typedef struct { int kind; } DocFile;\n"
 	"API DocFile *DocFileCreate(int kind) { DocFile *d = calloc(1, sizeof(*d)); if (d) d->kind = kind; return d; "
 	"}\n"
 	"API void FreeDocFile(DocFile *d) { free(d); }\n"
 	"struct strtab_impl { char *base; };\n"
 	"API struct strtab_impl *strtab_init(void) { return calloc(1, sizeof(struct strtab_impl)); }\n"
-	"API void strtab_end(struct strtab_impl *t) { free(t); }\n"
+	"API void strtab_closetable(struct strtab_impl *t) { free(t); }\n"
 	/* one that is in a list goes with others; who holds it is counted; each of an interface has names of its own */
 	"struct node { struct node *next; };\n"
 	"API struct node *node_new(void) { return calloc(1, sizeof(struct node)); }\n"
@@ -44,8 +44,8 @@ static const char code[] =
 	"struct leaf { int n; };\nAPI void leaf_free(struct leaf *l) { free(l); }\n"
 	"int main(int argc, char **argv) { struct reader *r; struct page *p = page_new(); "
 	"parser_close(parser_open(argv[0]));\n"
-	"  parser_grown(parser_find(argv[1])); reader_new(&r, 1); reader_free(r); FreeDocFile(DocFileCreate(argc));\n"
-	"  strtab_end(strtab_init()); node_free(node_new()); box_free(box_new()); disk_free(stream_of_file());\n"
+	"  parser_grown(parser_find(argv[1])); reader_new(&r, 1); reader_end(r); FreeDocFile(DocFileCreate(argc));\n"
+	"  strtab_closetable(strtab_init()); node_free(node_new()); box_free(box_new()); disk_free(stream_of_file());\n"
 	"  page_clear(p); leaf_free(malloc(4)); return 0; }\n";
 
 static void made_and_ended(const struct planned *p, const char *name, const char *maker, enum rt_place place,
@@ -77,11 +77,11 @@ TEST(one_owner)
 		planned_open(&p, workdir_path(&w, "prog"));
 		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
 		made_and_ended(&p, "parser", "parser_open", RT_PLACE_RET, "parser_close");
-		made_and_ended(&p, "reader", "reader_new", RT_PLACE_OUT, "reader_free");
+		made_and_ended(&p, "reader", "reader_new", RT_PLACE_OUT, "reader_end");
 		assert_int_equal(rt_spec_type_named(&p.spec, "reader")->functions.data[0].condition,
 				 RT_IF_NOT_NEGATIVE);
 		made_and_ended(&p, "DocFile", "DocFileCreate", RT_PLACE_RET, "FreeDocFile");
-		made_and_ended(&p, "strtab_impl", "strtab_init", RT_PLACE_RET, "strtab_end");
+		made_and_ended(&p, "strtab_impl", "strtab_init", RT_PLACE_RET, "strtab_closetable");
 		assert_int_equal(p.spec.types.len, 4);
 		/* how many are in it is not how many hold it */
 		planned_make(&p, NULL, NULL);
