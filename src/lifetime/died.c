@@ -66,7 +66,7 @@ static bool was_last(const struct rt_lifetime *lt, const struct lt_inc *inc)
  * The program died of a fault, and the last thing that was seen of it is that it put the last reference to an object:
  * where the run of the function that did so was not over, it went on with what it had given away.
  */
-static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
+static bool died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
 	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
 	struct lt_blame b = { .kind = RT_USE_AFTER_PUT, .role = RT_ROLE_USE, .confidence = 0.6 };
@@ -77,19 +77,19 @@ static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
 		if (inc->post && inc->type == type && crashed(a->lt, inc->pid, true))
-			return; /* there is more to go by */
+			return false; /* there is more to go by */
 		if (inc->life == LT_DEAD && inc->nr && !inc->forced && (!last || inc->end_ns > last->end_ns) &&
 		    crashed(a->lt, inc->pid, true))
 			last = inc;
 	}
 	if (!last || last->type != type || last->klass != m->klass || last->folded || !was_last(a->lt, last))
-		return;
+		return false;
 	e = &last->ledger[last->nr - 1];
 	t = thread_that_did(a, last, last->nr - 1);
 	if (t && t->stood && !t->struck)
-		return; /* the signal hit another one */
+		return false; /* the signal hit another one */
 	if (e->op != RT_OP_PUT || e->delta >= 0 || !e->act || !rt_map_get(&a->running, rt_key_make(e->act, 0)))
-		return;
+		return false;
 	ref.inc = last;
 	ref.bad = last->nr - 1;
 	b.guilty = lt_event_src(a->lt, e);
@@ -99,6 +99,7 @@ static void died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	lt_extra_taken(a, last, &ref);
 	if (b.guilty)
 		lt_accuse(a, &ref, &b);
+	return b.guilty;
 }
 
 /* a function of the type, or where that is NULL the function, has a frame in the stack */
@@ -336,8 +337,7 @@ static bool died_again(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	return true;
 }
 
-void lt_died(struct lt_answer *a, uint32_t type, struct lt_model *m)
+bool lt_died(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
-	if (!died_again(a, type, m) && !died_of(a, type, m) && !died_within(a, type, m))
-		died_with(a, type, m);
+	return died_again(a, type, m) || died_of(a, type, m) || died_within(a, type, m) || died_with(a, type, m);
 }

@@ -503,6 +503,53 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	lt_accuse(a, &ref, &b);
 }
 
+/*
+ * Nobody met the object after its death, which looks like any other. But one run put it twice in one line, and had not
+ * that many references: the last one was somebody else's, who did not come back to it.
+ */
+static uint16_t put_anothers(const struct lt_answer *a, const struct lt_inc *inc)
+{
+	uint16_t put = LT_NO_EVENT;
+
+	if (inc->life != LT_DEAD || inc->post || inc->folded || !inc->has_new || lt_life_vague(a->lt, inc))
+		return LT_NO_EVENT;
+	for (uint16_t i = 0; i < inc->nr && put == LT_NO_EVENT; i++)
+		if (inc->ledger[i].op == RT_OP_PUT && inc->ledger[i].act && lt_twice_in_line(a->lt, inc, i) &&
+		    lt_first_of_two(a->lt, inc, i) != i && !had_all(a->lt, inc, i))
+			put = i;
+	return put;
+}
+
+static void judge_silent(struct lt_answer *a, uint32_t type, const struct lt_model *m)
+{
+	enum { FEW = 3 };
+	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.75 };
+	struct lt_inc *inc;
+	uint64_t n = 0;
+	uint32_t at = 0;
+
+	while ((inc = lt_row_newer(&a->lt->graves, &at)))
+		n += inc->type == type && inc->klass == m->klass && put_anothers(a, inc) != LT_NO_EVENT;
+	/* what is done to most of them is how it is done */
+	if (!n || (n > FEW && 2 * n > m->type->died) || lt_damaged(a->lt, m->type))
+		return;
+	at = 0;
+	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
+		struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT };
+
+		if (inc->type != type || inc->klass != m->klass)
+			continue;
+		ref.bad = put_anothers(a, inc);
+		if (ref.bad == LT_NO_EVENT)
+			continue;
+		b.guilty = lt_extra_doer(a, inc, ref.bad);
+		b.why = "it put twice in one line, and had not that many references";
+		lt_extra_taken(a, inc, &ref);
+		if (b.guilty)
+			lt_accuse(a, &ref, &b);
+	}
+}
+
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
 	bool born_unseen = m->type->op[RT_OP_NEW] && has_unborn(a, type);
@@ -513,5 +560,6 @@ void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type == type && inc->klass == m->klass && inc->post)
 			judge(a, m, inc, born_unseen);
 	}
-	lt_died(a, type, m);
+	if (!lt_died(a, type, m))
+		judge_silent(a, type, m);
 }

@@ -24,6 +24,12 @@ static bool is_deallocator(const char *name)
 	return ends_with(name, "free") || ends_with(name, "free1") || strncmp(name, "_ZdlPv", 6) == 0;
 }
 
+/* Given the address of a pointer, they free what that points to, and clear it. */
+static bool is_slot_deallocator(const char *name)
+{
+	return ends_with(name, "freep") || ends_with(name, "zfree");
+}
+
 /* The function that a direct call or jump leads to; NULL: unknown, or a place inside from. */
 static const struct rt_symbol *callee_of(const struct rt_making *m, const struct rt_insn *insn,
 					 const struct rt_symbol *from)
@@ -39,6 +45,7 @@ static const struct rt_symbol *callee_of(const struct rt_making *m, const struct
 	return own && own->addr.v ? own : to;
 }
 
+/* In the register of the first argument is what is followed. */
 static bool gives_object(const struct rt_track *track)
 {
 	const struct rt_value *v = &track->regs[RT_REG_RDI];
@@ -158,6 +165,7 @@ static struct rt_value see_call(const struct rt_making *m, struct look *look, co
 	bool chosen = is_chosen(look, insn), allocates = callee ? rt_making_allocates(callee->name) : chosen;
 
 	look->ends |= gives_object(track) && (chosen || (callee && is_deallocator(callee->name)));
+	look->ends |= look->stored && gives_object(&look->slot) && callee && is_slot_deallocator(callee->name);
 	if (allocates) {
 		look->allocated = true;
 		return (struct rt_value){ .kind = RT_VALUE_OBJECT };
@@ -273,5 +281,14 @@ bool rt_making_ends(const struct rt_making *m, const struct rt_symbol *function)
 	struct look look = { .starts = false };
 
 	walk(m, function, RT_REG_RDI, 0, &look);
+	return look.ends;
+}
+
+bool rt_making_ends_slot(const struct rt_making *m, const struct rt_symbol *function)
+{
+	struct look look = { .stored = true };
+
+	rt_track_init(&look.slot, RT_REG_RDI);
+	walk(m, function, RT_REG_NONE, 0, &look);
 	return look.ends;
 }

@@ -35,3 +35,7 @@ bool rt_making_stores(const struct rt_making *m, const struct rt_symbol *functio
 
 /* function gives its first argument to free() or the like, itself or one call deeper. */
 bool rt_making_ends(const struct rt_making *m, const struct rt_symbol *function);
+
+/* ... or what its first argument leads to, itself, or by one that frees what it is led to as well: "void obj_free(T
+ * **)" */
+bool rt_making_ends_slot(const struct rt_making *m, const struct rt_symbol *function);

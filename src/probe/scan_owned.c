@@ -67,7 +67,7 @@ static bool is_end(struct rt_word word)
 	return rt_word_ends(word) || rt_word_is(word, "end");
 }
 
-/* "void parser_free(struct parser *)" */
+/* "void parser_free(struct parser *)", and of a struct parser ** */
 static const char *ended_by(struct rt_scan *s, const struct rt_survey_function *d)
 {
 	const struct rt_param *p = rt_survey_param(&s->survey, d, 1);
@@ -77,7 +77,9 @@ static const char *ended_by(struct rt_scan *s, const struct rt_survey_function *
 
 	for (unsigned i = 0; i < n; i++)
 		ends |= is_end(words[i]);
-	return ends && p && p->pointers == 1 && !d->returns.pointers && d->param_count <= 2 ? p->pointee : NULL;
+	return ends && p && (p->pointers == 1 || p->pointers == 2) && !d->returns.pointers && d->param_count <= 2
+		       ? p->pointee
+		       : NULL;
 }
 
 /* The words of ender but those for ending are those that name begins with. */
@@ -100,8 +102,8 @@ static bool is_namesake(const char *ender, const char *name, bool whole)
 /* What is found was there before; what is grown, or copied out of its owner, is another thing than it seems. */
 static bool sounds_like_more(const char *name)
 {
-	static const char *const words[] = { "find",   "lookup", "search", "intern", "get",    "cache", "realloc",
-					     "resize", "grow",   "append", "add",    "insert", "next",  "prev" };
+	static const char *const words[] = { "set",    "find", "lookup", "search", "intern", "get",  "cache", "realloc",
+					     "resize", "grow", "append", "add",    "insert", "next", "prev" };
 
 	return rt_words_have(name, words, sizeof(words) / sizeof(words[0]));
 }
@@ -123,6 +125,11 @@ static struct owned *type_of(struct search *o, const char *structure, bool add)
 	return type;
 }
 
+static bool ends_slot(struct rt_scan *s, const struct rt_survey_function *d)
+{
+	return rt_survey_param(&s->survey, d, 1)->pointers == 2;
+}
+
 static struct rt_error *find_enders(struct search *o)
 {
 	for (size_t i = 0; i < o->s->survey.functions.len; i++) {
@@ -132,7 +139,8 @@ static struct rt_error *find_enders(struct search *o)
 		struct owned *type;
 
 		if (!symbol || is_counted(o->s, structure) || !rt_scan_asked(o->s, structure) ||
-		    !rt_making_ends(&o->making, symbol))
+		    !(ends_slot(o->s, d) ? rt_making_ends_slot(&o->making, symbol)
+					 : rt_making_ends(&o->making, symbol)))
 			continue;
 		type = type_of(o, structure, true);
 		if (!type || !rt_vec_push(&type->enders, d))
@@ -234,7 +242,8 @@ static struct rt_error *take(struct rt_scan *s, const struct owned *owned)
 			type->functions.data[before].condition = (uint8_t)rt_made_condition(&m->function->returns);
 	}
 	for (size_t i = 0; i < owned->enders.len; i++)
-		RT_TRY(rt_scan_add_function(type, owned->enders.data[i]->name, RT_OP_PUT, RT_PLACE_ARG, 1));
+		RT_TRY(rt_scan_add_function(type, owned->enders.data[i]->name, RT_OP_PUT,
+					    ends_slot(s, owned->enders.data[i]) ? RT_PLACE_ARG_PTR : RT_PLACE_ARG, 1));
 	return rt_spec_join(&s->found, &one);
 }
 

@@ -27,6 +27,14 @@ static const char code[] =
 	"struct strtab_impl { char *base; };\n"
 	"API struct strtab_impl *strtab_init(void) { return calloc(1, sizeof(struct strtab_impl)); }\n"
 	"API void strtab_closetable(struct strtab_impl *t) { free(t); }\n"
+	/* what it is led to, and clears: itself, or by a free() that does */
+	"struct image { char *pixels; };\n"
+	"API struct image *image_alloc(void) { return calloc(1, sizeof(struct image)); }\n"
+	"API void image_free(struct image **i) { if (!i || !*i) return; free((*i)->pixels); free(*i); *i = 0; }\n"
+	"struct sound { int rate; };\n"
+	"API void mem_freep(void *p) { void *v = *(void **)p; *(void **)p = 0; free(v); }\n"
+	"API struct sound *sound_alloc(void) { return calloc(1, sizeof(struct sound)); }\n"
+	"API void sound_free(struct sound **s) { if (!s || !*s) return; (*s)->rate = 0; mem_freep(s); }\n"
 	/* one that is in a list goes with others; who holds it is counted; each of an interface has names of its own */
 	"struct node { struct node *next; };\n"
 	"API struct node *node_new(void) { return calloc(1, sizeof(struct node)); }\n"
@@ -46,7 +54,8 @@ static const char code[] =
 	"parser_close(parser_open(argv[0]));\n"
 	"  parser_grown(parser_find(argv[1])); reader_new(&r, 1); reader_end(r); FreeDocFile(DocFileCreate(argc));\n"
 	"  strtab_closetable(strtab_init()); node_free(node_new()); box_free(box_new()); disk_free(stream_of_file());\n"
-	"  page_clear(p); leaf_free(malloc(4)); return 0; }\n";
+	"  page_clear(p); leaf_free(malloc(4)); { struct image *i = image_alloc(); struct sound *s = sound_alloc();\n"
+	"  image_free(&i); sound_free(&s); } return 0; }\n";
 
 static void made_and_ended(const struct planned *p, const char *name, const char *maker, enum rt_place place,
 			   const char *ender)
@@ -82,7 +91,13 @@ TEST(one_owner)
 				 RT_IF_NOT_NEGATIVE);
 		made_and_ended(&p, "DocFile", "DocFileCreate", RT_PLACE_RET, "FreeDocFile");
 		made_and_ended(&p, "strtab_impl", "strtab_init", RT_PLACE_RET, "strtab_closetable");
-		assert_int_equal(p.spec.types.len, 4);
+		made_and_ended(&p, "image", "image_alloc", RT_PLACE_RET, "image_free");
+		made_and_ended(&p, "sound", "sound_alloc", RT_PLACE_RET, "sound_free");
+		assert_int_equal(planned_function(rt_spec_type_named(&p.spec, "sound"), "sound_free")->place,
+				 RT_PLACE_ARG_PTR);
+		assert_int_equal(planned_function(rt_spec_type_named(&p.spec, "parser"), "parser_close")->place,
+				 RT_PLACE_ARG);
+		assert_int_equal(p.spec.types.len, 6);
 		/* how many are in it is not how many hold it */
 		planned_make(&p, NULL, NULL);
 		for (size_t k = 0; k < p.plan->types.len; k++)
