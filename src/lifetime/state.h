@@ -581,8 +581,8 @@ bool lt_again(const struct rt_lifetime *lt, const struct lt_event *x, const stru
 /* as lt_twice_in_row(), in just one line */
 bool lt_twice_in_line(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
 /*
- * ... done twice in a row by a helper that one run of a function called twice in one line: the source of that function
- * (lt_src), 0: not so
+ * ... done twice in a row by a helper that one run of a function called twice in one line, or the second time by a jump
+ * that left the function: its source (lt_src), 0: not so
  */
 uint32_t lt_twice_by_helper(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
 /* the number of the operation before ev that does the same in one line with it, or ev */

@@ -213,6 +213,9 @@ uint32_t lt_twice_by_helper(const struct rt_lifetime *lt, const struct lt_inc *i
 		return 0;
 	before = operation_before(inc, ev);
 	behind = operation_behind(inc, ev);
+	/* it was the last thing that the function did, which looks like its caller's own where that calls by a pointer */
+	if (before && alike(before, mine) && left_by_jump(lt, before, mine))
+		return lt_event_src(lt, before);
 	if (before && alike(before, mine))
 		at = parted(lt, before, mine);
 	if (!at && behind && alike(mine, behind))
