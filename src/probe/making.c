@@ -2,6 +2,7 @@
 #include "probe/making.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "probe/track.h"
 
@@ -11,12 +12,12 @@ static bool ends_with(const char *name, const char *tail)
 {
 	size_t n = strlen(name), m = strlen(tail);
 
-	return n >= m && strcmp(name + n - m, tail) == 0;
+	return n >= m && strcasecmp(name + n - m, tail) == 0;
 }
 
 bool rt_making_allocates(const char *name)
 {
-	return strstr(name, "alloc") || strncmp(name, "_Znw", 4) == 0;
+	return strcasestr(name, "alloc") || strncmp(name, "_Znw", 4) == 0;
 }
 
 static bool is_deallocator(const char *name)

@@ -201,20 +201,24 @@ static struct rt_error *find_makers(struct search *o)
 }
 
 /*
- * One that ends them is called as the type, or as what makes them. Where each has a name of its own, they belong to
- * something else: the backends of an interface.
+ * One that ends them is called as the type, or as what makes them. Others end other things as well: the backends of an
+ * interface, what holds such an object; or free something else for it.
  */
+static bool belongs(const struct owned *type, const struct rt_survey_function *ender)
+{
+	if (is_namesake(ender->name, type->structure, true))
+		return type->makers.len > 0;
+	for (size_t i = 0; i < type->makers.len; i++)
+		if (is_namesake(ender->name, type->makers.data[i].function->name, false))
+			return true;
+	return false;
+}
+
 static bool is_family(const struct owned *type)
 {
-	for (size_t i = 0; i < type->enders.len; i++) {
-		const char *ender = type->enders.data[i]->name;
-
-		if (is_namesake(ender, type->structure, true))
-			return type->makers.len > 0;
-		for (size_t k = 0; k < type->makers.len; k++)
-			if (is_namesake(ender, type->makers.data[k].function->name, false))
-				return true;
-	}
+	for (size_t i = 0; i < type->enders.len; i++)
+		if (belongs(type, type->enders.data[i]))
+			return true;
 	return false;
 }
 
@@ -241,9 +245,13 @@ static struct rt_error *take(struct rt_scan *s, const struct owned *owned)
 		if (m->out && type->functions.len > before)
 			type->functions.data[before].condition = (uint8_t)rt_made_condition(&m->function->returns);
 	}
-	for (size_t i = 0; i < owned->enders.len; i++)
-		RT_TRY(rt_scan_add_function(type, owned->enders.data[i]->name, RT_OP_PUT,
-					    ends_slot(s, owned->enders.data[i]) ? RT_PLACE_ARG_PTR : RT_PLACE_ARG, 1));
+	for (size_t i = 0; i < owned->enders.len; i++) {
+		const struct rt_survey_function *d = owned->enders.data[i];
+
+		if (belongs(owned, d))
+			RT_TRY(rt_scan_add_function(type, d->name, RT_OP_PUT,
+						    ends_slot(s, d) ? RT_PLACE_ARG_PTR : RT_PLACE_ARG, 1));
+	}
 	return rt_spec_join(&s->found, &one);
 }
 

@@ -32,9 +32,9 @@ static const char code[] =
 	"API struct image *image_alloc(void) { return calloc(1, sizeof(struct image)); }\n"
 	"API void image_free(struct image **i) { if (!i || !*i) return; free((*i)->pixels); free(*i); *i = 0; }\n"
 	"struct sound { int rate; };\n"
-	"API void mem_freep(void *p) { void *v = *(void **)p; *(void **)p = 0; free(v); }\n"
+	"API void MemFreep(void *p) { void *v = *(void **)p; *(void **)p = 0; free(v); }\n"
 	"API struct sound *sound_alloc(void) { return calloc(1, sizeof(struct sound)); }\n"
-	"API void sound_free(struct sound **s) { if (!s || !*s) return; (*s)->rate = 0; mem_freep(s); }\n"
+	"API void sound_free(struct sound **s) { if (!s || !*s) return; (*s)->rate = 0; MemFreep(s); }\n"
 	/* one that is in a list goes with others; who holds it is counted; each of an interface has names of its own */
 	"struct node { struct node *next; };\n"
 	"API struct node *node_new(void) { return calloc(1, sizeof(struct node)); }\n"
