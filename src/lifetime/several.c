@@ -37,24 +37,10 @@ static struct rt_key key_of(const struct lt_answer *a, const struct lt_inc *inc,
 	return rt_key_make(lt_event_function(a->lt, &inc->ledger[ev]), inc->type);
 }
 
-/* the run that did event number ev gave the object to somebody after that: the reference may have gone with it */
-static bool gave_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
-{
-	const uint32_t act = inc->ledger[ev].act;
-
-	for (uint32_t i = ev + 1; i < inc->nr; i++)
-		if (inc->ledger[i].op == RT_OP_MOVE && inc->ledger[i].up == act && act &&
-		    lt_point_given(lt_event_point(lt, &inc->ledger[i])))
-			return true;
-	return false;
-}
-
 /* the function that had a helper take two in one line; 0: none had */
 static uint32_t taker_by_helper(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)
 {
-	return inc->ledger[ev].op == RT_OP_GET && !gave_on(a->lt, inc, ev)
-		       ? lt_twice_by_helper(a->lt, inc, (uint16_t)ev)
-		       : 0;
+	return inc->ledger[ev].op == RT_OP_GET ? lt_twice_by_helper(a->lt, inc, (uint16_t)ev) : 0;
 }
 
 static struct rt_key key_by_helper(const struct lt_answer *a, const struct lt_inc *inc, uint32_t src)

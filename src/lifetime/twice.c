@@ -204,16 +204,29 @@ static const struct lt_machine *parted(const struct rt_lifetime *lt, const struc
 		       : NULL;
 }
 
+/* the run that did event number ev gave the object to somebody after that: the reference may have gone with it */
+static bool gave_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
+{
+	const uint32_t act = inc->ledger[ev].act;
+
+	for (uint32_t i = ev + 1; i < inc->nr; i++)
+		if (inc->ledger[i].op == RT_OP_MOVE && inc->ledger[i].up == act && act &&
+		    lt_point_given(lt_event_point(lt, &inc->ledger[i])))
+			return true;
+	return false;
+}
+
 uint32_t lt_twice_by_helper(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
 {
 	const struct lt_event *mine = &inc->ledger[ev], *before, *behind;
 	const struct lt_machine *at = NULL;
 
-	if (!mine->delta)
+	if (!mine->delta || (mine->op == RT_OP_GET && gave_on(lt, inc, ev)))
 		return 0;
 	before = operation_before(inc, ev);
 	behind = operation_behind(inc, ev);
-	/* it was the last thing that the function did, which looks like its caller's own where that calls by a pointer */
+	/* it was the last thing that the function did, which looks like its caller's own where that calls by a pointer
+	 */
 	if (before && alike(before, mine) && left_by_jump(lt, before, mine))
 		return lt_event_src(lt, before);
 	if (before && alike(before, mine))
