@@ -504,8 +504,28 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 }
 
 /*
- * Nobody met the object after its death, which looks like any other. But one run put it twice in one line, and had not
- * that many references: the last one was somebody else's, who did not come back to it.
+ * The run that did event number ev took or was handed one reference to the object, and did no more to it than to put
+ * that, here, and another one. One that puts more was given more: a loop over what somebody held, a thread.
+ */
+static bool took_one(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
+{
+	const uint32_t act = inc->ledger[ev].act;
+	unsigned takes = 0, puts = 0;
+
+	for (uint32_t i = 0; act && i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->act != act)
+			continue;
+		takes += lt_event_takes(e) || lt_point_hands(lt_event_point(a->lt, e));
+		puts += e->delta < 0;
+	}
+	return takes == 1 && puts && puts <= 2;
+}
+
+/*
+ * Nobody met the object after its death, which looks like any other. But one run took one reference, and put two in one
+ * line: the other one was somebody else's, who did not come back to it.
  */
 static uint16_t put_anothers(const struct lt_answer *a, const struct lt_inc *inc)
 {
@@ -514,8 +534,10 @@ static uint16_t put_anothers(const struct lt_answer *a, const struct lt_inc *inc
 	if (inc->life != LT_DEAD || inc->post || inc->folded || !inc->has_new || lt_life_vague(a->lt, inc))
 		return LT_NO_EVENT;
 	for (uint16_t i = 0; i < inc->nr && put == LT_NO_EVENT; i++)
-		if (inc->ledger[i].op == RT_OP_PUT && inc->ledger[i].act && lt_twice_in_line(a->lt, inc, i) &&
-		    lt_first_of_two(a->lt, inc, i) != i && !had_all(a->lt, inc, i))
+		/* without lines nothing says that both are one thing */
+		if (inc->ledger[i].op == RT_OP_PUT && lt_twice_in_line(a->lt, inc, i) &&
+		    lt_src(a->lt, lt_event_src(a->lt, &inc->ledger[i]))->frame.line &&
+		    lt_first_of_two(a->lt, inc, i) != i && took_one(a, inc, lt_first_of_two(a->lt, inc, i)))
 			put = i;
 	return put;
 }
@@ -543,7 +565,7 @@ static void judge_silent(struct lt_answer *a, uint32_t type, const struct lt_mod
 		if (ref.bad == LT_NO_EVENT)
 			continue;
 		b.guilty = lt_extra_doer(a, inc, ref.bad);
-		b.why = "it put twice in one line, and had not that many references";
+		b.why = "it took one reference, and put two in one line";
 		lt_extra_taken(a, inc, &ref);
 		if (b.guilty)
 			lt_accuse(a, &ref, &b);

@@ -48,6 +48,19 @@ static bool one_instance(const struct rt_lifetime *lt, const struct lt_use *x, c
 	return true;
 }
 
+/*
+ * The function of both sites stands at one place: what it called there did both, and has no name (stripped code). That
+ * is nothing that the function does twice.
+ */
+static bool one_place(const struct rt_lifetime *lt, const struct lt_use *x, const struct lt_use *y)
+{
+	const struct lt_stack *sx = x->stack ? &lt->stacks.data[x->stack - 1] : NULL;
+	const struct lt_stack *sy = y->stack ? &lt->stacks.data[y->stack - 1] : NULL;
+
+	return sx && sy && x->machine < sx->nr && y->machine < sy->nr && x->machine && y->machine &&
+	       lt->machines.data[sx->first + x->machine].pc == lt->machines.data[sy->first + y->machine].pc;
+}
+
 bool lt_twice_in_run(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
 {
 	enum { ANY_LINE = 1 << 30 };
@@ -56,6 +69,7 @@ bool lt_twice_in_run(const struct rt_lifetime *lt, const struct lt_event *x, con
 	if ((x->flags | y->flags) & (LT_EV_HIDDEN | LT_EV_RETURN))
 		return false;
 	return x->use != y->use && x->act && x->act == y->act &&
+	       !one_place(lt, &lt->uses.data[x->use], &lt->uses.data[y->use]) &&
 	       one_instance(lt, &lt->uses.data[x->use], &lt->uses.data[y->use], ANY_LINE);
 }
 
