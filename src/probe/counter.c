@@ -58,9 +58,10 @@ static bool counts_references(struct rt_plan_build *b, const struct rt_target *t
 {
 	struct rt_effect put;
 
-	if (member->says_reference || rt_spec_takes(b->plan->types.data[t->type].spec))
+	/* what is only inlined has no code to look at */
+	if (member->says_reference || rt_spec_takes(b->plan->types.data[t->type].spec) || !t->symbol)
 		return true;
-	if (t->as.op != RT_OP_PUT || t->as.place != RT_PLACE_ARG || !t->symbol)
+	if (t->as.op != RT_OP_PUT || t->as.place != RT_PLACE_ARG)
 		return false;
 	rt_effect_of(b->module->image, b->module->symtab, b->decoder, t->addr, (uint8_t)rt_reg_argument(t->as.arg),
 		     &put);
