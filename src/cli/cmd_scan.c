@@ -120,11 +120,11 @@ static const char *confirmed(struct scan *s, const struct rt_spec_type *type, co
 	if (rt_spec_is_preset(type))
 		return type->origin;
 	if (planned && planned->counter_from && !strcmp(planned->counter_from, "inferred"))
-		return rt_spec_takes(planned->spec) ? "by code: both change one counter"
-						    : "by code: the put counts down and frees";
+		return rt_spec_has_op(planned->spec, RT_OP_GET) ? "by code: both change one counter"
+								: "by code: the put counts down and frees";
 	if (planned && planned->counter_from)
 		return rt_format(&s->arena, "by %s: its counter is known", planned->counter_from);
-	if (rt_dwarf_present(dwarf) && !rt_spec_takes(type))
+	if (rt_dwarf_present(dwarf) && !rt_spec_has_op(type, RT_OP_GET))
 		return "by code: one owner, what is made is freed";
 	return rt_dwarf_present(dwarf) ? "by name and parameter type" : "by name only: traced only with -t";
 }

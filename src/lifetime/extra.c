@@ -529,17 +529,17 @@ static bool took_one(const struct lt_answer *a, const struct lt_inc *inc, uint16
  */
 static uint16_t put_anothers(const struct lt_answer *a, const struct lt_inc *inc)
 {
-	uint16_t put = LT_NO_EVENT;
-
 	if (inc->life != LT_DEAD || inc->post || inc->folded || !inc->has_new || lt_life_vague(a->lt, inc))
 		return LT_NO_EVENT;
-	for (uint16_t i = 0; i < inc->nr && put == LT_NO_EVENT; i++)
+	for (uint16_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+		uint16_t first = e->op == RT_OP_PUT ? lt_first_of_two(a->lt, inc, i) : i;
+
 		/* without lines nothing says that both are one thing */
-		if (inc->ledger[i].op == RT_OP_PUT && lt_twice_in_line(a->lt, inc, i) &&
-		    lt_src(a->lt, lt_event_src(a->lt, &inc->ledger[i]))->frame.line &&
-		    lt_first_of_two(a->lt, inc, i) != i && took_one(a, inc, lt_first_of_two(a->lt, inc, i)))
-			put = i;
-	return put;
+		if (first != i && lt_src(a->lt, lt_event_src(a->lt, e))->frame.line && took_one(a, inc, first))
+			return i;
+	}
+	return LT_NO_EVENT;
 }
 
 static void judge_silent(struct lt_answer *a, uint32_t type, const struct lt_model *m)

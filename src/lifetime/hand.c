@@ -95,14 +95,15 @@ static bool was_given(const struct rt_lifetime *lt, const struct lt_inc *inc, co
 
 void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 {
-	struct lt_inc *inc = object_of(lt, seen);
 	struct lt_event ev = seen->ev;
 	struct lt_point *point = &lt->points.data[lt->uses.data[ev.use].point];
+	struct lt_inc *inc;
 
 	if (lt_point_looks(point) && ev.slot && ev.slot == seen->e->object) {
 		lt_life_freed(lt, seen);
 		return;
 	}
+	inc = object_of(lt, seen);
 	count_found(lt, inc, seen);
 	if (lt_point_stores(point) && !(point->flags & RT_EV_MAYBE) && !point->strays)
 		point->strays = !was_given(lt, inc, &ev);

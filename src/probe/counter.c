@@ -59,7 +59,7 @@ static bool counts_references(struct rt_plan_build *b, const struct rt_target *t
 	struct rt_effect put;
 
 	/* what is only inlined has no code to look at */
-	if (member->says_reference || rt_spec_takes(b->plan->types.data[t->type].spec) || !t->symbol)
+	if (member->says_reference || rt_spec_has_op(b->plan->types.data[t->type].spec, RT_OP_GET) || !t->symbol)
 		return true;
 	if (t->as.op != RT_OP_PUT || t->as.place != RT_PLACE_ARG)
 		return false;

@@ -79,6 +79,9 @@ RT_CHECK struct rt_error *rt_scan_marks(struct rt_scan *s);
 RT_CHECK struct rt_error *rt_scan_makers(struct rt_scan *s, const struct rt_scan_family *f, struct rt_spec_type *type);
 /* The only T ** of one that returns a status and is given no T; 0: none, or it is not in a register. */
 unsigned rt_scan_leaves(struct rt_scan *s, const char *structure, const struct rt_survey_function *d);
+/* Adds such a one, which leaves what it makes where argument arg says. */
+RT_CHECK struct rt_error *rt_scan_add_leaver(struct rt_spec_type *type, const struct rt_survey_function *d,
+					     uint8_t arg);
 /* Is there a constructor that such a scan finds? */
 bool rt_scan_is_made(struct rt_scan *s, const struct rt_scan_family *f);
 /*

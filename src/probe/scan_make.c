@@ -77,20 +77,26 @@ unsigned rt_scan_leaves(struct rt_scan *s, const char *structure, const struct r
 	return found && rt_made_is_status(&d->returns) && rt_takers_in_registers(&s->survey, d, found) ? found : 0;
 }
 
+struct rt_error *rt_scan_add_leaver(struct rt_spec_type *type, const struct rt_survey_function *d, uint8_t arg)
+{
+	size_t before = type->functions.len;
+
+	RT_TRY(rt_scan_add_function(type, d->name, RT_OP_NEW, RT_PLACE_OUT, arg));
+	if (type->functions.len > before)
+		type->functions.data[before].condition = (uint8_t)rt_made_condition(&d->returns);
+	return NULL;
+}
+
 /* "int packet_new(T **ret)" */
 static struct rt_error *add_leaver(struct rt_scan *s, const struct rt_scan_family *f, const struct rt_making *m,
 				   const struct rt_survey_function *d, const struct rt_symbol *symbol,
 				   struct rt_spec_type *type)
 {
 	unsigned arg = sounds_like_find(d->name) ? 0 : rt_scan_leaves(s, f->structure, d);
-	size_t before = type->functions.len;
 
-	if (!arg || !rt_making_stores(m, symbol, (uint8_t)rt_reg_argument(arg)))
-		return NULL;
-	RT_TRY(rt_scan_add_function(type, d->name, RT_OP_NEW, RT_PLACE_OUT, (uint8_t)arg));
-	if (type->functions.len > before)
-		type->functions.data[before].condition = (uint8_t)rt_made_condition(&d->returns);
-	return NULL;
+	return arg && rt_making_stores(m, symbol, (uint8_t)rt_reg_argument(arg))
+		       ? rt_scan_add_leaver(type, d, (uint8_t)arg)
+		       : NULL;
 }
 
 /* Where the counter lies; size 0: unknown. */

@@ -238,12 +238,9 @@ static struct rt_error *take(struct rt_scan *s, const struct owned *owned)
 		return rt_error_nomem();
 	for (size_t i = 0; i < owned->makers.len; i++) {
 		const struct maker *m = &owned->makers.data[i];
-		size_t before = type->functions.len;
 
-		RT_TRY(rt_scan_add_function(type, m->function->name, RT_OP_NEW, m->out ? RT_PLACE_OUT : RT_PLACE_RET,
-					    m->out));
-		if (m->out && type->functions.len > before)
-			type->functions.data[before].condition = (uint8_t)rt_made_condition(&m->function->returns);
+		RT_TRY(m->out ? rt_scan_add_leaver(type, m->function, m->out)
+			      : rt_scan_add_function(type, m->function->name, RT_OP_NEW, RT_PLACE_RET, 0));
 	}
 	for (size_t i = 0; i < owned->enders.len; i++) {
 		const struct rt_survey_function *d = owned->enders.data[i];

@@ -68,11 +68,11 @@ static inline bool rt_spec_is_guessed(const struct rt_spec_type *type)
 	return false;
 }
 
-/* Are references taken to its objects, by a function that is known to? Else each has one owner, or nobody knows how. */
-static inline bool rt_spec_takes(const struct rt_spec_type *type)
+/* One of its functions does this. Without a get each object has one owner, or nobody knows how it is counted. */
+static inline bool rt_spec_has_op(const struct rt_spec_type *type, enum rt_op op)
 {
 	for (size_t i = 0; i < type->functions.len; i++) {
-		if (type->functions.data[i].op == RT_OP_GET)
+		if (type->functions.data[i].op == op)
 			return true;
 	}
 	return false;

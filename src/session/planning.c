@@ -7,16 +7,8 @@
 #include "base/log.h"
 #include "probe/call.h"
 #include "probe/source_name.h"
+#include "probe/spec_type.h"
 #include "session/batch.h"
-
-static bool has_op(const struct rt_spec_type *type, enum rt_op op)
-{
-	for (size_t i = 0; i < type->functions.len; i++) {
-		if (type->functions.data[i].op == op)
-			return true;
-	}
-	return false;
-}
 
 /*
  * Where all that happens to an object names it by its address: not what the kernel hands out, whose objects are ranges,
@@ -24,7 +16,7 @@ static bool has_op(const struct rt_spec_type *type, enum rt_op op)
  */
 static bool is_sampled(const struct rt_session *s, const struct rt_plan_type *type)
 {
-	return s->options.engine.sample.on && !rt_spec_is_calls(type->spec) && !has_op(type->spec, RT_OP_SWAP);
+	return s->options.engine.sample.on && !rt_spec_is_calls(type->spec) && !rt_spec_has_op(type->spec, RT_OP_SWAP);
 }
 
 static uint32_t type_flags(const struct rt_session *s, const struct rt_batch *b, const struct rt_plan_type *type)
@@ -34,7 +26,7 @@ static uint32_t type_flags(const struct rt_session *s, const struct rt_batch *b,
 
 	if (call)
 		flags |= RT_TYPE_KERNEL | (call->kind == RT_CALL_DESCRIPTOR ? RT_TYPE_DESCRIPTOR : 0);
-	if (!has_op(type->spec, RT_OP_GET) && !has_op(type->spec, RT_OP_PUT))
+	if (!rt_spec_has_op(type->spec, RT_OP_GET) && !rt_spec_has_op(type->spec, RT_OP_PUT))
 		flags |= RT_TYPE_HEAP_ONLY;
 	if (type->spec->owned)
 		flags |= RT_TYPE_OWNED;
