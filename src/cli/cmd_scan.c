@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* scan: which get/put families would be traced, module by module, and how sure that is. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/fs.h"
@@ -119,9 +120,12 @@ static const char *confirmed(struct scan *s, const struct rt_spec_type *type, co
 {
 	if (rt_spec_is_preset(type))
 		return type->origin;
-	if (planned && planned->counter_from && !strcmp(planned->counter_from, "inferred"))
+	if (planned && planned->counter_from && !strcmp(planned->counter_from, "inferred")) {
+		if (!rt_spec_has_op(planned->spec, RT_OP_PUT))
+			return "by debug info: counted in the open";
 		return rt_spec_has_op(planned->spec, RT_OP_GET) ? "by code: both change one counter"
 								: "by code: the put counts down and frees";
+	}
 	if (planned && planned->counter_from)
 		return rt_format(&s->arena, "by %s: its counter is known", planned->counter_from);
 	if (rt_dwarf_present(dwarf) && !rt_spec_has_op(type, RT_OP_GET))
@@ -138,6 +142,9 @@ static void family_text(struct scan *s, const struct rt_spec_type *type, const c
 		rt_sink_printf(&s->out, "%s%s=%s%s", i ? " " : "", f->hidden ? "hidden" : rt_op_name(f->op),
 			       rt_clean(&s->arena, f->name), place_suffix(s, f));
 	}
+	if (!rt_spec_has_op(type, RT_OP_PUT) && type->counter_offset != RT_COUNTER_UNKNOWN)
+		rt_sink_printf(&s->out, "%scounter=%+" PRId32 ":%" PRIu32, type->functions.len ? " " : "",
+			       type->counter_offset, type->counter_size);
 	rt_sink_printf(&s->out, "\n                   %s; %u point%s\n", how, points, rt_plural(points));
 }
 

@@ -346,11 +346,56 @@ static bool change_of_tested(struct rt_plan_build *b, const struct rt_insn *insn
 	return delta && at.v == insn->addr.v && !rt_counted_joined(b, start, end, from, insn->addr);
 }
 
+/* both read the pointer that lies in one place */
+static bool reads_pointer_of(const struct rt_insn *one, const struct rt_insn *other)
+{
+	return one->is_mov && one->has_mem && one->mem.reads && one->mem.size == 8 && one->mem.index == RT_REG_NONE &&
+	       other->is_mov && other->has_mem && other->mem.reads && other->mem.size == 8 &&
+	       other->mem.index == RT_REG_NONE && one->mem.base == other->mem.base &&
+	       one->mem.disp == other->mem.disp && one->mem.segment == other->mem.segment;
+}
+
+/*
+ * Without optimisation each mention of a variable reads it anew: the pointer, what it leads to, one more or less, the
+ * pointer again, and the store. Nothing else is between.
+ */
+static bool change_of_reloaded(struct rt_plan_build *b, const struct rt_insn *insn, struct rt_change *ret)
+{
+	enum { POINTER, COUNT, CHANGE, AGAIN, BEFORE };
+	struct rt_insn line[BEFORE];
+	struct rt_elfaddr start, end, at;
+	unsigned n = 0;
+	uint8_t reg = 0;
+	int64_t by;
+
+	if (!insn->is_mov || insn->has_imm || insn->src_reg >= RT_TRACK_REGS || insn->mem.base >= RT_TRACK_REGS ||
+	    insn->mem.index != RT_REG_NONE || insn->mem.segment ||
+	    !rt_survey_range(&b->survey, insn->addr, &start, &end) || end.v - start.v > BACK_BYTES)
+		return false;
+	for (at = start; at.v < insn->addr.v; at.v += line[BEFORE - 1].length, n++) {
+		memmove(line, line + 1, sizeof(line) - sizeof(line[0]));
+		if (!rt_plan_decode(b, at, &line[BEFORE - 1]))
+			return false;
+	}
+	if (n < BEFORE || at.v != insn->addr.v)
+		return false;
+	by = one_by(&line[CHANGE], insn->src_reg, insn->mem.size, &reg);
+	*ret = (struct rt_change){
+		.offset = insn->mem.disp, .size = (uint8_t)insn->mem.size, .known = true, .delta = by
+	};
+	return by && reads_pointer_of(&line[POINTER], &line[AGAIN]) && line[AGAIN].dst_reg == insn->mem.base &&
+	       line[AGAIN].dst_reg != insn->src_reg && line[COUNT].is_mov && line[COUNT].has_mem &&
+	       line[COUNT].mem.reads && line[COUNT].dst_reg == reg && line[COUNT].mem.index == RT_REG_NONE &&
+	       line[COUNT].mem.base == line[POINTER].dst_reg && line[COUNT].mem.disp == insn->mem.disp &&
+	       line[COUNT].mem.size == insn->mem.size &&
+	       !rt_counted_joined(b, start, end, line[POINTER].addr, insn->addr);
+}
+
 /* By itself, or at the end of its line. */
 static bool change_by(struct rt_plan_build *b, const struct rt_insn *insn, struct rt_change *ret)
 {
 	return change_of(b, insn->addr, insn, ret) || change_of_line(b, insn, ret) || change_of_tested(b, insn, ret) ||
-	       rt_known_change(b, insn, ret);
+	       change_of_reloaded(b, insn, ret) || rt_known_change(b, insn, ret);
 }
 
 bool rt_counted_delta(struct rt_plan_build *b, const struct rt_insn *insn, int64_t *ret_delta)

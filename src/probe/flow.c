@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "probe/making.h"
+#include "probe/noreturn.h"
 
 enum {
 	FLOW_INSNS = 8000, /* all paths together */
@@ -37,26 +38,6 @@ const char *rt_flow_callee(const struct rt_symtab *symtab, const struct rt_insn 
 	const struct rt_symbol *to = symtab && insn->has_target ? rt_symtab_at(symtab, insn->target) : NULL;
 
 	return to && to->addr.v == insn->target.v ? to->name : NULL;
-}
-
-static bool never_returns(const char *name)
-{
-	static const char *const names[] = { "abort",
-					     "exit",
-					     "_exit",
-					     "__assert_fail",
-					     "__assert",
-					     "__chk_fail",
-					     "__stack_chk_fail",
-					     "__fortify_fail",
-					     "longjmp",
-					     "_Unwind_Resume",
-					     "__assert_perror_fail" };
-
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
 }
 
 static bool in_function(const struct rt_flow_request *r, struct rt_elfaddr at)
@@ -183,7 +164,7 @@ static bool step_jump(struct flow *f, struct path *p, const struct rt_insn *insn
 
 	if (!insn->has_target)
 		return false;
-	if (!insn->conditional && never_returns(rt_flow_callee(f->request->symtab, insn)))
+	if (!insn->conditional && rt_noreturn(f->request->image, f->request->symtab, f->request->decoder, insn))
 		return true;
 	taken.at = insn->target;
 	if (equal == 1)
@@ -309,7 +290,7 @@ static bool run_path(struct flow *f, struct path *p)
 		if (insn.jump)
 			return step_jump(f, p, &insn);
 		if (insn.call) {
-			if (never_returns(rt_flow_callee(r->symtab, &insn)))
+			if (rt_noreturn(r->image, r->symtab, r->decoder, &insn))
 				return true;
 			pass_arguments(p);
 		}

@@ -7,8 +7,8 @@
  *
  * Where debug information does not know the register (`put(queue->owner)`), and does not say either that it points to
  * something else, the point is a "maybe": it counts where an object of the type lives at the address, by what was seen
- * before. At the very beginning of a structure far too much is counted for that: there it is one only where a variable
- * of that place is declared to point to such an object, or to pointers to some.
+ * before. At the very beginning of a structure much else is counted: where no variable of that place is declared to
+ * point to such an object, or to pointers to some, there are few of these, or none of them is probed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +22,7 @@
 enum {
 	POINTS_MAX = 4096, /* of one type, in one module */
 	MAYBES_MAX = 1024,
+	FAR_MAX = 256, /* of the maybes, those that nothing but the offset 0 speaks for */
 	FUNCTION_BYTES = 64 << 10,
 	SCOPES_MAX = 16,
 	AHEAD_INSNS = 6,
@@ -31,7 +32,7 @@ enum {
 struct open_type {
 	uint32_t index;
 	const char *structure; /* tag or typedef */
-	unsigned points, maybes;
+	unsigned points, maybes, far;
 	unsigned left_out; /* places behind the first POINTS_MAX */
 };
 
@@ -41,6 +42,7 @@ struct open_maybe {
 	struct rt_insn insn;
 	int64_t delta;
 	unsigned given; /* as is_object() says */
+	bool far;
 };
 
 /* A register that points into what another one points to: `lea 8(base)`, for a counter that is worked on repeatedly. */
@@ -157,6 +159,7 @@ static enum object is_object(struct open_search *s, const struct rt_insn *insn, 
 			     unsigned *ret_given)
 {
 	struct variable v = { .s = s, .insn = insn, .structure = structure };
+	enum rt_pointee read = RT_POINTEE_UNKNOWN;
 	struct rt_instance inner;
 	bool more = rt_dwarf_instance_at(s->b->module->dwarf, insn->addr, &v.in);
 
@@ -170,9 +173,11 @@ static enum object is_object(struct open_search *s, const struct rt_insn *insn, 
 		inner = v.in;
 		more = rt_dwarf_instance_outer(s->b->module->dwarf, &inner, &v.in);
 	}
-	if (v.found || rt_pointee_read(&s->pointees, insn->addr, insn->mem.base, structure))
+	if (!v.found)
+		read = rt_pointee_read(&s->pointees, insn->addr, insn->mem.base, structure);
+	if (v.found || read == RT_POINTEE_OBJECT)
 		return IS_OBJECT;
-	return v.other ? IS_OTHER : v.near ? IS_NEAR : IS_UNKNOWN;
+	return v.other || read == RT_POINTEE_OTHER ? IS_OTHER : v.near ? IS_NEAR : IS_UNKNOWN;
 }
 
 /*
@@ -315,11 +320,11 @@ static bool counts_ahead(struct open_search *s, const struct rt_insn *load, int6
 }
 
 static struct rt_error *remember(struct open_search *s, uint32_t type, const struct rt_insn *insn, int64_t delta,
-				 unsigned given)
+				 unsigned given, bool far)
 {
-	struct open_maybe maybe = { .type = type, .insn = *insn, .delta = delta, .given = given };
+	struct open_maybe maybe = { .type = type, .insn = *insn, .delta = delta, .given = given, .far = far };
 
-	s->types.data[type].maybes++;
+	*(far ? &s->types.data[type].far : &s->types.data[type].maybes) += 1;
 	return rt_vec_push(&s->maybes, maybe) ? NULL : rt_error_nomem();
 }
 
@@ -344,12 +349,11 @@ static struct rt_error *consider(struct open_search *s, const struct rt_insn *in
 		 */
 		if (is == IS_OTHER ||
 		    (is != IS_OBJECT && ((delta != 1 && delta != -1) || (insn->is_mov && insn->has_imm))) ||
-		    (is == IS_UNKNOWN && !type->counter_offset) ||
 		    (is_told(s, t->structure, insn->addr) && !(is == IS_OBJECT && is_rest(s, insn->addr))))
 			continue;
 		if (is == IS_OBJECT)
 			return add(s, t, insn, delta, given, false);
-		RT_TRY(remember(s, (uint32_t)i, insn, delta, given));
+		RT_TRY(remember(s, (uint32_t)i, insn, delta, given, is == IS_UNKNOWN && !type->counter_offset));
 	}
 	return NULL;
 }
@@ -407,7 +411,7 @@ static struct rt_error *add_maybes(struct open_search *s)
 		const struct open_maybe *m = &s->maybes.data[i];
 		struct open_type *t = &s->types.data[m->type];
 
-		if (t->maybes <= MAYBES_MAX)
+		if (m->far ? t->far <= FAR_MAX : t->maybes <= MAYBES_MAX)
 			RT_TRY(add(s, t, &m->insn, m->delta, m->given, true));
 	}
 	return NULL;

@@ -130,8 +130,10 @@ static struct rt_error *end_type(struct parser *p)
 {
 	if (!p->type)
 		return NULL;
-	if (!p->type->functions.len)
-		return spec_error(p, p->type_at, "type %s names no function, expected new=, get=, put= or free=",
+	/* what is counted in the open needs none */
+	if (!p->type->functions.len && !(p->type->name && rt_spec_has_counter(p->type)))
+		return spec_error(p, p->type_at,
+				  "type %s names no function, expected new=, get=, put= or free=, or counter=",
 				  p->type->name ? p->type->name : "without a name");
 	RT_TRY(mark_unverified(p));
 	if (!p->type->name)

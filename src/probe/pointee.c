@@ -93,15 +93,22 @@ struct holder {
 	struct rt_instance in;
 	const struct rt_insn *load;
 	const char *structure;
-	bool found;
+	bool found, other;
 };
 
-/* load reads the variable itself, from where it lies in the frame, and it points to the structure */
+/* load reads the variable itself, from where it lies in the frame */
 static bool is_in_frame(const struct holder *h, const struct rt_datum *d)
 {
-	return d->kind == RT_DATUM_POINTER && d->where.base == RT_LOCATION_REG && !d->where.is_value &&
-	       !d->where.at_entry && !d->where.deref_count && d->where.reg == h->load->mem.base &&
-	       d->where.offset == h->load->mem.disp && rt_points_to(d->type, h->structure) == 1;
+	const struct rt_location *at = &d->where;
+	struct rt_cfi_row row;
+
+	if (d->kind != RT_DATUM_POINTER || at->base != RT_LOCATION_REG || at->is_value || at->at_entry ||
+	    at->deref_count)
+		return false;
+	if (at->reg == h->load->mem.base && at->offset == h->load->mem.disp)
+		return true;
+	return at->cfa_known && rt_dwarf_cfi(h->p->b->module->dwarf, h->load->addr, &row) &&
+	       row.cfa_reg == h->load->mem.base && h->load->mem.disp - row.cfa_offset == at->cfa_offset;
 }
 
 /* load reads what the variable points to, which is a pointer to the structure, or several */
@@ -119,7 +126,13 @@ static void see_holder(const char *name, void *arg)
 
 	if (h->found || rt_dwarf_datum(h->p->b->module->dwarf, &h->in, h->load->addr, name, NULL, 0, &d) != NULL)
 		return;
-	h->found = is_in_frame(h, &d) || is_output(h, &d);
+	if (is_in_frame(h, &d)) {
+		h->found = rt_points_to(d.type, h->structure) == 1;
+		h->other |= !h->found && d.type && strncmp(d.type, "void", 4) != 0;
+	}
+	if (h->load->mem.disp < 0)
+		return;
+	h->found |= is_output(h, &d);
 	if (!rt_pointee_based(&d) || d.where.offset || d.where.reg != h->load->mem.base)
 		return;
 	for (size_t i = first_at(h->p, (uint64_t)h->load->mem.disp);
@@ -149,10 +162,10 @@ static bool find_load(struct rt_plan_build *b, struct rt_elfaddr at, uint8_t reg
 		}
 	}
 	return loaded && ret->mem.base < RT_TRACK_REGS && ret->mem.index == RT_REG_NONE && !ret->mem.segment &&
-	       ret->mem.disp >= 0 && !rt_counted_joined(b, start, end, ret->addr, at);
+	       !rt_counted_joined(b, start, end, ret->addr, at);
 }
 
-bool rt_pointee_read(const struct rt_pointees *p, struct rt_elfaddr at, uint8_t reg, const char *structure)
+enum rt_pointee rt_pointee_read(const struct rt_pointees *p, struct rt_elfaddr at, uint8_t reg, const char *structure)
 {
 	struct holder h = { .p = p, .structure = structure };
 	struct rt_instance inner;
@@ -166,5 +179,5 @@ bool rt_pointee_read(const struct rt_pointees *p, struct rt_elfaddr at, uint8_t 
 		inner = h.in;
 		more = rt_dwarf_instance_outer(p->b->module->dwarf, &inner, &h.in);
 	}
-	return h.found;
+	return h.found ? RT_POINTEE_OBJECT : h.other ? RT_POINTEE_OTHER : RT_POINTEE_UNKNOWN;
 }

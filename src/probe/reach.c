@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "probe/noreturn.h"
+
 enum { WAYS_MAX = 4096 }; /* that are still to be followed */
 
 struct walk {
@@ -41,6 +43,13 @@ static bool begin(struct walk *w, struct rt_elfaddr by, uint32_t regs)
 	return true;
 }
 
+static bool never_returns(const struct walk *w, const struct rt_insn *insn)
+{
+	const struct rt_plan_module *m = w->b->module;
+
+	return rt_noreturn(m->image, m->symtab, w->b->decoder, insn);
+}
+
 static bool follow(struct walk *w, struct rt_elfaddr by, struct rt_elfaddr at)
 {
 	struct rt_insn insn;
@@ -52,7 +61,7 @@ static bool follow(struct walk *w, struct rt_elfaddr by, struct rt_elfaddr at)
 			continue;
 		if (now.v == at.v || !rt_plan_decode(w->b, now, &insn))
 			return false;
-		if (insn.ret)
+		if (insn.ret || (insn.call && never_returns(w, &insn)))
 			continue;
 		if (insn.jump && (!insn.has_target || !add(w, insn.target)))
 			return false;

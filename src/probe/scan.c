@@ -308,7 +308,7 @@ struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_fami
 		return rt_error_nomem();
 	type->start = RT_START_UNKNOWN;
 	/* the planner looks into a get for the counter; without one it would not know what the scan has seen */
-	known = f->named_counter || (f->by_code && !f->get.name);
+	known = f->named_counter || (f->by_code && (!f->get.name || !f->put.name));
 	type->counter_offset = known ? f->counter : RT_COUNTER_UNKNOWN;
 	type->counter_size = known ? f->counter_size : 0;
 	type->unsure = !f->by_code && !f->by_type && !f->get_counts;
@@ -318,7 +318,7 @@ struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_fami
 		err = rt_error_nomem();
 	if (!err && f->get.name)
 		err = rt_scan_add_function(type, f->get.name, RT_OP_GET, RT_PLACE_ARG, f->get_arg ? f->get_arg : 1);
-	if (!err)
+	if (!err && f->put.name)
 		err = rt_scan_add_function(type, f->put.name, RT_OP_PUT,
 					   f->put_levels == 2 ? RT_PLACE_ARG_PTR : RT_PLACE_ARG,
 					   f->put_arg ? f->put_arg : 1);

@@ -70,7 +70,7 @@ bool rt_scan_is_known(const struct rt_spec *spec, const char *name);
 bool rt_scan_is_public(const struct rt_scan_named *n);
 RT_CHECK struct rt_error *rt_scan_add_function(struct rt_spec_type *type, const char *name, enum rt_op op,
 					       enum rt_place place, uint8_t arg);
-/* Takes the family with what belongs to it; put alone where get.name is NULL. */
+/* Takes the family with what belongs to it; get.name, put.name: NULL where no function does that. */
 RT_CHECK struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_family *f);
 
 /* scan_mark.c: types whose operations the program marks itself. */
@@ -85,13 +85,14 @@ RT_CHECK struct rt_error *rt_scan_add_leaver(struct rt_spec_type *type, const st
 /* Is there a constructor that such a scan finds? */
 bool rt_scan_is_made(struct rt_scan *s, const struct rt_scan_family *f);
 /*
- * scan_open.c: which types of spec are counted up where no function of the spec does it. Types are called by their
- * structure and know where their counter lies. ret_counted: one for each.
+ * scan_open.c: in which directions (RT_SCAN_COUNTS_...) the types of spec are counted where no function of the spec
+ * does it. Types are called by their structure and know where their counter lies. ret_counted: one for each.
  */
-/* ... and whether code of a function that is inlined everywhere moves the counter by delta. */
+enum { RT_SCAN_COUNTS_UP = 1, RT_SCAN_COUNTS_DOWN = 2 };
+RT_CHECK struct rt_error *rt_scan_counted_open(struct rt_scan *s, const struct rt_spec *spec, uint8_t *ret_counted);
+/* Whether code of a function that is inlined everywhere moves the counter by delta. */
 bool rt_scan_counts_inlined(struct rt_scan *s, const char *function, unsigned arg, const struct rt_member *counter,
 			    int16_t delta);
-RT_CHECK struct rt_error *rt_scan_counted_open(struct rt_scan *s, const struct rt_spec *spec, uint8_t *ret_counted);
 /* scan_put.c: families that have a put, but no get. */
 RT_CHECK struct rt_error *rt_scan_puts(struct rt_scan *s);
 /* scan_field.c: families by what their functions do to a member that counts references. */

@@ -2,13 +2,15 @@
 /*
  * Families by what their functions do, whatever these are called: a struct has a member that by its name counts
  * references, one function adds 1 to it in the T * that it is given, at any place among its arguments, and another
- * takes 1 off; or only the latter, where there is a constructor that sets it, or code that counts it up in the open.
+ * takes 1 off; or only the latter, where there is a constructor that sets it, or code that counts it up in the open; or
+ * none, and code counts it up and down in the open: x->refs++, or a macro.
  * Names are only asked for a word that says as much: who takes a reference for a purpose of his own does
  * the same to the counter, and is whom reports should name.
  */
 #include <ctype.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "probe/making.h"
 #include "probe/scan_build.h"
 
@@ -170,12 +172,48 @@ static struct rt_scan_family family_of(const struct field_type *t)
 				    .get = named(get),
 				    .put = named(put),
 				    .get_arg = get ? (uint8_t)get->arg : 1,
-				    .put_arg = (uint8_t)put->arg,
+				    .put_arg = put ? (uint8_t)put->arg : 1,
 				    .counter = (int32_t)t->counter.offset,
 				    .counter_size = t->counter.size };
 
 	memcpy(f.stem_name, t->structure, strnlen(t->structure, sizeof(f.stem_name) - 1));
 	return f;
+}
+
+/*
+ * "void obj_free_final(T *)", which gives its memory back: who counts in the open calls it when nothing is left. By its
+ * name, too, it ends something.
+ */
+static bool ends_objects(struct rt_scan *s, const struct field_type *t, const struct rt_survey_function *d)
+{
+	struct rt_making m = { .image = s->module->image, .symtab = s->module->symtab, .decoder = s->decoder };
+	const struct rt_param *p = rt_survey_param(&s->survey, d, 1);
+	const struct rt_symbol *symbol = d->has_body ? rt_symtab_at(s->module->symtab, d->addr) : NULL;
+
+	return p && p->pointers == 1 && p->pointee && !strcmp(p->pointee, t->structure) && !d->returns.pointers &&
+	       rt_words_destroy(d->name) && symbol && symbol->addr.v == d->addr.v && symbol->size &&
+	       strncmp(symbol->name, "_Z", 2) != 0 && !rt_scan_is_known(s->known, d->name) && !moves(s, t, symbol, 1) &&
+	       rt_making_ends(&m, symbol);
+}
+
+static struct rt_error *add_enders(struct rt_scan *s, const struct field_type *t, struct rt_spec_type *type)
+{
+	for (size_t i = 0; i < s->survey.functions.len; i++) {
+		const struct rt_survey_function *d = &s->survey.functions.data[i];
+
+		if (ends_objects(s, t, d))
+			RT_TRY(rt_scan_add_function(type, d->name, RT_OP_FREE, RT_PLACE_ARG, 1));
+	}
+	return NULL;
+}
+
+/* Where no function takes the last reference, a count of 0 may be no end: another flag, or owner, may have to agree. */
+static bool is_ended(struct rt_scan *s, const struct field_type *t)
+{
+	for (size_t i = 0; i < s->survey.functions.len; i++)
+		if (ends_objects(s, t, &s->survey.functions.data[i]))
+			return true;
+	return false;
 }
 
 static struct rt_error *take(struct rt_scan *s, const struct field_type *t)
@@ -191,7 +229,7 @@ static struct rt_error *take(struct rt_scan *s, const struct field_type *t)
 		RT_TRY(rt_scan_add_function(type, t->functions[i].declared->name,
 					    t->functions[i].get ? RT_OP_GET : RT_OP_PUT, RT_PLACE_ARG,
 					    (uint8_t)t->functions[i].arg));
-	return NULL;
+	return first(t, false) ? NULL : add_enders(s, t, type);
 }
 
 /* a put without a get gives up the last reference, too, and nothing else looks like it: it ends the object */
@@ -210,7 +248,7 @@ static bool ends(struct rt_scan *s, const struct field_type *t)
 
 struct fields {
 	struct rt_scan *s;
-	RT_VEC(struct field_type) open; /* have a put, and may be counted up in the open */
+	RT_VEC(struct field_type) open; /* what they lack, a get or both, may be done in the open */
 };
 
 static struct rt_error *consider(struct fields *all, const char *structure)
@@ -225,11 +263,13 @@ static struct rt_error *consider(struct fields *all, const char *structure)
 		return NULL;
 	for (size_t i = 0; i < s->survey.functions.len; i++)
 		add_function(s, &t, &s->survey.functions.data[i]);
-	/* what is counted up and never down, or the other way round, is no count of references */
-	if (!first(&t, false) || (!first(&t, true) && !ends(s, &t)))
+	/* what is counted down and never up is no count of references */
+	if (first(&t, false) && !first(&t, true) && !ends(s, &t))
+		return NULL;
+	if (!first(&t, false) && !is_ended(s, &t))
 		return NULL;
 	f = family_of(&t);
-	if (first(&t, true) || rt_scan_is_made(s, &f))
+	if (first(&t, false) && (first(&t, true) || rt_scan_is_made(s, &f)))
 		return take(s, &t);
 	return rt_vec_push(&all->open, t) ? NULL : rt_error_nomem();
 }
@@ -249,7 +289,8 @@ static struct rt_error *open_spec(const struct fields *all, struct rt_spec *spec
 		if (!type->name)
 			return rt_error_nomem();
 		for (unsigned k = 0; k < t->count; k++)
-			RT_TRY(rt_scan_add_function(type, t->functions[k].declared->name, RT_OP_PUT, RT_PLACE_ARG,
+			RT_TRY(rt_scan_add_function(type, t->functions[k].declared->name,
+						    t->functions[k].get ? RT_OP_GET : RT_OP_PUT, RT_PLACE_ARG,
 						    (uint8_t)t->functions[k].arg));
 	}
 	return NULL;
@@ -264,9 +305,15 @@ static struct rt_error *take_open(struct fields *all)
 		return rt_error_nomem();
 	RT_TRY(open_spec(all, &spec));
 	RT_TRY(rt_scan_counted_open(all->s, &spec, counted));
-	for (size_t i = 0; i < all->open.len; i++)
-		if (counted[i])
-			RT_TRY(take(all->s, &all->open.data[i]));
+	for (size_t i = 0; i < all->open.len; i++) {
+		const struct field_type *t = &all->open.data[i];
+		uint8_t ways = counted[i];
+
+		ways |= first(t, true) ? RT_SCAN_COUNTS_UP : 0;
+		ways |= first(t, false) ? RT_SCAN_COUNTS_DOWN : 0;
+		if (ways == (RT_SCAN_COUNTS_UP | RT_SCAN_COUNTS_DOWN))
+			RT_TRY(take(all->s, t));
+	}
 	return NULL;
 }
 

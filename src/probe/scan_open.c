@@ -71,8 +71,8 @@ static struct rt_error *look(struct rt_scan *s, struct rt_plan *plan, uint8_t *r
 	for (size_t i = 0; i < plan->points.len; i++) {
 		const struct rt_point *p = &plan->points.data[i];
 
-		if (p->op == RT_OP_GET && !(p->flags & RT_EV_MAYBE))
-			ret_counted[p->type - 1] = true;
+		if (!(p->flags & RT_EV_MAYBE))
+			ret_counted[p->type - 1] |= p->op == RT_OP_GET ? RT_SCAN_COUNTS_UP : RT_SCAN_COUNTS_DOWN;
 	}
 	return err;
 }

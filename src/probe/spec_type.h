@@ -78,6 +78,12 @@ static inline bool rt_spec_has_op(const struct rt_spec_type *type, enum rt_op op
 	return false;
 }
 
+/* Where its counter lies was told, or found by a scan: it may be counted where no function does it. */
+static inline bool rt_spec_has_counter(const struct rt_spec_type *type)
+{
+	return type->counter_struct || type->counter_offset != RT_COUNTER_UNKNOWN;
+}
+
 /* The functions' common prefix without what joins it ("obj" of obj_get, obj_put), else "object". NULL: out of memory.
  */
 char *rt_spec_common_stem(const struct rt_spec_type *type);

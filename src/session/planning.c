@@ -21,12 +21,13 @@ static bool is_sampled(const struct rt_session *s, const struct rt_plan_type *ty
 
 static uint32_t type_flags(const struct rt_session *s, const struct rt_batch *b, const struct rt_plan_type *type)
 {
-	const struct rt_call *call = rt_spec_call(&type->spec->functions.data[0]);
+	const struct rt_call *call = type->spec->functions.len ? rt_spec_call(&type->spec->functions.data[0]) : NULL;
 	uint32_t flags = type->floating ? RT_TYPE_FLOATING : 0;
 
 	if (call)
 		flags |= RT_TYPE_KERNEL | (call->kind == RT_CALL_DESCRIPTOR ? RT_TYPE_DESCRIPTOR : 0);
-	if (!rt_spec_has_op(type->spec, RT_OP_GET) && !rt_spec_has_op(type->spec, RT_OP_PUT))
+	if (!rt_spec_has_op(type->spec, RT_OP_GET) && !rt_spec_has_op(type->spec, RT_OP_PUT) &&
+	    !rt_spec_has_counter(type->spec))
 		flags |= RT_TYPE_HEAP_ONLY;
 	if (type->spec->owned)
 		flags |= RT_TYPE_OWNED;

@@ -15,7 +15,7 @@ DEMOS = {
     'thread-leak': True, 'hand-over': True, 'extra-get': True, 'start-zero': False, 'find-hidden': False,
     'inlined': False, 'cache': True, 'slot-put': True, 'swap': True, 'dlopen': True, 'fork-exec': True, 'cxx': True,
     'many-threads': True, 'freed-by-force': True, 'recursion': True, 'tail-call': True, 'inner-new': True,
-    'marked': True, 'hooks': True, 'thrown': True, 'one-owner': True,
+    'marked': True, 'hooks': True, 'thrown': True, 'one-owner': True, 'in-the-open': True,
 }
 ONLY_AGENT = {'freed-list'}  # what is in a block that is freed no uprobe looks at: each free() would cost one
 COMPILERS = list(itertools.product(('gcc', 'clang'), ('-O0', '-O2')))

@@ -48,6 +48,20 @@ static unsigned points_in(struct planned *p, const char *function, uint8_t op)
 	return n;
 }
 
+static unsigned maybes_in(struct planned *p, const char *function)
+{
+	const struct rt_symbol *s = rt_symtab_find(p->symtab, function);
+	unsigned n = 0;
+
+	assert_non_null(s);
+	for (size_t i = 0; i < p->plan->points.len; i++) {
+		const struct rt_point *at = &p->plan->points.data[i];
+
+		n += (at->flags & RT_EV_MAYBE) && at->address.v >= s->addr.v && at->address.v < s->addr.v + s->size;
+	}
+	return n;
+}
+
 TEST(what_counts_by_itself)
 {
 	static const char *const builds[] = { "gcc -O2 -g", "gcc -O1 -g", "clang-14 -O2 -g" };
@@ -96,8 +110,10 @@ TEST(counting_through_pointers_in_memory)
 		"  __atomic_add_fetch(&(*ret)->refs, 1, 5); return 0; }\n"
 		"int checkout(struct index *i, int n) { if (!i && find(&i, n) < 0) return -1;\n"
 		"  __atomic_add_fetch(&i->refs, 1, 5); find(0, n); return i->n; }\n"
-		"int others(struct count *c, int n) { if (!c && find_count(&c, n) < 0) return -1;\n"
-		"  __atomic_add_fetch(&c->n, 1, 5); find(0, n); return c->n; }\n";
+		"int unknown(struct count *c, int n) { if (!c && find_count(&c, n) < 0) return -1;\n"
+		"  __atomic_add_fetch(&c->n, 1, 5); find(0, n); return c->n; }\n"
+		"int others(int n) { struct count *c; if (find_count(&c, n) < 0) return -1;\n"
+		"  __atomic_add_fetch(&c->n, 1, 5); return 0; }\n";
 	struct workdir w;
 	struct planned p;
 
@@ -110,6 +126,9 @@ TEST(counting_through_pointers_in_memory)
 	assert_int_equal(points_in(&p, "checkout", RT_OP_GET), 1);
 	assert_non_null(planned_point(&p, "index.count"));
 	assert_false(planned_point(&p, "index.count")->flags & RT_EV_MAYBE);
+	/* nobody knows what is counted there: it is one where an object lives */
+	assert_int_equal(points_in(&p, "unknown", RT_OP_GET), 1);
+	assert_int_equal(maybes_in(&p, "unknown"), 1);
 	assert_int_equal(points_in(&p, "others", RT_OP_GET), 0);
 	planned_close(&p);
 	workdir_remove(&w);

@@ -178,6 +178,58 @@ TEST(void_pointers_to_what_the_name_says)
 	done(&w, &p);
 }
 
+/*
+ * Macros count wherever they are used, and one function ends what nobody refers to any more. What is counted up only,
+ * and what no function is seen to end (its 0 may be no end), is no family.
+ */
+static const char in_the_open[] =
+	"#include <stdlib.h>\n#define API __attribute__((noinline))\n"
+	"struct job { long id; int refcount; char *name; };\n"
+	"#define JOB_KEEP(j) ((j)->refcount++)\n"
+	"#define JOB_DROP(j) do { if (--(j)->refcount == 0) job_destroy_final(j); } while (0)\n"
+	"API void job_destroy_final(struct job *j) { free(j->name); free(j); }\n"
+	"API struct job *job_new(long id) { struct job *j = calloc(1, sizeof(*j)); if (!j) return 0; j->id = id;\n"
+	"  j->refcount = 1; return j; }\n"
+	"struct work { struct job *job; int n; };\n"
+	"API void work_on(struct work *w, struct job *j) { JOB_KEEP(j); w->job = j; w->n++; }\n"
+	"API void work_over(struct work *w) { struct job *j = w->job; w->job = 0; JOB_DROP(j); }\n"
+	"struct seen { long id; int refcnt; };\nAPI void look_at(struct seen *s) { s->refcnt++; s->id = 7; }\n"
+	"API void seen_free(struct seen *s) { free(s); }\n"
+	"struct gate { long id; int refs; int closed; };\n"
+	"API void come(struct gate *g) { g->refs++; g->id = 1; }\n"
+	"API void leave(struct gate *g) { if (--g->refs == 0 && g->closed) g->id = 0; }\n"
+	"int main(void) { struct work w = { 0 }; struct job *j = job_new(1); struct gate g = { 0 };\n"
+	"  struct seen *s = malloc(sizeof(*s)); work_on(&w, j); work_over(&w); JOB_DROP(j); look_at(s); seen_free(s);\n"
+	"  come(&g); leave(&g); return w.n; }\n";
+
+TEST(counted_in_the_open)
+{
+	for (size_t i = 0; i < 2; i++) {
+		const struct rt_spec_type *job;
+		struct workdir w;
+		struct planned p;
+		unsigned gets = 0, puts = 0;
+
+		scan(&w, &p, in_the_open, builds[i]);
+		job = rt_spec_type_named(&p.spec, "job");
+		assert_non_null(job);
+		assert_int_equal(job->functions.len, 2);
+		assert_int_equal(planned_function(job, "job_new")->op, RT_OP_NEW);
+		assert_int_equal(planned_function(job, "job_destroy_final")->op, RT_OP_FREE);
+		assert_int_equal(job->counter_offset, 8);
+		assert_null(rt_spec_type_named(&p.spec, "seen"));
+		assert_null(rt_spec_type_named(&p.spec, "gate"));
+		planned_make(&p, NULL, NULL);
+		for (size_t k = 0; k < p.plan->points.len; k++) {
+			gets += p.plan->points.data[k].op == RT_OP_GET;
+			puts += p.plan->points.data[k].op == RT_OP_PUT;
+		}
+		assert_int_equal(gets, 1);
+		assert_int_equal(puts, 2);
+		done(&w, &p);
+	}
+}
+
 /* An allocator whose references belong to holders; and functions that only sound like those of one. */
 static const char holders[] =
 	"#include <stdlib.h>\n#include <string.h>\n#define API __attribute__((noinline))\n"
