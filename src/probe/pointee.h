@@ -21,8 +21,8 @@ RT_CHECK struct rt_error *rt_pointees_init(struct rt_pointees *p);
 void rt_pointees_deinit(struct rt_pointees *p);
 
 /*
- * What reg points to at the instruction at `at`, where it was read, on the only way there, from a pointer: a variable that
- * lies in the frame since its address is taken, what a variable (T **) points to, or a member of that.
+ * What reg points to at the instruction at `at`, where it was read, on the only way there, from a pointer: a variable
+ * that lies in the frame since its address is taken, what a variable (T **) points to, or a member of that.
  */
 enum rt_pointee { RT_POINTEE_UNKNOWN, RT_POINTEE_OTHER /* than the structure */, RT_POINTEE_OBJECT };
 enum rt_pointee rt_pointee_read(const struct rt_pointees *p, struct rt_elfaddr at, uint8_t reg, const char *structure);

@@ -452,7 +452,8 @@ TEST(every_error_says_where_and_what_is_expected)
 	assert_says("get=a counter=+x",
 		    "-P: line 1, column 15: counter='+x' is no offset, expected +BYTES, -BYTES or +BYTES:SIZE");
 	assert_says("get=a counter=+8:3", "-P: line 1, column 18: a counter has 1, 2, 4 or 8 bytes, not '3'");
-	assert_says("type=a", "-P: line 1, column 6: type a names no function, expected new=, get=, put= or free=, or counter=");
+	assert_says("type=a",
+		    "-P: line 1, column 6: type a names no function, expected new=, get=, put= or free=, or counter=");
 	assert_says("type=a/b get=c",
 		    "-P: line 1, column 7: 'a/b' is no type name, expected letters, digits, '_', '-', '.' and "
 		    "':'");
