@@ -225,6 +225,8 @@ def main():
     bench = os.path.join(args.build, 'bench', 'engine')
     if os.geteuid() != 0:
         sys.exit('engine.py: needs root')
+    if not args.no_rivals and not os.path.exists(EVENTS):
+        sys.exit(f'engine.py: {EVENTS} is not there, which perf needs: mount -t tracefs tracefs /sys/kernel/tracing, or --no-rivals')
     rivals = [] if args.no_rivals else [Bpftrace(bench), Perf(bench)]
     results = {}
     with tempfile.TemporaryDirectory() as directory:

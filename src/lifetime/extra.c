@@ -423,7 +423,9 @@ static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, con
 
 	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type) || reads_a_constant(inc))
 		return true;
-	if (begun && ref->bad != LT_NO_EVENT && lt_twice_in_row(a->lt, inc, ref->bad))
+	/* the counter tells as much of a life whose beginning was not seen */
+	if ((begun || (inc->counted && !inc->assumed)) && !inc->incomplete && ref->bad != LT_NO_EVENT &&
+	    (lt_twice_in_row(a->lt, inc, ref->bad) || lt_twice_by_helper(a->lt, inc, ref->bad)))
 		return false;
 	/* others may make such objects than is known, and allocators do not bear what is freed twice */
 	if ((m->type->flags & RT_TYPE_OWNED) && lt_ended_well(a->lt, inc->pid))

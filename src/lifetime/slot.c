@@ -64,10 +64,24 @@ static bool has_own(const struct lt_inc *inc, uint32_t act)
 	return false;
 }
 
+/* The run that did the put had a reference itself, that it took, or was handed up, and gives that back. */
+static bool gives_own(const struct lt_inc *inc, const struct lt_event *put)
+{
+	int own = 0;
+
+	for (const struct lt_event *e = inc->ledger; put->act && e < put; e++) {
+		if (lt_event_takes(e))
+			own += e->act == put->act || e->up == put->act;
+		else if (e->delta < 0)
+			own -= e->act == put->act;
+	}
+	return own > 0;
+}
+
 /*
  * e gives back what the store w has lost: it was done by the run of the function that w lies in, or in it; or by its
- * caller, or the caller's, for itself: helpers take things out and apart that their callers put. A caller that has a
- * reference of its own put that one.
+ * caller, or the caller's, for itself: helpers take things out and apart that their callers put. A caller, or somebody
+ * called, that has a reference of its own put that one.
  */
 static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *e,
 		     const struct lt_event *w)
@@ -79,7 +93,7 @@ static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, con
 	if (lt_event_function(lt, e) == lt_event_function(lt, w) && (!e->act || !w->act || e->act == w->act))
 		return true;
 	if (lt_come_together(lt, w, e, &out, &in) && (!out || (!in && out <= CALLERS)))
-		return !out || !has_own(inc, e->act);
+		return out ? !has_own(inc, e->act) : !in || !gives_own(inc, e);
 	/* what it frees itself it need not put */
 	return lt_inside(lt, w, e);
 }

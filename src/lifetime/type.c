@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/words.h"
 #include "lifetime/state.h"
 
 static struct lt_type *type_of(struct rt_lifetime *lt, uint32_t id)
@@ -202,6 +203,21 @@ uint32_t lt_domain_find(struct rt_lifetime *lt, uint32_t pid, uint32_t type)
 	return lt->domain;
 }
 
+/*
+ * "glib_autoptr_cleanup_Obj", "_nl_auto_obj_fcn", "ObjAutoUnref": what compilers call where a variable ends that is
+ * declared so (__attribute__((cleanup))): the function that has the variable gives back.
+ */
+static bool is_cleanup(const struct lt_type *type, const struct lt_src *src)
+{
+	static const char *const always[] = { "autoptr", "autofree", "autocleanup" };
+	static const char *const inlined[] = { "auto" };
+	const char *name = src->frame.function;
+
+	return rt_words_have(name, always, sizeof(always) / sizeof(always[0])) ||
+	       (src->frame.inlined && rt_words_have(name, inlined, sizeof(inlined) / sizeof(inlined[0])) &&
+		(strstr(name, type->name) || rt_words_destroy(name)));
+}
+
 /* "__thread__zput", "obj_putp": one-line wrappers that are as good as the function itself */
 static bool is_wrapper(const struct lt_type *type, const struct lt_src *src)
 {
@@ -266,7 +282,7 @@ unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, con
 		return LT_API;
 	if (!src->name)
 		return 0;
-	return api ? (unsigned)*api : is_wrapper(type, src) ? LT_API : 0;
+	return api ? (unsigned)*api : is_wrapper(type, src) || is_cleanup(type, src) ? LT_API : 0;
 }
 
 int32_t lt_type_start(const struct lt_type *type)
