@@ -154,6 +154,24 @@ static bool still_held(const struct lt_answer *a, const struct lt_ref *ref, cons
 }
 
 /*
+ * The call that led to the put led to the free() as well: what stands between has no frame there, as it jumped to
+ * free(), and is who called the destructor. "obj_put(o)" jumps to obj_free(o), which calls o->ops->fini(o).
+ */
+static bool freed_by_jump(const struct lt_answer *a, const struct lt_use *put, uint32_t function)
+{
+	const struct rt_lifetime *lt = a->lt;
+
+	for (size_t i = 0; i < lt->uses.len; i++) {
+		const struct lt_use *freed = &lt->uses.data[i];
+
+		if (freed->events && lt->points.data[freed->point].aux == RT_AUX_BLOCK &&
+		    lt_site_function(lt, freed->site) == function && lt_use_within_call(lt, put, freed, 2))
+			return true;
+	}
+	return false;
+}
+
+/*
  * A destructor that a function calls for the parts of what it frees puts what these held: where the function itself
  * puts no such objects, and one that it calls itself does, it was that one's to put. Those further in take apart what
  * the parts hold, in blocks of their own: *ret_further says that there are such.
@@ -168,6 +186,7 @@ static uint32_t done_within(const struct lt_answer *a, uint32_t function, uint32
 		const struct lt_use *use = &lt->uses.data[i];
 		const struct lt_point *p = &lt->points.data[use->point];
 		unsigned depth = UINT_MAX;
+		bool called;
 
 		if (use->events && p->type == type && p->op == RT_OP_PUT)
 			depth = lt_use_depth(lt, use, function);
@@ -177,8 +196,9 @@ static uint32_t done_within(const struct lt_answer *a, uint32_t function, uint32
 			*ret_further = false;
 			return 0;
 		}
-		*ret_further |= depth > 1;
-		if (depth == 1 && use->events > most) {
+		called = depth == 1 || freed_by_jump(a, use, function);
+		*ret_further |= !called;
+		if (called && use->events > most) {
 			most = use->events;
 			site = use->site;
 		}

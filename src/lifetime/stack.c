@@ -566,6 +566,16 @@ unsigned lt_use_depth(const struct rt_lifetime *lt, const struct lt_use *use, ui
 	return UINT_MAX;
 }
 
+bool lt_use_within_call(const struct rt_lifetime *lt, const struct lt_use *use, const struct lt_use *of,
+			unsigned frames)
+{
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+	const struct lt_stack *t = of->stack ? &lt->stacks.data[of->stack - 1] : NULL;
+
+	return s && t && t->nr && !of->machine && use->machine + frames < s->nr &&
+	       lt->machines.data[s->first + use->machine + frames].pc == lt->machines.data[t->first].pc;
+}
+
 bool lt_use_inlined(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function)
 {
 	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;

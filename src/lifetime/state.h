@@ -412,6 +412,12 @@ unsigned lt_use_levels(const struct rt_lifetime *lt, const struct lt_use *use, u
 uint8_t lt_hands(const struct rt_lifetime *lt, const struct lt_event *e, uint32_t machine);
 /* how many source frames of a use are inside of the function (a lt_src.function); UINT_MAX: it is not in the stack */
 unsigned lt_use_depth(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function);
+/*
+ * The machine frame so many further out than the function of use stands at the very call that the innermost frame of
+ * `of` stands at: both come of it.
+ */
+bool lt_use_within_call(const struct rt_lifetime *lt, const struct lt_use *use, const struct lt_use *of,
+			unsigned frames);
 /* what the use is the site of is inlined, at any depth, into the function (a lt_src.function) */
 bool lt_use_inlined(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function);
 /* all source frames of a use, innermost first, functions without a frame of their own included; at most max */
