@@ -333,6 +333,15 @@ static bool word_is(const char *s, size_t len, const char *name)
 	return (len == n && !memcmp(s, name, n)) || (len == n + 2 && !memcmp(s, name, n) && !memcmp(s + n, "_t", 2));
 }
 
+/* A structure's tag is mostly its typedef's name, or that with a '_' before it: struct _GObject is a GObject. */
+static bool is_structure(const char *s, size_t len, const char *name)
+{
+	size_t under = len ? strspn(s, "_") : 0;
+
+	under = under < len ? under : len;
+	return word_is(s + under, len - under, name + strspn(name, "_"));
+}
+
 /* s, of so many bytes, is "struct obj *" of type obj */
 static bool is_pointer_to(const struct lt_type *type, const char *s, size_t len)
 {
@@ -345,8 +354,8 @@ static bool is_pointer_to(const struct lt_type *type, const char *s, size_t len)
 		return false;
 	while (star > s && star[-1] == ' ')
 		star--;
-	return word_is(s, (size_t)(star - s), type->name) ||
-	       (type->structure && word_is(s, (size_t)(star - s), type->structure));
+	return is_structure(s, (size_t)(star - s), type->name) ||
+	       (type->structure && is_structure(s, (size_t)(star - s), type->structure));
 }
 
 bool lt_returns_object(const struct lt_type *type, const struct rt_frame *f)
