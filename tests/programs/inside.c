@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	last = job_new(-1);
 	job_get(last);
 	if (argc > 2)
-		last->refs++;
+		last->refs |= 1; /* 3, where 2 was: that is no counting by the look of it */
 	wait_in_it = true;
 	if (argc > 1 && !strcmp(argv[1], "get"))
 		job_get(last);
