@@ -291,9 +291,7 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust);
 char *lt_printf(struct rt_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Objects end that were taken, or that nobody saw begin, and nothing was ever seen given back: it happens unseen. */
 bool lt_puts_unseen(const struct lt_type *type);
-/* blame.c: the counter itself said at the end that nothing was missed */
-bool lt_audited(const struct lt_inc *inc);
-/* more references are open than there are pointers to the object; after a census */
+/* blame.c: more references are open than there are pointers to the object; after a census */
 bool lt_has_more(const struct lt_inc *inc);
 /* events of the type are missing: what is not local evidence is a suspicion at most */
 bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type);

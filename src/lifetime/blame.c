@@ -89,11 +89,6 @@ bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type)
 	       lt->goes_on;
 }
 
-bool lt_audited(const struct lt_inc *inc)
-{
-	return inc->known && inc->final_known && inc->final == inc->balance;
-}
-
 bool lt_has_more(const struct lt_inc *inc)
 {
 	double pointers = 0;
@@ -538,6 +533,12 @@ static bool held_on(const struct lt_answer *a, const struct lt_model *m, const s
 	return true;
 }
 
+/* the counter itself says at the end that nothing was missed */
+static bool audited(const struct lt_inc *inc)
+{
+	return inc->known && inc->final_known && inc->final == inc->balance;
+}
+
 /* a constructor that calls another one did not return what that had made */
 static bool kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref, struct lt_blame *b)
 {
@@ -688,7 +689,7 @@ static bool shown_all_the_same(const struct lt_answer *a, const struct lt_ref *r
 {
 	const struct lt_inc *inc = ref->inc;
 
-	return twice && inc->nobody && lt_audited(inc) && !inc->attached && !inc->inherited &&
+	return twice && inc->nobody && audited(inc) && !inc->attached && !inc->inherited &&
 	       !lt_counter_vague(a->lt, inc) && lt_twice_in_line(a->lt, inc, ref->ev);
 }
 
@@ -705,7 +706,7 @@ static bool ends_elsewhere(const struct lt_model *m, const struct lt_ref *ref)
 		return end_unseen(m, ref->site) >=
 			       lt_model_left_open(m, ref->site) - lt_model_ends_unseen(m, ref->site) ||
 		       type->died < type->objects - type->died;
-	return type->unarmed && !lt_audited(ref->inc);
+	return type->unarmed && !audited(ref->inc);
 }
 
 static void taken_by_helper(struct lt_blame *b, uint32_t by)

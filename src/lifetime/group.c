@@ -94,7 +94,7 @@ static void merge(struct lt_answer *a, struct lt_group *o, struct lt_group *g)
 	g->members.len = g->choices.len = 0;
 }
 
-static bool is_shaky(const struct lt_answer *a, const struct lt_group *g)
+static bool is_shaky(const struct lt_group *g)
 {
 	const struct lt_inc *first = g->members.data[0].ref.inc, *other = first;
 
@@ -102,9 +102,6 @@ static bool is_shaky(const struct lt_answer *a, const struct lt_group *g)
 		const struct lt_inc *inc = g->members.data[i].ref.inc;
 
 		if (!inc->shaky || g->members.data[i].ref.shown || (inc != first && inc != other && other != first))
-			return false;
-		/* one thread tells all in its order, and here nothing was missing in what was counted */
-		if (!a->lt->types.data[g->type].shared && !inc->incomplete && lt_audited(inc))
 			return false;
 		other = inc != first ? inc : other;
 	}
@@ -317,7 +314,7 @@ void lt_settle(struct lt_answer *a)
 {
 	for (size_t i = 0; i < a->groups.len; i++) {
 		struct lt_group *g = &a->groups.data[i], *suspects;
-		bool shaky = !g->suspect && is_shaky(a, g);
+		bool shaky = !g->suspect && is_shaky(g);
 
 		if (g->suspect || !(shaky || died_later(a, g) || died_of_another(a, g) || outdone(a, g)))
 			continue;
