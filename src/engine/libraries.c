@@ -19,7 +19,8 @@ struct search {
 	struct rt_libraries *found;
 	char *cache; /* text of CACHE; NULL: not read, or there is none */
 	size_t cache_size;
-	uint16_t machine; /* of the program */
+	uint16_t machine; /* of the program, and its class: x32 differs from x86-64 by nothing else */
+	bool is_64;
 };
 
 void rt_libraries_deinit(struct rt_libraries *l)
@@ -29,37 +30,40 @@ void rt_libraries_deinit(struct rt_libraries *l)
 	rt_vec_deinit(&l->paths);
 }
 
-/* *ret_new: an ELF file that was not there yet. */
-static struct rt_error *take(struct search *s, const char *path, bool *ret_new)
+/* *ret_fits: an ELF file that the program's linker takes; it may have been there before. */
+static struct rt_error *take(struct search *s, const char *path, bool *ret_fits)
 {
 	_cleanup_free_ char *real = realpath(path, NULL);
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
 	_cleanup_close_ int fd = -1;
 	struct rt_error *err;
 
-	*ret_new = false;
+	*ret_fits = false;
 	if (!real || s->found->paths.len >= LIBRARIES_MAX)
 		return NULL;
 	for (size_t i = 0; i < s->found->paths.len; i++)
-		if (!strcmp(s->found->paths.data[i], real))
+		if (!strcmp(s->found->paths.data[i], real)) {
+			*ret_fits = true;
 			return NULL;
+		}
 	err = rt_fs_open_file(AT_FDCWD, real, false, &fd);
 	if (!err)
 		err = rt_image_open_fd(fd, real, &image);
 	if (err && err->code == RT_E_NOMEM)
 		return err;
 	rt_error_free(err);
-	if (!image || (s->machine && image->machine != s->machine))
+	if (!image || (s->machine && (image->machine != s->machine || image->is_64 != s->is_64)))
 		return NULL;
 	s->machine = image->machine;
+	s->is_64 = image->is_64;
 	if (!rt_vec_push(&s->found->paths, real))
 		return rt_error_nomem();
 	(void)rt_take(real);
-	*ret_new = true;
+	*ret_fits = true;
 	return NULL;
 }
 
-/* Of a list "/a:$ORIGIN/../lib:..." each folder that has the file; origin: of the file that says it. */
+/* Of a list "/a:$ORIGIN/../lib:..." the first folder that has a file that fits; origin: of the file that says it. */
 static struct rt_error *take_from_list(struct search *s, const char *list, const char *origin, const char *name)
 {
 	size_t origin_len = origin ? (size_t)(rt_basename(origin) - origin) : 0;
@@ -68,7 +72,7 @@ static struct rt_error *take_from_list(struct search *s, const char *list, const
 		static const char *const words[] = { "$ORIGIN", "${ORIGIN}" };
 		char path[PATH_MAX];
 		size_t skip = 0;
-		bool made;
+		bool fits;
 
 		end = at + strcspn(at, ":;");
 		for (size_t i = 0; i < 2 && !skip; i++)
@@ -77,7 +81,9 @@ static struct rt_error *take_from_list(struct search *s, const char *list, const
 			     (int)(end - at - (ptrdiff_t)skip), at + skip, name) >= (int)sizeof(path) ||
 		    access(path, R_OK))
 			continue;
-		return take(s, path, &made);
+		RT_TRY(take(s, path, &fits));
+		if (fits)
+			return NULL;
 	}
 	return NULL;
 }
@@ -98,7 +104,7 @@ static struct rt_error *take_from_cache(struct search *s, const char *name)
 		struct rt_cursor text = c;
 		uint32_t flags, key, value;
 		const char *is;
-		bool made;
+		bool fits;
 
 		if (!rt_cursor_u32(&c, &flags) || !rt_cursor_u32(&c, &key) || !rt_cursor_u32(&c, &value) ||
 		    !rt_cursor_skip(&c, 12))
@@ -108,7 +114,7 @@ static struct rt_error *take_from_cache(struct search *s, const char *name)
 			continue;
 		text.pos = 0;
 		if (rt_cursor_skip(&text, value) && rt_cursor_string(&text, &is))
-			RT_TRY(take(s, is, &made));
+			RT_TRY(take(s, is, &fits));
 	}
 	return NULL;
 }
@@ -118,10 +124,10 @@ static struct rt_error *take_library(struct search *s, const char *name, const c
 	static const char usual[] = "/lib64:/usr/lib64:/lib:/usr/lib:/usr/local/lib:/lib/x86_64-linux-gnu:"
 				    "/usr/lib/x86_64-linux-gnu:/lib/aarch64-linux-gnu:/usr/lib/aarch64-linux-gnu";
 	size_t before = s->found->paths.len;
-	bool made;
+	bool fits;
 
 	if (strchr(name, '/'))
-		return take(s, name, &made);
+		return take(s, name, &fits);
 	RT_TRY(take_from_list(s, runpath, origin, name));
 	RT_TRY(take_from_list(s, s->options->library_path, NULL, name));
 	RT_TRY(take_from_cache(s, name));
@@ -167,10 +173,10 @@ struct rt_error *rt_libraries_of(const char *program, const struct rt_libraries_
 	_cleanup_free_ char *cache = NULL;
 	size_t next = ret->paths.len;
 	struct rt_error *err;
-	bool made;
+	bool fits;
 
-	RT_TRY(take(&s, program, &made));
-	if (!made)
+	RT_TRY(take(&s, program, &fits));
+	if (ret->paths.len == next)
 		return NULL;
 	rt_error_free(rt_fs_read(AT_FDCWD, CACHE, CACHE_MAX, &cache, &s.cache_size));
 	s.cache = cache;

@@ -74,7 +74,7 @@ static void sh(const char *command)
 /* $ORIGIN, LD_LIBRARY_PATH, LD_PRELOAD, a script. */
 static void test_own(void **state)
 {
-	char folder[] = "/tmp/rt-libraries-XXXXXX", command[1024], path[128], other[128], env[2048];
+	char folder[] = "/tmp/rt-libraries-XXXXXX", command[1024], path[128], other[128], paths[256], env[2048];
 	struct rt_libraries l = { 0 };
 	struct rt_libraries_options options = { 0 };
 
@@ -96,10 +96,18 @@ static void test_own(void **state)
 	assert_false(has(&l, command));
 	rt_libraries_deinit(&l);
 
-	options.library_path = other;
+	/* x32 is the same machine in another class: the linker looks further */
+	snprintf(command, sizeof(command),
+		 "cd %s && mkdir x32 && cp more/libfar.so x32 && printf '\\001' | dd of=x32/libfar.so bs=1 seek=4 "
+		 "conv=notrunc "
+		 "2>/dev/null",
+		 folder);
+	sh(command);
+	snprintf(paths, sizeof(paths), "%s/x32:%s", folder, other);
+	options.library_path = paths;
 	snprintf(command, sizeof(command), "%s/pre.so", folder);
 	options.preload = command;
-	snprintf(env, sizeof(env), "LD_LIBRARY_PATH=%s LD_PRELOAD=%s", other, command);
+	snprintf(env, sizeof(env), "LD_LIBRARY_PATH=%s LD_PRELOAD=%s", paths, command);
 	assert_ok(rt_libraries_of(path, &options, &l));
 	assert_true(has(&l, command));
 	assert_int_equal(l.paths.len, 1 + assert_as_linked(path, &l, env));
