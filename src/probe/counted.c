@@ -308,6 +308,13 @@ static uint32_t reads_same(const struct rt_insn *one, const struct rt_insn *insn
 	return same ? 1u << one->dst_reg : 0;
 }
 
+/* into what a register points to, from another register */
+static bool stores_register(const struct rt_insn *insn)
+{
+	return insn->is_mov && !insn->has_imm && insn->src_reg < RT_TRACK_REGS && insn->mem.base < RT_TRACK_REGS &&
+	       insn->mem.index == RT_REG_NONE && !insn->mem.segment;
+}
+
 /*
  * What was read is tested first (an immortal object's counter is left alone), and changed and stored behind branches:
  * the store of a register that the function has read there, or of one made of such, changed by one, and no more, in the
@@ -320,9 +327,8 @@ static bool change_of_tested(struct rt_plan_build *b, const struct rt_insn *insn
 	int64_t delta = 0;
 	uint32_t read = 0; /* registers */
 
-	if (!insn->is_mov || insn->has_imm || insn->src_reg >= RT_TRACK_REGS || insn->mem.base >= RT_TRACK_REGS ||
-	    insn->mem.index != RT_REG_NONE || insn->mem.segment ||
-	    !rt_survey_range(&b->survey, insn->addr, &start, &end) || end.v - start.v > BACK_BYTES)
+	if (!stores_register(insn) || !rt_survey_range(&b->survey, insn->addr, &start, &end) ||
+	    end.v - start.v > BACK_BYTES)
 		return false;
 	for (at = start; at.v < insn->addr.v; at.v += one.length) {
 		uint32_t both = 1u << insn->src_reg | 1u << insn->mem.base;
@@ -368,9 +374,8 @@ static bool change_of_reloaded(struct rt_plan_build *b, const struct rt_insn *in
 	uint8_t reg = 0;
 	int64_t by;
 
-	if (!insn->is_mov || insn->has_imm || insn->src_reg >= RT_TRACK_REGS || insn->mem.base >= RT_TRACK_REGS ||
-	    insn->mem.index != RT_REG_NONE || insn->mem.segment ||
-	    !rt_survey_range(&b->survey, insn->addr, &start, &end) || end.v - start.v > BACK_BYTES)
+	if (!stores_register(insn) || !rt_survey_range(&b->survey, insn->addr, &start, &end) ||
+	    end.v - start.v > BACK_BYTES)
 		return false;
 	for (at = start; at.v < insn->addr.v; at.v += line[BEFORE - 1].length, n++) {
 		memmove(line, line + 1, sizeof(line) - sizeof(line[0]));

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "probe/flow.h"
-
 enum { CODE_BYTES = 1024 /* of a function that ends the program: it reports first */ };
 
 static bool is_named(const char *name)
@@ -21,7 +19,7 @@ static bool is_named(const char *name)
 					     "_Unwind_Resume",
 					     "__assert_perror_fail" };
 
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(name, names[i]) == 0)
 			return true;
 	return false;
@@ -78,11 +76,9 @@ bool rt_noreturn(const struct rt_image *image, const struct rt_symtab *symtab, s
 		 const struct rt_insn *insn)
 {
 	const struct code c = { image, symtab, decoder };
-	const struct rt_symbol *to;
+	const struct rt_symbol *to = symtab && insn->has_target ? rt_symtab_at(symtab, insn->target) : NULL;
 
-	if (is_named(rt_flow_callee(symtab, insn)))
-		return true;
-	to = symtab && insn->has_target ? rt_symtab_at(symtab, insn->target) : NULL;
-	return to && to->addr.v == insn->target.v && !to->ifunc && to->size && to->size <= CODE_BYTES &&
-	       has_no_end(&c, to, to);
+	if (!to || to->addr.v != insn->target.v)
+		return false;
+	return is_named(to->name) || (!to->ifunc && to->size && to->size <= CODE_BYTES && has_no_end(&c, to, to));
 }
