@@ -190,8 +190,8 @@ bool lt_lost(struct rt_lifetime *lt);
  * types of the functions say. *ret_kept: the function at that level hands such objects out, but kept this one.
  */
 unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept);
-/* the innermost function of its site was seen to hand it to its caller */
-bool lt_was_handed_up(const struct lt_answer *a, const struct lt_ref *ref);
+/* the innermost function of its site was seen to hand it to its caller; surely: this one, not one of several */
+bool lt_was_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool surely);
 /* source id of the constructor around the one that made the object, which did not return it; 0: there is none */
 uint32_t lt_kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref);
 /* overwrite.c: counts the pointers that were overwritten: to an object that was left, to a healthy one */

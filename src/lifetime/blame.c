@@ -431,7 +431,7 @@ static unsigned climb(const struct lt_answer *a, const struct lt_model *m, const
 	}
 	for (unsigned i = 1; i < LT_PATH; i++)
 		outside += closed[i];
-	if (s->nr < 2 || kept_inside(a, m, ref, closed) || gave_back(ref)) {
+	if (s->nr < 2 || kept_inside(a, m, ref, closed) || (gave_back(ref) && !lt_was_handed_up(a, ref, true))) {
 		*ret_kept = false;
 		return 0;
 	}
@@ -440,7 +440,7 @@ static unsigned climb(const struct lt_answer *a, const struct lt_model *m, const
 	 * and this one was seen to be handed up.
 	 */
 	if (closed[0] > 0 && ((outside > 0 && (closed[0] - certain) * 10 <= outside) ||
-			      ((closed[0] - certain) * 10 <= certain && lt_was_handed_up(a, ref))))
+			      ((closed[0] - certain) * 10 <= certain && lt_was_handed_up(a, ref, false))))
 		closed[0] = 0;
 	while (level < top && closed[level] <= 0)
 		level++;

@@ -149,11 +149,7 @@ static bool stays_behind(const struct lt_event *taken, const struct lt_event *ou
 	return (taken->flags & LT_EV_KEPT) && taken->slot && taken->slot != out->slot;
 }
 
-/*
- * The reference that the function handed out when it returned, which event number out tells: of those taken inside of
- * it the last one that was not given back there, and that no slot is known to keep. NULL: there is none.
- */
-static const struct lt_event *handed_by(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t out)
+uint32_t lt_handed_by(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t out)
 {
 	int given_back = 0;
 
@@ -167,9 +163,9 @@ static const struct lt_event *handed_by(const struct rt_lifetime *lt, const stru
 		else if (given_back)
 			given_back--;
 		else if (!stays_behind(e, &inc->ledger[out]))
-			return e;
+			return i;
 	}
-	return NULL;
+	return LT_NO_EVENT;
 }
 
 /* One function of the path, as it stands in the stack that took the reference. */
@@ -181,16 +177,17 @@ struct level {
 /*
  * A function runs more than once at one place of the stack: what another run of it handed out, by another run of what
  * took it, was another reference. One that calls itself runs at several places of one stack: what an inner run handed
- * out, the outer one was handed.
+ * out, the outer one was handed. surely: just this reference is known to have been.
  */
 static bool was_handed(const struct lt_answer *a, const struct lt_ref *ref, const struct lt_src *src,
-		       const struct level *level)
+		       const struct level *level, bool surely)
 {
 	const struct lt_inc *inc = ref->inc;
 	const struct lt_event *mine = &inc->ledger[ref->ev];
 
 	for (uint32_t i = ref->ev + 1u; i < inc->nr; i++) {
-		const struct lt_event *e = &inc->ledger[i], *other;
+		const struct lt_event *e = &inc->ledger[i];
+		uint32_t other;
 
 		const struct lt_point *p = &a->lt->points.data[a->lt->uses.data[e->use].point];
 
@@ -198,8 +195,13 @@ static bool was_handed(const struct lt_answer *a, const struct lt_ref *ref, cons
 			continue;
 		if (level->cfa && e->sp && e->sp < level->cfa)
 			continue;
-		other = handed_by(a->lt, inc, i);
-		if (!other || other == mine || !mine->act || !other->act || mine->act == other->act)
+		other = lt_handed_by(a->lt, inc, i);
+		if (other == ref->ev)
+			return true;
+		if (surely)
+			continue;
+		if (other == LT_NO_EVENT || !mine->act || !inc->ledger[other].act ||
+		    mine->act == inc->ledger[other].act)
 			return true;
 	}
 	return false;
@@ -230,13 +232,30 @@ static void find_levels(const struct rt_lifetime *lt, const struct lt_event *e, 
 	}
 }
 
-bool lt_was_handed_up(const struct lt_answer *a, const struct lt_ref *ref)
+bool lt_was_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool surely)
 {
 	const struct lt_site *s = lt_site(a->lt, ref->site);
 	struct level levels[LT_PATH];
+	unsigned level = 0;
 
 	find_levels(a->lt, &ref->inc->ledger[ref->ev], s, levels);
-	return was_handed(a, ref, lt_src(a->lt, s->src[0]), &levels[0]);
+	/* for what is inlined into it the function around it returns */
+	while (level + 1 < s->nr && levels[level].inlined)
+		level++;
+	return was_handed(a, ref, lt_src(a->lt, s->src[level]), &levels[level], surely);
+}
+
+/* a function further out handed it out: so did those between, whose returns are not seen */
+static bool handed_further_out(const struct lt_answer *a, const struct lt_ref *ref, const struct level *levels,
+			       unsigned level)
+{
+	const struct lt_site *s = lt_site(a->lt, ref->site);
+
+	while (++level + 1 < s->nr) {
+		if (!levels[level].inlined && was_handed(a, ref, lt_src(a->lt, s->src[level]), &levels[level], true))
+			return true;
+	}
+	return false;
 }
 
 unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept)
@@ -250,7 +269,8 @@ unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool 
 	while (level + 1 < s->nr) {
 		const struct lt_src *src = lt_src(a->lt, s->src[level]);
 
-		if (!levels[level].inlined && !was_handed(a, ref, src, &levels[level])) {
+		if (!levels[level].inlined && !was_handed(a, ref, src, &levels[level], false) &&
+		    !handed_further_out(a, ref, levels, level)) {
 			/* what it returned may be what holds the reference */
 			if (rt_returns_anything(src->frame.returns))
 				break;
@@ -260,6 +280,10 @@ unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool 
 		}
 		level++;
 	}
+	/* the path may end with a function that hands such objects out, but not this one */
+	if (level && level + 1 == s->nr && !levels[level].inlined && levels[level - 1].inlined)
+		*ret_kept = !was_handed(a, ref, lt_src(a->lt, s->src[level]), &levels[level], false) &&
+			    returns_seen(a->lt, ref->inc->type, lt_src(a->lt, s->src[level]));
 	/*
 	 * What is inlined into it returns nothing that could be seen, but most functions that hand an object up just
 	 * pass it on: of those in one frame it is the one that took the reference that forgot it on its way out.

@@ -11,7 +11,7 @@
 #include "lifetime/slot.h"
 #include "lifetime/state.h"
 
-enum { BASE_MAX = 32 };
+enum { BASE_MAX = 32, HANDED_BEFORE = 64 /* events */ };
 
 static void marry(struct lt_units *u, unsigned a, unsigned b)
 {
@@ -225,6 +225,50 @@ static void close_jumped(struct pairing *p)
 	}
 }
 
+static unsigned opener_at(const struct pairing *p, unsigned before, uint32_t ev)
+{
+	for (unsigned o = 0; o < before; o++)
+		if (p->units->u[p->units->opener[o]].ev == ev && p->units->u[p->units->opener[o]].mate < 0)
+			return o;
+	return before;
+}
+
+/* the newest reference that the run of closer c was handed, and has not given back; before[c]: there is none */
+static unsigned handed_to_run(const struct pairing *p, unsigned c)
+{
+	uint16_t ev = p->units->u[p->closer[c]].ev;
+	uint32_t act = p->inc->ledger[ev].act;
+	unsigned before = p->before[c], o = before;
+
+	for (uint32_t i = ev; o == before && i-- > 0 && i + HANDED_BEFORE >= ev;) {
+		const struct lt_event *e = &p->inc->ledger[i];
+		uint32_t taken;
+
+		if (e->act != act || !lt_point_hands(lt_event_point(p->lt, e)))
+			continue;
+		taken = lt_handed_by(p->lt, p->inc, i);
+		if (taken != LT_NO_EVENT)
+			o = opener_at(p, before, taken);
+	}
+	return o;
+}
+
+/* what one run was handed, and puts: functions further in took it */
+static void close_handed(struct pairing *p)
+{
+	for (unsigned c = 0; c < p->closers && p->units->left; c++) {
+		const struct lt_unit *u = &p->units->u[p->closer[c]];
+		const struct lt_event *ec = &p->inc->ledger[u->ev];
+		unsigned o;
+
+		if (u->mate >= 0 || !ec->act || ec->slot || (ec->flags & LT_EV_TRANSFER))
+			continue;
+		o = handed_to_run(p, c);
+		if (o < p->before[c])
+			close_opener(p, o, p->closer[c]);
+	}
+}
+
 static inline void add_times(struct pairing *p, struct tally *t, unsigned ev, const struct lt_event *e,
 			     const struct lt_use *use, bool opens, int times)
 {
@@ -274,6 +318,8 @@ static void pair_certain(struct pairing *p)
 	close_certain(p);
 	if (p->units->left)
 		close_jumped(p);
+	if (p->units->left)
+		close_handed(p);
 }
 
 /*

@@ -600,6 +600,12 @@ bool lt_jumped_again(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
 /* takes the partners from puts that one run did twice in a row: one may be too many, whatever it seems to end */
 void lt_pair_doubt_rows(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *units);
+/*
+ * hand.c: the reference that a function handed out when it returned, which event number out tells: of those taken
+ * inside of it the last one that was not given back there, and that no slot is known to keep. Its number; LT_NO_EVENT:
+ * none.
+ */
+uint32_t lt_handed_by(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t out);
 /* the units without a partner as marks; returns how many, more than LT_UNITS: too many, ret holds none.
  * unit_of[] (may be NULL) tells which unit a mark is */
 unsigned lt_marks(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
