@@ -273,7 +273,10 @@ static bool past_put(const struct lt_answer *a, const struct lt_inc *past, uint1
 {
 	instead(a, past, ev, ref, b);
 	b->confidence = 0.75;
-	b->why = "the address was used again, and the owner's own put hit the new object";
+	b->why = b->role == RT_ROLE_USE ? "the address was used again, and who still had the old object met the new one"
+					: "the address was used again, and the owner's own put hit the new object";
+	b->kind = RT_EXTRA_PUT;
+	b->role = RT_ROLE_EXTRA_PUT;
 	return b->guilty != 0;
 }
 
@@ -309,6 +312,16 @@ static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, co
 		return past_put(a, past, l.units.u[l.unit_of[match.mate[i]]].ev, ref, b);
 	}
 	return false;
+}
+
+/* Nothing in the life says why it was used after its end: it may have been the object before that was meant. */
+static bool used_the_past(const struct lt_answer *a, const struct lt_inc *past, struct lt_ref *ref, struct lt_blame *b)
+{
+	uint16_t put = past && !past->incomplete && past->life == LT_DEAD ? lt_extra_for_nothing(a, past) : LT_NO_EVENT;
+
+	if (put == LT_NO_EVENT || lt_event_src(a->lt, &past->ledger[put]) == b->guilty)
+		return false;
+	return past_put(a, past, put, ref, b);
 }
 
 /*
@@ -492,6 +505,8 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 		own = use_after(a, m, inc, &l, &ref, &b);
 	else if (!held_for_other(a, inc, &ref, &b) && !lt_twice_in_line(a->lt, inc, ref.bad) &&
 		 past_culprit(a, m, inc->before, lt_src(a->lt, b.guilty)->function, &ref, &b))
+		ref.inc = inc = inc->before;
+	if (!own && b.role == RT_ROLE_USE && used_the_past(a, inc->before, &ref, &b))
 		ref.inc = inc = inc->before;
 	if (!own)
 		lt_extra_at_once(a, inc, &ref, &b);
