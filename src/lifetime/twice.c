@@ -73,6 +73,26 @@ bool lt_twice_in_run(const struct rt_lifetime *lt, const struct lt_event *x, con
 	       one_instance(lt, &lt->uses.data[x->use], &lt->uses.data[y->use], ANY_LINE);
 }
 
+static bool one_site(const struct rt_lifetime *lt, const struct lt_use *x, const struct lt_use *y)
+{
+	const struct lt_site *sx = lt_site(lt, x->site), *sy = lt_site(lt, y->site);
+
+	return sx->nr == sy->nr && lt_src(lt, sx->src[0])->name == lt_src(lt, sy->src[0])->name;
+}
+
+/*
+ * What was called at the frame further out than x's is the function that is said to have jumped to y, and it had jumped
+ * to x's before: so that one jumped in its turn.
+ */
+static bool came_by_jump(const struct rt_lifetime *lt, const struct lt_use *x, const struct lt_use *y,
+			 const struct lt_machine *outside)
+{
+	uint32_t called = lt_src(lt, outside->callee)->name;
+
+	return outside->callee && called && lt_src(lt, y->jumped)->name == called &&
+	       lt_src(lt, lt_site(lt, x->site)->src[0])->name != called;
+}
+
 /*
  * y is what the function of x did last: it jumped to the API, which took its frame off the stack. It was called from
  * the same place of the same run of its caller. Which function jumped there is not known where the caller calls by a
@@ -88,12 +108,10 @@ static bool left_by_jump(const struct rt_lifetime *lt, const struct lt_event *x,
 	if (!sx || !sy || (uy->machine != LT_JUMPED && uy->machine) || ux->machine + 1u >= sx->nr || !sy->nr ||
 	    x->tid != y->tid || !x->sp || !y->sp || !ux->function)
 		return false;
-	if (uy->machine == LT_JUMPED &&
-	    (lt_site(lt, ux->site)->nr != lt_site(lt, uy->site)->nr ||
-	     lt_src(lt, lt_site(lt, ux->site)->src[0])->name != lt_src(lt, lt_site(lt, uy->site)->src[0])->name))
-		return false;
 	mx = &lt->machines.data[sx->first + ux->machine + 1];
 	my = &lt->machines.data[sy->first];
+	if (uy->machine == LT_JUMPED && !one_site(lt, ux, uy) && !came_by_jump(lt, ux, uy, mx))
+		return false;
 	return mx->pc == my->pc && mx->cfa && my->cfa && x->sp + mx->cfa == y->sp + my->cfa;
 }
 
