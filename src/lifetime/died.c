@@ -206,21 +206,26 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	return true;
 }
 
-/* how far in the thread that the fatal signal hit still ran what ended the object; 0: it was another's, or is over */
+/*
+ * How far in the thread that the fatal signal hit still ran what ended the object, or ran what that had jumped to;
+ * 0: it was another's, or is over.
+ */
 static uint64_t ended_by_struck(const struct lt_answer *a, const struct lt_inc *inc)
 {
 	const uint16_t put = last_put(inc);
 	const struct lt_event *end = put == LT_NO_EVENT ? NULL : &inc->ledger[put];
 	const struct lt_thread *t = end ? thread_that_did(a, inc, put) : NULL;
-	const uint64_t *depth = t && t->struck && end->act ? rt_map_get(&a->standing, rt_key_make(end->act, 0)) : NULL;
+	const uint64_t *at = t && t->struck && end->act ? rt_map_get(&a->standing, rt_key_make(end->act, 0)) : NULL;
+	uint64_t depth = 0;
 
-	if (!depth || !t->stood || !stands_in(a->lt, t, lt_event_function(a->lt, end), NULL))
-		return 0;
+	if (at && t->stood && stands_in(a->lt, t, lt_event_function(a->lt, end), NULL))
+		depth = *at;
+	else if (t && t->struck && t->stood && end->act && end->act == t->left)
+		depth = t->nr + 1u;
+	if (!depth || crashed(a->lt, inc->pid, true))
+		return depth;
 	/* an assertion may be about anything, and a limit of time is about nothing */
-	return crashed(a->lt, inc->pid, true) ||
-			       (crashed(a->lt, inc->pid, false) && stands_in(a->lt, t, 0, lt_inc_type(a->lt, inc)))
-		       ? *depth
-		       : 0;
+	return crashed(a->lt, inc->pid, false) && stands_in(a->lt, t, 0, lt_inc_type(a->lt, inc)) ? depth : 0;
 }
 
 /*

@@ -265,6 +265,9 @@ struct lt_thread {
 	bool struck;      /* and it was hit by the signal that ended the process */
 	uint32_t stand;   /* the stack that it stood in then: index + 1, 0 = not known */
 	uint64_t stand_sp;
+	/* the run that had its frame, when last seen, where another function's stands now: it jumped there. 0: none did
+	 */
+	uint32_t left;
 	bool stale;                 /* frames are those of the plain stack at sp, but were not written down */
 	uint64_t from_ns, until_ns; /* what it does, it does in between */
 	/* its last event: the operation itself may be still to come */

@@ -183,6 +183,7 @@ void lt_thread_stand(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack
 	const struct lt_stack *s = &lt->stacks.data[stack - 1];
 	uint32_t at = 0, i;
 
+	t->left = 0;
 	write_frames(lt, t);
 	i = outermost_common(lt, t, s, sp, &at);
 	if (i == UINT32_MAX)
@@ -192,8 +193,12 @@ void lt_thread_stand(struct rt_lifetime *lt, struct lt_thread *t, uint32_t stack
 		const struct lt_machine *m = &lt->machines.data[s->first + at - 1];
 		const struct lt_frame *f = &t->frames[i + 1];
 
-		if (t->frames[i].pc != m[1].pc || !m->cfa || f->cfa != sp + m->cfa || f->function != m->function)
+		if (t->frames[i].pc != m[1].pc || !m->cfa || f->cfa != sp + m->cfa)
 			break;
+		if (f->function != m->function) {
+			t->left = t->act[i + 1] + i + 1;
+			break;
+		}
 	}
 	t->nr = i + 1;
 	t->proven = t->proven < t->nr ? t->proven : t->nr;
