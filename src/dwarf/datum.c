@@ -528,6 +528,16 @@ const char *rt_dwarf_declared(struct rt_dwarf *dwarf, const struct rt_instance *
 	return v.type;
 }
 
+bool rt_dwarf_declared_structure(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr,
+				 const char *name)
+{
+	Dwarf_Die die, type, pointer, target, structure;
+
+	return dwarf->dw && !find_variable(dwarf, instance, addr.v, name, &die) && rt_die_type(&die, &type) &&
+	       rt_type_peel(&type, &pointer) && dwarf_tag(&pointer) == DW_TAG_pointer_type &&
+	       rt_die_type(&pointer, &target) && rt_type_peel(&target, &structure) && rt_type_is_aggregate(&structure);
+}
+
 static void each_name(Dwarf_Die *scope, uint64_t addr, bool variables, unsigned level,
 		      void (*visit)(const char *name, void *arg), void *arg)
 {

@@ -131,6 +131,10 @@ const char *rt_dwarf_datum(struct rt_dwarf *dwarf, const struct rt_instance *ins
 const char *rt_dwarf_declared(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr,
 			      const char *name);
 
+/* It is declared as a pointer to a struct, class or union there, by whatever typedefs. */
+bool rt_dwarf_declared_structure(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr,
+				 const char *name);
+
 /* Visits the names of the instance's parameters, and with variables true of all that its scopes at addr declare. */
 void rt_dwarf_names(struct rt_dwarf *dwarf, const struct rt_instance *instance, struct rt_elfaddr addr, bool variables,
 		    void (*visit)(const char *name, void *arg), void *arg);

@@ -122,7 +122,7 @@ struct given {
 	struct rt_dwarf *dwarf;
 	const struct rt_instance *function;
 	struct rt_elfaddr at;
-	bool anything, something;
+	bool anything, something, structure; /* pointers to: void, other things, structures */
 };
 
 static void see_parameter(const char *name, void *arg)
@@ -134,20 +134,38 @@ static void see_parameter(const char *name, void *arg)
 		g->anything = true;
 	else if (type && strchr(type, '*'))
 		g->something = true;
+	g->structure |= rt_dwarf_declared_structure(g->dwarf, g->function, g->at, name);
+}
+
+/* the function around the address, and of which kinds its parameters are declared to be; false: not known */
+static bool see_function(struct rt_dwarf *dwarf, struct rt_elfaddr at, struct rt_instance *ret_function,
+			 struct given *ret)
+{
+	struct rt_instance inner;
+
+	if (!rt_dwarf_instance_at(dwarf, at, ret_function))
+		return false;
+	for (inner = *ret_function; rt_dwarf_instance_outer(dwarf, &inner, ret_function); inner = *ret_function)
+		;
+	*ret_function = inner;
+	*ret = (struct given){ .dwarf = dwarf, .function = ret_function, .at = at };
+	rt_dwarf_names(dwarf, ret_function, at, false, see_parameter, ret);
+	return true;
 }
 
 bool rt_chain_frees_anything(struct rt_dwarf *dwarf, struct rt_elfaddr at)
 {
-	struct rt_instance function, inner;
-	struct given g = { .dwarf = dwarf, .function = &function, .at = at };
+	struct rt_instance function;
+	struct given g;
 
-	if (!rt_dwarf_instance_at(dwarf, at, &function))
-		return false;
-	for (inner = function; rt_dwarf_instance_outer(dwarf, &inner, &function); inner = function)
-		;
-	function = inner;
-	if (!function.function || !rt_words_free(function.function))
-		return false;
-	rt_dwarf_names(dwarf, &function, at, false, see_parameter, &g);
-	return g.anything && !g.something;
+	return see_function(dwarf, at, &function, &g) && function.function && rt_words_free(function.function) &&
+	       g.anything && !g.something;
+}
+
+bool rt_chain_knows_what(struct rt_dwarf *dwarf, struct rt_elfaddr at)
+{
+	struct rt_instance function;
+	struct given g;
+
+	return see_function(dwarf, at, &function, &g) && function.function && g.structure && !g.anything;
 }

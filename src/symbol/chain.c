@@ -350,7 +350,8 @@ static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module
 	if (!find_function(module, at, &start, &end))
 		return hands;
 	if ((module->dwarf && rt_chain_frees_anything(module->dwarf, at)) ||
-	    rt_chain_is_blind(module->image, chain->decoder, start, end, after))
+	    (!(module->dwarf && rt_chain_knows_what(module->dwarf, at)) &&
+	     rt_chain_is_blind(module->image, chain->decoder, start, end, after)))
 		hands |= RT_HANDS_BLIND;
 	/* what the function returns its declaration says, where there is one, and it is not "anything" */
 	n = module->dwarf ? rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX) : 0;
@@ -377,8 +378,10 @@ static uint8_t find_jump(struct rt_chain *chain, uint32_t pid, uint64_t time_ns,
 			      &at) ||
 	    !find_function(module, at, &start, &end) || start.v != at.v)
 		return 0;
-	return rt_chain_is_blind(module->image, chain->decoder, start, end, (struct rt_elfaddr){ 0 }) ? RT_HANDS_JUMPED
-												      : 0;
+	return !(module->dwarf && rt_chain_knows_what(module->dwarf, at)) &&
+			       rt_chain_is_blind(module->image, chain->decoder, start, end, (struct rt_elfaddr){ 0 })
+		       ? RT_HANDS_JUMPED
+		       : 0;
 }
 
 static uint8_t chain_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc)

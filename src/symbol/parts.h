@@ -97,6 +97,9 @@ bool rt_chain_is_blind(const struct rt_image *image, struct rt_decoder *decoder,
 		       struct rt_elfaddr end, struct rt_elfaddr after);
 /* blind.c: the function around this address is declared to free a void *, whatever that points to. */
 bool rt_chain_frees_anything(struct rt_dwarf *dwarf, struct rt_elfaddr at);
+/* blind.c: it is declared to be given a struct, and no void *: it knows what it frees, also where it looks at nothing.
+ */
+bool rt_chain_knows_what(struct rt_dwarf *dwarf, struct rt_elfaddr at);
 /* RT_HANDS_* of the function [start, end) of x86-64, for the call that returns to `after`. Bounded work. */
 uint8_t rt_chain_hands(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
 		       struct rt_elfaddr end, struct rt_elfaddr after);

@@ -138,12 +138,14 @@ static const char handing[] =
 	"FAR int mem_free(void *p) { int n = *(int *)p; take(p); touch(); return n; }\n"
 	"FAR int obj_free(struct obj *o) { int n = o->refs; take(o); touch(); return n; }\n"
 	"FAR void jumps(void *p) { take(p); }\n"
+	"FAR void jumps_knowing(struct obj *o) { take(o); }\n"
 	"FAR void jumps_seeing(struct obj *o) { o->refs--; take(o); }\n"
 	"FAR void calls(struct obj *o) { jumps(o); touch(); jumps_seeing(o); touch(); }\n"
+	"FAR void hands_on(struct obj *o) { jumps_knowing(o); touch(); }\n"
 	"int main(int argc, char **argv)\n"
 	"{ struct obj o = { argc }; struct holder h = { argc, &o }; any(&h); blind(1, &o); looks(&o); mem_free(&o); "
 	"obj_free(&o); has_it_looked_at(&o); "
-	"calls(&o);\n"
+	"calls(&o); hands_on(&o);\n"
 	"  return ref(&o) == either(&h) ? count(&h) : 0; }\n";
 
 /* RT_HANDS_* of `function` for its first call of `callee` */
@@ -206,9 +208,10 @@ TEST(what_it_does_not_look_into)
 		/* by the declaration, where there is one */
 		assert_int_equal(hands(&rig, "mem_free", "take") & bits, i ? RT_HANDS_BLIND : 0);
 		assert_int_equal(hands(&rig, "obj_free", "take") & bits, 0);
-		/* the first of its calls */
-		assert_int_equal(hands(&rig, "has_it_looked_at", "take") & bits, RT_HANDS_BLIND);
-		assert_int_equal(hands(&rig, "calls", "jumps") & bits, RT_HANDS_BLIND | jumped);
+		/* the first of its calls; who is declared to be given a struct knows what that holds */
+		assert_int_equal(hands(&rig, "has_it_looked_at", "take") & bits, i ? 0 : RT_HANDS_BLIND);
+		assert_int_equal(hands(&rig, "calls", "jumps") & bits, (i ? 0 : RT_HANDS_BLIND) | jumped);
+		assert_int_equal(hands(&rig, "hands_on", "jumps_knowing") & bits, i ? 0 : RT_HANDS_BLIND | jumped);
 		assert_int_equal(hands(&rig, "calls", "jumps_seeing") & bits, 0);
 	}
 }
