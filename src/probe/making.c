@@ -55,7 +55,8 @@ static bool gives_object(const struct rt_track *track)
 }
 
 /* Does the instruction write a small constant over the counter, maybe together with its neighbours? */
-static bool writes_first_count(const struct rt_making *m, const struct rt_track *track, const struct rt_insn *insn)
+static bool writes_first_count(const struct rt_making *m, uint64_t least, const struct rt_track *track,
+			       const struct rt_insn *insn)
 {
 	const struct rt_mem_operand *mem = &insn->mem;
 	const struct rt_value *base;
@@ -76,7 +77,8 @@ static bool writes_first_count(const struct rt_making *m, const struct rt_track 
 		value = (uint64_t)track->regs[insn->src_reg].n;
 	else
 		return false;
-	return (value >> 8 * inside & mask) <= FIRST_COUNT_MAX;
+	value = value >> 8 * inside & mask;
+	return value >= least && value <= FIRST_COUNT_MAX;
 }
 
 /* Does it count the first reference up, in memory that was cleared? Atomic counters begin so, by a function for all. */
@@ -99,6 +101,7 @@ static bool fills_memory(const char *name)
 
 struct look {
 	bool allocated; /* an object is followed */
+	bool given;     /* by the caller: a 0 is then no count, but memory that is cleared */
 	bool starts, ends;
 	bool returns;         /* a place in it */
 	uint32_t globals;     /* registers that hold the address of a variable of the module, or what such leads to */
@@ -225,7 +228,7 @@ static void walk(const struct rt_making *m, const struct rt_symbol *function, ui
 
 		if (!rt_decode(m->decoder, rt_image_at(m->image, at, 16), at, &insn))
 			return;
-		look->starts |= look->allocated && writes_first_count(m, &track, &insn);
+		look->starts |= look->allocated && writes_first_count(m, look->given, &track, &insn);
 		result = see_call(m, look, function, &track, &insn, depth);
 		look->returns |= !depth && returns_object(m, &track, &insn, &result);
 		/* the end of a function in its middle: what follows comes from before it */
@@ -246,6 +249,14 @@ bool rt_making_starts(const struct rt_making *m, const struct rt_symbol *functio
 
 	walk(m, function, RT_REG_NONE, 0, &look);
 	return look.starts;
+}
+
+bool rt_making_inits(const struct rt_making *m, const struct rt_symbol *function)
+{
+	struct look look = { .allocated = true, .given = true };
+
+	walk(m, function, RT_REG_RDI, 0, &look);
+	return look.starts && !look.ends;
 }
 
 bool rt_making_returns(const struct rt_making *m, const struct rt_symbol *function)

@@ -24,6 +24,9 @@ bool rt_making_allocates(const char *name);
 /* function calls an allocator and stores a small constant as the counter of what it got, itself or in an init(). */
 bool rt_making_starts(const struct rt_making *m, const struct rt_symbol *function);
 
+/* function stores a small constant, no 0, as the counter of its first argument, itself or in what it gives that. */
+bool rt_making_inits(const struct rt_making *m, const struct rt_symbol *function);
+
 /* function returns what it has from an allocator, or a place inside of that. */
 bool rt_making_returns(const struct rt_making *m, const struct rt_symbol *function);
 

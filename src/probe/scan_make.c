@@ -87,6 +87,20 @@ struct rt_error *rt_scan_add_leaver(struct rt_spec_type *type, const struct rt_s
 	return NULL;
 }
 
+/* "void object_init(T *, ...)": for memory that its caller has, be it the beginning of something larger */
+static bool initialises(struct rt_scan *s, const struct rt_scan_family *f, const struct rt_making *m,
+			const struct rt_survey_function *d, const struct rt_symbol *symbol)
+{
+	static const char *const words[] = { "init", "initialize", "initialise" };
+	const struct rt_param *object = d->param_count ? rt_survey_param(&s->survey, d, 1) : NULL;
+
+	/* one that may fail leaves no object then */
+	if (!object || object->pointers != 1 || !same(object->pointee, f->structure) || d->returns.type ||
+	    !rt_words_have(d->name, words, sizeof(words) / sizeof(words[0])) || !f->put.symbol)
+		return false;
+	return rt_making_inits(m, symbol) && rt_making_ends(m, f->put.symbol);
+}
+
 /* "int packet_new(T **ret)" */
 static struct rt_error *add_leaver(struct rt_scan *s, const struct rt_scan_family *f, const struct rt_making *m,
 				   const struct rt_survey_function *d, const struct rt_symbol *symbol,
@@ -193,6 +207,8 @@ static struct rt_error *by_declaration(struct rt_scan *s, const struct rt_scan_f
 			continue;
 		if (declared_as_maker(s, f, d) && !sounds_like_find(d->name) && rt_making_starts(m, symbol))
 			RT_TRY(rt_scan_add_function(type, d->name, RT_OP_NEW, RT_PLACE_RET, 0));
+		else if (initialises(s, f, m, d, symbol))
+			RT_TRY(rt_scan_add_function(type, d->name, RT_OP_NEW, RT_PLACE_ARG, 1));
 		else
 			RT_TRY(add_leaver(s, f, m, d, symbol, type));
 		RT_TRY(add_swap(s, f, m, d, symbol, type));
