@@ -225,32 +225,34 @@ static void close_jumped(struct pairing *p)
 	}
 }
 
-static unsigned opener_at(const struct pairing *p, unsigned before, uint32_t ev)
+/* the last reference that the thread of closer c took before and that is open still; before[c]: there is none */
+static unsigned last_open(const struct pairing *p, unsigned c)
 {
-	for (unsigned o = 0; o < before; o++)
-		if (p->units->u[p->units->opener[o]].ev == ev && p->units->u[p->units->opener[o]].mate < 0)
+	uint32_t tid = p->inc->ledger[p->units->u[p->closer[c]].ev].tid;
+
+	for (unsigned o = p->before[c]; o-- > 0;) {
+		const struct lt_unit *u = &p->units->u[p->units->opener[o]];
+		const struct lt_event *e = event_of(p->inc, u);
+
+		if (u->mate < 0 && e && e->tid == tid)
 			return o;
-	return before;
+	}
+	return p->before[c];
 }
 
-/* the newest reference that the run of closer c was handed, and has not given back; before[c]: there is none */
-static unsigned handed_to_run(const struct pairing *p, unsigned c)
+/* the reference of opener o, the last one that is open, was handed to the run of closer c */
+static bool handed_to_run(const struct pairing *p, unsigned o, unsigned c)
 {
-	uint16_t ev = p->units->u[p->closer[c]].ev;
-	uint32_t act = p->inc->ledger[ev].act;
-	unsigned before = p->before[c], o = before;
+	uint16_t taken = p->units->u[p->units->opener[o]].ev, put = p->units->u[p->closer[c]].ev;
+	uint32_t act = p->inc->ledger[put].act;
 
-	for (uint32_t i = ev; o == before && i-- > 0 && i + HANDED_BEFORE >= ev;) {
+	for (uint32_t i = put; i-- > taken && i + HANDED_BEFORE >= put;) {
 		const struct lt_event *e = &p->inc->ledger[i];
-		uint32_t taken;
 
-		if (e->act != act || !lt_point_hands(lt_event_point(p->lt, e)))
-			continue;
-		taken = lt_handed_by(p->lt, p->inc, i);
-		if (taken != LT_NO_EVENT)
-			o = opener_at(p, before, taken);
+		if (e->act == act && lt_point_hands(lt_event_point(p->lt, e)))
+			return lt_handed_by(p->lt, p->inc, i) == taken;
 	}
-	return o;
+	return false;
 }
 
 /* what one run was handed, and puts: functions further in took it */
@@ -263,8 +265,8 @@ static void close_handed(struct pairing *p)
 
 		if (u->mate >= 0 || !ec->act || ec->slot || (ec->flags & LT_EV_TRANSFER))
 			continue;
-		o = handed_to_run(p, c);
-		if (o < p->before[c])
+		o = last_open(p, c);
+		if (o < p->before[c] && handed_to_run(p, o, c))
 			close_opener(p, o, p->closer[c]);
 	}
 }

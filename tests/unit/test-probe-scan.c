@@ -546,6 +546,58 @@ TEST(what_returns_no_address_makes_nothing)
 }
 
 /* Nothing but names: one counts somewhere else, the other not at all. A get that adds 1 to one field says enough. */
+/* kinds of a shape begin with one; a drawing's memory is cleared, and it lies in what nobody frees */
+static const char bases[] =
+	"#include <stdlib.h>\n"
+	"#define FAR __attribute__((noinline, noclone, noipa))\n"
+	"struct shape { const char *kind; int refs; };\n"
+	"FAR void shape_init(struct shape *s, const char *kind) { s->kind = kind; s->refs = 1; }\n"
+	"FAR void shape_init_copy(struct shape *s, const struct shape *of) { s->kind = of->kind; s->refs = 0; }\n"
+	"FAR struct shape *shape_get(struct shape *s) { s->refs++; return s; }\n"
+	"FAR void shape_put(struct shape *s) { if (!--s->refs) free(s); }\n"
+	"struct circle { struct shape base; int radius; };\n"
+	"FAR struct circle *circle_new(int radius)\n"
+	"{ struct circle *c = malloc(sizeof(*c)); shape_init(&c->base, \"circle\");\n"
+	"  if (radius < 0) { shape_put(&c->base); return NULL; } c->radius = radius; return c; }\n"
+	"struct drawing { int refs; char ink[16]; };\n"
+	"FAR void drawing_init(struct drawing *d) { d->refs = 1; }\n"
+	"FAR void drawing_get(struct drawing *d) { d->refs++; }\n"
+	"FAR void drawing_put(struct drawing *d) { if (!--d->refs) d->ink[0] = 0; }\n"
+	"int main(int argc, char **argv)\n"
+	"{ static struct drawing d; struct shape copy; struct circle *c = circle_new(argc); (void)argv;\n"
+	"  drawing_init(&d); drawing_get(&d); drawing_put(&d);\n"
+	"  shape_init_copy(&copy, &c->base); shape_get(&c->base); shape_put(&c->base); shape_put(&c->base); return 0; "
+	"}\n";
+
+TEST(what_others_begin_with)
+{
+	static const struct rt_scan_options all = { 0 };
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "prog.c", bases);
+	for (int optimised = 0; optimised < 2; optimised++) {
+		const struct rt_spec_function *made;
+
+		workdir_run(&w, optimised ? "gcc -O2 -g -o prog prog.c" : "gcc -O0 -g -o prog prog.c");
+		planned_open(&p, workdir_path(&w, "prog"));
+		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+		assert_int_equal(p.spec.types.len, 2);
+		assert_string_equal(p.spec.types.data[0].name, "shape");
+		made = planned_function(&p.spec.types.data[0], "shape_init");
+		assert_non_null(made);
+		assert_int_equal(made->op, RT_OP_NEW);
+		assert_int_equal(made->place, RT_PLACE_ARG);
+		/* a 0 is what cleared memory has; and what no put frees is its owner's, not counted from there */
+		assert_null(planned_function(&p.spec.types.data[0], "shape_init_copy"));
+		assert_string_equal(p.spec.types.data[1].name, "drawing");
+		assert_null(planned_function(&p.spec.types.data[1], "drawing_init"));
+		planned_close(&p);
+	}
+	workdir_remove(&w);
+}
+
 TEST(names_alone)
 {
 	static const char code[] = "#define API __attribute__((noinline))\nstruct packet { char *data; long size; };\n"
