@@ -158,7 +158,8 @@ bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 	const struct lt_event *put = &inc->ledger[ev], *get = operation_before(inc, ev);
 
 	return get && put->op == RT_OP_PUT && put->delta < 0 && get->op == RT_OP_GET && get->delta == -put->delta &&
-	       get->tid == put->tid && in_lines(lt, get, put, 1);
+	       get->tid == put->tid && lt_twice_in_run(lt, get, put) &&
+	       one_instance(lt, &lt->uses.data[get->use], &lt->uses.data[put->use], 1);
 }
 
 bool lt_jumped_again(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
