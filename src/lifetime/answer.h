@@ -190,6 +190,11 @@ bool lt_lost(struct rt_lifetime *lt);
  * types of the functions say. *ret_kept: the function at that level hands such objects out, but kept this one.
  */
 unsigned lt_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_kept);
+/*
+ * died.c: when another thread ended the process, the one that did event number ev was still in the function of its
+ * site, or of the site's outermost with up, at the same place of its stack: it had no say in that end
+ */
+bool lt_cut_short(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev, bool up);
 /* the innermost function of its site was seen to hand it to its caller; surely: this one, not one of several */
 bool lt_was_handed_up(const struct lt_answer *a, const struct lt_ref *ref, bool surely);
 /* source id of the constructor around the one that made the object, which did not return it; 0: there is none */

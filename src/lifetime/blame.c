@@ -656,7 +656,7 @@ static bool left_behind(const struct lt_answer *a, const struct lt_model *m, con
 /*
  * The process ended while the very run that took the reference, or kept it, was still at work: it owed nothing yet.
  * Where it ended well, its end was that run's own doing (exit() in main()), and what it otherwise gives back, or took
- * more than once, it should have given back before.
+ * more than once, it should have given back before; unless another thread ended the process.
  */
 static bool stood_in(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref, unsigned level)
 {
@@ -664,6 +664,8 @@ static bool stood_in(const struct lt_answer *a, const struct lt_model *m, const 
 	const uint64_t *process = rt_map_get(&a->lt->process_by_pid, rt_key_make(ref->inc->pid, 0));
 	uint32_t act = level ? e->up : e->act;
 
+	if (lt_cut_short(a, ref->inc, ref->ev, level))
+		return true;
 	if (!act || !process || !rt_map_get(&a->standing, rt_key_make(act, 0)))
 		return false;
 	return a->lt->processes.data[*process].status ||

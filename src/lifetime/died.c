@@ -3,6 +3,8 @@
  * What a process died of. The fatal signal hit somebody who met what was gone; who had taken it from him is found in
  * lives that look balanced: by what was done last, or twice, and by whose run was not over.
  */
+#include <string.h>
+
 #include "lifetime/answer.h"
 #include "lifetime/extra.h"
 
@@ -126,6 +128,47 @@ static bool stands_in(const struct rt_lifetime *lt, const struct lt_thread *t, u
 		      const struct lt_type *type)
 {
 	return in_stack(lt, t->stand, function, type);
+}
+
+/* the thread called what ends a process, as its last stack shows */
+static bool ended_itself(const struct rt_lifetime *lt, const struct lt_stack *s)
+{
+	static const char *const enders[] = { "exit", "_exit", "_Exit", "quick_exit" };
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+
+		for (uint32_t k = 0; k < m->srcs; k++) {
+			const char *name = lt_src_text(lt, lt->stack_srcs.data[m->src + k]);
+
+			for (size_t e = 0; e < sizeof(enders) / sizeof(enders[0]); e++)
+				if (!strcmp(name, enders[e]))
+					return true;
+		}
+	}
+	return false;
+}
+
+bool lt_cut_short(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev, bool up)
+{
+	const struct rt_lifetime *lt = a->lt;
+	const struct lt_event *e = &inc->ledger[ev];
+	const struct lt_use *use = &lt->uses.data[e->use];
+	const struct lt_thread *t = thread_that_did(a, inc, ev);
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+	const struct lt_stack *last = t && t->stood && t->stand ? &lt->stacks.data[t->stand - 1] : NULL;
+	uint32_t at = up ? use->up : use->machine;
+	const struct lt_machine *mine = s && at < s->nr ? &lt->machines.data[s->first + at] : NULL;
+
+	if (!last || !mine || !mine->cfa || !e->sp || t->tid == RT_PID_OF(inc->pid) || ended_itself(lt, last))
+		return false;
+	for (uint32_t i = 0; i < last->nr; i++) {
+		const struct lt_machine *m = &lt->machines.data[last->first + i];
+
+		if (m->cfa && t->stand_sp + m->cfa == e->sp + mine->cfa && m->function == mine->function)
+			return true;
+	}
+	return false;
 }
 
 /*
