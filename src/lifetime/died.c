@@ -130,21 +130,25 @@ static bool stands_in(const struct rt_lifetime *lt, const struct lt_thread *t, u
 	return in_stack(lt, t->stand, function, type);
 }
 
+static bool ends_process(const char *function)
+{
+	static const char *const names[] = { "exit", "_exit", "_Exit", "quick_exit" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(function, names[i]))
+			return true;
+	return false;
+}
+
 /* the thread called what ends a process, as its last stack shows */
 static bool ended_itself(const struct rt_lifetime *lt, const struct lt_stack *s)
 {
-	static const char *const enders[] = { "exit", "_exit", "_Exit", "quick_exit" };
-
 	for (uint32_t i = 0; i < s->nr; i++) {
 		const struct lt_machine *m = &lt->machines.data[s->first + i];
 
-		for (uint32_t k = 0; k < m->srcs; k++) {
-			const char *name = lt_src_text(lt, lt->stack_srcs.data[m->src + k]);
-
-			for (size_t e = 0; e < sizeof(enders) / sizeof(enders[0]); e++)
-				if (!strcmp(name, enders[e]))
-					return true;
-		}
+		for (uint32_t k = 0; k < m->srcs; k++)
+			if (ends_process(lt_src_text(lt, lt->stack_srcs.data[m->src + k])))
+				return true;
 	}
 	return false;
 }

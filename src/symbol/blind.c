@@ -137,35 +137,20 @@ static void see_parameter(const char *name, void *arg)
 	g->structure |= rt_dwarf_declared_structure(g->dwarf, g->function, g->at, name);
 }
 
-/* the function around the address, and of which kinds its parameters are declared to be; false: not known */
-static bool see_function(struct rt_dwarf *dwarf, struct rt_elfaddr at, struct rt_instance *ret_function,
-			 struct given *ret)
+enum rt_chain_given rt_chain_given(struct rt_dwarf *dwarf, struct rt_elfaddr at)
 {
-	struct rt_instance inner;
+	struct rt_instance function, inner;
+	struct given g = { .dwarf = dwarf, .function = &function, .at = at };
 
-	if (!rt_dwarf_instance_at(dwarf, at, ret_function))
-		return false;
-	for (inner = *ret_function; rt_dwarf_instance_outer(dwarf, &inner, ret_function); inner = *ret_function)
+	if (!rt_dwarf_instance_at(dwarf, at, &function))
+		return RT_CHAIN_GIVEN_UNKNOWN;
+	for (inner = function; rt_dwarf_instance_outer(dwarf, &inner, &function); inner = function)
 		;
-	*ret_function = inner;
-	*ret = (struct given){ .dwarf = dwarf, .function = ret_function, .at = at };
-	rt_dwarf_names(dwarf, ret_function, at, false, see_parameter, ret);
-	return true;
-}
-
-bool rt_chain_frees_anything(struct rt_dwarf *dwarf, struct rt_elfaddr at)
-{
-	struct rt_instance function;
-	struct given g;
-
-	return see_function(dwarf, at, &function, &g) && function.function && rt_words_free(function.function) &&
-	       g.anything && !g.something;
-}
-
-bool rt_chain_knows_what(struct rt_dwarf *dwarf, struct rt_elfaddr at)
-{
-	struct rt_instance function;
-	struct given g;
-
-	return see_function(dwarf, at, &function, &g) && function.function && g.structure && !g.anything;
+	function = inner;
+	if (!function.function)
+		return RT_CHAIN_GIVEN_UNKNOWN;
+	rt_dwarf_names(dwarf, &function, at, false, see_parameter, &g);
+	if (g.anything && !g.something && rt_words_free(function.function))
+		return RT_CHAIN_GIVEN_ANYTHING;
+	return g.structure && !g.anything ? RT_CHAIN_GIVEN_STRUCTURE : RT_CHAIN_GIVEN_UNKNOWN;
 }

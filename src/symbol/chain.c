@@ -328,10 +328,16 @@ static bool find_function(const struct rt_chain_module *module, struct rt_elfadd
 	return true;
 }
 
+static enum rt_chain_given declared_given(const struct rt_chain_module *module, struct rt_elfaddr at)
+{
+	return module->dwarf ? rt_chain_given(module->dwarf, at) : RT_CHAIN_GIVEN_UNKNOWN;
+}
+
 static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset)
 {
 	struct rt_scope scopes[RT_SCOPES_MAX];
 	struct rt_elfaddr at, after, start, end;
+	enum rt_chain_given given;
 	uint8_t hands;
 	size_t n;
 
@@ -349,9 +355,9 @@ static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module
 	hands = rt_result_is_taken(module->image, chain->decoder, after) ? RT_HANDS_TAKEN : 0;
 	if (!find_function(module, at, &start, &end))
 		return hands;
-	if ((module->dwarf && rt_chain_frees_anything(module->dwarf, at)) ||
-	    (!(module->dwarf && rt_chain_knows_what(module->dwarf, at)) &&
-	     rt_chain_is_blind(module->image, chain->decoder, start, end, after)))
+	given = declared_given(module, at);
+	if (given == RT_CHAIN_GIVEN_ANYTHING ||
+	    (given == RT_CHAIN_GIVEN_UNKNOWN && rt_chain_is_blind(module->image, chain->decoder, start, end, after)))
 		hands |= RT_HANDS_BLIND;
 	/* what the function returns its declaration says, where there is one, and it is not "anything" */
 	n = module->dwarf ? rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX) : 0;
@@ -378,7 +384,7 @@ static uint8_t find_jump(struct rt_chain *chain, uint32_t pid, uint64_t time_ns,
 			      &at) ||
 	    !find_function(module, at, &start, &end) || start.v != at.v)
 		return 0;
-	return !(module->dwarf && rt_chain_knows_what(module->dwarf, at)) &&
+	return declared_given(module, at) != RT_CHAIN_GIVEN_STRUCTURE &&
 			       rt_chain_is_blind(module->image, chain->decoder, start, end, (struct rt_elfaddr){ 0 })
 		       ? RT_HANDS_JUMPED
 		       : 0;

@@ -95,11 +95,13 @@ uint64_t rt_chain_behind_stub(struct rt_chain *chain, const struct rt_chain_modu
  */
 bool rt_chain_is_blind(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
 		       struct rt_elfaddr end, struct rt_elfaddr after);
-/* blind.c: the function around this address is declared to free a void *, whatever that points to. */
-bool rt_chain_frees_anything(struct rt_dwarf *dwarf, struct rt_elfaddr at);
-/* blind.c: it is declared to be given a struct, and no void *: it knows what it frees, also where it looks at nothing.
- */
-bool rt_chain_knows_what(struct rt_dwarf *dwarf, struct rt_elfaddr at);
+/* blind.c: what the function around this address is declared to be given */
+enum rt_chain_given {
+	RT_CHAIN_GIVEN_UNKNOWN,
+	RT_CHAIN_GIVEN_ANYTHING,  /* by its name it frees, a void * whatever that points to */
+	RT_CHAIN_GIVEN_STRUCTURE, /* a struct, and no void *: it knows what it frees, also where it looks at nothing */
+};
+enum rt_chain_given rt_chain_given(struct rt_dwarf *dwarf, struct rt_elfaddr at);
 /* RT_HANDS_* of the function [start, end) of x86-64, for the call that returns to `after`. Bounded work. */
 uint8_t rt_chain_hands(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
 		       struct rt_elfaddr end, struct rt_elfaddr after);
