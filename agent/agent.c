@@ -496,7 +496,9 @@ static inline uint32_t find_plain(struct rt_agent_thread *t, const struct memo_s
 
 	if (!are_here(f, s))
 		return 0;
-	m = memo_of(t, memo_key(s, turns(f, s->sp)));
+	/* to most spots all ways are the same as long as none else was seen */
+	m = memo_of(t, memo_key(s, f->nr ? turns(f, s->sp) : 0));
+	HOLD(m);
 	return is_same(m, s) ? m->id : 0;
 }
 

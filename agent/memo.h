@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) bool is_same(const struct rt_agent_
 {
 	const uint64_t sp = s->sp;
 
-	if (!is_from(m, sp, s->bp, (uint32_t)s->from, s->from))
+	if (m->sp != sp || m->from != s->from || (__builtin_expect(m->hangs, 0) && m->bp != s->bp))
 		goto other;
 	if (!is_chain(m, sp))
 		goto other;
