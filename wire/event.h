@@ -77,6 +77,7 @@ enum {
 	RT_EV_INHERITED = 1 << 7,   /* replayed for a forked child, not its own doing */
 	RT_EV_OUTSIDE = 1 << 8,     /* of a new: this life is not in the sample, and nothing more is told of it */
 	RT_EV_MAYBE = 1 << 9, /* it counts only where an object is known to live: the code does not say of what it is */
+	RT_EV_FIRST = 1 << 10, /* of a point alone: its object is the first argument of what it stands for */
 };
 
 /*
@@ -202,7 +203,7 @@ struct rt_wire_point {
 	int32_t delta;
 	uint64_t address;  /* ELF address of the armed instruction */
 	uint64_t function; /* ELF address of the function (or inlined instance) that it stands for */
-	uint32_t flags;    /* RT_EV_HIDDEN, RT_EV_AT_RETURN, RT_EV_INLINE */
+	uint32_t flags;    /* RT_EV_HIDDEN, RT_EV_AT_RETURN, RT_EV_INLINE, RT_EV_FIRST */
 	uint32_t aux;      /* enum rt_aux */
 	/* function name, and where debug information calls the same code something else, that: each NUL-terminated;
 	 * padded to 8 with zeroes */

@@ -587,7 +587,7 @@ static struct rt_error *line_point(struct rt_text *t)
 		if (++p.aux == sizeof(kinds) / sizeof(kinds[0]))
 			return bad(t, t->words[5].s, "expected: slot, object, size, result, block, class or stored");
 	}
-	p.flags = t->e.flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE | RT_EV_MAYBE);
+	p.flags = t->e.flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE | RT_EV_MAYBE | RT_EV_FIRST);
 	p.type = text_type(&t->build, t->words[2].s, t->words[2].len, NULL, NULL);
 	alias = t->alias.len ? text_unescape(&t->build, t->alias.s, t->alias.len) : NULL;
 	if (!p.type || (t->alias.len && !alias) ||
@@ -615,7 +615,7 @@ static struct rt_error *line_code(struct rt_text *t)
 	}
 	unknown = text_hands_list(t->hands.s, t->hands.len, &fact.hands);
 	if (unknown)
-		return bad(t, unknown, "expected: hands=result|argument|own|taken,...");
+		return bad(t, unknown, "expected: hands=result|argument|own|taken|blind|jumped|again,...");
 	if (t->linkage.len)
 		fact.linkage = text_unescape(&t->build, t->linkage.s, t->linkage.len);
 	return text_frame_fact(&t->build, t->words[1].s, t->words[1].len, &fact, t->calls.len ? t->calls.s : NULL,

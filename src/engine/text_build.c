@@ -515,7 +515,7 @@ const char *text_flags(const char *s, size_t len, uint16_t *ret)
 	} flags[] = {
 		{ "hidden", RT_EV_HIDDEN },      { "return", RT_EV_AT_RETURN },    { "inline", RT_EV_INLINE },
 		{ "noobject", RT_EV_NO_OBJECT }, { "inherited", RT_EV_INHERITED }, { "fault", RT_EV_COUNT_FAULT },
-		{ "outside", RT_EV_OUTSIDE },    { "maybe", RT_EV_MAYBE },
+		{ "outside", RT_EV_OUTSIDE },    { "maybe", RT_EV_MAYBE },         { "first", RT_EV_FIRST },
 	};
 
 	for (size_t n, skip; len; s += skip, len -= skip) {

@@ -61,13 +61,16 @@ enum {
 	RT_HANDS_TAKEN = 1 << 3,    /* it takes what the call returned for an address, or returns it */
 	RT_HANDS_BLIND = 1 << 4,    /* it gives the call an argument of its own that it has not looked into */
 	RT_HANDS_JUMPED = 1 << 5, /* what the call goes to jumps on so, with an argument that it has not looked into */
-	RT_HANDS_NR = 6
+	RT_HANDS_AGAIN = 1 << 6,  /* behind the call it uses what it gave it as its first argument */
+	RT_HANDS_NR = 7
 };
 
 /* The word for 1 << bit in reftrace.events(5), bit in [0, RT_HANDS_NR). Static text. */
 static inline const char *rt_hands_word(unsigned bit)
 {
-	static const char *const words[RT_HANDS_NR] = { "result", "argument", "own", "taken", "blind", "jumped" };
+	static const char *const words[RT_HANDS_NR] = {
+		"result", "argument", "own", "taken", "blind", "jumped", "again"
+	};
 
 	return words[bit];
 }

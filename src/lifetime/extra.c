@@ -599,6 +599,8 @@ void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type == type && inc->klass == m->klass && inc->post)
 			judge(a, m, inc, born_unseen);
 	}
-	if (!lt_died(a, type, m))
+	if (!lt_died(a, type, m)) {
 		judge_silent(a, type, m);
+		lt_went_on(a, type, m);
+	}
 }

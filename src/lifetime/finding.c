@@ -255,7 +255,7 @@ static bool add_evidence(const struct lt_answer *a, const struct lt_group *g, co
 		ok &= say(a, f,
 			  lt_printf(a->arena, "%s put a reference that it did not have%s", guilty,
 				    g->members.data[0].ref.inc->post ? "; a later use met a dead object" : ""));
-	if (g->kind == RT_USE_AFTER_PUT)
+	if (g->kind == RT_USE_AFTER_PUT && (g->members.data[0].ref.inc->post || !g->why))
 		ok &= say(a, f, lt_printf(a->arena, "%s used the object when its count was 0", guilty));
 	if (g->why)
 		ok &= say(a, f, g->why);

@@ -125,26 +125,38 @@ uint32_t lt_src_named(struct rt_lifetime *lt, const struct lt_point *p)
 	return lt_src_make(lt, &f);
 }
 
-/* source id of the function that a call goes to: where it starts right there, and is no PLT stub, which is nobody */
-static uint32_t callee_src(struct rt_lifetime *lt, uint32_t pid, uint64_t time_ns, uint64_t callee)
+/*
+ * Source id of the function that a call goes to: where it starts right there, and is no PLT stub, which is nobody:
+ * *ret_stub is the name of whom that stands for, in lt->names.
+ */
+static uint32_t callee_src(struct rt_lifetime *lt, uint32_t pid, uint64_t time_ns, uint64_t callee, uint32_t *ret_stub)
 {
+	static const char suffix[] = "@plt";
 	struct rt_frame frames[INLINE_MAX];
 	size_t n = callee ? lt->namer->name(lt->namer, pid, time_ns, callee, false, frames, INLINE_MAX) : 0, len;
 	struct rt_frame *f = &frames[n ? n - 1 : 0];
 
+	*ret_stub = 0;
 	if (!n || !f->entry || f->entry != f->address)
 		return 0;
 	len = f->function ? strlen(f->function) : 0;
-	return len > 4 && !strcmp(f->function + len - 4, "@plt") ? 0 : lt_src_make(lt, f);
+	if (len < sizeof(suffix) || strcmp(f->function + len - (sizeof(suffix) - 1), suffix) != 0)
+		return lt_src_make(lt, f);
+	*ret_stub = rt_intern_bytes(&lt->names, f->function, len - (sizeof(suffix) - 1));
+	return 0;
 }
 
-/* names one pc; equal pcs of a process share their entries of stack_srcs */
+/*
+ * Names one pc; equal pcs of a process share their entries of stack_srcs. Behind its source frames stand there whom it
+ * calls, and where that is a PLT stub, the stub's name.
+ */
 static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, uint64_t time_ns, bool innermost)
 {
 	struct rt_frame frames[INLINE_MAX];
 	struct lt_machine *m = &lt->machines.data[index];
 	bool is_return = !(m->is_site && innermost), made;
 	uint64_t *memo = rt_map_put(&lt->memo, rt_key_make(m->pc, (uint64_t)pid << 1 | is_return), &made);
+	uint32_t stub = 0;
 	size_t n;
 
 	if (!memo)
@@ -164,8 +176,8 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 			return false;
 	}
 	m->function = n ? lt_src(lt, lt->stack_srcs.data[m->src + n - 1])->function : 0;
-	m->callee = is_return && n ? callee_src(lt, pid, time_ns, frames[n - 1].callee) : 0;
-	if (!rt_vec_push(&lt->stack_srcs, m->callee))
+	m->callee = is_return && n ? callee_src(lt, pid, time_ns, frames[n - 1].callee, &stub) : 0;
+	if (!rt_vec_push(&lt->stack_srcs, m->callee) || !rt_vec_push(&lt->stack_srcs, stub))
 		return false;
 	*memo = (uint64_t)m->src << 8 | m->srcs;
 	return true;
@@ -529,6 +541,19 @@ size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, str
 	return flat.nr < max ? flat.nr : max;
 }
 
+bool lt_use_called(const struct rt_lifetime *lt, const struct lt_use *use)
+{
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+
+	const struct lt_point *point = &lt->points.data[use->point];
+	const struct lt_machine *m;
+
+	if (!s || !s->nr || use->jumped || (point->flags & RT_EV_INLINE))
+		return false;
+	m = &lt->machines.data[s->first];
+	return m->callee || (m->srcs && lt->stack_srcs.data[m->src + m->srcs + 1] == point->name);
+}
+
 uint8_t lt_hands(const struct rt_lifetime *lt, const struct lt_event *e, uint32_t machine)
 {
 	const struct lt_use *use = &lt->uses.data[e->use];
@@ -540,7 +565,7 @@ uint8_t lt_hands(const struct rt_lifetime *lt, const struct lt_event *e, uint32_
 		return 0;
 	hands = hands_at(lt, s, e->time_ns, machine);
 	/* what is inlined there has the call, and no result of its own */
-	return m->srcs == 1 ? hands : hands & RT_HANDS_TAKEN;
+	return m->srcs == 1 ? hands : hands & (RT_HANDS_TAKEN | RT_HANDS_AGAIN);
 }
 
 unsigned lt_use_levels(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t src[], uint16_t place[],

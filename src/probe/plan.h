@@ -32,6 +32,7 @@ struct rt_point {
 	uint8_t cost;   /* enum rt_probe_cost of the armed instruction */
 	bool guessed;
 	bool frees;     /* with a slot: the block that it lies in is freed right here */
+	bool first;     /* the object is the first argument */
 	bool filled;    /* the object was stored just before into the slot that it is read from */
 	uint8_t look;   /* enum rt_probe_look: it is no object that is given here, but a block of the C library
 			   that is freed, or given another size */

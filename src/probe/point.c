@@ -133,6 +133,7 @@ struct rt_error *rt_plan_point(struct rt_plan_build *b, const struct rt_target *
 	p.cfa_delta = site.cfa_delta;
 	p.delta = rt_op_delta(f->op, type->start);
 	p.guessed = f->guessed;
+	p.first = f->place == RT_PLACE_ARG && f->arg == 1;
 	p.flags = (uint16_t)((f->hidden ? RT_EV_HIDDEN : 0) | (at_return ? RT_EV_AT_RETURN : 0) |
 			     (t->maybe ? RT_EV_MAYBE : 0));
 	p.result_size = at_return ? result_size(b, t, f) : 0;

@@ -159,8 +159,10 @@ static struct rt_error *type(struct rt_events *w, const struct rt_wire_type *r, 
 
 static void flags(uint32_t bits, struct rt_sink *sink)
 {
-	static const char *const names[] = { [2] = "hidden", [3] = "return",    [4] = "inline",  [5] = "noobject",
-					     [6] = "fault",  [7] = "inherited", [8] = "outside", [9] = "maybe" };
+	static const char *const names[] = {
+		[2] = "hidden",    [3] = "return",  [4] = "inline", [5] = "noobject", [6] = "fault",
+		[7] = "inherited", [8] = "outside", [9] = "maybe",  [10] = "first"
+	};
 	const char *separator = " flags=";
 
 	for (unsigned i = 2; i < sizeof(names) / sizeof(*names); i++) {
@@ -208,7 +210,7 @@ static struct rt_error *point(struct rt_events *w, const struct rt_wire_point *r
 	*slot = r->type;
 	rt_sink_printf(sink, "point %u %s %s %s%s", r->id, type_name(w, r->type), rt_op_name(r->head.op),
 		       word(w, r->name), r->aux < sizeof(kinds) / sizeof(*kinds) ? kinds[r->aux] : "");
-	flags(r->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE | RT_EV_MAYBE), sink);
+	flags(r->flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE | RT_EV_MAYBE | RT_EV_FIRST), sink);
 	if (r->delta)
 		rt_sink_printf(sink, " delta=%d", r->delta);
 	if (r->function)

@@ -124,7 +124,7 @@ static struct rt_error *take_points(struct rt_session *s, struct rt_batch *b, ui
 		record->delta = point->delta;
 		record->address = point->address.v;
 		record->function = point->function.v;
-		record->flags = point->flags;
+		record->flags = point->flags | (point->first ? RT_EV_FIRST : 0u);
 		record->aux = aux_of(point);
 		RT_TRY(rt_emit(s, &record->head, 0, 0));
 		(*count)++;

@@ -359,6 +359,8 @@ static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module
 	if (given == RT_CHAIN_GIVEN_ANYTHING ||
 	    (given == RT_CHAIN_GIVEN_UNKNOWN && rt_chain_is_blind(module->image, chain->decoder, start, end, after)))
 		hands |= RT_HANDS_BLIND;
+	if (rt_chain_goes_on(module->image, module->symtab, chain->decoder, start, end, after))
+		hands |= RT_HANDS_AGAIN;
 	/* what the function returns its declaration says, where there is one, and it is not "anything" */
 	n = module->dwarf ? rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX) : 0;
 	if (!n || rt_returns_anything(scopes[n - 1].returns))

@@ -106,6 +106,14 @@ enum rt_chain_given rt_chain_given(struct rt_dwarf *dwarf, struct rt_elfaddr at)
 uint8_t rt_chain_hands(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
 		       struct rt_elfaddr end, struct rt_elfaddr after);
 
+/*
+ * again.c: the function [start, end) of x86-64 surely looks into what it gave as its first argument to the call that
+ * returns to `after`, behind that, or gives it to a function that by its name does not end it. symtab may be NULL.
+ * Bounded work.
+ */
+bool rt_chain_goes_on(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
+		      struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr after);
+
 /* Path on this machine: below symfs where there is one. Caller frees; NULL: out of memory. */
 char *rt_chain_path(const struct rt_chain *chain, const char *path);
 

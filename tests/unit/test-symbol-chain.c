@@ -161,7 +161,7 @@ static unsigned hands(struct rig *rig, const char *function, const char *callee)
 
 static unsigned returned(struct rig *rig, const char *function, const char *callee)
 {
-	return hands(rig, function, callee) & ~(unsigned)(RT_HANDS_BLIND | RT_HANDS_JUMPED);
+	return hands(rig, function, callee) & (RT_HANDS_RESULT | RT_HANDS_ARGUMENT | RT_HANDS_OWN | RT_HANDS_TAKEN);
 }
 
 /* without debug information the code says whether a function returns what it got */
@@ -213,6 +213,58 @@ TEST(what_it_does_not_look_into)
 		assert_int_equal(hands(&rig, "calls", "jumps") & bits, (i ? 0 : RT_HANDS_BLIND) | jumped);
 		assert_int_equal(hands(&rig, "hands_on", "jumps_knowing") & bits, i ? 0 : RT_HANDS_BLIND | jumped);
 		assert_int_equal(hands(&rig, "calls", "jumps_seeing") & bits, 0);
+	}
+}
+
+static const char going_on[] =
+	"struct obj { int refs, n; struct obj *next; }; struct obj *global;\n"
+	"#define FAR __attribute__((noinline, noclone, noipa))\n"
+	"FAR int put(struct obj *o) { return --o->refs; }\n"
+	"FAR void show(int n, struct obj *o) { __asm__ volatile(\"\" : : \"r\"(o), \"r\"(n) : \"memory\"); }\n"
+	"FAR void mem_free(struct obj *o) { show(0, o); }\n"
+	"FAR void touch(void) { __asm__ volatile(\"\"); }\n"
+	"FAR void get(struct obj **o) { *o = global; }\n"
+	"FAR int looks(struct obj *o) { put(o); return o->n; }\n"
+	"FAR void passes(struct obj *o) { put(o); touch(); show(1, o); touch(); }\n"
+	"FAR void jumps(struct obj *o) { put(o); touch(); show(1, o); }\n"
+	"FAR void frees(struct obj *o) { put(o); mem_free(o); touch(); }\n"
+	"FAR void asks(struct obj *o) { if (put(o)) show(1, o); touch(); }\n"
+	"FAR void is_done(struct obj *o) { show(1, o); put(o); touch(); }\n"
+	"FAR void compares(struct obj *o) { touch(); put(o); if (o == global) global = 0; touch(); }\n"
+	"FAR void all(struct obj *o) { while (o) { struct obj *next = o->next; put(o); o = next; } touch(); }\n"
+	"FAR void other(struct obj *o, struct obj *p) { put(o); show(1, p); touch(); }\n"
+	"FAR void again(void) { struct obj *o; get(&o); put(o); get(&o); show(1, o); touch(); }\n"
+	"FAR void either(struct obj *o, struct obj *p, int n)\n"
+	"{ struct obj *q = n ? o : p; touch(); if (n > 1) { touch(); q = p; } put(q); touch(); show(1, p); touch(); }\n"
+	"int main(int argc, char **argv)\n"
+	"{ struct obj o = { 100, argc, 0 }; global = &o; looks(&o); passes(&o); jumps(&o); frees(&o); asks(&o);\n"
+	"  is_done(&o); compares(&o); all(&o); other(&o, &o); again(); either(&o, &o, argc); return 0; }\n";
+
+/* who gave an object to a call, and surely uses it behind that; compiled so that it lies in registers, or variables */
+TEST(what_it_uses_again)
+{
+	static const char *const builds[] = { "-O2", "-O1 -g", "-O0 -g", "-O2 -fno-plt -fPIE -pie" };
+	static const struct {
+		const char *function;
+		bool goes_on;
+	} cases[] = { { "looks", true },  { "passes", true },   { "jumps", true },     { "frees", false },
+		      { "asks", false },  { "is_done", false }, { "compares", false }, { "all", false },
+		      { "other", false }, { "again", false },   { "either", false } };
+
+	free(built_write("h.c", going_on));
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+		_cleanup_free_ char *command = NULL;
+
+		assert_true(asprintf(&command, "gcc -Wl,--build-id %s -fcf-protection=none h.c -o p", builds[i]) > 0);
+		assert_true(built_run(command));
+		rig_open(&rig, "p", NULL, NULL, false);
+		for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+			bool goes_on = hands(&rig, cases[k].function, "put") & RT_HANDS_AGAIN;
+
+			if (goes_on != cases[k].goes_on)
+				fail_msg("%s, built by %s", cases[k].function, builds[i]);
+		}
 	}
 }
 
