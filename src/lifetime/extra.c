@@ -520,75 +520,6 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	lt_accuse(a, &ref, &b);
 }
 
-/*
- * The run that did event number ev took or was handed one reference to the object, and did no more to it than to put
- * that, here, and another one. One that puts more was given more: a loop over what somebody held, a thread.
- */
-static bool took_one(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
-{
-	const uint32_t act = inc->ledger[ev].act;
-	unsigned takes = 0, puts = 0;
-
-	for (uint32_t i = 0; act && i < inc->nr; i++) {
-		const struct lt_event *e = &inc->ledger[i];
-
-		if (e->act != act)
-			continue;
-		takes += lt_event_takes(e) || lt_point_hands(lt_event_point(a->lt, e));
-		puts += e->delta < 0;
-	}
-	return takes == 1 && puts && puts <= 2;
-}
-
-/*
- * Nobody met the object after its death, which looks like any other. But one run took one reference, and put two in one
- * line: the other one was somebody else's, who did not come back to it.
- */
-static uint16_t put_anothers(const struct lt_answer *a, const struct lt_inc *inc)
-{
-	if (inc->life != LT_DEAD || inc->post || inc->folded || !inc->has_new || lt_life_vague(a->lt, inc))
-		return LT_NO_EVENT;
-	for (uint16_t i = 0; i < inc->nr; i++) {
-		const struct lt_event *e = &inc->ledger[i];
-		uint16_t first = e->op == RT_OP_PUT ? lt_first_of_two(a->lt, inc, i) : i;
-
-		/* without lines nothing says that both are one thing */
-		if (first != i && lt_src(a->lt, lt_event_src(a->lt, e))->frame.line && took_one(a, inc, first))
-			return i;
-	}
-	return LT_NO_EVENT;
-}
-
-static void judge_silent(struct lt_answer *a, uint32_t type, const struct lt_model *m)
-{
-	enum { FEW = 3 };
-	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.75 };
-	struct lt_inc *inc;
-	uint64_t n = 0;
-	uint32_t at = 0;
-
-	while ((inc = lt_row_newer(&a->lt->graves, &at)))
-		n += inc->type == type && inc->klass == m->klass && put_anothers(a, inc) != LT_NO_EVENT;
-	/* what is done to most of them is how it is done */
-	if (!n || (n > FEW && 2 * n > m->type->died) || lt_damaged(a->lt, m->type))
-		return;
-	at = 0;
-	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT };
-
-		if (inc->type != type || inc->klass != m->klass)
-			continue;
-		ref.bad = put_anothers(a, inc);
-		if (ref.bad == LT_NO_EVENT)
-			continue;
-		b.guilty = lt_extra_doer(a, inc, ref.bad);
-		b.why = "it took one reference, and put two in one line";
-		lt_extra_taken(a, inc, &ref);
-		if (b.guilty)
-			lt_accuse(a, &ref, &b);
-	}
-}
-
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
 	bool born_unseen = m->type->op[RT_OP_NEW] && has_unborn(a, type);
@@ -599,8 +530,6 @@ void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type == type && inc->klass == m->klass && inc->post)
 			judge(a, m, inc, born_unseen);
 	}
-	if (!lt_died(a, type, m)) {
-		judge_silent(a, type, m);
-		lt_went_on(a, type, m);
-	}
+	if (!lt_died(a, type, m))
+		lt_silent(a, type, m);
 }

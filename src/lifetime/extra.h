@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Between extra.c, which looks for puts that were never owed, and died.c, where the process died of one. */
+/* Between extra.c, which looks for puts that were never owed, died.c, where the process died of one, and silent.c. */
 #pragma once
 
 #include "lifetime/answer.h"
@@ -17,7 +17,7 @@ uint16_t lt_extra_for_nothing(const struct lt_answer *a, const struct lt_inc *in
 void lt_extra_at_once(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref, struct lt_blame *b);
 /* a put that the fatal signal hit inside: the function that puts stands where the event saw it */
 bool lt_died_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev);
-/* accuses who put the last reference to objects of the type, and uses them behind that, as its code tells */
-void lt_went_on(struct lt_answer *a, uint32_t type, const struct lt_model *m);
+/* accuses who put objects of the type wrongly, and nobody met them after their death (silent.c) */
+void lt_silent(struct lt_answer *a, uint32_t type, const struct lt_model *m);
 /* accuses who put what objects of the type a process died of, at most one; false: nobody */
 bool lt_died(struct lt_answer *a, uint32_t type, struct lt_model *m);
