@@ -231,7 +231,10 @@ bool rt_chain_goes_on(const struct rt_image *image, const struct rt_symtab *symt
 	if (!before(&c, after, &v))
 		return false;
 	value = v.reg[RT_REG_RDI];
-	step(&v, &c, &(const struct rt_insn){ .call = true });
+	/* the call was given what is in a variable, not where that is; later ones may be given that */
+	for (unsigned i = 0; i < REGS; i++)
+		if (RT_CHAIN_CLOBBERED >> i & 1u)
+			v.reg[i] = v.next++;
 	for (unsigned n = 0; n < BEHIND_MAX && at.v >= start.v && at.v < end.v && decode(&c, at, &insn); n++) {
 		if (uses(&c, &v, &insn, value))
 			return true;

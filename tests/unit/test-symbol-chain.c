@@ -233,12 +233,13 @@ static const char going_on[] =
 	"FAR void compares(struct obj *o) { touch(); put(o); if (o == global) global = 0; touch(); }\n"
 	"FAR void all(struct obj *o) { while (o) { struct obj *next = o->next; put(o); o = next; } touch(); }\n"
 	"FAR void other(struct obj *o, struct obj *p) { put(o); show(1, p); touch(); }\n"
+	"FAR void got(void) { struct obj *o; get(&o); put(o); show(1, o); touch(); }\n"
 	"FAR void again(void) { struct obj *o; get(&o); put(o); get(&o); show(1, o); touch(); }\n"
 	"FAR void either(struct obj *o, struct obj *p, int n)\n"
 	"{ struct obj *q = n ? o : p; touch(); if (n > 1) { touch(); q = p; } put(q); touch(); show(1, p); touch(); }\n"
 	"int main(int argc, char **argv)\n"
 	"{ struct obj o = { 100, argc, 0 }; global = &o; looks(&o); passes(&o); jumps(&o); frees(&o); asks(&o);\n"
-	"  is_done(&o); compares(&o); all(&o); other(&o, &o); again(); either(&o, &o, argc); return 0; }\n";
+	"  is_done(&o); compares(&o); all(&o); other(&o, &o); got(); again(); either(&o, &o, argc); return 0; }\n";
 
 /* who gave an object to a call, and surely uses it behind that; compiled so that it lies in registers, or variables */
 TEST(what_it_uses_again)
@@ -247,9 +248,9 @@ TEST(what_it_uses_again)
 	static const struct {
 		const char *function;
 		bool goes_on;
-	} cases[] = { { "looks", true },  { "passes", true },   { "jumps", true },     { "frees", false },
-		      { "asks", false },  { "is_done", false }, { "compares", false }, { "all", false },
-		      { "other", false }, { "again", false },   { "either", false } };
+	} cases[] = { { "looks", true }, { "passes", true }, { "jumps", true },    { "frees", false },
+		      { "got", true },   { "asks", false },  { "is_done", false }, { "compares", false },
+		      { "all", false },  { "other", false }, { "again", false },   { "either", false } };
 
 	free(built_write("h.c", going_on));
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
