@@ -5,6 +5,7 @@
  * the last place that other ways lead to. What is not understood is no proof.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/words.h"
 #include "symbol/parts.h"
@@ -192,12 +193,21 @@ static bool before(struct code *c, struct rt_elfaddr after, struct values *v)
 	return false;
 }
 
-/* one that ends what it is given may end here what the first one left of it, the memory */
-static bool is_other_use(const struct code *c, struct rt_elfaddr target)
+/*
+ * The function does something with what it is given, by its name: one that ends it may end here what the first one left
+ * of it, the memory; and what is not its first argument may be no more than an address to it, which it prints, or takes
+ * off a list.
+ */
+static bool is_use(const struct code *c, struct rt_elfaddr target, bool first)
 {
+	static const char *const prints[] = { "printf", "print", "log", "debug",  "dbg",
+					      "trace",  "warn",  "msg", "message" };
 	const struct rt_symbol *s = c->symtab ? rt_symtab_at(c->symtab, target) : NULL;
 
-	return s && s->addr.v == target.v && !rt_words_destroy(s->name) && !rt_words_free(s->name);
+	if (!s || s->addr.v != target.v || rt_words_destroy(s->name) || rt_words_free(s->name))
+		return false;
+	return first || (!rt_words_end(s->name) && !strcasestr(s->name, "printf") &&
+			 !rt_words_have(s->name, prints, sizeof(prints) / sizeof(prints[0])));
 }
 
 static bool is_given(const struct values *v, uint32_t value)
@@ -216,7 +226,7 @@ static bool uses(const struct code *c, const struct values *v, const struct rt_i
 		return true;
 	/* a jump out of the function is a call */
 	return (insn->call || (insn->jump && (insn->target.v < c->start.v || insn->target.v >= c->end.v))) &&
-	       insn->has_target && is_given(v, value) && is_other_use(c, insn->target);
+	       insn->has_target && is_given(v, value) && is_use(c, insn->target, v->reg[RT_REG_RDI] == value);
 }
 
 bool rt_chain_goes_on(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,

@@ -221,6 +221,9 @@ static const char going_on[] =
 	"#define FAR __attribute__((noinline, noclone, noipa))\n"
 	"FAR int put(struct obj *o) { return --o->refs; }\n"
 	"FAR void show(int n, struct obj *o) { __asm__ volatile(\"\" : : \"r\"(o), \"r\"(n) : \"memory\"); }\n"
+	"FAR void log_it(int n, struct obj *o) { show(n, o); }\n"
+	"FAR void list_remove(int n, struct obj *o) { show(n, o); }\n"
+	"FAR void obj_log(struct obj *o) { show(0, o); }\n"
 	"FAR void mem_free(struct obj *o) { show(0, o); }\n"
 	"FAR void touch(void) { __asm__ volatile(\"\"); }\n"
 	"FAR void get(struct obj **o) { *o = global; }\n"
@@ -228,6 +231,9 @@ static const char going_on[] =
 	"FAR void passes(struct obj *o) { put(o); touch(); show(1, o); touch(); }\n"
 	"FAR void jumps(struct obj *o) { put(o); touch(); show(1, o); }\n"
 	"FAR void frees(struct obj *o) { put(o); mem_free(o); touch(); }\n"
+	"FAR void says(struct obj *o) { put(o); log_it(1, o); touch(); }\n"
+	"FAR void unlists(struct obj *o) { put(o); list_remove(1, o); touch(); }\n"
+	"FAR void has_it_said(struct obj *o) { put(o); obj_log(o); touch(); }\n"
 	"FAR void asks(struct obj *o) { if (put(o)) show(1, o); touch(); }\n"
 	"FAR void is_done(struct obj *o) { show(1, o); put(o); touch(); }\n"
 	"FAR void compares(struct obj *o) { touch(); put(o); if (o == global) global = 0; touch(); }\n"
@@ -238,7 +244,8 @@ static const char going_on[] =
 	"FAR void either(struct obj *o, struct obj *p, int n)\n"
 	"{ struct obj *q = n ? o : p; touch(); if (n > 1) { touch(); q = p; } put(q); touch(); show(1, p); touch(); }\n"
 	"int main(int argc, char **argv)\n"
-	"{ struct obj o = { 100, argc, 0 }; global = &o; looks(&o); passes(&o); jumps(&o); frees(&o); asks(&o);\n"
+	"{ struct obj o = { 100, argc, 0 }; global = &o; looks(&o); passes(&o); jumps(&o); frees(&o); says(&o); "
+	"unlists(&o); has_it_said(&o); asks(&o);\n"
 	"  is_done(&o); compares(&o); all(&o); other(&o, &o); got(); again(); either(&o, &o, argc); return 0; }\n";
 
 /* who gave an object to a call, and surely uses it behind that; compiled so that it lies in registers, or variables */
@@ -248,9 +255,10 @@ TEST(what_it_uses_again)
 	static const struct {
 		const char *function;
 		bool goes_on;
-	} cases[] = { { "looks", true }, { "passes", true }, { "jumps", true },    { "frees", false },
-		      { "got", true },   { "asks", false },  { "is_done", false }, { "compares", false },
-		      { "all", false },  { "other", false }, { "again", false },   { "either", false } };
+	} cases[] = { { "looks", true },  { "passes", true },   { "jumps", true },       { "frees", false },
+		      { "says", false },  { "unlists", false }, { "has_it_said", true }, { "got", true },
+		      { "asks", false },  { "is_done", false }, { "compares", false },   { "all", false },
+		      { "other", false }, { "again", false },   { "either", false } };
 
 	free(built_write("h.c", going_on));
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
