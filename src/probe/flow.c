@@ -7,8 +7,8 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "insn/noreturn.h"
 #include "probe/making.h"
-#include "probe/noreturn.h"
 
 enum {
 	FLOW_INSNS = 8000, /* all paths together */

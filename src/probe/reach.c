@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "probe/noreturn.h"
+#include "insn/noreturn.h"
 
 enum { WAYS_MAX = 4096 }; /* that are still to be followed */
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "insn/noreturn.h"
 #include "symbol/parts.h"
 
 enum { INSNS_MAX = 4000, BEHIND_MAX = 64, REGS = 16, ADDRESS_BYTES = 8, SLOTS = 32 };
@@ -248,7 +249,8 @@ bool rt_chain_goes_on(const struct rt_image *image, const struct rt_symtab *symt
 	for (unsigned n = 0; n < BEHIND_MAX && at.v >= start.v && at.v < end.v && decode(&c, at, &insn); n++) {
 		if (uses(&c, &v, &insn, value))
 			return true;
-		if (insn.ret || (insn.jump && (insn.conditional || !insn.has_target)))
+		if (insn.ret || (insn.jump && (insn.conditional || !insn.has_target)) ||
+		    (insn.call && rt_noreturn(image, symtab, decoder, &insn)))
 			break;
 		step(&v, &c, &insn);
 		at.v = insn.jump ? insn.target.v : at.v + insn.length;

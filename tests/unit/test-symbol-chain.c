@@ -234,6 +234,9 @@ static const char going_on[] =
 	"FAR void says(struct obj *o) { put(o); log_it(1, o); touch(); }\n"
 	"FAR void unlists(struct obj *o) { put(o); list_remove(1, o); touch(); }\n"
 	"FAR void has_it_said(struct obj *o) { put(o); obj_log(o); touch(); }\n"
+	"FAR void fails(void) { touch(); __builtin_trap(); }\n"
+	"FAR void gives_up(struct obj *o, int n) { touch(); if (n < 0) { show(2, o); put(o); fails(); } show(1, o); "
+	"touch(); }\n"
 	"FAR void asks(struct obj *o) { if (put(o)) show(1, o); touch(); }\n"
 	"FAR void is_done(struct obj *o) { show(1, o); put(o); touch(); }\n"
 	"FAR void compares(struct obj *o) { touch(); put(o); if (o == global) global = 0; touch(); }\n"
@@ -244,7 +247,8 @@ static const char going_on[] =
 	"FAR void either(struct obj *o, struct obj *p, int n)\n"
 	"{ struct obj *q = n ? o : p; touch(); if (n > 1) { touch(); q = p; } put(q); touch(); show(1, p); touch(); }\n"
 	"int main(int argc, char **argv)\n"
-	"{ struct obj o = { 100, argc, 0 }; global = &o; looks(&o); passes(&o); jumps(&o); frees(&o); says(&o); "
+	"{ struct obj o = { 100, argc, 0 }; global = &o; looks(&o); passes(&o); jumps(&o); frees(&o); gives_up(&o, "
+	"argc); says(&o); "
 	"unlists(&o); has_it_said(&o); asks(&o);\n"
 	"  is_done(&o); compares(&o); all(&o); other(&o, &o); got(); again(); either(&o, &o, argc); return 0; }\n";
 
@@ -255,10 +259,10 @@ TEST(what_it_uses_again)
 	static const struct {
 		const char *function;
 		bool goes_on;
-	} cases[] = { { "looks", true },  { "passes", true },   { "jumps", true },       { "frees", false },
-		      { "says", false },  { "unlists", false }, { "has_it_said", true }, { "got", true },
-		      { "asks", false },  { "is_done", false }, { "compares", false },   { "all", false },
-		      { "other", false }, { "again", false },   { "either", false } };
+	} cases[] = { { "looks", true },     { "passes", true }, { "jumps", true },    { "frees", false },
+		      { "gives_up", false }, { "says", false },  { "unlists", false }, { "has_it_said", true },
+		      { "got", true },       { "asks", false },  { "is_done", false }, { "compares", false },
+		      { "all", false },      { "other", false }, { "again", false },   { "either", false } };
 
 	free(built_write("h.c", going_on));
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Calls that nothing comes back from: what stands behind them is reached by jumps only. Private to probe/. */
+/* Calls that nothing comes back from: what stands behind them is reached by jumps only. */
 #pragma once
 
 #include "elf/symtab.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#include "probe/noreturn.h"
+#include "insn/noreturn.h"
 
 #include <string.h>
 
