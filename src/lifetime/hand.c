@@ -53,6 +53,7 @@ static void count_found(struct rt_lifetime *lt, const struct lt_inc *inc, const 
 		return;
 	point->found += inc && inc->life == LT_LIVE;
 	point->stale += inc && inc->life == LT_DEAD && !put_for(inc, &seen->ev);
+	point->strange += !inc;
 }
 
 /* a function is given the object */

@@ -385,6 +385,14 @@ static unsigned pair_as_likely(const struct rt_lifetime *lt, const struct lt_inc
 	return married;
 }
 
+/* The slot of just this reference was emptied without a put. What is in a block that is freed may be a mere copy. */
+static bool is_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
+{
+	uint32_t by = lt_slot_lost(lt, inc, ev);
+
+	return by != LT_NO_EVENT && !lt_point_looks(lt_event_point(lt, &inc->ledger[by]));
+}
+
 /* One after the other among what is left: taken and given back with nothing in between. */
 struct couples {
 	uint16_t opener[LT_UNITS_MAX / 2], closer[LT_UNITS_MAX / 2]; /* units */
@@ -393,8 +401,9 @@ struct couples {
 	unsigned most; /* the first of those whose sites come most often */
 };
 
-/* the couples among what is left, oldest first */
-static void find_couples(const struct lt_inc *inc, const struct lt_units *u, struct couples *ret)
+/* the couples among what is left, oldest first; without: as if what is lost had not been taken */
+static void find_couples(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *u, bool without,
+			 struct couples *ret)
 {
 	unsigned n = 0, most = 0;
 	uint16_t last = LT_NO_EVENT;
@@ -403,7 +412,7 @@ static void find_couples(const struct lt_inc *inc, const struct lt_units *u, str
 		const struct lt_event *a = last == LT_NO_EVENT ? NULL : event_of(inc, &u->u[last]);
 		const struct lt_event *b = event_of(inc, &u->u[i]);
 
-		if (u->u[i].mate >= 0)
+		if (u->u[i].mate >= 0 || (without && b && u->u[i].opens && is_lost(lt, inc, u->u[i].ev)))
 			continue;
 		if (a && b && u->u[last].opens && !u->u[i].opens && a->tid == b->tid) {
 			ret->opener[n] = last;
@@ -428,12 +437,14 @@ static void find_couples(const struct lt_inc *inc, const struct lt_units *u, str
 }
 
 /* What a program does again and again, taken for certain from the oldest on, until the rest can be matched. */
-static void pair_couples(const struct lt_inc *inc, struct lt_units *u)
+static void pair_couples(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *u)
 {
 	struct couples all;
 
 	while (u->left > LT_UNITS) {
-		find_couples(inc, u, &all);
+		find_couples(lt, inc, u, true, &all);
+		if (!all.nr)
+			find_couples(lt, inc, u, false, &all);
 		if (!all.nr)
 			return;
 		for (unsigned i = all.most; i < all.nr && u->left > LT_UNITS; i++) {
@@ -457,7 +468,7 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
 	for (int least = 2; least && ret->left > LT_UNITS; least--)
 		ret->left -= pair_as_likely(lt, inc, ret, least);
 	if (ret->left > LT_UNITS)
-		pair_couples(inc, ret);
+		pair_couples(lt, inc, ret);
 }
 
 /* Numbers by first sight. */
@@ -476,14 +487,6 @@ static uint8_t number_of(struct sights *s, uint32_t what)
 	filter_add(&s->filter, what);
 	s->seen[s->nr++] = what;
 	return s->nr;
-}
-
-/* The slot of just this reference was emptied without a put. What is in a block that is freed may be a mere copy. */
-static bool is_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
-{
-	uint32_t by = lt_slot_lost(lt, inc, ev);
-
-	return by != LT_NO_EVENT && !lt_point_looks(lt_event_point(lt, &inc->ledger[by]));
 }
 
 static uint8_t how(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_unit *u)

@@ -13,7 +13,8 @@ struct lt_point {
 	uint64_t hits, dropped, passed;
 	uint64_t faults, unread; /* what could not be read: as its engine tells, and events that say so themselves */
 	uint64_t outside;        /* of its events, those that no use counts: they are not in the sample */
-	uint64_t found, stale;   /* pointers that it overwrites: to objects that live; to what is none, or long put */
+	uint64_t found, stale;   /* pointers that it overwrites: to objects that live; to what was one, or long put */
+	uint64_t strange;        /* and to what never was an object */
 	uint8_t op;
 	uint8_t aux;
 	uint16_t flags;
@@ -50,8 +51,11 @@ static inline bool lt_point_stores(const struct lt_point *p)
  */
 static inline bool lt_point_stale(const struct lt_point *p)
 {
-	enum { FEW = 3 };
+	enum { FEW = 3, MANY = 64, TIMES = 32 };
 
+	/* a block that is freed has pointers to anything */
+	if (p->aux != RT_AUX_BLOCK && p->strange >= MANY && p->strange >= TIMES * p->found)
+		return true;
 	return p->stale >= FEW && p->stale >= p->found;
 }
 

@@ -265,24 +265,35 @@ static struct lt_event *taker_behind(const struct rt_lifetime *lt, const struct 
 	return taken;
 }
 
+/* the next operation of the thread behind the store, where it takes a reference that is in no slot yet; NULL: none */
+static struct lt_event *next_taken(const struct lt_inc *inc, uint32_t i)
+{
+	uint32_t k = i + 1;
+
+	while (k < inc->nr && (inc->ledger[k].tid != inc->ledger[i].tid || !inc->ledger[k].delta))
+		k++;
+	if (k == inc->nr || !lt_event_takes(&inc->ledger[k]) || has_slot(inc, &inc->ledger[k]))
+		return NULL;
+	return &inc->ledger[k];
+}
+
 /*
  * insert(table, p); p_get(p): who called what stores the pointer takes a reference right behind it, and stands nearer
- * to the store than who took one before. NULL: it is not so.
+ * to the store than who took one before, if anybody did. Or x->p = p; p_keep(p): a helper takes it for who stores it.
+ * NULL: it is not so.
  */
 static struct lt_event *nearer_behind(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i,
 				      const struct lt_event *before)
 {
 	const struct lt_event *store = &inc->ledger[i];
+	struct lt_event *next = next_taken(inc, i);
 	unsigned out, in, further;
-	uint32_t k = i + 1;
 
-	while (k < inc->nr && (inc->ledger[k].tid != store->tid || !inc->ledger[k].delta))
-		k++;
-	if (k == inc->nr || !lt_event_takes(&inc->ledger[k]) || has_slot(inc, &inc->ledger[k]) ||
-	    !lt_come_together(lt, store, &inc->ledger[k], &out, &in) || in || out > CALLERS ||
-	    !lt_come_together(lt, store, before, &further, &in))
+	if (!next || !lt_come_together(lt, store, next, &out, &in) || (out && in) || out + in > CALLERS)
 		return NULL;
-	return out < further ? &inc->ledger[k] : NULL;
+	if (!before)
+		return out ? NULL : next;
+	return lt_come_together(lt, store, before, &further, &in) && out < further ? next : NULL;
 }
 
 /* What the run that stores the pointer took itself is rather for it than what others took. */
@@ -292,7 +303,7 @@ static struct lt_event *taker_for(const struct rt_lifetime *lt, const struct lt_
 
 	if (!before || before->act != inc->ledger[i].act)
 		behind = taker_behind(lt, inc, i);
-	if (before && !behind)
+	if (!behind)
 		behind = nearer_behind(lt, inc, i, before);
 	return behind ? behind : before;
 }
