@@ -36,7 +36,7 @@ struct rt_text {
 	struct word words[WORDS]; /* without the key=value ones */
 	unsigned nr;
 	struct text_event e;
-	struct word holder, signal, point, count, module, linkage, alias, structure, calls, hands;
+	struct word holder, signal, point, count, module, linkage, alias, structure, calls, hands, later, given;
 	uint64_t entry, bytes; /* 0 = not told */
 	int32_t start;
 	uint64_t object_size;
@@ -225,6 +225,10 @@ static struct rt_error *key_value(struct rt_text *t, struct word w, bool *ret_ta
 		t->calls = v;
 	} else if (is(k, "hands")) {
 		t->hands = v;
+	} else if (is(k, "later")) {
+		t->later = v;
+	} else if (is(k, "given")) {
+		t->given = v;
 	} else if (is(k, "signal")) {
 		t->signal = v;
 	} else if (is(k, "holder")) {
@@ -241,7 +245,7 @@ static struct rt_error *split(struct rt_text *t, const char *s, const char *end)
 {
 	t->e = (struct text_event){ 0 };
 	t->holder = t->signal = t->point = t->count = t->module = t->linkage = (struct word){ 0 };
-	t->alias = t->structure = t->calls = t->hands = (struct word){ 0 };
+	t->alias = t->structure = t->calls = t->hands = t->later = t->given = (struct word){ 0 };
 	t->entry = t->bytes = 0;
 	t->start = RT_START_UNKNOWN;
 	t->object_size = 0;
@@ -596,10 +600,11 @@ static struct rt_error *line_point(struct rt_text *t)
 	return NULL;
 }
 
-/* frame FRAME [module=] [entry=] [linkage=] [calls=] [hands=]; program PATH */
+/* frame FRAME [module=] [entry=] [linkage=] [calls=] [hands=] [later=|given=]; program PATH */
 static struct rt_error *line_code(struct rt_text *t)
 {
 	struct text_fact fact = { .entry = t->entry };
+	struct word later = t->given.len ? t->given : t->later;
 	const char *unknown;
 
 	if (t->nr != 2)
@@ -618,10 +623,14 @@ static struct rt_error *line_code(struct rt_text *t)
 		return bad(t, unknown, "expected: hands=result|argument|own|taken|blind|jumped|again,...");
 	if (t->linkage.len)
 		fact.linkage = text_unescape(&t->build, t->linkage.s, t->linkage.len);
-	return text_frame_fact(&t->build, t->words[1].s, t->words[1].len, &fact, t->calls.len ? t->calls.s : NULL,
-			       t->calls.len)
-		       ? NULL
-		       : rt_error_nomem();
+	fact.callee = t->calls.len ? text_frame_pc(&t->build, t->calls.s, t->calls.len) : 0;
+	fact.given = t->given.len;
+	if (later.len)
+		fact.later = text_frame_pc(&t->build, later.s, later.len);
+	if ((t->calls.len && !fact.callee) || (later.len && !fact.later) ||
+	    !text_frame_fact(&t->build, t->words[1].s, t->words[1].len, &fact))
+		return rt_error_nomem();
+	return NULL;
 }
 
 /* other [SEQ]: a record that tells nothing of objects, but took its place in the stream */
@@ -734,6 +743,13 @@ static uint8_t text_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns,
 	return text_frame_hands(&t->build, pc);
 }
 
+static uint64_t text_callback(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool *ret_given)
+{
+	struct rt_text *t = (struct rt_text *)((char *)self - offsetof(struct rt_text, namer));
+
+	return text_frame_later(&t->build, pc, ret_given);
+}
+
 static const char *text_source_line(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line_nr,
 				    bool *ret_stale)
 {
@@ -749,7 +765,7 @@ struct rt_error *rt_text_create(const char *text, size_t len, const char *name, 
 	if (!t)
 		return rt_error_nomem();
 	t->source = (struct rt_source){ text_next, text_source_destroy };
-	t->namer = (struct rt_namer){ text_name, text_source_line, text_hands };
+	t->namer = (struct rt_namer){ text_name, text_source_line, text_hands, text_callback };
 	t->name = name;
 	t->build.module_path = "text";
 	t->pid = t->tid = 1;

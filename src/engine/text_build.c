@@ -222,13 +222,15 @@ static size_t text_address(const char *s, size_t len, uint64_t *ret)
 	return len;
 }
 
-static bool text_fact(struct text_build *b, const char *s, size_t len, struct rt_frame *ret, uint8_t *ret_hands)
+static bool text_fact(struct text_build *b, const char *s, size_t len, struct rt_frame *ret, struct text_pc *pc)
 {
 	uint32_t text = rt_intern_bytes(&b->names, s, len);
 	const uint64_t *index = text ? rt_map_get(&b->fact_of, rt_key_make(text, 0)) : NULL;
 	const struct text_fact *fact = index ? &b->facts.data[*index] : NULL;
 
-	*ret_hands = fact ? fact->hands : 0;
+	pc->hands = fact ? fact->hands : 0;
+	pc->later = fact ? fact->later : 0;
+	pc->given = fact && fact->given;
 	if (!fact)
 		return text != 0;
 	if (fact->module) {
@@ -287,7 +289,7 @@ static bool text_frame(struct text_build *b, const char *s, size_t whole, struct
 }
 
 /* pc of one machine frame, given as written: outermost function, ";~" and the ones inlined into it */
-static uint64_t text_pc(struct text_build *b, const char *s, size_t len)
+uint64_t text_frame_pc(struct text_build *b, const char *s, size_t len)
 {
 	uint32_t id = rt_intern_bytes(&b->groups, s, len);
 	struct text_pc *pc;
@@ -309,7 +311,7 @@ static uint64_t text_pc(struct text_build *b, const char *s, size_t len)
 		bool inlined = start < end && s[start] == '~';
 
 		if (!f || !text_frame(b, s + start + inlined, end - start - inlined, f) ||
-		    !text_fact(b, s + start + inlined, end - start - inlined, f, &pc->hands))
+		    !text_fact(b, s + start + inlined, end - start - inlined, f, pc))
 			return 0;
 		f->inlined = inlined;
 		f->address = f->address ?: TEXT_BASE + 16 * (uint64_t)id;
@@ -319,19 +321,16 @@ static uint64_t text_pc(struct text_build *b, const char *s, size_t len)
 	return TEXT_BASE + 16 * (uint64_t)id;
 }
 
-bool text_frame_fact(struct text_build *b, const char *s, size_t len, const struct text_fact *fact, const char *calls,
-		     size_t calls_len)
+bool text_frame_fact(struct text_build *b, const char *s, size_t len, const struct text_fact *fact)
 {
 	uint32_t text = rt_intern_bytes(&b->names, s, len);
-	uint64_t callee = calls ? text_pc(b, calls, calls_len) : 0;
 	uint64_t *index = text ? rt_map_put(&b->fact_of, rt_key_make(text, 0), NULL) : NULL;
 	struct text_fact *to = index ? rt_vec_add(&b->facts) : NULL;
 
-	if (!to || (calls && !callee))
+	if (!to)
 		return false;
 	*index = b->facts.len - 1;
 	*to = *fact;
-	to->callee = callee;
 	return true;
 }
 
@@ -370,7 +369,7 @@ static unsigned text_split(struct text_build *b, const char *s, size_t len, uint
 			end = len;
 		if (n == RT_STACK_MAX)
 			return 0;
-		pcs[n] = text_pc(b, s + start, end - start);
+		pcs[n] = text_frame_pc(b, s + start, end - start);
 		if (!pcs[n++])
 			return 0;
 		start = end + 1;
@@ -554,6 +553,15 @@ uint8_t text_frame_hands(const struct text_build *b, uint64_t pc)
 	uint64_t id = pc >= TEXT_BASE ? (pc - TEXT_BASE) / 16 : 0;
 
 	return id && id <= b->pcs.len ? b->pcs.data[id - 1].hands : 0;
+}
+
+uint64_t text_frame_later(const struct text_build *b, uint64_t pc, bool *ret_given)
+{
+	uint64_t id = pc >= TEXT_BASE ? (pc - TEXT_BASE) / 16 : 0;
+	const struct text_pc *frame = id && id <= b->pcs.len ? &b->pcs.data[id - 1] : NULL;
+
+	*ret_given = frame && frame->given;
+	return frame ? frame->later : 0;
 }
 
 bool text_stand(struct text_build *b, const struct text_event *e, uint32_t signal)

@@ -13,6 +13,8 @@
 struct text_pc {
 	uint32_t first, count;
 	uint8_t hands; /* RT_HANDS_* of the function that has the frame */
+	bool given;
+	uint64_t later; /* text_fact.later of its frames, and given */
 };
 
 /* What a line says of a frame beside its text. */
@@ -20,6 +22,8 @@ struct text_fact {
 	const char *module, *linkage; /* NULL = not told */
 	uint32_t module_id;
 	uint64_t entry, callee; /* 0 = not told; callee: pc of the function that the call goes to */
+	uint64_t later;         /* and of the one that is called later with what the call returned; text_frame_pc() */
+	bool given;             /* or with what it was given */
 	uint8_t hands;          /* RT_HANDS_* */
 };
 
@@ -79,9 +83,10 @@ uint32_t text_point(struct text_build *b, uint32_t type, enum rt_op op, uint16_t
 uint32_t text_declare(struct text_build *b, uint64_t number, const struct rt_wire_point *like, const char *function,
 		      size_t len, const char *alias);
 uint32_t text_declared(const struct text_build *b, const char *s, size_t len); /* ":3" -> id; 0 = no such */
-/* What else is known of a frame that is written s. calls (a frame, too) may be NULL. */
-bool text_frame_fact(struct text_build *b, const char *s, size_t len, const struct text_fact *fact, const char *calls,
-		     size_t calls_len);
+/* pc of the frame that is written s; 0: out of memory */
+uint64_t text_frame_pc(struct text_build *b, const char *s, size_t len);
+/* What else is known of a frame that is written s. */
+bool text_frame_fact(struct text_build *b, const char *s, size_t len, const struct text_fact *fact);
 uint32_t text_module_id(struct text_build *b, const char *path);
 /* A piece of a line with %XX put back; NULL: out of memory. Lives as long as b. */
 const char *text_unescape(struct text_build *b, const char *s, size_t len);
@@ -96,6 +101,8 @@ const char *text_flags(const char *s, size_t len, uint16_t *ret);
 const char *text_hands_list(const char *s, size_t len, uint8_t *ret);
 /* RT_HANDS_* of the machine frame at pc */
 uint8_t text_frame_hands(const struct text_build *b, uint64_t pc);
+/* text_fact.later of it, and given */
+uint64_t text_frame_later(const struct text_build *b, uint64_t pc, bool *ret_given);
 /* The thread of e stands in e's stack when its process ends, by this signal or none. */
 bool text_stand(struct text_build *b, const struct text_event *e, uint32_t signal);
 /* Next number of producer, skipping `skip` of them. */

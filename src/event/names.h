@@ -93,6 +93,12 @@ struct rt_namer {
 				   bool *ret_stale);
 	/* RT_HANDS_* of the function that the call before this return address lies in; NULL, 0: not known. */
 	uint8_t (*hands)(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc);
+	/*
+	 * Where the function begins, in the process, that the function around this return address has somebody call
+	 * later with what its call returned, or was given (*ret_given): do_later(done, obj). NULL, 0: there is none, or
+	 * not known.
+	 */
+	uint64_t (*callback)(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool *ret_given);
 };
 
 /* Samples whose callers were found in a copy of their stack, and why not all of them were. */

@@ -654,6 +654,23 @@ static bool left_behind(const struct lt_answer *a, const struct lt_model *m, con
 }
 
 /*
+ * The reference was taken for somebody who is called later, with the object, and nobody was ever seen to give such a
+ * one back.
+ */
+static bool called_later(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
+			 struct lt_blame *b)
+{
+	uint32_t by = b->lost && lt_model_closed(m, ref->site) < 1 ? lt_callback(a->lt, &ref->inc->ledger[ref->ev]) : 0;
+
+	if (!by || lt_src(a->lt, by)->function == lt_src(a->lt, b->guilty)->function)
+		return false;
+	rather(b, by, 0.25);
+	b->confidence = fmin(b->confidence, 0.7);
+	b->why = "it is called with the object that the reference was taken for, and puts none of them";
+	return true;
+}
+
+/*
  * The process ended while the very run that took the reference, or kept it, was still at work: it owed nothing yet.
  * Where it ended well, its end was that run's own doing (exit() in main()), and what it otherwise gives back, or took
  * more than once, it should have given back before; unless another thread ended the process.
@@ -758,9 +775,9 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 		b.role = RT_ROLE_EXTRA_GET;
 	else if (helped)
 		taken_by_helper(&b, helped);
-	else if (!kept_by_maker(a, ref, &b) && !overwritten(a, ref, &b) && !not_ended(a, m, ref, &b) &&
-		 !held_on(a, m, ref, &b) && !given_over(a, ref, &b) && !received(a, ref, &b) &&
-		 !left_behind(a, m, ref, &b) && !b.owner)
+	else if (!kept_by_maker(a, ref, &b) && !called_later(a, m, ref, &b) && !overwritten(a, ref, &b) &&
+		 !not_ended(a, m, ref, &b) && !held_on(a, m, ref, &b) && !given_over(a, ref, &b) &&
+		 !received(a, ref, &b) && !left_behind(a, m, ref, &b) && !b.owner)
 		handed_over(a, m, ref, &b);
 	/* two gets in one line are one too many, whatever would have come */
 	if (!kept && !b.seen && (twice ? !lt_twice_in_line(a->lt, ref->inc, ref->ev) : b.role == RT_ROLE_MISSING_PUT) &&

@@ -568,6 +568,26 @@ uint8_t lt_hands(const struct rt_lifetime *lt, const struct lt_event *e, uint32_
 	return m->srcs == 1 ? hands : hands & (RT_HANDS_TAKEN | RT_HANDS_AGAIN);
 }
 
+uint32_t lt_callback(struct rt_lifetime *lt, const struct lt_event *e)
+{
+	const struct lt_use *use = &lt->uses.data[e->use];
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+	uint64_t callee = 0;
+	uint32_t stub;
+
+	for (uint32_t i = use->machine; s && lt->namer->callback && i <= use->up && i < s->nr && !callee; i++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+		bool given = false;
+
+		if (!m->is_site || i)
+			callee = lt->namer->callback(lt->namer, s->pid, e->time_ns, m->pc, &given);
+		/* what a maker, or a lookup, was given is something else */
+		if (given && (e->op == RT_OP_NEW || i > use->machine))
+			callee = 0;
+	}
+	return callee_src(lt, s ? s->pid : 0, e->time_ns, callee, &stub);
+}
+
 unsigned lt_use_levels(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t src[], uint16_t place[],
 		       unsigned max)
 {

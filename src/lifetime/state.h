@@ -413,6 +413,11 @@ unsigned lt_use_levels(const struct rt_lifetime *lt, const struct lt_use *use, u
 		       unsigned max);
 /* RT_HANDS_* of the function in this machine frame of the event's stack, for the call in which it stands */
 uint8_t lt_hands(const struct rt_lifetime *lt, const struct lt_event *e, uint32_t machine);
+/*
+ * source id of the function that the one which took the reference by e, or one that it was handed up to, has somebody
+ * call later with the object; 0: none is known
+ */
+uint32_t lt_callback(struct rt_lifetime *lt, const struct lt_event *e);
 /* the innermost frame of the use is known to have called the function of its point, not what jumped there */
 bool lt_use_called(const struct rt_lifetime *lt, const struct lt_use *use);
 /* how many source frames of a use are inside of the function (a lt_src.function); UINT_MAX: it is not in the stack */

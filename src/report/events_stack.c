@@ -56,7 +56,7 @@ static const char *hands_text(struct rt_events *w, uint8_t hands)
 
 /* the line with what the text of the frame does not say; once */
 static struct rt_error *frame_fact(struct rt_events *w, const char *text, const struct rt_frame *f, const char *calls,
-				   uint8_t hands, struct rt_sink *sink)
+				   uint8_t hands, const char *later, bool given, struct rt_sink *sink)
 {
 	size_t known = w->frames.items.len;
 	uint32_t id = rt_intern_string(&w->frames, text);
@@ -76,11 +76,13 @@ static struct rt_error *frame_fact(struct rt_events *w, const char *text, const 
 		rt_sink_printf(sink, " calls=%s", calls);
 	if (hands)
 		rt_sink_printf(sink, " hands=%s", hands_text(w, hands));
+	if (later)
+		rt_sink_printf(sink, " %s=%s", given ? "given" : "later", later);
 	rt_sink_puts(sink, "\n");
 	return NULL;
 }
 
-/* the function that a call goes to, where the call goes to its very start; NULL: not known */
+/* the function that begins at this address, where one does; NULL: not known */
 static struct rt_error *callee_text(struct rt_events *w, const struct rt_wire_event *e, uint64_t callee,
 				    struct rt_sink *sink, const char **ret)
 {
@@ -93,7 +95,7 @@ static struct rt_error *callee_text(struct rt_events *w, const struct rt_wire_ev
 	if (!f || !f->entry || f->entry != f->address)
 		return NULL;
 	*ret = frame_text(w, f);
-	return frame_fact(w, *ret, f, NULL, 0, sink);
+	return frame_fact(w, *ret, f, NULL, 0, NULL, false, sink);
 }
 
 /* one machine frame: the function, and ";~" and what is inlined into it */
@@ -113,14 +115,19 @@ static struct rt_error *machine_text(struct rt_events *w, const struct rt_wire_e
 	}
 	n = w->namer->name(w->namer, e->head.pid, e->head.time_ns, pc, is_return, frames, FRAMES_MAX);
 	for (size_t i = n; i-- > 0;) {
-		const char *one = frame_text(w, &frames[i]), *calls = NULL;
+		const char *one = frame_text(w, &frames[i]), *calls = NULL, *later = NULL;
 		uint8_t hands = 0;
+		bool given = false;
 
 		if (i + 1 == n && is_return) {
 			RT_TRY(callee_text(w, e, frames[i].callee, sink, &calls));
 			hands = w->namer->hands ? w->namer->hands(w->namer, e->head.pid, e->head.time_ns, pc) : 0;
+			if (w->namer->callback)
+				RT_TRY(callee_text(
+					w, e, w->namer->callback(w->namer, e->head.pid, e->head.time_ns, pc, &given),
+					sink, &later));
 		}
-		RT_TRY(frame_fact(w, one, &frames[i], calls, hands, sink));
+		RT_TRY(frame_fact(w, one, &frames[i], calls, hands, later, given, sink));
 		text = rt_format(&w->arena, "%s%s%s", text, i + 1 == n ? "" : ";~", one);
 	}
 	id = rt_intern_string(&w->texts, text);

@@ -333,6 +333,19 @@ static enum rt_chain_given declared_given(const struct rt_chain_module *module, 
 	return module->dwarf ? rt_chain_given(module->dwarf, at) : RT_CHAIN_GIVEN_UNKNOWN;
 }
 
+/* The module's code can be read. */
+static bool has_code(struct rt_chain *chain, struct rt_chain_module *module)
+{
+	rt_chain_open(chain, module);
+	if (!module->image || module->image->machine != RT_MACHINE_X86_64)
+		return false;
+	if (!chain->decoder_tried) {
+		chain->decoder_tried = true;
+		rt_error_free(rt_decoder_create(RT_MACHINE_X86_64, &chain->decoder));
+	}
+	return chain->decoder;
+}
+
 static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset)
 {
 	struct rt_scope scopes[RT_SCOPES_MAX];
@@ -341,15 +354,7 @@ static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module
 	uint8_t hands;
 	size_t n;
 
-	rt_chain_open(chain, module);
-	if (!module->image || module->image->machine != RT_MACHINE_X86_64 ||
-	    !rt_image_address(module->image, (struct rt_foff){ offset }, true, &at))
-		return 0;
-	if (!chain->decoder_tried) {
-		chain->decoder_tried = true;
-		rt_error_free(rt_decoder_create(RT_MACHINE_X86_64, &chain->decoder));
-	}
-	if (!chain->decoder)
+	if (!has_code(chain, module) || !rt_image_address(module->image, (struct rt_foff){ offset }, true, &at))
 		return 0;
 	after = (struct rt_elfaddr){ at.v + 1 };
 	hands = rt_result_is_taken(module->image, chain->decoder, after) ? RT_HANDS_TAKEN : 0;
@@ -380,8 +385,7 @@ static uint8_t find_jump(struct rt_chain *chain, uint32_t pid, uint64_t time_ns,
 	module = rt_chain_module(chain, mapping.module);
 	if (!module)
 		return 0;
-	rt_chain_open(chain, module);
-	if (!module->image || module->image->machine != RT_MACHINE_X86_64 || !chain->decoder ||
+	if (!has_code(chain, module) ||
 	    !rt_image_address(module->image, (struct rt_foff){ mapping.offset.v + (callee - mapping.start) }, true,
 			      &at) ||
 	    !find_function(module, at, &start, &end) || start.v != at.v)
@@ -418,6 +422,47 @@ static uint8_t chain_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns
 	return (uint8_t)*slot;
 }
 
+/* as of waits_by_place: rt_chain_callback() of the call before this place */
+static uint64_t find_callback(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset)
+{
+	struct rt_elfaddr at, start, end;
+	bool given = false;
+
+	if (!has_code(chain, module) || !rt_image_address(module->image, (struct rt_foff){ offset }, true, &at) ||
+	    !find_function(module, at, &start, &end))
+		return 0;
+	return rt_chain_callback(module->image, module->symtab, chain->decoder, start, end,
+				 (struct rt_elfaddr){ at.v + 1 }, &given)
+		       << 1 |
+	       given;
+}
+
+static uint64_t chain_callback(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool *ret_given)
+{
+	struct rt_chain *chain = (struct rt_chain *)self;
+	struct rt_vaddr at = { pc - 1 };
+	struct rt_chain_module *module;
+	struct rt_mapping mapping;
+	struct rt_elfaddr address;
+	uint64_t offset, *slot;
+	bool made;
+
+	*ret_given = false;
+	if (!pc || at.v >> 63 || !rt_maps_find(chain->maps, pid, time_ns, at, &mapping))
+		return 0;
+	module = rt_chain_module(chain, mapping.module);
+	offset = mapping.offset.v + (at.v - mapping.start);
+	slot = module ? rt_map_put(&chain->waits_by_place, rt_key_make(offset, module->id), &made) : NULL;
+	if (!slot)
+		return 0;
+	if (made)
+		*slot = find_callback(chain, module, offset);
+	*ret_given = *slot & 1;
+	return *slot >> 1 && rt_image_address(module->image, (struct rt_foff){ offset }, true, &address)
+		       ? at.v + ((*slot >> 1) - address.v)
+		       : 0;
+}
+
 static const char *chain_source_line(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line,
 				     bool *ret_stale)
 {
@@ -437,7 +482,9 @@ struct rt_error *rt_chain_create(const struct rt_maps *maps, const struct rt_cha
 
 	if (!chain)
 		return rt_error_nomem();
-	chain->namer = (struct rt_namer){ .name = chain_name, .source_line = chain_source_line, .hands = chain_hands };
+	chain->namer = (struct rt_namer){
+		.name = chain_name, .source_line = chain_source_line, .hands = chain_hands, .callback = chain_callback
+	};
 	chain->maps = maps;
 	if (options)
 		chain->options = *options;
@@ -484,6 +531,7 @@ void rt_chain_destroy(struct rt_chain *chain)
 	rt_map_deinit(&chain->module_by_id);
 	rt_map_deinit(&chain->answer_by_place);
 	rt_map_deinit(&chain->hands_by_place);
+	rt_map_deinit(&chain->waits_by_place);
 	rt_decoder_destroy(chain->decoder);
 	rt_map_deinit(&chain->source_by_name);
 	rt_intern_deinit(&chain->strings);

@@ -52,6 +52,8 @@ struct rt_chain {
 	struct rt_decoder *decoder; /* made when it is needed; NULL: not yet, or there is none */
 	bool decoder_tried;
 	struct rt_map hands_by_place;  /* (file offset, module) -> RT_HANDS_* */
+	struct rt_map waits_by_place;  /* (file offset, module) -> address of a function there << 1 | by what was given,
+					  or 0 */
 	struct rt_map answer_by_place; /* (file offset, module << 1 | is_return) -> index of answers + 1 */
 	RT_VEC(char *) notes, hints;
 	RT_VEC(struct rt_chain_source) sources;
@@ -113,6 +115,14 @@ uint8_t rt_chain_hands(const struct rt_image *image, struct rt_decoder *decoder,
  */
 bool rt_chain_goes_on(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
 		      struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr after);
+
+/*
+ * callback.c: the function to which the function [start, end) of x86-64 has somebody give what it got from the call
+ * that returns to `after`, or gave that as its first argument (*ret_given). 0: none, or more than one. symtab may be
+ * NULL. Bounded work.
+ */
+uint64_t rt_chain_callback(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
+			   struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr after, bool *ret_given);
 
 /* Path on this machine: below symfs where there is one. Caller frees; NULL: out of memory. */
 char *rt_chain_path(const struct rt_chain *chain, const char *path);

@@ -148,15 +148,21 @@ static const char handing[] =
 	"calls(&o); hands_on(&o);\n"
 	"  return ref(&o) == either(&h) ? count(&h) : 0; }\n";
 
-/* RT_HANDS_* of `function` for its first call of `callee` */
-static unsigned hands(struct rig *rig, const char *function, const char *callee)
+/* the return address of the first call of `callee` in `function` */
+static uint64_t behind(const char *function, const char *callee)
 {
 	_cleanup_free_ char *command = NULL;
 
 	assert_true(asprintf(&command,
 			     "objdump -d --no-show-raw-insn --disassemble=%s p | grep -A1 'call.*<%s>' | sed -n 2p",
 			     function, callee) > 0);
-	return rig->namer->hands(rig->namer, PID, 5, BASE + address_of(command));
+	return BASE + address_of(command);
+}
+
+/* RT_HANDS_* of `function` for its first call of `callee` */
+static unsigned hands(struct rig *rig, const char *function, const char *callee)
+{
+	return rig->namer->hands(rig->namer, PID, 5, behind(function, callee));
 }
 
 static unsigned returned(struct rig *rig, const char *function, const char *callee)
@@ -277,6 +283,79 @@ TEST(what_it_uses_again)
 
 			if (goes_on != cases[k].goes_on)
 				fail_msg("%s, built by %s", cases[k].function, builds[i]);
+		}
+	}
+}
+
+static const char waiting[] =
+	"struct obj { int refs; };\n"
+	"#define FAR __attribute__((noinline, noclone, noipa))\n"
+	"typedef void fn(void *);\n"
+	"FAR struct obj *ref(struct obj *o) { o->refs++; return o; }\n"
+	"FAR struct obj *make(struct obj *from) { from->refs++; return from + 1; }\n"
+	"FAR void use(struct obj *o) { o->refs--; }\n"
+	"FAR int do_later(fn *f, void *p) { return f && p; }\n"
+	"FAR int do_later_full(fn *f, void *p, fn *end) { return f && p && end; }\n"
+	"FAR int on_line(int a, int b, int c, int d, int e, fn *f, void *p) { return a + b + c + d + e + (f && p); }\n"
+	"FAR void done(void *p) { use(p); }\n"
+	"FAR void failed(void *p) { use(p); }\n"
+	"FAR void drop(void *p) { use(p); }\n"
+	/* with what it gave */
+	"FAR int asks(struct obj *o) { ref(o); return 1 + do_later(done, o); }\n"
+	"FAR int asks_before(struct obj *o) { int n = do_later(done, o); ref(o); return n + 1; }\n"
+	"FAR int asks_maybe(struct obj *o, int n) { ref(o); if (n > 1) return 1 + do_later(done, o); use(o); return 0; "
+	"}\n"
+	"FAR int asks_along(struct obj *o) { ref(o); return 1 + on_line(1, 2, 3, 4, 5, done, o); }\n"
+	/* with what it got */
+	"FAR int gets(struct obj *o) { struct obj *n = make(o); return 1 + do_later(done, n); }\n"
+	"FAR int lends(struct obj *o) { struct obj *n = make(o); int r = do_later(done, n); use(n); return r; }\n"
+	"FAR int of_another(struct obj *o) { struct obj *n = make(o); do_later(done, o); use(n); return 1; }\n"
+	/* with nobody */
+	"FAR int other(struct obj *o, struct obj *p) { ref(o); return 1 + do_later(done, p); }\n"
+	"FAR int with_end(struct obj *o) { ref(o); return 1 + do_later_full(done, o, drop); }\n"
+	"FAR int either(struct obj *o, int n) { ref(o); return n > 1 ? 1 + do_later(done, o) : 2 + do_later(failed, "
+	"o); }\n"
+	"FAR int unknown(struct obj *o, fn *f) { ref(o); return 1 + do_later(f, o); }\n"
+	"int main(int argc, char **argv)\n"
+	"{ static struct obj o[9]; return asks(o) + asks_before(o) + asks_maybe(o, argc) + asks_along(o) + gets(o) + "
+	"lends(o) "
+	"+ of_another(o) + other(o, o) + with_end(o) + either(o, argc) + unknown(o, done); }\n";
+
+/* who takes a reference for a function that is called later, with the object */
+TEST(who_is_called_later)
+{
+	static const char *const builds[] = { "-O2", "-O1 -g", "-O0 -g", "-O2 -fno-pie -no-pie",
+					      "-O2 -fno-plt -fPIE -pie" };
+	static const struct {
+		const char *function, *callee;
+		bool later, given;
+	} cases[] = {
+		{ "asks", "ref", true, true },        { "asks_before", "ref", true, true },
+		{ "asks_maybe", "ref", true, true },  { "asks_along", "ref", true, true },
+		{ "gets", "make", true, false },      { "lends", "make", false, false },
+		{ "of_another", "make", true, true }, { "other", "ref", false, false },
+		{ "with_end", "ref", false, false },  { "either", "ref", false, false },
+		{ "unknown", "ref", false, false },
+	};
+
+	free(built_write("h.c", waiting));
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+		_cleanup_free_ char *command = NULL;
+		uint64_t done;
+
+		assert_true(asprintf(&command, "gcc -Wl,--build-id %s -fcf-protection=none h.c -o p", builds[i]) > 0);
+		assert_true(built_run(command));
+		rig_open(&rig, "p", NULL, NULL, false);
+		done = BASE + address_of("nm p | sed -n 's/ T done$//p'");
+		for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+			uint64_t pc = behind(cases[k].function, cases[k].callee);
+			bool given = true;
+			uint64_t later = rig.namer->callback(rig.namer, PID, 5, pc, &given);
+
+			if (later != (cases[k].later ? done : 0) || (later && given != cases[k].given))
+				fail_msg("%s, built by %s: 0x%llx%s", cases[k].function, builds[i],
+					 (unsigned long long)later, given ? ", given" : "");
 		}
 	}
 }
