@@ -4,6 +4,8 @@
  * get, into memory that is not its own frame: a slot, which may have held another object before. What it held, if it
  * has not just been allocated, and what is stored is looked at just before the store. Nothing is counted there.
  *
+ * Of a variable of the module, which has a place of its own, the other stores are known as well: by whom it is cleared.
+ *
  * Code is looked at in the order of its addresses: what is found is a place worth a look, and what is seen there
  * decides.
  */
@@ -27,6 +29,7 @@ struct store {
 	struct rt_insn insn;
 	bool fresh;  /* into memory that was just allocated */
 	bool any;    /* it may store anything: type is the first one */
+	bool other;  /* it is another place that stores into a variable of the module, maybe no object */
 	bool filled; /* by what stands before insn, and at.disp behind at.base */
 	struct rt_mem_operand at;
 };
@@ -247,7 +250,7 @@ static char *name_of(const struct rt_takers *t, const struct store *store)
 	size_t n = rt_dwarf_scopes(t->b->module->dwarf, store->insn.addr, scopes, SCOPES_MAX), skip = 0;
 	char *name = NULL;
 
-	while (skip + 1 < n && scopes[skip].inlined && !knows(t, scopes[skip].function, store->type))
+	while (!store->other && skip + 1 < n && scopes[skip].inlined && !knows(t, scopes[skip].function, store->type))
 		skip++;
 	if (skip && scopes[skip - 1].function)
 		return strdup(scopes[skip - 1].function);
@@ -266,7 +269,8 @@ static struct rt_error *add_store(const struct rt_takers *t, const struct store 
 				      .index = mem->index,
 				      .scale = mem->index == RT_REG_NONE ? 0 : mem->scale,
 				      .offset = mem->disp,
-				      .stored = store->filled ? (uint8_t)RT_REG_NONE : store->insn.src_reg,
+				      .stored = store->filled || store->other ? (uint8_t)RT_REG_NONE
+									      : store->insn.src_reg,
 				      .fresh = !store->filled && (store->fresh || store->any),
 				      .filled = store->filled,
 				      .maybe = store->any };
@@ -294,23 +298,101 @@ static struct rt_error *add_stores(struct stores *s)
 	return NULL;
 }
 
+/* of the module's variables into which an object is stored: address -> index + 1 of the store */
+static struct rt_error *find_variables(const struct stores *s, struct rt_map *variables)
+{
+	for (size_t i = 0; i < s->all.len; i++) {
+		const struct rt_mem_operand *mem = &s->all.data[i].insn.mem;
+		uint64_t *slot;
+
+		if (s->all.data[i].any || s->all.data[i].filled || mem->base != RT_REG_RIP)
+			continue;
+		slot = rt_map_put(variables, rt_key_make((uint64_t)mem->disp, 0), NULL);
+		if (!slot)
+			return rt_error_nomem();
+		*slot = i + 1;
+	}
+	return NULL;
+}
+
+/* where the code at these bytes stores 8 bytes into such a variable, as far as bytes tell: mov %reg and movq $imm; 0:
+ * no */
+static uint64_t variable_at(const struct rt_map *variables, const uint8_t *code, uint64_t address)
+{
+	const bool imm = code[1] == 0xc7 && code[2] == 0x05, reg = code[1] == 0x89 && (code[2] & 0xc7) == 0x05;
+	const uint64_t *known;
+	int32_t disp;
+
+	if ((code[0] & 0xf8) != 0x48 || (!imm && !reg))
+		return 0;
+	memcpy(&disp, code + 3, sizeof(disp));
+	known = rt_map_get(variables, rt_key_make(address + (imm ? 11 : 7) + (uint64_t)(int64_t)disp, 0));
+	return known ? *known : 0;
+}
+
+static bool is_known(const struct stores *s, size_t n, struct rt_elfaddr at)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s->all.data[i].insn.addr.v == at.v)
+			return true;
+	return false;
+}
+
+/* the other places in this function that store into variables which hold objects */
+static struct rt_error *find_others(struct stores *s, size_t n, const struct rt_map *variables,
+				    const struct rt_survey_function *d, const struct rt_symbol *symbol)
+{
+	enum { LONGEST = 11 };
+	struct rt_bytes code = rt_image_at(s->takers->b->module->image, symbol->addr, symbol->size);
+
+	for (size_t i = 0; i + LONGEST <= code.size; i++) {
+		struct store store = { .function = d->name, .start = symbol->addr, .other = true };
+		const struct rt_elfaddr at = { symbol->addr.v + i };
+		const uint64_t known = variable_at(variables, code.data + i, at.v);
+
+		if (!known || is_known(s, n, at) || !rt_plan_decode(s->takers->b, at, &store.insn))
+			continue;
+		store.type = s->all.data[known - 1].type;
+		if (!rt_vec_push(&s->all, store))
+			return rt_error_nomem();
+	}
+	return NULL;
+}
+
+/* each function of which there is code */
+static struct rt_error *each_function(struct stores *s, size_t n, const struct rt_map *variables)
+{
+	const struct rt_survey *survey = &s->takers->b->survey;
+
+	for (size_t i = 0; i < survey->functions.len; i++) {
+		const struct rt_survey_function *d = &survey->functions.data[i];
+		const struct rt_symbol *symbol =
+			d->has_body ? rt_symtab_at(s->takers->b->module->symtab, d->addr) : NULL;
+
+		if (!symbol || symbol->addr.v != d->addr.v || !symbol->size)
+			continue;
+		RT_TRY(variables ? find_others(s, n, variables, d, symbol) : look_at(s, d, symbol));
+	}
+	return NULL;
+}
+
 struct rt_error *rt_plan_overwrites(const struct rt_takers *t)
 {
 	_cleanup_free_ bool *called = calloc(t->b->plan->types.len + 1, sizeof(*called));
 	struct stores s = { .takers = t, .called = called };
+	struct rt_map variables = { 0 };
 	struct rt_error *err = NULL;
 
 	if (!called)
 		return rt_error_nomem();
-	for (size_t i = 0; i < t->b->survey.functions.len && !err; i++) {
-		const struct rt_survey_function *d = &t->b->survey.functions.data[i];
-		const struct rt_symbol *symbol = d->has_body ? rt_symtab_at(t->b->module->symtab, d->addr) : NULL;
-
-		if (symbol && symbol->addr.v == d->addr.v && symbol->size)
-			err = look_at(&s, d, symbol);
-	}
+	err = each_function(&s, 0, NULL);
+	if (!err)
+		err = find_variables(&s, &variables);
+	if (!err && variables.len)
+		err = each_function(&s, s.all.len, &variables);
 	if (!err)
 		err = add_stores(&s);
+	rt_map_deinit(&variables);
 	rt_vec_deinit(&s.all);
 	rt_way_deinit(&s.way);
 	return err;

@@ -18,31 +18,48 @@ void rt_way_begin(struct rt_way *way, const struct rt_symtab *symtab, const stru
 	rt_vec_clear(&way->seen);
 }
 
-static bool was_reached(const struct rt_way *way, struct rt_elfaddr at)
+/* How much a state is worth: 2 where some register or variable holds an object, else 1. */
+static uint8_t level(const struct rt_way_state *state)
+{
+	const struct rt_track *objects = &state->objects;
+
+	for (unsigned i = 0; i < RT_TRACK_REGS; i++)
+		if (objects->regs[i].kind == RT_VALUE_OBJECT)
+			return 2;
+	for (unsigned i = 0; i < objects->slot_count; i++)
+		if (objects->slots[i].value.kind == RT_VALUE_OBJECT)
+			return 2;
+	return 1;
+}
+
+/* at this place was a state as good as this one */
+static bool was_reached(const struct rt_way *way, struct rt_elfaddr at, const struct rt_way_state *state)
 {
 	uint64_t offset = at.v - way->start.v;
 
-	return offset < way->seen.len && way->seen.data[offset];
+	return offset < way->seen.len && way->seen.data[offset] >= level(state);
 }
 
 static bool note_reached(struct rt_way *way)
 {
 	uint64_t offset = way->now.at.v - way->start.v;
+	uint8_t now = level(&way->now);
 
 	while (way->seen.len <= offset) {
-		if (!rt_vec_push(&way->seen, false))
+		if (!rt_vec_push(&way->seen, 0))
 			return false;
 	}
-	way->seen.data[offset] = true;
+	if (way->seen.data[offset] < now)
+		way->seen.data[offset] = now;
 	return true;
 }
 
 bool rt_way_goes_on(struct rt_way *way)
 {
-	if (way->now.at.v < way->end.v && !(way->again && (way->over || was_reached(way, way->now.at))))
+	if (way->now.at.v < way->end.v && !(way->again && (way->over || was_reached(way, way->now.at, &way->now))))
 		return true;
 	for (size_t i = 0; i < way->branches.len; i++) {
-		if (!was_reached(way, way->branches.data[i].at)) {
+		if (!was_reached(way, way->branches.data[i].at, &way->branches.data[i])) {
 			way->now = way->branches.data[i];
 			way->over = false;
 			way->again = true;
@@ -65,16 +82,16 @@ bool rt_way_reaches(struct rt_way *way)
 
 static bool remember(struct rt_way *way, struct rt_elfaddr target)
 {
-	struct rt_way_state *branch;
+	struct rt_way_state *branch = NULL;
 
-	for (size_t i = 0; i < way->branches.len; i++) {
+	for (size_t i = 0; i < way->branches.len && !branch; i++) {
 		if (way->branches.data[i].at.v == target.v)
-			return true;
+			branch = &way->branches.data[i];
 	}
-	if (target.v < way->start.v || target.v >= way->end.v || way->branches.len == BRANCHES_MAX ||
-	    was_reached(way, target))
+	if ((branch && level(branch) >= level(&way->now)) || target.v < way->start.v || target.v >= way->end.v ||
+	    was_reached(way, target, &way->now) || (!branch && way->branches.len == BRANCHES_MAX))
 		return true;
-	branch = rt_vec_add(&way->branches);
+	branch = branch ?: rt_vec_add(&way->branches);
 	if (!branch)
 		return false;
 	*branch = way->now;
