@@ -18,6 +18,8 @@ static const double SHARE = 0.8, FEW = 2;
 static const uint64_t FURTHER_IN = UINT64_MAX;
 /* beside one: it ends the very same, by its name */
 static const uint64_t TWIN = (uint64_t)1 << 32;
+/* what it put the parts for jumped to free() itself: the function holds nothing */
+static const uint64_t JUMPED = (uint64_t)1 << 33;
 
 /* the block that the slot lies in is freed there */
 static bool is_block(const struct lt_answer *a, const struct lt_event *e)
@@ -176,11 +178,11 @@ static bool freed_by_jump(const struct lt_answer *a, const struct lt_use *put, u
  * puts no such objects, and one that it calls itself does, it was that one's to put. Those further in take apart what
  * the parts hold, in blocks of their own: *ret_further says that there are such.
  */
-static uint32_t done_within(const struct lt_answer *a, uint32_t function, uint32_t type, bool *ret_further)
+static uint64_t done_within(const struct lt_answer *a, uint32_t function, uint32_t type, bool *ret_further)
 {
 	const struct rt_lifetime *lt = a->lt;
 	uint32_t site = 0;
-	uint64_t most = 0;
+	uint64_t most = 0, jumped = 0;
 
 	for (size_t i = 0; i < lt->uses.len; i++) {
 		const struct lt_use *use = &lt->uses.data[i];
@@ -201,9 +203,10 @@ static uint32_t done_within(const struct lt_answer *a, uint32_t function, uint32
 		if (called && use->events > most) {
 			most = use->events;
 			site = use->site;
+			jumped = depth == 1 ? 0 : JUMPED;
 		}
 	}
-	return site ? lt_site(lt, site)->src[0] : 0;
+	return site ? lt_site(lt, site)->src[0] | jumped : 0;
 }
 
 /*
@@ -379,7 +382,7 @@ static bool takes_other_apart(const struct lt_answer *a, const struct lt_loser *
 {
 	const char *name = lt_src_text(a->lt, loser->by);
 
-	return !(within & TWIN) && rt_words_end(name) &&
+	return !(within & (TWIN | JUMPED)) && rt_words_end(name) &&
 	       (loser->own || !lt_stem_within(lt_src_text(a->lt, (uint32_t)within), name));
 }
 

@@ -626,7 +626,7 @@ bool lt_use_within_call(const struct rt_lifetime *lt, const struct lt_use *use, 
 	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
 	const struct lt_stack *t = of->stack ? &lt->stacks.data[of->stack - 1] : NULL;
 
-	return s && t && t->nr && !of->machine && use->machine + frames < s->nr &&
+	return s && t && t->nr && (!of->machine || of->machine == LT_JUMPED) && use->machine + frames < s->nr &&
 	       lt->machines.data[s->first + use->machine + frames].pc == lt->machines.data[t->first].pc;
 }
 
