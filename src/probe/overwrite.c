@@ -315,19 +315,24 @@ static struct rt_error *find_variables(const struct stores *s, struct rt_map *va
 	return NULL;
 }
 
-/* where the code at these bytes stores 8 bytes into such a variable, as far as bytes tell: mov %reg and movq $imm; 0:
- * no */
-static uint64_t variable_at(const struct rt_map *variables, const uint8_t *code, uint64_t address)
+/*
+ * Where the code at code.data + at stores 8 bytes into such a variable, as far as bytes tell (mov %reg, movq $imm): as
+ * of find_variables(); 0: it does not. What looks so in the middle of an instruction is none.
+ */
+static uint64_t variable_at(const struct rt_map *variables, struct rt_bytes code, size_t at, uint64_t address)
 {
-	const bool imm = code[1] == 0xc7 && code[2] == 0x05, reg = code[1] == 0x89 && (code[2] & 0xc7) == 0x05;
+	enum { REG = 7, IMM = 11 }; /* bytes of the instruction */
+	const uint8_t *c = code.data + at;
+	const bool imm = c[1] == 0xc7 && c[2] == 0x05, reg = c[1] == 0x89 && (c[2] & 0xc7) == 0x05;
+	const size_t length = imm ? IMM : REG;
 	const uint64_t *known;
 	int32_t disp;
 
-	if ((code[0] & 0xf8) != 0x48 || (!imm && !reg))
+	if ((c[0] & 0xf8) != 0x48 || (!imm && !reg) || at + length > code.size)
 		return 0;
-	memcpy(&disp, code + 3, sizeof(disp));
-	known = rt_map_get(variables, rt_key_make(address + (imm ? 11 : 7) + (uint64_t)(int64_t)disp, 0));
-	return known ? *known : 0;
+	memcpy(&disp, c + 3, sizeof(disp));
+	known = rt_map_get(variables, rt_key_make(address + length + (uint64_t)(int64_t)disp, 0));
+	return known && rt_x86_holds_probe(code, at) ? *known : 0;
 }
 
 static bool is_known(const struct stores *s, size_t n, struct rt_elfaddr at)
@@ -342,13 +347,13 @@ static bool is_known(const struct stores *s, size_t n, struct rt_elfaddr at)
 static struct rt_error *find_others(struct stores *s, size_t n, const struct rt_map *variables,
 				    const struct rt_survey_function *d, const struct rt_symbol *symbol)
 {
-	enum { LONGEST = 11 };
+	enum { SHORTEST = 7 };
 	struct rt_bytes code = rt_image_at(s->takers->b->module->image, symbol->addr, symbol->size);
 
-	for (size_t i = 0; i + LONGEST <= code.size; i++) {
+	for (size_t i = 0; i + SHORTEST <= code.size; i++) {
 		struct store store = { .function = d->name, .start = symbol->addr, .other = true };
 		const struct rt_elfaddr at = { symbol->addr.v + i };
-		const uint64_t known = variable_at(variables, code.data + i, at.v);
+		const uint64_t known = variable_at(variables, code, i, at.v);
 
 		if (!known || is_known(s, n, at) || !rt_plan_decode(s->takers->b, at, &store.insn))
 			continue;

@@ -16,7 +16,7 @@ struct file {
 	long pad[4];
 };
 
-static struct file *file;
+__attribute__((used)) static struct file *file;
 static const char *mode;
 static int sum;
 
@@ -67,6 +67,15 @@ static FAR void close_file(void)
 	}
 }
 
+/* the operand of one instruction has the bytes of another one: movq $..., file(%rip) */
+static FAR long looks_so(void)
+{
+	long value;
+
+	__asm__ volatile(".byte 0x48, 0xb8, 0x48, 0xc7, 0x05\n.long file - . - 8\n.byte 0" : "=a"(value));
+	return value & 0xffffff;
+}
+
 int main(int argc, char **argv)
 {
 	mode = argc > 1 ? argv[1] : "ok";
@@ -74,6 +83,8 @@ int main(int argc, char **argv)
 		if (open_file(i))
 			sum += classify();
 		close_file();
+		if (looks_so() != 0x05c748)
+			abort();
 	}
 	return sum < 0;
 }
