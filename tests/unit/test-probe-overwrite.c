@@ -29,6 +29,14 @@ static const char program[] =
 	"API int in_all(struct box *b, struct obj *o) { struct box *n; while ((n = look(b, b->k))) { b->k--; n->o = o; "
 	"} "
 	"return b->k; }\n"
+	/* another store into the variable; and one that an object comes to from further down */
+	"API int close_current(void) { if (!current) return 0; current = NULL; return 1; }\n"
+	"API void use(struct obj *o) { current = o ? o : current; }\n"
+	"struct obj *chosen; long number_of;\n"
+	"API int choose(struct obj *o, int k) { struct obj *n = look(0, k); do { chosen = n; n = obj_get(o); } while "
+	"(k-- > 0); "
+	"return n->refs; }\n"
+	"API void forget_number(void) { number_of = 0; }\n"
 	/* what it read from memory, and took a reference for inline */
 	"API int copy(struct box *b, int k) { struct obj *o = obj_inc(b->o); if (k) return b->k; "
 	"((struct box *)look(b, k))->o = o; return 0; }\n"
@@ -53,7 +61,7 @@ static const char program[] =
 	"  struct node *list = NULL; push_any(b, c, o); push_pair(&list, o);\n"
 	"  keep(o); by_helper(b, o); link(b, b); set_or_add(b, c, o); in_all(b, o); copy(b, c); from_out(b, c); "
 	"number(o, "
-	"local(o)); obj_put(o); "
+	"local(o)); close_current(); use(o); choose(o, c); forget_number(); obj_put(o); "
 	"return 0; }\n";
 
 static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
@@ -142,6 +150,11 @@ TEST(stores_into_slots)
 			if (store_in(&p, no[i], false) || store_in(&p, no[i], true))
 				fail_msg("%s: a store in %s", builds[b], no[i]);
 		check_any(&p, builds[b]);
+		/* what is stored there otherwise may be no object: what was there is of interest */
+		if (!store_in(&p, "close_current", false) || store_in(&p, "close_current", true))
+			fail_msg("%s: in close_current", builds[b]);
+		if (!store_in(&p, "choose", true) || store_in(&p, "forget_number", false))
+			fail_msg("%s: in choose or forget_number", builds[b]);
 		/* memory that is new holds nothing, and keeps what is stored there */
 		if (store_in(&p, "fresh", false) || !store_in(&p, "fresh", true))
 			fail_msg("%s: in fresh", builds[b]);
