@@ -3,7 +3,7 @@
  * Who was to end it. Functions that by their name end something (a destructor, what takes out of a container) are
  * looked at for the objects that they are given, whatever they are declared to take. One that was given a lost object,
  * and in whose run nothing was put, had the last word on it, unless it is known to leave healthy objects alone: then it
- * is given what is not its own.
+ * is given what is not its own. Nor has one that did its part when it was given the object for the first time.
  */
 #include "lifetime/answer.h"
 
@@ -49,6 +49,21 @@ static bool ends_such(const struct lt_answer *a, const struct lt_inc *inc, const
 			    a->lt->types.data[inc->type].name);
 }
 
+/* another run of the function that event number i enters has put, or taken, references of the object */
+static bool did_its_part(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const struct rt_key key = lt_entry_key(a, inc, &inc->ledger[i]);
+
+	for (uint32_t k = 0; k < i; k++) {
+		const struct rt_key other =
+			is_end(a, &inc->ledger[k]) ? lt_entry_key(a, inc, &inc->ledger[k]) : (struct rt_key){ 0 };
+
+		if (other.a == key.a && other.b == key.b && counted_within(a, inc, k))
+			return true;
+	}
+	return false;
+}
+
 struct lt_ender lt_ender_of(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
@@ -57,7 +72,7 @@ struct lt_ender lt_ender_of(const struct lt_answer *a, const struct lt_ref *ref)
 		const struct lt_event *e = &inc->ledger[i];
 		double ended, alone;
 
-		if (!is_end(a, e) || counted_within(a, inc, i))
+		if (!is_end(a, e) || counted_within(a, inc, i) || did_its_part(a, inc, i))
 			continue;
 		ended = lt_counted(&a->ended, lt_entry_key(a, inc, e));
 		alone = lt_counted(&a->left_alone, lt_entry_key(a, inc, e));
