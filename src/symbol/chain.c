@@ -373,21 +373,28 @@ static uint8_t find_hands(struct rt_chain *chain, struct rt_chain_module *module
 	return hands;
 }
 
+/* The module that the process has at this address, and which byte of its file; NULL: none. */
+static struct rt_chain_module *module_at(struct rt_chain *chain, uint32_t pid, uint64_t time_ns, uint64_t address,
+					 uint64_t *ret_offset)
+{
+	struct rt_mapping mapping;
+
+	if (!address || address >> 63 ||
+	    !rt_maps_find(chain->maps, pid, time_ns, (struct rt_vaddr){ address }, &mapping))
+		return NULL;
+	*ret_offset = mapping.offset.v + (address - mapping.start);
+	return rt_chain_module(chain, mapping.module);
+}
+
 /* RT_HANDS_JUMPED, or 0: what the function that begins at this address does */
 static uint8_t find_jump(struct rt_chain *chain, uint32_t pid, uint64_t time_ns, uint64_t callee)
 {
-	struct rt_chain_module *module;
+	uint64_t offset;
+	struct rt_chain_module *module = module_at(chain, pid, time_ns, callee, &offset);
 	struct rt_elfaddr at, start, end;
-	struct rt_mapping mapping;
 
-	if (!callee || callee >> 63 || !rt_maps_find(chain->maps, pid, time_ns, (struct rt_vaddr){ callee }, &mapping))
-		return 0;
-	module = rt_chain_module(chain, mapping.module);
-	if (!module)
-		return 0;
-	if (!has_code(chain, module) ||
-	    !rt_image_address(module->image, (struct rt_foff){ mapping.offset.v + (callee - mapping.start) }, true,
-			      &at) ||
+	if (!module || !has_code(chain, module) ||
+	    !rt_image_address(module->image, (struct rt_foff){ offset }, true, &at) ||
 	    !find_function(module, at, &start, &end) || start.v != at.v)
 		return 0;
 	return declared_given(module, at) != RT_CHAIN_GIVEN_STRUCTURE &&
@@ -399,17 +406,11 @@ static uint8_t find_jump(struct rt_chain *chain, uint32_t pid, uint64_t time_ns,
 static uint8_t chain_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc)
 {
 	struct rt_chain *chain = (struct rt_chain *)self;
-	struct rt_vaddr at = { pc - 1 };
 	struct rt_frame frames[RT_SCOPES_MAX];
-	struct rt_chain_module *module;
-	struct rt_mapping mapping;
 	uint64_t offset, *slot;
+	struct rt_chain_module *module = pc ? module_at(chain, pid, time_ns, pc - 1, &offset) : NULL;
 	bool made;
 
-	if (!pc || at.v >> 63 || !rt_maps_find(chain->maps, pid, time_ns, at, &mapping))
-		return 0;
-	module = rt_chain_module(chain, mapping.module);
-	offset = mapping.offset.v + (at.v - mapping.start);
 	slot = module ? rt_map_put(&chain->hands_by_place, rt_key_make(offset, module->id), &made) : NULL;
 	if (!slot)
 		return 0;
@@ -427,31 +428,25 @@ static uint64_t find_callback(struct rt_chain *chain, struct rt_chain_module *mo
 {
 	struct rt_elfaddr at, start, end;
 	bool given = false;
+	uint64_t found;
 
 	if (!has_code(chain, module) || !rt_image_address(module->image, (struct rt_foff){ offset }, true, &at) ||
 	    !find_function(module, at, &start, &end))
 		return 0;
-	return rt_chain_callback(module->image, module->symtab, chain->decoder, start, end,
-				 (struct rt_elfaddr){ at.v + 1 }, &given)
-		       << 1 |
-	       given;
+	found = rt_chain_callback(module->image, module->symtab, chain->decoder, start, end,
+				  (struct rt_elfaddr){ at.v + 1 }, &given);
+	return found << 1 | given;
 }
 
 static uint64_t chain_callback(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool *ret_given)
 {
 	struct rt_chain *chain = (struct rt_chain *)self;
-	struct rt_vaddr at = { pc - 1 };
-	struct rt_chain_module *module;
-	struct rt_mapping mapping;
-	struct rt_elfaddr address;
 	uint64_t offset, *slot;
+	struct rt_chain_module *module = pc ? module_at(chain, pid, time_ns, pc - 1, &offset) : NULL;
+	struct rt_elfaddr address;
 	bool made;
 
 	*ret_given = false;
-	if (!pc || at.v >> 63 || !rt_maps_find(chain->maps, pid, time_ns, at, &mapping))
-		return 0;
-	module = rt_chain_module(chain, mapping.module);
-	offset = mapping.offset.v + (at.v - mapping.start);
 	slot = module ? rt_map_put(&chain->waits_by_place, rt_key_make(offset, module->id), &made) : NULL;
 	if (!slot)
 		return 0;
@@ -459,7 +454,7 @@ static uint64_t chain_callback(struct rt_namer *self, uint32_t pid, uint64_t tim
 		*slot = find_callback(chain, module, offset);
 	*ret_given = *slot & 1;
 	return *slot >> 1 && rt_image_address(module->image, (struct rt_foff){ offset }, true, &address)
-		       ? at.v + ((*slot >> 1) - address.v)
+		       ? pc - 1 + ((*slot >> 1) - address.v)
 		       : 0;
 }
 
