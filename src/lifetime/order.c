@@ -120,7 +120,8 @@ static void fetch(const struct rt_lifetime *lt, struct lt_window *w)
 {
 	struct ahead *a;
 
-	if (w->nr <= AHEAD_FIRST)
+	/* nothing has begun yet: there is nowhere to look */
+	if (w->nr <= AHEAD_FIRST || !lt->by_object.buckets)
 		return;
 	__builtin_prefetch(waiting_at(w, AHEAD_FIRST));
 	__builtin_prefetch(lt_index_bucket(&lt->by_object, turn_at(w, AHEAD_FIRST)->hash));
