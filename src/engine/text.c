@@ -728,26 +728,25 @@ static void text_source_destroy(struct rt_source *self)
 	(void)self; /* a part of struct rt_text */
 }
 
+static const struct rt_text *text_of(const struct rt_namer *self)
+{
+	return (const struct rt_text *)(const void *)((const char *)self - offsetof(struct rt_text, namer));
+}
+
 static size_t text_name(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool is_return,
 			struct rt_frame *ret, size_t max)
 {
-	struct rt_text *t = (struct rt_text *)((char *)self - offsetof(struct rt_text, namer));
-
-	return max ? text_frames(&t->build, pc, ret, max) : 0;
+	return max ? text_frames(&text_of(self)->build, pc, ret, max) : 0;
 }
 
 static uint8_t text_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc)
 {
-	struct rt_text *t = (struct rt_text *)((char *)self - offsetof(struct rt_text, namer));
-
-	return text_frame_hands(&t->build, pc);
+	return text_frame_hands(&text_of(self)->build, pc);
 }
 
 static uint64_t text_callback(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool *ret_given)
 {
-	struct rt_text *t = (struct rt_text *)((char *)self - offsetof(struct rt_text, namer));
-
-	return text_frame_later(&t->build, pc, ret_given);
+	return text_frame_later(&text_of(self)->build, pc, ret_given);
 }
 
 static const char *text_source_line(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line_nr,

@@ -469,17 +469,25 @@ bool text_event(struct text_build *b, const struct text_event *e)
 	return text_emit(b, &r, sizeof(r));
 }
 
+/* what was told of the machine frame at pc; NULL: nothing has this address */
+static const struct text_pc *text_frame_at(const struct text_build *b, uint64_t pc)
+{
+	uint64_t id = pc >= TEXT_BASE ? (pc - TEXT_BASE) / 16 : 0;
+
+	return id && id <= b->pcs.len ? &b->pcs.data[id - 1] : NULL;
+}
+
 size_t text_frames(const struct text_build *b, uint64_t pc, struct rt_frame *ret, size_t max)
 {
-	uint64_t id = (pc - 0x400000) / 16;
+	const struct text_pc *frame = text_frame_at(b, pc);
 	size_t n;
 
-	if (pc <= 0x400000 || id > b->pcs.len) {
+	if (!frame) {
 		ret[0] = (struct rt_frame){ .address = pc };
 		return 1;
 	}
-	n = b->pcs.data[id - 1].count < max ? b->pcs.data[id - 1].count : max;
-	memcpy(ret, b->frames.data + b->pcs.data[id - 1].first, n * sizeof(*ret));
+	n = frame->count < max ? frame->count : max;
+	memcpy(ret, b->frames.data + frame->first, n * sizeof(*ret));
 	return n;
 }
 
@@ -550,15 +558,14 @@ const char *text_hands_list(const char *s, size_t len, uint8_t *ret)
 
 uint8_t text_frame_hands(const struct text_build *b, uint64_t pc)
 {
-	uint64_t id = pc >= TEXT_BASE ? (pc - TEXT_BASE) / 16 : 0;
+	const struct text_pc *frame = text_frame_at(b, pc);
 
-	return id && id <= b->pcs.len ? b->pcs.data[id - 1].hands : 0;
+	return frame ? frame->hands : 0;
 }
 
 uint64_t text_frame_later(const struct text_build *b, uint64_t pc, bool *ret_given)
 {
-	uint64_t id = pc >= TEXT_BASE ? (pc - TEXT_BASE) / 16 : 0;
-	const struct text_pc *frame = id && id <= b->pcs.len ? &b->pcs.data[id - 1] : NULL;
+	const struct text_pc *frame = text_frame_at(b, pc);
 
 	*ret_given = frame && frame->given;
 	return frame ? frame->later : 0;

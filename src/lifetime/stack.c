@@ -572,10 +572,11 @@ uint32_t lt_callback(struct rt_lifetime *lt, const struct lt_event *e)
 {
 	const struct lt_use *use = &lt->uses.data[e->use];
 	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+	const uint32_t last = use->up < LT_JUMPED ? use->up : use->machine; /* LT_GONE has no frame to look at */
 	uint64_t callee = 0;
 	uint32_t stub;
 
-	for (uint32_t i = use->machine; s && lt->namer->callback && i <= use->up && i < s->nr && !callee; i++) {
+	for (uint32_t i = use->machine; s && lt->namer->callback && i <= last && i < s->nr && !callee; i++) {
 		const struct lt_machine *m = &lt->machines.data[s->first + i];
 		bool given = false;
 

@@ -335,16 +335,16 @@ static uint64_t variable_at(const struct rt_map *variables, struct rt_bytes code
 	return known && rt_x86_holds_probe(code, at) ? *known : 0;
 }
 
-static bool is_known(const struct stores *s, size_t n, struct rt_elfaddr at)
+static bool is_known(const struct stores *s, struct rt_elfaddr at)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < s->all.len; i++)
 		if (s->all.data[i].insn.addr.v == at.v)
 			return true;
 	return false;
 }
 
 /* the other places in this function that store into variables which hold objects */
-static struct rt_error *find_others(struct stores *s, size_t n, const struct rt_map *variables,
+static struct rt_error *find_others(struct stores *s, const struct rt_map *variables,
 				    const struct rt_survey_function *d, const struct rt_symbol *symbol)
 {
 	enum { SHORTEST = 7 };
@@ -355,7 +355,7 @@ static struct rt_error *find_others(struct stores *s, size_t n, const struct rt_
 		const struct rt_elfaddr at = { symbol->addr.v + i };
 		const uint64_t known = variable_at(variables, code, i, at.v);
 
-		if (!known || is_known(s, n, at) || !rt_plan_decode(s->takers->b, at, &store.insn))
+		if (!known || is_known(s, at) || !rt_plan_decode(s->takers->b, at, &store.insn))
 			continue;
 		store.type = s->all.data[known - 1].type;
 		if (!rt_vec_push(&s->all, store))
@@ -364,8 +364,8 @@ static struct rt_error *find_others(struct stores *s, size_t n, const struct rt_
 	return NULL;
 }
 
-/* each function of which there is code */
-static struct rt_error *each_function(struct stores *s, size_t n, const struct rt_map *variables)
+/* looks at each function of which there is code, or for other stores into these variables */
+static struct rt_error *each_function(struct stores *s, const struct rt_map *variables)
 {
 	const struct rt_survey *survey = &s->takers->b->survey;
 
@@ -376,7 +376,7 @@ static struct rt_error *each_function(struct stores *s, size_t n, const struct r
 
 		if (!symbol || symbol->addr.v != d->addr.v || !symbol->size)
 			continue;
-		RT_TRY(variables ? find_others(s, n, variables, d, symbol) : look_at(s, d, symbol));
+		RT_TRY(variables ? find_others(s, variables, d, symbol) : look_at(s, d, symbol));
 	}
 	return NULL;
 }
@@ -390,11 +390,11 @@ struct rt_error *rt_plan_overwrites(const struct rt_takers *t)
 
 	if (!called)
 		return rt_error_nomem();
-	err = each_function(&s, 0, NULL);
+	err = each_function(&s, NULL);
 	if (!err)
 		err = find_variables(&s, &variables);
 	if (!err && variables.len)
-		err = each_function(&s, s.all.len, &variables);
+		err = each_function(&s, &variables);
 	if (!err)
 		err = add_stores(&s);
 	rt_map_deinit(&variables);

@@ -122,8 +122,7 @@ static void add_branch(struct branches *b, struct rt_elfaddr at, const struct br
 }
 
 /* Follows one way to its end; further ways are put down. */
-static void follow(struct search *s, const struct rt_values_code *c, const struct rt_symtab *symtab,
-		   struct branches *ways, struct branch *way)
+static void follow(struct search *s, const struct rt_values_code *c, struct branches *ways, struct branch *way)
 {
 	struct rt_values *v = &way->values;
 	struct rt_elfaddr at = way->at;
@@ -139,7 +138,7 @@ static void follow(struct search *s, const struct rt_values_code *c, const struc
 					 (!insn.has_target || insn.target.v < c->start.v || insn.target.v >= c->end.v);
 
 			way->passed |= (insn.call || out) && match(s, &pair);
-			if (out || (insn.call && rt_noreturn(c->image, symtab, c->decoder, &insn)))
+			if (out || (insn.call && rt_noreturn(c->image, s->symtab, c->decoder, &insn)))
 				return;
 		}
 		rt_values_step(v, c, &insn);
@@ -167,10 +166,10 @@ uint64_t rt_chain_callback(const struct rt_image *image, const struct rt_symtab 
 	/* the call was given what is in a variable, not where that is; later ones may be given that */
 	rt_values_call(&way.values, &c, &call);
 	s.returned = way.values.reg[RT_REG_RAX];
-	follow(&s, &c, symtab, &ways, &way);
+	follow(&s, &c, &ways, &way);
 	while (ways.nr && !s.several) {
 		way = ways.list[--ways.nr];
-		follow(&s, &c, symtab, &ways, &way);
+		follow(&s, &c, &ways, &way);
 	}
 	*ret_given = s.by_given;
 	return s.several || s.lent ? 0 : s.found;

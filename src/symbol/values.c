@@ -12,10 +12,10 @@ bool rt_values_decode(const struct rt_values_code *c, struct rt_elfaddr at, stru
 
 void rt_values_forget(struct rt_values *v)
 {
+	v->next = v->next ?: 1; /* 0 is no value */
 	for (unsigned i = 0; i < RT_VALUES_REGS; i++)
 		v->reg[i] = v->next++;
 	v->slots = v->places = 0;
-	v->next = v->next ?: 1; /* 0 is no value */
 }
 
 /* a variable moves a whole register, or is moved into one, or pushed */
