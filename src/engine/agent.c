@@ -83,6 +83,7 @@ static void remove_task(struct rt_agent *a, struct rt_agent_task *task)
 	if (a->semaphores)
 		rt_error_free(rt_semaphores_forget(a->semaphores, task->pid));
 	if (task->pool) {
+		task->pool->ends = task->pool->users == 1;
 		a->strangers += rt_agent_process(task)->strangers;
 		count_waiting(a, task, a->gone);
 		rt_agent_threads_leave(a, task);

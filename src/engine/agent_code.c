@@ -54,8 +54,8 @@ static struct rt_error *place(struct rt_agent_pool *pool, uint32_t module, const
 			return rt_error_nomem();
 		*placed = (struct rt_agent_placed){ rows->base, pool->row_end, rows->row_nr };
 		if (rows->row_nr)
-			memcpy(&rt_agent_shared(pool)->row[pool->row_end], rows->row,
-			       rows->row_nr * sizeof(rows->row[0]));
+			rt_agent_pool_write(pool, &rt_agent_shared(pool)->row[pool->row_end], rows->row,
+					    rows->row_nr * sizeof(rows->row[0]));
 		pool->row_end += rows->row_nr;
 		*known = pool->placed.len;
 	}

@@ -135,7 +135,7 @@ static const char *inject(struct rt_agent *a, struct rt_agent_task *task, struct
 		rt_agent_pool_leave(pool);
 		return why;
 	}
-	memcpy(rt_agent_shared(pool)->probe, a->probe, (a->last_point + 1) * sizeof(a->probe[0]));
+	rt_agent_pool_write(pool, rt_agent_shared(pool)->probe, a->probe, (a->last_point + 1) * sizeof(a->probe[0]));
 	rt_agent_shared(pool)->frames = a->options.frames ?: RT_AGENT_FRAMES;
 	rt_agent_shared(pool)->sample_rate = a->options.sample.rate;
 	rt_agent_shared(pool)->counting = a->options.counting;

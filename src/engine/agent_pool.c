@@ -94,6 +94,14 @@ struct rt_error *rt_agent_pool_create(int fd, int owner_fd, uint64_t bytes, stru
 	return NULL;
 }
 
+void rt_agent_pool_write(struct rt_agent_pool *pool, void *to, const void *from, size_t size)
+{
+	const off_t at = (off_t)((const uint8_t *)to - pool->base);
+
+	if (pwrite(pool->fd, from, size, at) != (ssize_t)size)
+		memcpy(to, from, size);
+}
+
 bool rt_agent_pool_has(const struct rt_agent_pool *pool, uint64_t offset)
 {
 	return offset && offset % RT_AGENT_CHUNK == 0 && offset < pool->bytes && pool->used[offset / RT_AGENT_CHUNK] &&
@@ -118,8 +126,9 @@ void rt_agent_pool_give(struct rt_agent_pool *pool, uint64_t offset, uint32_t ch
 {
 	if (!rt_agent_pool_has(pool, offset))
 		return;
-	/* gives the memory back, and makes it zeroes */
-	(void)fallocate(pool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-			(off_t)(chunks * RT_AGENT_CHUNK));
+	/* gives the memory back, and makes it zeroes; all of it goes with its last user */
+	if (!pool->ends)
+		(void)fallocate(pool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+				(off_t)(chunks * RT_AGENT_CHUNK));
 	memset(&pool->used[offset / RT_AGENT_CHUNK], 0, chunks);
 }

@@ -44,6 +44,7 @@ enum {
 /* A program (one exec) and its forked children: one pool, at one address in all of them. */
 struct rt_agent_pool {
 	uint32_t users;
+	bool ends; /* its last user leaves it */
 	int fd;
 	uint64_t bytes;
 	uint8_t *base;          /* mapped here */
@@ -190,6 +191,8 @@ RT_CHECK struct rt_error *rt_agent_pool_create(int fd, int owner_fd, uint64_t by
 /* Whether a chunk in use begins at offset, which may come from the program. */
 bool rt_agent_pool_has(const struct rt_agent_pool *pool, uint64_t offset);
 void rt_agent_pool_leave(struct rt_agent_pool *pool);
+/* Copies bytes to `to` in the pool; many at once are cheaper so than by a copy: that is interrupted for each page. */
+void rt_agent_pool_write(struct rt_agent_pool *pool, void *to, const void *from, size_t size);
 /* So many zeroed chunks in a row; 0: the pool has none. They are given back in the same number. */
 uint64_t rt_agent_pool_take(struct rt_agent_pool *pool, uint32_t chunks);
 void rt_agent_pool_give(struct rt_agent_pool *pool, uint64_t offset, uint32_t chunks);
