@@ -59,24 +59,23 @@ static int load_empty(uint32_t attach_type)
 static struct rt_error *try_multi(void)
 {
 	_cleanup_close_ int prog = load_empty(RT_ATTACH_TYPE_MULTI);
-	struct rt_uprobe_own own = { 0 };
-	uint64_t cookie = 0;
+	uint64_t offset = 0, cookie = 0;
 	struct rt_multi_request request = { .prog = prog,
 					    .type = RT_ATTACH_TYPE_MULTI,
 					    .pid = (uint32_t)getpid(),
-					    .path = "/proc/self/exe",
-					    .offsets = &own.offset,
+					    .path = "/",
+					    .offsets = &offset,
 					    .cookies = &cookie,
 					    .count = 1 };
 	int link;
 
 	if (prog < 0)
 		return refused(-prog, "BPF programs for uprobes");
-	RT_TRY(rt_uprobe_own_site(&own));
+	/* where there are such links, a folder is refused, and last of all: to take a real one away waits for all
+	 * processors */
 	link = rt_multi_link(&request);
-	if (link < 0)
-		return refused(-link, "uprobe_multi links");
-	close(link);
+	if (link != -EBADF)
+		return refused(link < 0 ? -link : EINVAL, "uprobe_multi links");
 	return NULL;
 }
 
