@@ -116,5 +116,18 @@ RT_CHECK struct rt_error *rt_image_needed(const struct rt_image *image, const ch
  */
 RT_CHECK struct rt_error *rt_image_search_path(const struct rt_image *image, const char **ret);
 
+/*
+ * Whether any of the names by which the dynamic linker knows what it has and asks for (DT_STRTAB) ends with `name`:
+ * names that end alike share their bytes there, and cannot be told from each other.
+ */
+bool rt_image_has_name(const struct rt_image *image, const char *name);
+
+/*
+ * How the module comes by the function of this name (no version) that another has: never, by calls of its stub in the
+ * PLT alone, or in other ways, too, as far as anybody knows. For x86-64.
+ */
+enum rt_import { RT_IMPORT_NONE, RT_IMPORT_CALLED, RT_IMPORT_TAKEN };
+enum rt_import rt_image_import(const struct rt_image *image, const char *name);
+
 /* Lower-case hex of a build-id into text (2 * size + 1 bytes at least). Returns text. */
 char *rt_build_id_text(const uint8_t *id, size_t size, char *text);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The libraries that a module asks for: DT_NEEDED, found by program header so that missing sections do not matter. */
+/* What a module asks the dynamic linker for: DT_NEEDED and names, found by program header so that missing sections do
+ * not matter. */
 #include <elf.h>
+#include <string.h>
 
 #include "base/vec.h"
 #include "elf/section.h"
@@ -26,20 +28,28 @@ static bool next_tag(const struct rt_image *image, struct rt_cursor *c, uint64_t
 	return rt_elf_word(image, c, tag) && rt_elf_word(image, c, value) && *tag != DT_NULL;
 }
 
+/* DT_STRTAB. */
+static struct rt_bytes dynamic_strings(const struct rt_image *image)
+{
+	struct rt_cursor c = rt_cursor_make(dynamic_bytes(image), image->big_endian);
+	uint64_t tag, value, at = 0, size = UINT64_MAX;
+
+	while (next_tag(image, &c, &tag, &value)) {
+		at = tag == DT_STRTAB ? value : at;
+		size = tag == DT_STRSZ ? value : size;
+	}
+	return at ? rt_image_at(image, (struct rt_elfaddr){ at }, size) : (struct rt_bytes){ 0 };
+}
+
 /* The strings of one tag, in order. */
 static struct rt_error *strings_of(const struct rt_image *image, uint64_t wanted, const char ***ret, size_t *ret_count)
 {
 	struct rt_cursor c = rt_cursor_make(dynamic_bytes(image), image->big_endian);
-	struct rt_bytes strings = { 0 };
+	struct rt_bytes strings = dynamic_strings(image);
 	RT_VEC(const char *) names = { 0 };
 	uint64_t tag, value;
 	const char *name;
 
-	while (next_tag(image, &c, &tag, &value)) {
-		if (tag == DT_STRTAB)
-			strings = rt_image_at(image, (struct rt_elfaddr){ value }, SIZE_MAX);
-	}
-	c.pos = 0;
 	while (next_tag(image, &c, &tag, &value)) {
 		if (tag != wanted || !rt_elf_string(strings, value, &name))
 			continue;
@@ -72,4 +82,12 @@ struct rt_error *rt_image_search_path(const struct rt_image *image, const char *
 	}
 	*ret = found;
 	return NULL;
+}
+
+bool rt_image_has_name(const struct rt_image *image, const char *name)
+{
+	struct rt_bytes strings = dynamic_strings(image);
+
+	/* with the zero behind it */
+	return strings.size && memmem(strings.data, strings.size, name, strlen(name) + 1);
 }
