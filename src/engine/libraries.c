@@ -19,6 +19,7 @@ struct search {
 	struct rt_libraries *found;
 	char *cache; /* text of CACHE; NULL: not read, or there is none */
 	size_t cache_size;
+	size_t fitted;    /* files that fitted so far, known ones too */
 	uint16_t machine; /* of the program, and its class: x32 differs from x86-64 by nothing else */
 	bool is_64;
 };
@@ -44,6 +45,7 @@ static struct rt_error *take(struct search *s, const char *path, bool *ret_fits)
 	for (size_t i = 0; i < s->found->paths.len; i++)
 		if (!strcmp(s->found->paths.data[i], real)) {
 			*ret_fits = true;
+			s->fitted++;
 			return NULL;
 		}
 	err = rt_fs_open_file(AT_FDCWD, real, false, &fd);
@@ -60,6 +62,7 @@ static struct rt_error *take(struct search *s, const char *path, bool *ret_fits)
 		return rt_error_nomem();
 	(void)rt_take(real);
 	*ret_fits = true;
+	s->fitted++;
 	return NULL;
 }
 
@@ -123,16 +126,19 @@ static struct rt_error *take_library(struct search *s, const char *name, const c
 {
 	static const char usual[] = "/lib64:/usr/lib64:/lib:/usr/lib:/usr/local/lib:/lib/x86_64-linux-gnu:"
 				    "/usr/lib/x86_64-linux-gnu:/lib/aarch64-linux-gnu:/usr/lib/aarch64-linux-gnu";
-	size_t before = s->found->paths.len;
+	size_t before = s->fitted;
 	bool fits;
 
-	if (strchr(name, '/'))
-		return take(s, name, &fits);
-	RT_TRY(take_from_list(s, runpath, origin, name));
-	RT_TRY(take_from_list(s, s->options->library_path, NULL, name));
-	RT_TRY(take_from_cache(s, name));
-	if (s->found->paths.len == before)
-		RT_TRY(take_from_list(s, usual, NULL, name));
+	if (strchr(name, '/')) {
+		RT_TRY(take(s, name, &fits));
+	} else {
+		RT_TRY(take_from_list(s, runpath, origin, name));
+		RT_TRY(take_from_list(s, s->options->library_path, NULL, name));
+		RT_TRY(take_from_cache(s, name));
+		if (s->fitted == before)
+			RT_TRY(take_from_list(s, usual, NULL, name));
+	}
+	s->found->unsure |= runpath || s->fitted == before;
 	return NULL;
 }
 
@@ -166,6 +172,16 @@ static struct rt_error *take_preloaded(struct search *s)
 	return NULL;
 }
 
+static struct rt_error *take_opened(struct search *s)
+{
+	const bool unsure = s->found->unsure;
+
+	for (size_t i = 0; i < s->options->opened_count; i++)
+		RT_TRY(take_library(s, s->options->opened[i], NULL, NULL));
+	s->found->unsure = unsure;
+	return NULL;
+}
+
 struct rt_error *rt_libraries_of(const char *program, const struct rt_libraries_options *options,
 				 struct rt_libraries *ret)
 {
@@ -176,16 +192,20 @@ struct rt_error *rt_libraries_of(const char *program, const struct rt_libraries_
 	bool fits;
 
 	RT_TRY(take(&s, program, &fits));
-	if (ret->paths.len == next)
+	if (ret->paths.len == next) {
+		ret->unsure |= !fits;
 		return NULL;
+	}
 	rt_error_free(rt_fs_read(AT_FDCWD, CACHE, CACHE_MAX, &cache, &s.cache_size));
 	s.cache = cache;
 	RT_TRY(take_preloaded(&s));
+	RT_TRY(take_opened(&s));
 	for (; next < ret->paths.len; next++) {
 		err = take_needed(&s, ret->paths.data[next]);
 		if (err && err->code == RT_E_NOMEM)
 			return err;
 		/* what cannot be read any more names no libraries */
+		ret->unsure |= err != NULL;
 		rt_error_free(err);
 	}
 	return NULL;

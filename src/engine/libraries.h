@@ -11,11 +11,16 @@
 struct rt_libraries_options {
 	const char *library_path; /* LD_LIBRARY_PATH of the program; NULL: none */
 	const char *preload;      /* LD_PRELOAD; NULL: none */
+	/* What it may ask for while it runs; one that is not there is not loaded. */
+	const char *const *opened;
+	size_t opened_count;
 };
 
 /* Paths, owned. */
 struct rt_libraries {
 	RT_VEC(char *) paths;
+	/* Others may be loaded: one was not found, or a file says by itself where its libraries are (DT_RUNPATH). */
+	bool unsure;
 };
 
 /*

@@ -313,6 +313,8 @@ struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p)
 			continue;
 		if (!rt_vec_push(&p->armed, m->id))
 			return rt_error_nomem();
+		if (p->main_module)
+			rt_session_module(s, p->main_module)->watched = true;
 		/* an engine that comes in by this has not heard of them */
 		rt_vec_clear(&p->hooked);
 		RT_TRY(arm_module(s, p, m, POINTS, (struct rt_elfaddr){ 0 }));
@@ -328,7 +330,7 @@ struct rt_error *rt_session_arm(struct rt_session *s, struct rt_process *p)
 /* A forked child: what its parent had, under its own pid. */
 struct rt_error *rt_session_arm_child(struct rt_session *s, struct rt_process *p)
 {
-	if (p->foreign)
+	if (p->foreign || p->bystander)
 		return NULL;
 	if (p->loader) {
 		struct rt_elfaddr hook = find_hook(s, p);
@@ -353,6 +355,9 @@ static struct rt_error *first_look(struct rt_session *s, struct rt_process *p)
 	RT_TRY(rt_session_examine(s, p));
 	if (p->foreign)
 		return NULL;
+	RT_TRY(rt_session_find_bystander(s, p));
+	if (p->bystander)
+		return NULL;
 	hook = find_hook(s, p);
 	return hook.v ? arm_module(s, p, rt_session_module(s, p->loader), STOP, hook) : NULL;
 }
@@ -362,13 +367,13 @@ struct rt_error *rt_session_look(struct rt_session *s, struct rt_process *p)
 	bool first = !p->looked;
 
 	p->looked = true;
-	if (p->foreign || p->left)
+	if (p->foreign || p->bystander || p->left)
 		return NULL;
 	RT_TRY(rt_session_drain(s));
 	RT_TRY(rt_session_sync(s, p));
 	if (first)
 		RT_TRY(first_look(s, p));
-	if (p->foreign)
+	if (p->foreign || p->bystander)
 		return NULL;
 	if (!p->loaded) {
 		if (is_loading(p, first)) {

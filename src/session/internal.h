@@ -89,6 +89,7 @@ struct rt_process {
 	bool calls_armed;  /* its system calls are watched */
 	bool freed_armed;  /* what its C library frees is looked through */
 	bool foreign;      /* image of another machine: not traced */
+	bool bystander;    /* it will have nothing to trace: no engine is brought into it */
 	bool let_go;       /* it must not be traced at all (refusal.c): the thread that called exec is let go */
 	const char *unfit; /* static: whose runtime an engine's code would be in the way of, NULL: nobody's */
 	bool dying;        /* its exit has begun: waiting for every thread's exit event */
@@ -129,6 +130,8 @@ RT_CHECK struct rt_error *rt_process_each(struct rt_session *s,
 uint64_t rt_proc_cpu_ns(uint32_t pid);
 /* Value of one entry of /proc/PID/auxv; 0 when it is not there. */
 uint64_t rt_proc_auxv(uint32_t pid, uint64_t key);
+/* "NAME=VALUE", each with its zero, of *ret_size bytes; caller frees. NULL: it has ended, or is not to be read. */
+char *rt_proc_environment(uint32_t pid, size_t *ret_size);
 /* Tids of a process; *ret is owned by the caller. false: gone or out of memory. */
 bool rt_proc_tasks(uint32_t pid, uint32_t **ret, size_t *ret_count);
 /* true when the thread sits in execve() or execveat(), waiting for its siblings to die. */
@@ -148,11 +151,14 @@ struct rt_module {
 	struct rt_unwind_rows *rows; /* lazily */
 	bool main;                   /* some process runs it */
 	bool scanned, planned;
-	bool rows_told;           /* the engine has its unwind rows */
-	bool unnamed;             /* symbols could not be read */
-	uint32_t point;           /* index of its first point in rt_session.points */
-	uint32_t point_nr;        /* how many, in a row */
-	uint32_t freed, freed_nr; /* the points at which blocks are freed, where that is of interest; as above */
+	bool rows_told;                 /* the engine has its unwind rows */
+	bool unnamed;                   /* symbols could not be read */
+	bool watched;                   /* a process whose program it is had points, in whatever module */
+	struct rt_bystander *bystander; /* of a program; owned; NULL: not asked yet */
+	struct rt_opens *opens;         /* owned; NULL: not asked yet */
+	uint32_t point;                 /* index of its first point in rt_session.points */
+	uint32_t point_nr;              /* how many, in a row */
+	uint32_t freed, freed_nr;       /* the points at which blocks are freed, where that is of interest; as above */
 	bool freed_planned;
 	struct rt_unwinders unwinders; /* once unwinders_known */
 	bool unwinders_known;
@@ -164,6 +170,8 @@ struct rt_module {
  */
 RT_CHECK struct rt_error *rt_session_sync(struct rt_session *s, struct rt_process *p);
 static inline struct rt_module *rt_session_module(const struct rt_session *s, uint32_t id);
+/* What stands for this version of the file at path, in rt_session.files. false: there is none. */
+bool rt_session_file(const char *path, struct rt_key *ret);
 RT_CHECK struct rt_error *rt_module_symtab(struct rt_module *m, const struct rt_symtab **ret);
 RT_CHECK struct rt_error *rt_module_dwarf(struct rt_module *m, struct rt_dwarf **ret);
 /* How to unwind its code; without its debug information, which may be large. */
@@ -337,6 +345,14 @@ _Noreturn void rt_target_start(const struct rt_identity *id, char **env, const s
  */
 RT_CHECK struct rt_error *rt_session_examine(struct rt_session *s, struct rt_process *p);
 
+/* ---- bystander.c: processes with nothing to trace ---- */
+
+/* At the first stop of p as a program: whether its files tell that it will have no points. Sets p->bystander. */
+RT_CHECK struct rt_error *rt_session_find_bystander(struct rt_session *s, struct rt_process *p);
+/* At its end: whether that came true; else it is told in the stream. */
+RT_CHECK struct rt_error *rt_session_check_bystander(struct rt_session *s, struct rt_process *p);
+void rt_bystander_forget(struct rt_module *m);
+
 /* ---- tracee.c: what ptrace tells ---- */
 
 /* Handles one wait status. */
@@ -400,6 +416,7 @@ struct rt_session {
 	uint32_t code_epoch;                /* the engine's, when it was told of code */
 	bool attaching;                     /* the processes that are taken in have been running, and stand */
 	struct rt_map files;                /* (file, version) -> module id; 0 = looked at, no module */
+	struct rt_map unmapped; /* the same of files that nobody has mapped -> may have points (bystander.c) */
 	RT_VEC(struct rt_batch *) batches;
 	RT_VEC(struct rt_point) points; /* points.data[id - 1]: copies with ids that are unique in the session */
 	uint32_t type_nr;

@@ -41,8 +41,8 @@ struct rt_error *rt_session_census(struct rt_session *s, struct rt_process *p)
 	struct gather g = { 0 };
 	struct rt_error *err = NULL;
 
-	/* a vfork child looks at its parent's memory */
-	if (s->options.no_census || !s->hooks.live || p->shares_mm || p->foreign)
+	/* a vfork child looks at its parent's memory; without points there are no objects */
+	if ((!p->armed.len && !p->calls_armed) || s->options.no_census || !s->hooks.live || p->shares_mm || p->foreign)
 		return NULL;
 	RT_TRY(rt_session_drain(s));
 	s->hooks.live(s->hooks.arg, rt_process_wire(p), take, &g);

@@ -30,6 +30,11 @@ static uint64_t hash_stat(const struct stat *st)
 	return h ^ h >> 29;
 }
 
+static struct rt_key key_of(const struct stat *st)
+{
+	return rt_key_make(hash_stat(st), st->st_ino);
+}
+
 /* The names by which the file of a mapping can be reached, best first. */
 static bool candidate(unsigned n, uint32_t pid, const struct rt_maps_line *line, char *path, size_t size)
 {
@@ -141,7 +146,7 @@ static struct rt_error *module_of(struct rt_session *s, struct rt_process *p, co
 	*ret = 0;
 	if (!find_file(p->tgid, line, path, sizeof(path), &st))
 		return NULL;
-	known = rt_map_put(&s->files, rt_key_make(hash_stat(&st), st.st_ino), &fresh);
+	known = rt_map_put(&s->files, key_of(&st), &fresh);
 	if (!known)
 		return rt_error_nomem();
 	*ret = (uint32_t)*known;
@@ -153,7 +158,7 @@ static struct rt_error *module_of(struct rt_session *s, struct rt_process *p, co
 		struct rt_module *m;
 
 		RT_TRY(open_module(s, p, fd, line, &st, ret));
-		known = rt_map_get(&s->files, rt_key_make(hash_stat(&st), st.st_ino));
+		known = rt_map_get(&s->files, key_of(&st));
 		if (known)
 			*known = *ret;
 		m = rt_session_module(s, *ret);
@@ -169,6 +174,16 @@ static struct rt_error *module_of(struct rt_session *s, struct rt_process *p, co
 		rt_session_module(s, *ret)->main = true;
 	}
 	return NULL;
+}
+
+bool rt_session_file(const char *path, struct rt_key *ret)
+{
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	*ret = key_of(&st);
+	return true;
 }
 
 /* Code, and the data beside it that a census may name. */
@@ -352,6 +367,7 @@ void rt_modules_deinit(struct rt_session *s)
 	for (size_t i = 0; i < s->modules.len; i++) {
 		struct rt_module *m = s->modules.data[i];
 
+		rt_bystander_forget(m);
 		rt_unwind_rows_destroy(m->rows);
 		rt_dwarf_destroy(m->dwarf);
 		rt_symtab_destroy(m->symtab);
@@ -362,4 +378,5 @@ void rt_modules_deinit(struct rt_session *s)
 	}
 	rt_vec_deinit(&s->modules);
 	rt_map_deinit(&s->files);
+	rt_map_deinit(&s->unmapped);
 }

@@ -35,6 +35,17 @@ uint64_t rt_proc_auxv(uint32_t pid, uint64_t key)
 	return 0;
 }
 
+char *rt_proc_environment(uint32_t pid, size_t *ret_size)
+{
+	enum { ENVIRONMENT_MAX = 4 << 20 };
+	char *data = NULL, path[64];
+
+	*ret_size = 0;
+	snprintf(path, sizeof(path), "/proc/%u/environ", pid);
+	rt_error_free(rt_fs_read(AT_FDCWD, path, ENVIRONMENT_MAX, &data, ret_size));
+	return data;
+}
+
 bool rt_proc_tasks(uint32_t pid, uint32_t **ret, size_t *ret_count)
 {
 	RT_VEC(uint32_t) tids = { 0 };

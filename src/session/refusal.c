@@ -15,8 +15,6 @@
 #include "elf/sanitizer.h"
 #include "session/internal.h"
 
-#define ENVIRONMENT_MAX (4u << 20)
-
 /* ---- sanitizers ---- */
 
 /* What the last one of these options says. */
@@ -48,16 +46,10 @@ static const struct rt_sanitizer *preloaded(const char *names)
 /* What the environment of a program that has just begun says. *sanitizer: of the program itself, or NULL. */
 static void ask_environment(uint32_t pid, const struct rt_sanitizer **sanitizer, bool *ret_leaks)
 {
-	_cleanup_free_ char *data = NULL;
-	struct rt_error *err;
-	size_t size = 0;
+	size_t size;
+	_cleanup_free_ char *data = rt_proc_environment(pid, &size);
 	bool off = false;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%u/environ", pid);
-	err = rt_fs_read(AT_FDCWD, path, ENVIRONMENT_MAX, &data, &size);
-	if (err)
-		rt_error_free(err); /* it has ended */
 	for (size_t i = 0; i < size; i += strlen(data + i) + 1) {
 		const char *entry = data + i;
 

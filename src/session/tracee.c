@@ -133,6 +133,7 @@ static struct rt_error *copy_process(struct rt_session *s, const struct rt_proce
 	p->looked = parent->looked;
 	p->loaded = parent->loaded;
 	p->foreign = parent->foreign;
+	p->bystander = parent->bystander;
 	for (size_t i = 0; i < parent->maps.len; i++) {
 		if (!rt_vec_push(&p->maps, parent->maps.data[i]))
 			return rt_error_nomem();
@@ -300,7 +301,7 @@ static struct rt_error *on_exec(struct rt_session *s, struct rt_thread *t)
 	p->debug_state = 0;
 	p->code_told = 0;
 	p->attached = p->shares_mm = p->looked = p->loaded = p->stop_armed = p->calls_armed = false;
-	p->freed_armed = p->foreign = false;
+	p->freed_armed = p->foreign = p->bystander = false;
 	p->unfit = NULL;
 	p->dying = p->census_done = p->left = false;
 	p->exit_at = 0;
@@ -431,6 +432,7 @@ static struct rt_error *on_exit_event(struct rt_session *s, struct rt_thread *t)
 	if (!p->dying) {
 		p->dying = true;
 		p->dying_ns = rt_now_ns();
+		RT_TRY(rt_session_check_bystander(s, p));
 	}
 	t->exit_held = true;
 	p->exit_status = (int)code;

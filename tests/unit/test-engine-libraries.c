@@ -61,6 +61,9 @@ static void test_installed(void **state)
 		/* the program, its libraries, and the linker, which libc needs */
 		assert_int_equal(l.paths.len, 1 + assert_as_linked(programs[i], &l, "-u LD_PRELOAD"));
 		assert_string_equal(l.paths.data[0], real);
+		/* nothing else may come; what says by itself where its libraries are is not relied on */
+		if (!strcmp(programs[i], "/bin/ls"))
+			assert_false(l.unsure);
 		rt_libraries_deinit(&l);
 		free(real);
 	}
@@ -75,8 +78,10 @@ static void sh(const char *command)
 static void test_own(void **state)
 {
 	char folder[] = "/tmp/rt-libraries-XXXXXX", command[1024], path[128], other[128], paths[256], env[2048];
+	static const char *const opened[] = { "libfar.so", "libnone.so" };
 	struct rt_libraries l = { 0 };
 	struct rt_libraries_options options = { 0 };
+	char program[256];
 
 	assert_non_null(mkdtemp(folder));
 	snprintf(command, sizeof(command),
@@ -94,7 +99,21 @@ static void test_own(void **state)
 	assert_true(has(&l, command));
 	snprintf(command, sizeof(command), "%s/more/libfar.so", folder);
 	assert_false(has(&l, command));
+	/* libfar.so was not found */
+	assert_true(l.unsure);
 	rt_libraries_deinit(&l);
+
+	/* what it may open while it runs is taken where it is there, and is not missed */
+	options.opened = opened;
+	options.opened_count = 2;
+	options.library_path = other;
+	l = (struct rt_libraries){ .unsure = false };
+	snprintf(program, sizeof(program), "%s/more/libfar.so", folder);
+	assert_ok(rt_libraries_of("/bin/ls", &options, &l));
+	assert_true(has(&l, program));
+	assert_false(l.unsure);
+	rt_libraries_deinit(&l);
+	options = none;
 
 	/* x32 is the same machine in another class: the linker looks further */
 	snprintf(command, sizeof(command),
