@@ -173,6 +173,14 @@ static uint32_t send_stack(struct hit *h, const struct walk *w)
 	return id;
 }
 
+/* Where a stack may be known, in this order. */
+static inline uint32_t known_at(uint64_t hash, uint32_t n)
+{
+	if (n < RT_AGENT_KNOWN_WAYS)
+		return (uint32_t)(hash + n) & (RT_AGENT_KNOWN_FEW - 1);
+	return (uint32_t)((hash >> 16) + n) & (RT_AGENT_KNOWN - 1);
+}
+
 /* The number of the stack of w, which is sent if it is new. 0: the ring is full. */
 static uint32_t stack_id(struct hit *h, const struct walk *w)
 {
@@ -180,10 +188,10 @@ static uint32_t stack_id(struct hit *h, const struct walk *w)
 	struct rt_agent_known *k = NULL;
 	uint32_t id;
 
-	for (uint32_t n = 0; n < 8; n++) {
+	for (uint32_t n = 0; n < 2 * RT_AGENT_KNOWN_WAYS; n++) {
 		uint64_t free = 0;
 
-		k = &h->process->known[(hash + n) & (RT_AGENT_KNOWN - 1)];
+		k = &h->process->known[known_at(hash, n)];
 		if (load(k->hash) == hash) {
 			id = (uint32_t)load(k->id);
 			if (id)

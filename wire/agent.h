@@ -25,10 +25,12 @@ enum {
 	RT_AGENT_RETURNS = 4096, /* return addresses that can be replaced; thunks of the agent */
 	RT_AGENT_THREADS = 1024, /* of one process */
 	RT_AGENT_SPARES = 1,
-	RT_AGENT_RING = 8192,    /* events of a thread */
-	RT_AGENT_STACKS = 8192,  /* pieces of 64 bytes of the ring of stacks of a process */
-	RT_AGENT_KNOWN = 32768,  /* stacks of a process that were sent */
-	RT_AGENT_PENDING = 8192, /* calls of a process whose return is waited for */
+	RT_AGENT_RING = 8192,      /* events of a thread */
+	RT_AGENT_STACKS = 8192,    /* pieces of 64 bytes of the ring of stacks of a process */
+	RT_AGENT_KNOWN = 32768,    /* stacks of a process that were sent */
+	RT_AGENT_KNOWN_FEW = 1024, /* of these the first ones: most processes touch no page more */
+	RT_AGENT_KNOWN_WAYS = 8,   /* that one is looked for in, there and in all of them */
+	RT_AGENT_PENDING = 8192,   /* calls of a process whose return is waited for */
 	RT_AGENT_PENDING_WAYS = 16,
 	RT_AGENT_PENDING_PART = 64, /* of these that are looked through or left out together: a page */
 	RT_AGENT_FRAMES = 16,       /* that a stack has at most, if more are not asked for */
@@ -249,10 +251,13 @@ static inline __attribute__((always_inline)) uint32_t rt_agent_slot(uint64_t add
 	return (uint32_t)(address / 8) & (RT_AGENT_SLOTS - 1);
 }
 
-/* ... and of an object that whoever frees it is to be told of: other places than those of the slots in it. */
+/*
+ * ... and of an object that whoever frees it is to be told of: other places than those of the slots in it, and near to
+ * those of its neighbours, so that few objects touch few pages.
+ */
 static inline __attribute__((always_inline)) uint32_t rt_agent_object(uint64_t address)
 {
-	return (uint32_t)(address / 8 * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (RT_AGENT_SLOTS - 1);
+	return rt_agent_slot(address + RT_AGENT_SLOTS / 2 * 8);
 }
 
 /* The first place of `pending` from i on that may have a call; RT_AGENT_PENDING: there are no more. */
