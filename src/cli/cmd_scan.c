@@ -129,7 +129,7 @@ static const char *confirmed(struct scan *s, const struct rt_spec_type *type, co
 	if (planned && planned->counter_from)
 		return rt_format(&s->arena, "by %s: its counter is known", planned->counter_from);
 	if (rt_dwarf_present(dwarf) && !rt_spec_has_op(type, RT_OP_GET))
-		return "by code: one owner, what is made is freed";
+		return "by code: one owner, what is made is ended";
 	return rt_dwarf_present(dwarf) ? "by name and parameter type" : "by name only: traced only with -t";
 }
 

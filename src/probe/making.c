@@ -6,7 +6,7 @@
 
 #include "probe/track.h"
 
-enum { MAKING_INSNS = 2000, MAKING_DEPTH = 1, FIRST_COUNT_MAX = 16, EPILOGUE_INSNS = 12 };
+enum { MAKING_INSNS = 2000, MAKING_DEPTH = 1, FIRST_COUNT_MAX = 16, EPILOGUE_INSNS = 12, BRANCHES = 4 };
 
 static bool ends_with(const char *name, const char *tail)
 {
@@ -104,6 +104,7 @@ struct look {
 	bool given;     /* by the caller: a 0 is then no count, but memory that is cleared */
 	bool starts, ends;
 	bool returns;         /* a place in it */
+	unsigned top;         /* the depth of the function whose return counts */
 	uint32_t globals;     /* registers that hold the address of a variable of the module, or what such leads to */
 	struct rt_track slot; /* where the caller wants the object, as an object of its own */
 	bool stored;          /* it is there */
@@ -161,6 +162,22 @@ static void step_globals(struct look *look, const struct rt_insn *insn)
 static void walk(const struct rt_making *m, const struct rt_symbol *function, uint8_t object, unsigned depth,
 		 struct look *look);
 
+/* Does callee return the argument that is the object, or a place in it? "return add_source(loop, source)" */
+static bool returns_given(const struct rt_making *m, const struct rt_symbol *callee, const struct rt_track *track,
+			  unsigned depth)
+{
+	for (unsigned n = 1; rt_reg_argument(n) != RT_REG_NONE; n++) {
+		const struct rt_value *v = &track->regs[rt_reg_argument(n)];
+		struct look look = { .top = depth };
+
+		if (v->kind != RT_VALUE_OBJECT || v->n)
+			continue;
+		walk(m, callee, (uint8_t)rt_reg_argument(n), depth, &look);
+		return look.returns;
+	}
+	return false;
+}
+
 /* A call, or a jump out of function. Returns what comes back, where that is an object. */
 static struct rt_value see_call(const struct rt_making *m, struct look *look, const struct rt_symbol *function,
 				const struct rt_track *track, const struct rt_insn *insn, unsigned depth)
@@ -182,6 +199,8 @@ static struct rt_value see_call(const struct rt_making *m, struct look *look, co
 		walk(m, callee, RT_REG_RDI, depth + 1, look);
 		look->slot = slot;
 	}
+	if (callee && !callee->plt && depth < MAKING_DEPTH && returns_given(m, callee, track, depth + 1))
+		return (struct rt_value){ .kind = RT_VALUE_OBJECT };
 	return (struct rt_value){ .kind = RT_VALUE_UNKNOWN };
 }
 
@@ -213,9 +232,40 @@ static bool returns_object(const struct rt_making *m, const struct rt_track *tra
 	return insn->ret && track->regs[RT_REG_RAX].kind == RT_VALUE_OBJECT;
 }
 
+/* What was known where branches forward were taken; the latest. */
+struct branches {
+	struct {
+		uint64_t target;
+		struct rt_track track, slot;
+	} taken[BRANCHES];
+	unsigned count;
+};
+
+static void note_branch(struct branches *b, const struct rt_insn *insn, struct rt_elfaddr at,
+			const struct rt_track *track, const struct look *look)
+{
+	if (!insn->jump || !insn->conditional || !insn->has_target || insn->target.v <= at.v)
+		return;
+	b->taken[b->count % BRANCHES].target = insn->target.v;
+	b->taken[b->count % BRANCHES].track = *track;
+	b->taken[b->count++ % BRANCHES].slot = look->slot;
+}
+
+/* Nothing comes to at from above: who comes there came by a branch, if any of them is known. */
+static void take_branch(const struct branches *b, struct rt_elfaddr at, struct rt_track *track, struct look *look)
+{
+	for (unsigned i = 0; i < BRANCHES && i < b->count; i++) {
+		if (b->taken[i].target != at.v)
+			continue;
+		*track = b->taken[i].track;
+		look->slot = b->taken[i].slot;
+	}
+}
+
 static void walk(const struct rt_making *m, const struct rt_symbol *function, uint8_t object, unsigned depth,
 		 struct look *look)
 {
+	struct branches branches = { .count = 0 };
 	struct rt_elfaddr at = function->addr, end = { at.v + function->size };
 	struct rt_track track;
 
@@ -230,7 +280,7 @@ static void walk(const struct rt_making *m, const struct rt_symbol *function, ui
 			return;
 		look->starts |= look->allocated && writes_first_count(m, look->given, &track, &insn);
 		result = see_call(m, look, function, &track, &insn, depth);
-		look->returns |= !depth && returns_object(m, &track, &insn, &result);
+		look->returns |= depth == look->top && returns_object(m, &track, &insn, &result);
 		/* the end of a function in its middle: what follows comes from before it */
 		if (!insn.pop)
 			step(look, &track, &insn);
@@ -239,7 +289,11 @@ static void walk(const struct rt_making *m, const struct rt_symbol *function, ui
 		track.change_count = 0;
 		if (insn.call && result.kind == RT_VALUE_OBJECT)
 			track.regs[RT_REG_RAX] = result;
+		note_branch(&branches, &insn, at, &track, look);
 		at.v += insn.length;
+		/* where the function is given the object: one that makes it has more branches than are kept */
+		if (look->top && (insn.ret || (insn.jump && !insn.conditional)))
+			take_branch(&branches, at, &track, look);
 	}
 }
 

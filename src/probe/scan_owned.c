@@ -2,6 +2,9 @@
 /*
  * Objects that have one owner: parser_new() makes one, parser_free() ends it, nothing counts in between. Names propose,
  * debug information says what is made and ended, code that it comes from an allocator and goes back to one.
+ *
+ * Who adds something and is given an object for it takes that back where it is removed: "struct source
+ * *loop_add_timer(loop)", "int source_remove(struct source *)". The object itself may be freed later, by somebody else.
  */
 #include <string.h>
 
@@ -19,6 +22,7 @@ struct maker {
 struct owned {
 	const char *structure;
 	RT_VEC(const struct rt_survey_function *) enders;
+	RT_VEC(const struct rt_survey_function *) removers; /* where there are no enders */
 	RT_VEC(struct maker) makers;
 };
 
@@ -67,6 +71,43 @@ static bool is_end(struct rt_word word)
 	return rt_word_ends(word) || rt_word_is(word, "end");
 }
 
+/* What is done is undone by the other; what is made in between is over then. */
+static const struct {
+	const char *undoes;
+	const char *does[4];
+} opposites[] = {
+	{ "remove", { "add", "insert", "install", "append" } },
+	{ "del", { "add", "insert" } },
+	{ "cancel", { "add", "schedule", "queue", "start" } },
+	{ "unregister", { "register" } },
+	{ "deregister", { "register" } },
+	{ "uninstall", { "install" } },
+	{ "unsubscribe", { "subscribe" } },
+	{ "unwatch", { "watch" } },
+};
+
+static bool is_undoing(struct rt_word word)
+{
+	for (size_t i = 0; i < sizeof(opposites) / sizeof(opposites[0]); i++)
+		if (rt_word_is(word, opposites[i].undoes))
+			return true;
+	return false;
+}
+
+/* name does what remover undoes */
+static bool is_opposite(const char *remover, const char *name)
+{
+	for (size_t i = 0; i < sizeof(opposites) / sizeof(opposites[0]); i++) {
+		size_t n = 0;
+
+		while (n < 4 && opposites[i].does[n])
+			n++;
+		if (rt_words_have(remover, &opposites[i].undoes, 1) && rt_words_have(name, opposites[i].does, n))
+			return true;
+	}
+	return false;
+}
+
 /* "void parser_free(struct parser *)", and of a struct parser ** */
 static const char *ended_by(struct rt_scan *s, const struct rt_survey_function *d)
 {
@@ -82,14 +123,14 @@ static const char *ended_by(struct rt_scan *s, const struct rt_survey_function *
 		       : NULL;
 }
 
-/* The words of ender but those for ending are those that name begins with. */
-static bool is_namesake(const char *ender, const char *name, bool whole)
+/* The words of ender but those that is_last() are those that name begins with. */
+static bool is_called(const char *ender, bool (*is_last)(struct rt_word word), const char *name, bool whole)
 {
 	struct rt_word words[WORDS], others[WORDS];
 	unsigned n = rt_words(ender, words, WORDS), m = rt_words(name, others, WORDS), at = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (is_end(words[i]))
+		if (is_last(words[i]))
 			continue;
 		if (at == m || !rt_word_same(words[i], others[at]))
 			return false;
@@ -97,6 +138,24 @@ static bool is_namesake(const char *ender, const char *name, bool whole)
 	}
 	/* "struct parser_s", "parser_t" */
 	return at && (!whole || at == m || (at + 1 == m && others[at].len == 1));
+}
+
+static bool is_namesake(const char *ender, const char *name, bool whole)
+{
+	return is_called(ender, is_end, name, whole);
+}
+
+/* "int source_remove(struct source *)" */
+static const char *removed_by(struct rt_scan *s, const struct rt_survey_function *d)
+{
+	const struct rt_param *p = rt_survey_param(&s->survey, d, 1);
+	struct rt_word words[WORDS];
+	unsigned n = rt_words(d->name, words, WORDS);
+
+	if (!n || !is_undoing(words[n - 1]) || !p || p->pointers != 1 || !p->pointee || d->param_count != 1 ||
+	    d->returns.pointers)
+		return NULL;
+	return is_called(d->name, is_undoing, p->pointee, true) ? p->pointee : NULL;
 }
 
 /* What is found was there before; what is grown, or copied out of its owner, is another thing than it seems. */
@@ -128,6 +187,23 @@ static struct owned *type_of(struct search *o, const char *structure, bool add)
 static bool ends_slot(struct rt_scan *s, const struct rt_survey_function *d)
 {
 	return rt_survey_param(&s->survey, d, 1)->pointers == 2;
+}
+
+/* Those of what nobody ends otherwise. */
+static struct rt_error *find_removers(struct search *o)
+{
+	for (size_t i = 0; i < o->s->survey.functions.len; i++) {
+		const struct rt_survey_function *d = &o->s->survey.functions.data[i];
+		const char *structure = removed_by(o->s, d);
+		struct owned *type;
+
+		if (!structure || !code_of(o->s, d) || is_counted(o->s, structure) || !rt_scan_asked(o->s, structure))
+			continue;
+		type = type_of(o, structure, true);
+		if (!type || (!type->enders.len && !rt_vec_push(&type->removers, d)))
+			return rt_error_nomem();
+	}
+	return NULL;
 }
 
 static struct rt_error *find_enders(struct search *o)
@@ -177,22 +253,32 @@ static struct owned *left_by(struct search *o, const struct rt_survey_function *
 	return NULL;
 }
 
+static bool adds(const struct owned *type, const char *name)
+{
+	for (size_t i = 0; i < type->removers.len; i++)
+		if (is_opposite(type->removers.data[i]->name, name))
+			return true;
+	return false;
+}
+
 static struct rt_error *find_makers(struct search *o)
 {
 	for (size_t i = 0; i < o->s->survey.functions.len && o->types.len; i++) {
 		const struct rt_survey_function *d = &o->s->survey.functions.data[i];
-		const struct rt_symbol *symbol = sounds_like_more(d->name) ? NULL : code_of(o->s, d);
 		struct maker maker = { .function = d };
-		struct owned *type;
+		const struct rt_symbol *symbol;
+		struct owned *type = NULL;
 
+		if (d->returns.pointers == 1 && d->returns.pointee)
+			type = type_of(o, d->returns.pointee, false);
+		if (type && type->removers.len ? !adds(type, d->name) : sounds_like_more(d->name))
+			continue;
+		symbol = code_of(o->s, d);
 		if (!symbol)
 			continue;
-		if (d->returns.pointers) {
-			type = d->returns.pointers == 1 && d->returns.pointee ? type_of(o, d->returns.pointee, false)
-									      : NULL;
-			if (type && !returns_new(o, d, symbol))
-				type = NULL;
-		} else
+		if (type && !returns_new(o, d, symbol))
+			type = NULL;
+		else if (!d->returns.pointers)
 			type = left_by(o, d, symbol, &maker.out);
 		if (type && !rt_vec_push(&type->makers, maker))
 			return rt_error_nomem();
@@ -219,7 +305,7 @@ static bool is_family(const struct owned *type)
 	for (size_t i = 0; i < type->enders.len; i++)
 		if (belongs(type, type->enders.data[i]))
 			return true;
-	return false;
+	return type->removers.len && type->makers.len;
 }
 
 static struct rt_error *take(struct rt_scan *s, const struct owned *owned)
@@ -249,6 +335,8 @@ static struct rt_error *take(struct rt_scan *s, const struct owned *owned)
 			RT_TRY(rt_scan_add_function(type, d->name, RT_OP_PUT,
 						    ends_slot(s, d) ? RT_PLACE_ARG_PTR : RT_PLACE_ARG, 1));
 	}
+	for (size_t i = 0; i < owned->removers.len; i++)
+		RT_TRY(rt_scan_add_function(type, owned->removers.data[i]->name, RT_OP_PUT, RT_PLACE_ARG, 1));
 	return rt_spec_join(&s->found, &one);
 }
 
@@ -263,6 +351,8 @@ struct rt_error *rt_scan_owned(struct rt_scan *s)
 		return NULL;
 	err = find_enders(&o);
 	if (!err)
+		err = find_removers(&o);
+	if (!err)
 		err = find_makers(&o);
 	for (size_t i = 0; i < o.types.len; i++) {
 		struct owned *type = &o.types.data[i];
@@ -271,6 +361,7 @@ struct rt_error *rt_scan_owned(struct rt_scan *s)
 			err = take(s, type);
 		rt_vec_deinit(&type->makers);
 		rt_vec_deinit(&type->enders);
+		rt_vec_deinit(&type->removers);
 	}
 	rt_vec_deinit(&o.types);
 	rt_map_deinit(&o.by_name);

@@ -30,7 +30,7 @@ class Owned(live.LiveTest):
         self.assertEqual(sorted(line.strip() for line in out.splitlines() if 'new=' in line),
                          ['parser           new=parser_open:ret put=parser_close:1',
                           'reader           new=reader_new:ret put=reader_close:1'], out)
-        self.assertEqual(out.count('by code: one owner, what is made is freed'), 2, out)
+        self.assertEqual(out.count('by code: one owner, what is made is ended'), 2, out)
 
 
 if __name__ == '__main__':

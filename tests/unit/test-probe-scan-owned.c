@@ -50,12 +50,31 @@ static const char code[] =
 	"API struct page *page_new(void) { return calloc(1, sizeof(struct page)); }\n"
 	"API void page_clear(struct page *p) { free(p->text); p->text = 0; }\n"
 	"struct leaf { int n; };\nAPI void leaf_free(struct leaf *l) { free(l); }\n"
+	/* who removes what was added takes it back; it is freed later. Where one is freed, to remove it is no end; nor
+	 * where nothing was added */
+	"struct source { struct loop *loop; int ms; };\n"
+	"struct loop { struct source *gone[16]; int n; };\n"
+	"API static struct source *enter(struct loop *l, struct source *s) { if (l->n > 8) { free(s); return 0; }\n"
+	"  s->loop = l; return s; }\n"
+	"API struct source *loop_add_timer(struct loop *l, int ms) { struct source *s = calloc(1, sizeof(*s));\n"
+	"  if (!s) return 0; s->ms = ms; return enter(l, s); }\n"
+	"API int source_remove(struct source *s) { s->loop->gone[s->loop->n++] = s; return 0; }\n"
+	"struct task { int n; };\n"
+	"API struct task *queue_add_task(int n) { struct task *t = calloc(1, sizeof(*t)); if (t) t->n = n; return t; "
+	"}\n"
+	"API void task_remove(struct task *t) { t->n = 0; }\n"
+	"API void task_free(struct task *t) { free(t); }\n"
+	"struct hook { int n; };\n"
+	"API struct hook *hook_new(int n) { struct hook *h = calloc(1, sizeof(*h)); if (h) h->n = n; return h; }\n"
+	"API void hook_remove(struct hook *h) { h->n = 0; }\n"
 	"int main(int argc, char **argv) { struct reader *r; struct page *p = page_new(); "
 	"parser_close(parser_open(argv[0]));\n"
 	"  parser_grown(parser_find(argv[1])); reader_new(&r, 1); reader_end(r); FreeDocFile(DocFileCreate(argc));\n"
 	"  strtab_closetable(strtab_init()); node_free(node_new()); box_free(box_new()); disk_free(stream_of_file());\n"
 	"  page_clear(p); leaf_free(malloc(4)); { struct image *i = image_alloc(); struct sound *s = sound_alloc();\n"
-	"  image_free(&i); sound_free(&s); } return 0; }\n";
+	"  image_free(&i); sound_free(&s); } { struct loop l = { { 0 }, 0 }; source_remove(loop_add_timer(&l, 1)); }\n"
+	"  { struct task *t = queue_add_task(argc); task_remove(t); task_free(t); } hook_remove(hook_new(argc));\n"
+	"  return 0; }\n";
 
 static void made_and_ended(const struct planned *p, const char *name, const char *maker, enum rt_place place,
 			   const char *ender)
@@ -97,7 +116,8 @@ TEST(one_owner)
 				 RT_PLACE_ARG_PTR);
 		assert_int_equal(planned_function(rt_spec_type_named(&p.spec, "parser"), "parser_close")->place,
 				 RT_PLACE_ARG);
-		assert_int_equal(p.spec.types.len, 6);
+		made_and_ended(&p, "source", "loop_add_timer", RT_PLACE_RET, "source_remove");
+		assert_int_equal(p.spec.types.len, 7);
 		/* how many are in it is not how many hold it */
 		planned_make(&p, NULL, NULL);
 		for (size_t k = 0; k < p.plan->types.len; k++)
