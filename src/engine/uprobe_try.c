@@ -71,8 +71,8 @@ static struct rt_error *try_multi(void)
 
 	if (prog < 0)
 		return refused(-prog, "BPF programs for uprobes");
-	/* where there are such links, a folder is refused, and last of all: to take a real one away waits for all
-	 * processors */
+	/* a folder is refused in a way of its own where there are such links (libbpf asks so, too); to make a real one
+	 * and take it away would wait for all processors */
 	link = rt_multi_link(&request);
 	if (link != -EBADF)
 		return refused(link < 0 ? -link : EINVAL, "uprobe_multi links");

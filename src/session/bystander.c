@@ -196,6 +196,7 @@ static struct rt_error *find_files(struct rt_session *s, const struct rt_process
 	options->opened_count = count = names.len;
 	if (b->yes && names.len && !err)
 		err = rt_libraries_of(program, options, &b->opened);
+	b->yes = b->yes && !b->opened.unsure;
 	if (b->yes && !err)
 		err = have_nothing(s, &b->opened, false, &b->yes);
 	/* what is opened opens no more: it has the same names again */

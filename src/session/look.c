@@ -33,6 +33,14 @@ static bool take(const struct rt_live *live, void *arg)
 	return true;
 }
 
+/* Then there are no objects. Those of a module that is gone by now are there still. */
+static bool had_no_points(const struct rt_session *s, const struct rt_process *p)
+{
+	const struct rt_module *program = rt_session_module(s, p->main_module);
+
+	return program && !program->watched && !p->calls_armed;
+}
+
 struct rt_error *rt_session_census(struct rt_session *s, struct rt_process *p)
 {
 	struct rt_census_options options = { 0 };
@@ -41,8 +49,8 @@ struct rt_error *rt_session_census(struct rt_session *s, struct rt_process *p)
 	struct gather g = { 0 };
 	struct rt_error *err = NULL;
 
-	/* a vfork child looks at its parent's memory; without points there are no objects */
-	if ((!p->armed.len && !p->calls_armed) || s->options.no_census || !s->hooks.live || p->shares_mm || p->foreign)
+	/* a vfork child looks at its parent's memory */
+	if (had_no_points(s, p) || s->options.no_census || !s->hooks.live || p->shares_mm || p->foreign)
 		return NULL;
 	RT_TRY(rt_session_drain(s));
 	s->hooks.live(s->hooks.arg, rt_process_wire(p), take, &g);

@@ -10,7 +10,7 @@
 
 #include "symbol/values.h"
 
-enum { CALL = 0xe8, DISTANCE = 4, NAME_MAX_BYTES = 4096, STUBS = 4 };
+enum { CALL = 0xe8, DISTANCE = 4, NAME_MAX_BYTES = 4096, STUBS = 4, NAMES = 64 };
 
 struct search {
 	const struct rt_image *image;
@@ -38,7 +38,7 @@ static const char *text_at(const struct rt_image *image, uint64_t address)
 		if (address < s->start.v || address >= s->end.v || s->flags & WRITABLE)
 			continue;
 		bytes = rt_image_at(image, (struct rt_elfaddr){ address }, NAME_MAX_BYTES);
-		return memchr(bytes.data, 0, bytes.size) ? (const char *)bytes.data : NULL;
+		return bytes.size && memchr(bytes.data, 0, bytes.size) ? (const char *)bytes.data : NULL;
 	}
 	return NULL;
 }
@@ -103,7 +103,7 @@ static struct rt_error *look_through(struct search *s, const struct rt_segment *
 		    !rt_image_code_start(s->image, (struct rt_elfaddr){ after - 1 }, &section))
 			continue;
 		name = i && code.data[i - 1] == CALL ? name_given(s, after) : NULL;
-		s->to->all = name != NULL;
+		s->to->all = name && s->to->names.len < NAMES;
 		if (name && !rt_vec_push(&s->to->names, name))
 			return rt_error_nomem();
 	}

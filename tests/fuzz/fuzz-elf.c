@@ -54,6 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ask_symbols(image);
 	rt_error_free(rt_sdt_read(image, &markers, &n));
 	rt_error_free(rt_image_needed(image, &names, &n));
+	(void)rt_image_has_name(image, "dlopen");
+	(void)rt_image_import(image, "dlopen");
 	free(markers);
 	free(names);
 	rt_image_destroy(image);
