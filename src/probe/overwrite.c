@@ -176,6 +176,7 @@ static void find_called(struct stores *s, const struct rt_symbol *symbol)
 {
 	const struct rt_takers *t = s->takers;
 	struct rt_bytes code = rt_image_at(t->b->module->image, symbol->addr, symbol->size);
+	const struct rt_inline_taker *inlined, *end;
 	int32_t to;
 
 	memset(s->called, 0, t->b->plan->types.len);
@@ -191,10 +192,10 @@ static void find_called(struct stores *s, const struct rt_symbol *symbol)
 		for (uint32_t type = 0; type < t->b->plan->types.len; type++)
 			s->called[type] |= rt_map_get(&t->at, rt_key_make(target, type + 1)) != NULL;
 	}
-	for (const struct rt_inline_taker *i = rt_takers_inline(t, symbol->addr),
-					  *end = t->inline_takers.data + t->inline_takers.len;
-	     i && i < end && i->address < symbol->addr.v + symbol->size; i++)
-		s->called[i->type] = true;
+	inlined = rt_takers_inline(t, symbol->addr);
+	end = inlined ? t->inline_takers.data + t->inline_takers.len : NULL;
+	for (; inlined && inlined < end && inlined->address < symbol->addr.v + symbol->size; inlined++)
+		s->called[inlined->type] = true;
 }
 
 static struct rt_error *look_at(struct stores *s, const struct rt_survey_function *d, const struct rt_symbol *symbol)
