@@ -265,10 +265,11 @@ static void take_branch(const struct branches *b, struct rt_elfaddr at, struct r
 static void walk(const struct rt_making *m, const struct rt_symbol *function, uint8_t object, unsigned depth,
 		 struct look *look)
 {
-	struct branches branches = { .count = 0 };
+	struct branches branches;
 	struct rt_elfaddr at = function->addr, end = { at.v + function->size };
 	struct rt_track track;
 
+	branches.count = 0; /* the rest need not be cleared for each call that is looked into */
 	rt_track_init(&track, object);
 	if (depth) /* registers are others' there */
 		rt_track_init(&look->slot, RT_REG_NONE);
@@ -289,9 +290,10 @@ static void walk(const struct rt_making *m, const struct rt_symbol *function, ui
 		track.change_count = 0;
 		if (insn.call && result.kind == RT_VALUE_OBJECT)
 			track.regs[RT_REG_RAX] = result;
-		note_branch(&branches, &insn, at, &track, look);
-		at.v += insn.length;
 		/* where the function is given the object: one that makes it has more branches than are kept */
+		if (look->top)
+			note_branch(&branches, &insn, at, &track, look);
+		at.v += insn.length;
 		if (look->top && (insn.ret || (insn.jump && !insn.conditional)))
 			take_branch(&branches, at, &track, look);
 	}

@@ -264,13 +264,14 @@ struct rt_error *rt_session_find_bystander(struct rt_session *s, struct rt_proce
 
 struct rt_error *rt_session_check_bystander(struct rt_session *s, struct rt_process *p)
 {
+	struct rt_module *program = rt_session_module(s, p->main_module);
+
 	if (!p->bystander || p->shares_mm)
 		return NULL;
 	RT_TRY(rt_session_sync(s, p));
 	RT_TRY(rt_session_plan(s, p));
 	for (size_t i = 0; i < p->maps.len; i++) {
 		const struct rt_module *m = rt_session_module(s, p->maps.data[i].module);
-		struct rt_module *program = rt_session_module(s, p->main_module);
 
 		if (!m->point_nr)
 			continue;
