@@ -96,7 +96,8 @@ static bool came_by_jump(const struct rt_lifetime *lt, const struct lt_use *x, c
 /*
  * y is what the function of x did last: it jumped to the API, which took its frame off the stack. It was called from
  * the same place of the same run of its caller. Which function jumped there is not known where the caller calls by a
- * pointer: then y looks like the caller's own.
+ * pointer: then y looks like the caller's own. What was inlined has no frame to take off: what it is inlined into
+ * jumped, and that is another function.
  */
 static bool left_by_jump(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
 {
@@ -104,8 +105,10 @@ static bool left_by_jump(const struct rt_lifetime *lt, const struct lt_event *x,
 	const struct lt_stack *sx = ux->stack ? &lt->stacks.data[ux->stack - 1] : NULL;
 	const struct lt_stack *sy = uy->stack ? &lt->stacks.data[uy->stack - 1] : NULL;
 	const struct lt_machine *mx, *my;
+	uint32_t inlined;
 
-	if (!sx || !sy || (uy->machine != LT_JUMPED && uy->machine) || ux->machine + 1u >= sx->nr || !sy->nr ||
+	(void)inlined_chain(lt, ux, &inlined);
+	if (inlined > 1 || !sx || !sy || (uy->machine != LT_JUMPED && uy->machine) || ux->machine + 1u >= sx->nr || !sy->nr ||
 	    x->tid != y->tid || !x->sp || !y->sp || !ux->function)
 		return false;
 	mx = &lt->machines.data[sx->first + ux->machine + 1];
