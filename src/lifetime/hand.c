@@ -24,14 +24,21 @@ static bool took_inside(const struct rt_lifetime *lt, const struct lt_inc *inc, 
 	return false;
 }
 
-/* the object of the event; where the code does not say of which type it is, of any */
+/*
+ * The object of the event; where the code does not say of which type it is, of any: the one that lives at the address,
+ * where dead ones of other types were before.
+ */
 static struct lt_inc *object_of(const struct rt_lifetime *lt, const struct lt_seen *seen)
 {
 	const struct rt_wire_event *e = seen->e;
-	struct lt_inc *inc = e->object ? lt_inc_find(lt, e->head.pid, seen->type, e->object) : NULL;
+	struct lt_inc *inc = e->object ? lt_inc_find(lt, e->head.pid, seen->type, e->object) : NULL, *other;
 
-	for (uint32_t t = 0; e->object && (e->flags & RT_EV_MAYBE) && !inc && t < lt->types.len; t++)
-		inc = lt_inc_find(lt, e->head.pid, t, e->object);
+	for (uint32_t t = 0; e->object && (e->flags & RT_EV_MAYBE) && t < lt->types.len; t++) {
+		if (inc && inc->life == LT_LIVE)
+			break;
+		other = lt_inc_find(lt, e->head.pid, t, e->object);
+		inc = other && (!inc || other->life == LT_LIVE) ? other : inc;
+	}
 	return inc;
 }
 
