@@ -161,10 +161,30 @@ static bool moved_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 	return false;
 }
 
+/*
+ * The slot that event number i emptied has the pointer again when somebody looks next, and nothing was taken or given
+ * back in between: it was just put aside (list = x->list; x->list = NULL; ... x->list = still).
+ */
+static bool put_aside(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *w = &inc->ledger[i];
+
+	for (uint32_t k = i + 1; w->slot && lt_event_point(lt, w)->aux != RT_AUX_BLOCK && k < inc->nr; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->delta || (e->slot == w->slot && !lt_slot_empties(lt, e)))
+			return false;
+		if (e->slot == w->slot)
+			return e->tid == w->tid;
+	}
+	return false;
+}
+
 bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
-	enum held held = lt_slot_empties(lt, w) && !moved_on(lt, inc, i) ? held_in(lt, inc, i) : BORROWED;
+	const bool empties = lt_slot_empties(lt, w) && !moved_on(lt, inc, i) && !put_aside(lt, inc, i);
+	enum held held = empties ? held_in(lt, inc, i) : BORROWED;
 
 	for (uint32_t k = 0; held != BORROWED && k < inc->nr; k++) {
 		const struct lt_event *put = &inc->ledger[k];
@@ -451,7 +471,7 @@ uint32_t lt_slot_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, ui
 		/* another reference was taken for the slot, or one was put: that was this one */
 		if ((e->flags & LT_EV_KEPT) && e->delta)
 			return LT_NO_EVENT;
-		if (lt_slot_empties(lt, e))
+		if (lt_slot_empties(lt, e) && !put_aside(lt, inc, i))
 			return lt_slot_dropped(lt, inc, i) ? i : LT_NO_EVENT;
 	}
 	return LT_NO_EVENT;
