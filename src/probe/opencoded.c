@@ -2,8 +2,9 @@
 /*
  * Counting that no get or put does: x->refs++ somewhere in the program. An instruction that adds 1 to the field which
  * is the type's counter, or takes 1 off it, through a register that is, by debug information, a variable of type T *
- * right there. What lies in functions that were told, or is inlined from them, is counted already. Where the
- * instruction is not plain, nothing is probed: the counter still says that something was not seen.
+ * right there. Of a type that no function makes, also one that stores a 1 there: it made the object. What lies in
+ * functions that were told, or is inlined from them, is counted already. Where the instruction is not plain, nothing is
+ * probed: the counter still says that something was not seen.
  *
  * Where debug information does not know the register (`put(queue->owner)`), and does not say either that it points to
  * something else, the point is a "maybe": it counts where an object of the type lives at the address, by what was seen
@@ -32,6 +33,7 @@ enum {
 struct open_type {
 	uint32_t index;
 	const char *structure; /* tag or typedef */
+	bool made;             /* there is a function that makes them */
 	unsigned points, maybes, far;
 	unsigned left_out; /* places behind the first POINTS_MAX */
 };
@@ -41,6 +43,7 @@ struct open_maybe {
 	uint32_t type; /* index of types */
 	struct rt_insn insn;
 	int64_t delta;
+	bool first;     /* it stores the count that a new object has */
 	unsigned given; /* as is_object() says */
 	bool far;
 };
@@ -226,9 +229,10 @@ static void name_of(struct open_search *s, const struct open_type *t, struct rt_
 		snprintf(ret, size, "%s.count", t->structure);
 }
 
-static struct rt_error *add(struct open_search *s, struct open_type *t, const struct rt_insn *insn, int64_t delta,
-			    unsigned given, bool maybe)
+static struct rt_error *add(struct open_search *s, const struct open_maybe *m, bool maybe)
 {
+	struct open_type *t = &s->types.data[m->type];
+	const struct rt_insn *insn = &m->insn;
 	const struct rt_plan_type *type = &s->b->plan->types.data[t->index];
 	struct rt_site_request request = { .image = s->b->module->image,
 					   .decoder = s->b->decoder,
@@ -240,11 +244,14 @@ static struct rt_error *add(struct open_search *s, struct open_type *t, const st
 					   .room = s->b->plan->options.room,
 					   .breakpoints = s->b->plan->options.breakpoints };
 	struct rt_point p = { .kind = RT_POINT_INSN,
-			      .op = delta > 0 ? RT_OP_GET : RT_OP_PUT,
-			      .delta = (int16_t)delta,
+			      .op = m->first       ? RT_OP_NEW
+				    : m->delta > 0 ? RT_OP_GET
+						   : RT_OP_PUT,
+			      .delta = (int16_t)m->delta,
 			      .guessed = true,
 			      .function = insn->addr,
 			      .place = RT_PLACE_ARG,
+			      .counter_offset = RT_COUNTER_UNKNOWN,
 			      .flags = (uint16_t)(RT_EV_INLINE | (maybe ? RT_EV_MAYBE : 0)) };
 	char name[128];
 	struct rt_site site;
@@ -265,15 +272,18 @@ static struct rt_error *add(struct open_search *s, struct open_type *t, const st
 	p.breakpoint = site.breakpoint;
 	p.reg = site.reg;
 	p.cfa_delta = rt_plan_cfa_delta(s->b, site.address);
-	if (!rt_counted_bias(s->b, &site, insn->addr, type->counter_offset, type->counter_size, delta, &p.counter_bias))
-		return NULL;
-	p.counter_offset = type->counter_offset;
-	p.counter_size = (uint8_t)type->counter_size;
+	if (!m->first) {
+		if (!rt_counted_bias(s->b, &site, insn->addr, type->counter_offset, type->counter_size, m->delta,
+				     &p.counter_bias))
+			return NULL;
+		p.counter_offset = type->counter_offset;
+		p.counter_size = (uint8_t)type->counter_size;
+	}
 	RT_TRY(rt_plan_take_place(s->b, t->index, &p, &mine));
 	if (!mine)
 		return NULL;
 	t->points++;
-	name_of(s, t, insn->addr, given, name, sizeof(name));
+	name_of(s, t, insn->addr, m->given, name, sizeof(name));
 	return rt_plan_add(s->b, t->index, (uint32_t)type->spec->functions.len, &p, name);
 }
 
@@ -319,41 +329,53 @@ static bool counts_ahead(struct open_search *s, const struct rt_insn *load, int6
 	return false;
 }
 
-static struct rt_error *remember(struct open_search *s, uint32_t type, const struct rt_insn *insn, int64_t delta,
-				 unsigned given, bool far)
+static struct rt_error *remember(struct open_search *s, const struct open_maybe *maybe)
 {
-	struct open_maybe maybe = { .type = type, .insn = *insn, .delta = delta, .given = given, .far = far };
+	struct open_type *t = &s->types.data[maybe->type];
 
-	*(far ? &s->types.data[type].far : &s->types.data[type].maybes) += 1;
-	return rt_vec_push(&s->maybes, maybe) ? NULL : rt_error_nomem();
+	*(maybe->far ? &t->far : &t->maybes) += 1;
+	return rt_vec_push(&s->maybes, *maybe) ? NULL : rt_error_nomem();
+}
+
+/* No function makes such objects: who allocates one sets its count in the open. Zeros are stored wherever memory is
+ * new. */
+static bool counts_first(const struct open_type *t, int32_t start, const struct rt_insn *insn)
+{
+	return !t->made && start && insn->is_mov && insn->has_imm && insn->mem.writes &&
+	       insn->imm == (start == RT_START_UNKNOWN ? 1 : start);
 }
 
 static struct rt_error *consider(struct open_search *s, const struct rt_insn *insn)
 {
 	enum object is;
-	unsigned given;
-	int64_t delta;
 
 	for (size_t i = 0; i < s->types.len; i++) {
 		struct open_type *t = &s->types.data[i];
 		const struct rt_plan_type *type = &s->b->plan->types.data[t->index];
+		struct open_maybe m = { .type = (uint32_t)i,
+					.insn = *insn,
+					.delta = rt_op_delta(RT_OP_NEW, type->start) };
 
-		if (insn->mem.size != type->counter_size || insn->mem.disp != type->counter_offset ||
-		    !(insn->mem.writes ? rt_counted_delta(s->b, insn, &delta) : counts_ahead(s, insn, &delta)) ||
-		    !delta || delta > AT_ONCE_MOST || delta < -AT_ONCE_MOST)
+		if (insn->mem.size != type->counter_size || insn->mem.disp != type->counter_offset)
 			continue;
-		is = is_object(s, insn, t->structure, &given);
+		if (!(insn->mem.writes ? rt_counted_delta(s->b, insn, &m.delta) : counts_ahead(s, insn, &m.delta)) &&
+		    !(m.first = counts_first(t, type->start, insn)))
+			continue;
+		if (!m.delta || m.delta > AT_ONCE_MOST || m.delta < -AT_ONCE_MOST)
+			continue;
+		is = is_object(s, insn, t->structure, &m.given);
 		/*
 		 * What is surely an object may count several references at once: compilers make one of two additions.
 		 * And constants are stored in flags as well.
 		 */
 		if (is == IS_OTHER ||
-		    (is != IS_OBJECT && ((delta != 1 && delta != -1) || (insn->is_mov && insn->has_imm))) ||
+		    (is != IS_OBJECT && ((m.delta != 1 && m.delta != -1) || (insn->is_mov && insn->has_imm))) ||
 		    (is_told(s, t->structure, insn->addr) && !(is == IS_OBJECT && is_rest(s, insn->addr))))
 			continue;
 		if (is == IS_OBJECT)
-			return add(s, t, insn, delta, given, false);
-		RT_TRY(remember(s, (uint32_t)i, insn, delta, given, is == IS_UNKNOWN && !type->counter_offset));
+			return add(s, &m, false);
+		m.far = is == IS_UNKNOWN && !type->counter_offset;
+		RT_TRY(remember(s, &m));
 	}
 	return NULL;
 }
@@ -412,7 +434,7 @@ static struct rt_error *add_maybes(struct open_search *s)
 		struct open_type *t = &s->types.data[m->type];
 
 		if (m->far ? t->far <= FAR_MAX : t->maybes <= MAYBES_MAX)
-			RT_TRY(add(s, t, &m->insn, m->delta, m->given, true));
+			RT_TRY(add(s, m, true));
 	}
 	return NULL;
 }
@@ -445,6 +467,8 @@ static bool collect(struct open_search *s)
 		for (size_t k = 0; k < type->spec->functions.len && !t.structure; k++)
 			if (type->spec->functions.data[k].place <= RT_PLACE_ARG_PTR)
 				t.structure = rt_plan_structure(s->b, &type->spec->functions.data[k]);
+		for (size_t k = 0; k < type->spec->functions.len; k++)
+			t.made |= type->spec->functions.data[k].op == RT_OP_NEW;
 		if (!t.structure)
 			t.structure = type->spec->counter_struct ? type->spec->counter_struct : type->spec->name;
 		if (type->counter_offset == RT_COUNTER_UNKNOWN || type->spec->klass)
