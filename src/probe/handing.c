@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "probe/handing.h"
+#include "probe/kin.h"
 #include "probe/spec_type.h"
 
 enum {
@@ -83,32 +84,15 @@ static struct rt_error *name_typedefs(struct search *s)
 	return NULL;
 }
 
-struct kin {
-	const char *structure, *head;
-};
-
-struct kinship {
-	RT_VEC(struct kin) all;
-	bool nomem;
-};
-
-static bool see_head(const char *structure, const char *head, void *arg)
-{
-	struct kinship *k = arg;
-
-	k->nomem = !rt_vec_push(&k->all, ((struct kin){ structure, head }));
-	return !k->nomem;
-}
-
 /* the structure goes by the type of its head, if that has one; true: it had none */
-static bool adopt(struct rt_map *type_of, struct kinship *k, const struct kin *kin)
+static bool adopt(struct rt_map *type_of, const struct rt_head *kin, bool *ret_nomem)
 {
 	const uint64_t *head = rt_map_get(type_of, rt_key_text(kin->head));
 	uint64_t type = head ? *head : 0, *own;
 	bool made = false;
 
 	own = type ? rt_map_put(type_of, rt_key_text(kin->structure), &made) : NULL;
-	k->nomem |= type && !own;
+	*ret_nomem |= type && !own;
 	if (made)
 		*own = type;
 	return made;
@@ -117,18 +101,19 @@ static bool adopt(struct rt_map *type_of, struct kinship *k, const struct kin *k
 /* What begins with an object is one: "struct commit { struct object base; ..." goes by the type of object. */
 static struct rt_error *name_kin(struct search *s)
 {
-	struct kinship k = { .nomem = false };
-	struct rt_error *err = rt_dwarf_heads(s->b->module->dwarf, see_head, &k);
+	struct rt_kin k;
+	struct rt_error *err = rt_kin_read(s->b->module->dwarf, &k);
 	unsigned kin = 0, before = UINT32_MAX;
+	bool nomem = false;
 
 	for (unsigned depth = 0; !err && depth < KIN_DEPTH && kin != before; depth++) {
 		before = kin;
 		for (size_t i = 0; i < k.all.len && kin < KIN_MAX; i++)
-			kin += adopt(&s->t.type_of, &k, &k.all.data[i]);
+			kin += adopt(&s->t.type_of, &k.all.data[i], &nomem);
 	}
-	if (!err && k.nomem)
+	if (!err && nomem)
 		err = rt_error_nomem();
-	rt_vec_deinit(&k.all);
+	rt_kin_deinit(&k);
 	return err;
 }
 

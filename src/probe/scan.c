@@ -300,10 +300,14 @@ static bool is_presets(const struct rt_scan *s, const struct rt_spec_type *type)
 struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_family *f)
 {
 	struct rt_spec one = { 0 };
-	struct rt_spec_type *type = rt_vec_add(&one.types);
+	struct rt_spec_type *type;
 	struct rt_error *err = NULL;
-	bool known;
+	bool known, kin;
 
+	RT_TRY(rt_scan_is_kin(s, f, &kin));
+	if (kin)
+		return NULL;
+	type = rt_vec_add(&one.types);
 	if (!type)
 		return rt_error_nomem();
 	type->start = RT_START_UNKNOWN;
@@ -326,6 +330,8 @@ struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_fami
 		err = complete(s, f, type);
 	if (!err && !f->method)
 		err = rt_scan_variants(s, f, type);
+	if (!err && !f->method)
+		err = rt_scan_kin(s, f, type);
 	if (!err)
 		err = rt_scan_makers(s, f, type);
 	if (!err && !is_presets(s, type))
@@ -443,6 +449,7 @@ struct rt_error *rt_scan_module(const struct rt_plan_module *module, const struc
 	rt_survey_deinit(&s.survey);
 	rt_vec_deinit(&s.taken);
 	rt_map_deinit(&s.marked);
+	rt_kin_deinit(&s.kin);
 	rt_decoder_destroy(s.decoder);
 	free(s.decoded);
 	return rt_error_wrap(err, "%s", module->name);

@@ -8,6 +8,7 @@
 #include "probe/build.h"
 #include "probe/effect.h"
 #include "probe/family.h"
+#include "probe/kin.h"
 #include "probe/scan.h"
 #include "probe/spec_type.h"
 #include "probe/survey.h"
@@ -51,6 +52,8 @@ struct rt_scan {
 	struct rt_decoder *decoder;
 	struct rt_insn *decoded; /* as in struct rt_plan_build */
 	RT_VEC(struct rt_scan_taken) taken;
+	struct rt_kin kin;    /* read when it is asked for */
+	bool kin_read;
 	struct rt_map marked; /* id in survey.names: functions that hold marks of their own */
 };
 
@@ -65,6 +68,10 @@ bool rt_scan_calls(struct rt_scan *s, const struct rt_symbol *from, struct rt_el
 /* scan_variant.c: gets and puts of the family that have no partner of their own. */
 RT_CHECK struct rt_error *rt_scan_variants(struct rt_scan *s, const struct rt_scan_family *f,
 					   struct rt_spec_type *type);
+/* scan_kin.c: its gets and puts by other names, for what begins with such an object. */
+RT_CHECK struct rt_error *rt_scan_kin(struct rt_scan *s, const struct rt_scan_family *f, struct rt_spec_type *type);
+/* The family is such names only, of one that this scan finds by itself. */
+RT_CHECK struct rt_error *rt_scan_is_kin(struct rt_scan *s, const struct rt_scan_family *f, bool *ret);
 /* spec counts the function already: a second type would count it twice. */
 bool rt_scan_is_known(const struct rt_spec *spec, const char *name);
 bool rt_scan_is_public(const struct rt_scan_named *n);
