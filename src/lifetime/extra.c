@@ -432,16 +432,20 @@ static bool reads_a_constant(const struct lt_inc *inc)
 static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref, bool born_unseen)
 {
 	const struct lt_inc *inc = ref->inc;
-	bool begun = inc->has_new || lt_born_bare(a->lt, inc);
+	/* others may make such objects than is known, and allocators do not bear what is freed twice */
+	const bool owned = (m->type->flags & RT_TYPE_OWNED) && lt_ended_well(a->lt, inc->pid);
+	const bool begun = inc->has_new || lt_born_bare(a->lt, inc);
 
 	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type) || reads_a_constant(inc))
+		return true;
+	/* two that were made unseen, one behind the other at one address, look like one that ends twice in a row */
+	if (owned && born_unseen)
 		return true;
 	/* the counter tells as much of a life whose beginning was not seen */
 	if ((begun || (inc->counted && !inc->assumed)) && !inc->incomplete && ref->bad != LT_NO_EVENT &&
 	    (lt_twice_in_row(a->lt, inc, ref->bad) || lt_twice_by_helper(a->lt, inc, ref->bad)))
 		return false;
-	/* others may make such objects than is known, and allocators do not bear what is freed twice */
-	if ((m->type->flags & RT_TYPE_OWNED) && lt_ended_well(a->lt, inc->pid))
+	if (owned)
 		return true;
 	for (uint32_t i = 0; begun && i < inc->nr; i++) {
 		if ((inc->ledger[i].flags & LT_EV_POST) && lt_died_in(a, inc, (uint16_t)i))
