@@ -268,6 +268,7 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 {
 	bool audited;
 
+	lt_floating_settle(lt, inc, seen->raw);
 	lt_counter_step(lt, inc, seen);
 	audited = lt_life_audit(lt, inc, seen);
 	lt_life_forget_census(inc);
@@ -344,17 +345,6 @@ static void life_hidden(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_se
 		seen->ev.count = count;
 	}
 	apply(lt, inc, seen);
-}
-
-static void life_sink(struct lt_inc *inc, struct lt_seen *seen)
-{
-	if (inc->floating) {
-		inc->floating = false;
-		seen->ev.delta = 0;
-		seen->ev.flags |= LT_EV_TRANSFER;
-	} else {
-		seen->ev.delta = seen->ev.delta ? seen->ev.delta : 1;
-	}
 }
 
 /*
@@ -763,7 +753,7 @@ void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen)
 		return;
 	}
 	if (op == RT_OP_SINK)
-		life_sink(inc, seen);
+		lt_floating_sink(inc, seen);
 	if (op == RT_OP_STEAL || op == RT_OP_MOVE)
 		seen->ev.flags |= LT_EV_TRANSFER;
 	if (seen->e->flags & RT_EV_HIDDEN) {

@@ -18,6 +18,9 @@ struct lt_seen {
 void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen);
 /* hand.c: a function handed the object out, or a store overwrites a pointer to it */
 void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen);
+/* floating.c: seen is a sink; the counter, read behind the last operation, tells what that did if it was a sink */
+void lt_floating_sink(struct lt_inc *inc, struct lt_seen *seen);
+void lt_floating_settle(const struct rt_lifetime *lt, struct lt_inc *inc, int32_t count);
 /* range.c: the same for what the kernel hands out */
 void lt_range_operation(struct rt_lifetime *lt, struct lt_seen *seen);
 /* the block that begins where an object does is freed: what is found to have one owner ends with it */

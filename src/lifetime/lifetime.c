@@ -392,6 +392,8 @@ static void take_held(struct rt_lifetime *lt, const struct rt_wire_held *r)
 		if (r->head.kind == RT_WIRE_COUNT) {
 			inc->final_known = true;
 			inc->final = r->where == 4 ? (int32_t)r->value : (int64_t)r->value;
+			if (inc->final >= 0 && inc->final < LT_COUNT_SANE)
+				lt_floating_settle(lt, inc, (int32_t)inc->final);
 			if (inc->known && !inc->assumed && !inc->inert && inc->final != inc->balance &&
 			    !under_way(lt, inc, inc->final - inc->balance)) {
 				inc->gap += inc->final - inc->balance;
