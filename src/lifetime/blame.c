@@ -771,9 +771,11 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 		b.alternative = site->src[1];
 		b.alternative_confidence = 0.2;
 	}
-	if (twice)
+	if (twice) {
+		/* the matching has doubts that the lines have not: nearly all of these are it */
 		b.role = RT_ROLE_EXTRA_GET;
-	else if (helped)
+		b.confidence = b.confidence < 0.7 ? b.confidence : fmin(b.confidence + 0.1, 0.97);
+	} else if (helped)
 		taken_by_helper(&b, helped);
 	else if (!kept_by_maker(a, ref, &b) && !called_later(a, m, ref, &b) && !overwritten(a, ref, &b) &&
 		 !not_ended(a, m, ref, &b) && !held_on(a, m, ref, &b) && !given_over(a, ref, &b) &&

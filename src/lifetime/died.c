@@ -213,7 +213,7 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
 	enum { FEW = 3 };
 	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT, .death = true };
-	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.75 };
+	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.85 };
 	struct lt_inc *inc;
 	uint32_t at = 0;
 	unsigned n = 0;
@@ -315,7 +315,7 @@ static bool went_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint
  */
 static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
-	struct lt_blame b = { .kind = RT_USE_AFTER_PUT, .role = RT_ROLE_USE, .confidence = 0.75 };
+	struct lt_blame b = { .kind = RT_USE_AFTER_PUT, .role = RT_ROLE_USE, .confidence = 0.85 };
 	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
 	uint64_t deepest = 0;
 	struct lt_inc *inc;
@@ -365,7 +365,7 @@ bool lt_died_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev
  */
 static bool died_again(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
-	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.75 };
+	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.85 };
 	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT, .shown = true };
 	struct lt_inc *inc;
 	uint32_t at = 0;

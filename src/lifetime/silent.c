@@ -76,7 +76,7 @@ static const struct rule rules[] = {
 	{ put_anothers,
 	  { .kind = RT_EXTRA_PUT,
 	    .role = RT_ROLE_EXTRA_PUT,
-	    .confidence = 0.75,
+	    .confidence = 0.85,
 	    .why = "it took one reference, and put two in one line" } },
 	{ used_behind,
 	  { .kind = RT_USE_AFTER_PUT,
