@@ -111,6 +111,57 @@ static void close_opener(struct pairing *p, unsigned o, unsigned closer)
 	p->units->left -= 2;
 }
 
+/* where the frame of the site's function stands, 0 = unknown */
+static uint64_t frame_of(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	const struct lt_use *use = &lt->uses.data[e->use];
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+	uint32_t cfa = s && use->machine < s->nr ? lt->machines.data[s->first + use->machine].cfa : 0;
+
+	return cfa && e->sp ? e->sp + cfa : 0;
+}
+
+/*
+ * The put runs where the frame of the function is that took the reference, and was called from the same place: that
+ * function jumped to it, at its end. What it calls lies below its frame, and what its caller calls next comes from
+ * another place.
+ */
+static bool jumped_from(const struct rt_lifetime *lt, const struct lt_event *eo, const struct lt_event *ec)
+{
+	const struct lt_use *uo = &lt->uses.data[eo->use], *uc = &lt->uses.data[ec->use];
+	const struct lt_stack *so, *sc;
+
+	if (eo->tid != ec->tid || !uo->stack || !uc->stack)
+		return false;
+	so = &lt->stacks.data[uo->stack - 1];
+	sc = &lt->stacks.data[uc->stack - 1];
+	return sc->nr && uo->machine + 1u < so->nr &&
+	       lt->machines.data[so->first + uo->machine + 1].pc == lt->machines.data[sc->first].pc;
+}
+
+bool lt_put_by_jump(const struct rt_lifetime *lt, const struct lt_event *taken, const struct lt_event *put)
+{
+	return put->delta < 0 && put->sp && put->act != taken->act && frame_of(lt, taken) == put->sp &&
+	       jumped_from(lt, taken, put);
+}
+
+/*
+ * Closer c seems to close opener o, by its activation. Who took a later reference that is open, and was called from just
+ * there, jumped to the put at its end, though: the opener of that one.
+ */
+static unsigned jumped_over(const struct pairing *p, unsigned o, unsigned c, const struct lt_event *ec)
+{
+	for (unsigned k = p->before[c]; k-- > o + 1;) {
+		const struct lt_unit *u = &p->units->u[p->units->opener[k]];
+		const struct lt_event *eo = u->mate < 0 ? event_of(p->inc, u) : NULL;
+
+		/* what it keeps in a slot it has not given back */
+		if (eo && !eo->slot && lt_put_by_jump(p->lt, eo, ec))
+			return k;
+	}
+	return o;
+}
+
 /* closes by its activation alone: the newest opener of that activation, which this function passed */
 static void close_by_act(struct pairing *p, unsigned c, const struct lt_event *ec)
 {
@@ -128,7 +179,7 @@ static void close_by_act(struct pairing *p, unsigned c, const struct lt_event *e
 
 			if (p->function[o] == p->closes[c] ||
 			    lt_site_passes(p->lt, p->units->u[p->units->opener[o]].site, p->closes[c])) {
-				close_opener(p, o, p->closer[c]);
+				close_opener(p, jumped_over(p, o, c, ec), p->closer[c]);
 				return;
 			}
 			own &= ~(1u << (o - from));
@@ -166,34 +217,6 @@ static void close_certain(struct pairing *p)
 		else if (ec->act && p->closes[c])
 			close_by_act(p, c, ec);
 	}
-}
-
-/* where the frame of the site's function stands, 0 = unknown */
-static uint64_t frame_of(const struct rt_lifetime *lt, const struct lt_event *e)
-{
-	const struct lt_use *use = &lt->uses.data[e->use];
-	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
-	uint32_t cfa = s && use->machine < s->nr ? lt->machines.data[s->first + use->machine].cfa : 0;
-
-	return cfa && e->sp ? e->sp + cfa : 0;
-}
-
-/*
- * The put runs where the frame of the function is that took the reference, and was called from the same place: that
- * function jumped to it, at its end. What it calls lies below its frame, and what its caller calls next comes from
- * another place.
- */
-static bool jumped_from(const struct rt_lifetime *lt, const struct lt_event *eo, const struct lt_event *ec)
-{
-	const struct lt_use *uo = &lt->uses.data[eo->use], *uc = &lt->uses.data[ec->use];
-	const struct lt_stack *so, *sc;
-
-	if (eo->tid != ec->tid || !uo->stack || !uc->stack)
-		return false;
-	so = &lt->stacks.data[uo->stack - 1];
-	sc = &lt->stacks.data[uc->stack - 1];
-	return sc->nr && uo->machine + 1u < so->nr &&
-	       lt->machines.data[so->first + uo->machine + 1].pc == lt->machines.data[sc->first].pc;
 }
 
 /* closers whose activation is not known because it is over already */

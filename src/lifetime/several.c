@@ -4,15 +4,16 @@
  * one of them may be too many. Not where healthy objects are taken so, too: a cache that stores what it hands out takes
  * one for itself and one for its caller.
  */
-#include "lifetime/answer.h"
+#include "lifetime/slot.h"
 
 /* event number ev is a get of a run that took more than it gave back */
 static bool is_one_of_several(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
 {
 	const struct lt_event *mine = &inc->ledger[ev];
 	uint32_t function = lt_event_function(lt, mine);
+	uint32_t last = ev;
 	bool twice = false;
-	int gets = 0, puts = 0, handed = 0;
+	int gets = 0, puts = 0, handed = 0, stored = 0;
 
 	if (mine->op == RT_OP_GET && (lt_event_several(mine) || lt_jumped_again(lt, inc, (uint16_t)ev)))
 		return true;
@@ -26,10 +27,23 @@ static bool is_one_of_several(const struct rt_lifetime *lt, const struct lt_inc 
 		gets += e->op == RT_OP_GET && e->delta > 0;
 		handed += lt_point_hands(lt_event_point(lt, e));
 		puts += e->delta < 0;
+		stored += lt_slot_fills(lt, e);
+		last = i;
 		twice |= e->op == RT_OP_GET && e->delta > 0 && lt_twice_in_run(lt, mine, e);
 	}
-	/* what it gave back may be what it was handed, where two gets in one line want to be explained */
-	return twice && puts < gets + (lt_twice_in_line(lt, inc, (uint16_t)ev) ? handed : 0);
+	for (uint32_t i = last + 1; i < inc->nr && twice; i++) {
+		if (lt_put_by_jump(lt, mine, &inc->ledger[i])) {
+			puts++;
+			break;
+		}
+	}
+	/*
+	 * What it gave back may be what it was handed, where two gets in one line want to be explained; else it keeps
+	 * what it stores.
+	 */
+	if (!twice || lt_twice_in_line(lt, inc, (uint16_t)ev))
+		return twice && puts < gets + handed;
+	return puts + stored < gets;
 }
 
 static struct rt_key key_of(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)

@@ -586,6 +586,8 @@ void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t 
 
 /* pair.c */
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret);
+/* The run that took the reference did the put as the last thing, by jumping to it: the put looks like its caller's. */
+bool lt_put_by_jump(const struct rt_lifetime *lt, const struct lt_event *taken, const struct lt_event *put);
 /*
  * twice.c: x and y were done by one run of one function at two places of its code; and: event number ev was done twice
  * in a row there, in one line or the next, with nothing between
