@@ -431,6 +431,7 @@ static struct rt_error *drain_last(struct rt_agent *a, struct rt_event_sink *sin
 static struct rt_error *agent_stop(struct rt_engine *engine, struct rt_event_sink *sink)
 {
 	struct rt_agent *a = agent_of(engine);
+	uint64_t struck;
 
 	if (a->stopped)
 		return NULL;
@@ -448,12 +449,14 @@ static struct rt_error *agent_stop(struct rt_engine *engine, struct rt_event_sin
 		take_tallies(a, task);
 	}
 	RT_TRY(rt_counted_say(&a->counted, sink));
+	struck = a->struck;
 	for (uint32_t point = 1; point <= a->last_point; point++) {
 		struct rt_point_count count;
 
 		if (!a->probe[point].op)
 			continue;
 		sum_point(a, point, &count);
+		rt_point_count_struck(&count, &struck);
 		RT_TRY(rt_point_say(sink, point, &count,
 				    a->options.counting ? "the table of objects was full" : "the ring buffer was full",
 				    "returns not seen: an exception or a jump has left the call, the "
@@ -466,11 +469,13 @@ static void agent_stats(struct rt_engine *engine, struct rt_engine_stats *ret)
 {
 	const struct rt_agent *a = agent_of(engine);
 	struct rt_engine_stats stats = { .balanced = true };
+	uint64_t struck = a->struck;
 
 	for (uint32_t point = 1; point <= a->last_point; point++) {
 		struct rt_point_count count;
 
 		sum_point(a, point, &count);
+		rt_point_count_struck(&count, &struck);
 		stats.records += count.records;
 		stats.hits += count.sum.hits;
 		stats.dropped += count.sum.ring + count.sum.busy;

@@ -163,6 +163,7 @@ void rt_agent_thread_ends(struct rt_agent_task *task, uint32_t tid)
 static void sum_up(struct rt_agent *a, struct rt_agent_task *task, struct rt_agent_thread *t)
 {
 	rt_agent_tallies_thread(a, task, t);
+	a->struck += __atomic_load_n(&t->entered, __ATOMIC_ACQUIRE) != 0;
 	give_number(&a->numbers, t);
 	for (uint32_t i = 1; i <= a->last_point; i++)
 		rt_point_count_add(&a->gone[i], &t->count[i]);

@@ -30,6 +30,16 @@ bool rt_point_count_balances(const struct rt_point_count *count)
 	return events(count) == count->records + count->sum.ring + count->sum.busy + count->sum.passed;
 }
 
+void rt_point_count_struck(struct rt_point_count *count, uint64_t *struck)
+{
+	uint64_t told = count->records + count->sum.ring + count->sum.busy + count->sum.passed;
+	uint64_t untold = events(count) > told ? events(count) - told : 0;
+
+	untold = untold < *struck ? untold : *struck;
+	count->sum.hits -= untold;
+	*struck -= untold;
+}
+
 uint64_t rt_point_count_missed(const struct rt_point_count *count)
 {
 	uint64_t returns = count->sum.hits + count->waiting;

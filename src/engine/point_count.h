@@ -14,6 +14,11 @@ struct rt_point_count {
 void rt_point_count_add(struct rt_point_count *count, const struct rt_probe_count *part);
 /* Hits are events and drops. */
 bool rt_point_count_balances(const struct rt_point_count *count);
+/*
+ * Takes hits that were not told of off count, at most *struck of them, and these off *struck: so many threads ended in a
+ * hook. What one was about to do when it entered it has not done.
+ */
+void rt_point_count_struck(struct rt_point_count *count, uint64_t *struck);
 /* Returns that were not seen though they may have happened. */
 uint64_t rt_point_count_missed(const struct rt_point_count *count);
 
