@@ -30,21 +30,31 @@ bool rt_point_count_balances(const struct rt_point_count *count)
 	return events(count) == count->records + count->sum.ring + count->sum.busy + count->sum.passed;
 }
 
-void rt_point_count_struck(struct rt_point_count *count, uint64_t *struck)
-{
-	uint64_t told = count->records + count->sum.ring + count->sum.busy + count->sum.passed;
-	uint64_t untold = events(count) > told ? events(count) - told : 0;
-
-	untold = untold < *struck ? untold : *struck;
-	count->sum.hits -= untold;
-	*struck -= untold;
-}
-
 uint64_t rt_point_count_missed(const struct rt_point_count *count)
 {
 	uint64_t returns = count->sum.hits + count->waiting;
 
 	return count->sum.entries > returns ? count->sum.entries - returns : 0;
+}
+
+/* at most *struck of n, which it takes off that */
+static uint64_t take(uint64_t n, uint64_t *struck)
+{
+	n = n < *struck ? n : *struck;
+	*struck -= n;
+	return n;
+}
+
+void rt_point_count_struck(struct rt_point_count *count, uint64_t *struck)
+{
+	struct rt_probe_count *sum = &count->sum;
+	uint64_t told = count->records + sum->ring + sum->busy + sum->passed, untold;
+
+	untold = take(events(count) > told ? events(count) - told : 0, struck);
+	sum->hits -= untold;
+	/* calls that did not return are not waited for, either */
+	sum->entries -= sum->entries < untold ? sum->entries : untold;
+	sum->entries -= take(rt_point_count_missed(count), struck);
 }
 
 static struct rt_error *say(struct rt_event_sink *sink, uint8_t kind, enum rt_loss cause, uint32_t point,

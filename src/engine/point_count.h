@@ -15,8 +15,8 @@ void rt_point_count_add(struct rt_point_count *count, const struct rt_probe_coun
 /* Hits are events and drops. */
 bool rt_point_count_balances(const struct rt_point_count *count);
 /*
- * Takes hits that were not told of off count, at most *struck of them, and these off *struck: so many threads ended in a
- * hook. What one was about to do when it entered it has not done.
+ * So many threads ended in a hook: takes hits that were not told of off count, and calls whose return was not seen, at
+ * most *struck of both, and these off *struck. What a thread was about to do when it entered a hook it has not done.
  */
 void rt_point_count_struck(struct rt_point_count *count, uint64_t *struck);
 /* Returns that were not seen though they may have happened. */

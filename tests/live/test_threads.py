@@ -48,6 +48,14 @@ class Threads(live.LiveTest):
         # a thread that is killed between get and put leaves both as they are
         self.check('group', '3', counts=False)
 
+    def test_process_dies_under_way(self):
+        # threads that were struck where they tell of an event have not done what they were about to do: none is lost
+        for number in range(RUNS):
+            with self.subTest(run=number):
+                run = live.trace(*self.specs, '--', self.path, 'abort', '4')
+                self.assertEqual(run.findings['trust']['lost'], 0, str(run))
+                self.assertEqual([n for n in run.findings['trust']['notes'] if 'agree' in n], [], str(run))
+
     def test_process_ends_while_threads_are_born(self):
         # one that has just been made is told of after the process has ended, or never
         self.check('born', '100', counts=False)

@@ -6,6 +6,7 @@
  *     exec N       the same, in a program that a thread starts while N others sleep
  *     first N      the first thread leaves, the others go on
  *     group N      N threads are at work when the process ends
+ *     abort N      the same, and it dies of a signal
  *     serve N      as again, for N seconds
  *     born N       N children, one after the other, each of which ends while its threads start others
  */
@@ -230,6 +231,10 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "group") && start(busy, NULL, n)) {
 		wait_for(n * TURNS);
 		return finish();
+	}
+	if (!strcmp(how, "abort") && start(busy, NULL, n)) {
+		wait_for(n * TURNS);
+		abort();
 	}
 	if (!strcmp(how, "born")) {
 		while (n && born(n))
