@@ -259,6 +259,49 @@ TEST(counters_that_are_tested_first)
 	workdir_remove(&w);
 }
 
+/* No function makes such objects: who allocates one stores its first count. Where one does, or it is 0, that is none.
+ */
+TEST(first_counts_make_objects)
+{
+	static const char made[] =
+		"#include <stdlib.h>\n"
+		"struct table { char *name; int refs; struct table *next; };\n"
+		"__attribute__((noinline)) void table_lock(struct table *t) { t->refs++; }\n"
+		"__attribute__((noinline)) void table_unlock(struct table *t) { if (!--t->refs) free(t); }\n"
+		"__attribute__((noinline)) struct table *table_new(void) { struct table *t = calloc(1, sizeof(*t));\n"
+		"  t->refs = 1; return t; }\n"
+		"__attribute__((noinline)) int load(struct table **to, char *name, int (*init)(struct table *)) {\n"
+		"  struct table *t = calloc(1, sizeof(*t)); if (!t) return 1; t->name = name;\n"
+		"  if (init(t)) { free(t); return 1; } t->refs = 1; t->next = *to; *to = t; return 0; }\n"
+		"__attribute__((noinline)) void forget(struct table *t) { t->refs = 0; }\n"
+		"static int none(struct table *t) { return !t; }\n"
+		"int main(int argc, char **argv) { struct table *all = 0, *own = table_new(); load(&all, argv[0], "
+		"none);\n"
+		"  table_lock(all); table_unlock(all); table_unlock(all); table_unlock(own); forget(own); return argc; "
+		"}\n";
+	static const char *const told[] = {
+		"type=table get=table_lock put=table_unlock counter=table.refs",
+		"type=table get=table_lock put=table_unlock counter=table.refs start=0",
+		"type=table new=table_new get=table_lock put=table_unlock counter=table.refs"
+	};
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "t.c", made);
+	workdir_run(&w, "gcc -O2 -g -o t t.c");
+	for (size_t i = 0; i < 3; i++) {
+		print_message("%s\n", told[i]);
+		planned_open(&p, workdir_path(&w, "t"));
+		planned_make(&p, told[i], NULL);
+		assert_int_equal(points_in(&p, "load", RT_OP_NEW), i == 0);
+		assert_int_equal(points_in(&p, "table_new", RT_OP_NEW), i != 1);
+		assert_int_equal(points_in(&p, "forget", RT_OP_NEW), 0);
+		planned_close(&p);
+	}
+	workdir_remove(&w);
+}
+
 /* Without debug information nothing says what a register points to. */
 TEST(nothing_is_guessed)
 {
