@@ -388,13 +388,8 @@ static void tell_slot(struct hit *h, uint64_t slot, uint64_t start, uint64_t end
 /* An object that lies where the block begins ends with it. aux says so: no slot is where the object itself is. */
 static void tell_object(struct hit *h, uint64_t start)
 {
-	const uint32_t at = rt_agent_object(start);
-	uint64_t *word = &h->process->slots[at / 64];
-	const uint64_t bit = 1ull << at % 64;
-
-	if (!(load(*word) & bit))
+	if (!take_object(h->process, start))
 		return;
-	__atomic_fetch_and(word, ~bit, __ATOMIC_RELAXED);
 	if (h->probe->look != RT_LOOK_TELL || !capture(h) || !has_room(h))
 		return;
 	count(&h->count->hits);

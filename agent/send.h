@@ -7,6 +7,7 @@
 #pragma once
 
 #include "memo.h"
+#include "objects.h"
 
 /* Slots ahead of the one that is filled whose cache line is called back from the reader's processor. */
 #define CALLED_BACK 8
@@ -124,7 +125,7 @@ static void send_event(struct hit *h)
 		if (p->marks & RT_MARKS_SLOT)
 			mark(h->process, rt_agent_slot(h->aux));
 		if (p->marks & RT_MARKS_OBJECT)
-			mark(h->process, rt_agent_object(h->object));
+			note_object(h->process, h->object);
 	}
 	put_event(h->thread, RT_AGENT_EVENT_HEAD(p->op), RT_AGENT_EVENT_TAIL(p->delta, p->flags | h->flags), &e);
 }

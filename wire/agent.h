@@ -45,6 +45,11 @@ enum {
 	RT_AGENT_TIMED = 64,
 	RT_AGENT_SAMPLE_SETS = 4096, /* of a process */
 	RT_AGENT_SLOTS = 1 << 20,    /* bits of a process */
+	RT_AGENT_OBJECTS = 1 << 15,  /* entries of a process */
+	RT_AGENT_OBJECT_WAYS = 8,    /* that one object may have */
+	RT_AGENT_OBJECT_NONE = 0,    /* a free entry */
+	/* in the last of the ways: there were more objects than ways, all that is freed is told */
+	RT_AGENT_OBJECT_ANY = 0xffff,
 	/* counting mode */
 	RT_AGENT_PLACES = 32768,  /* of a process: stacks with a point */
 	RT_AGENT_PLACE_WAYS = 16, /* that one is looked for in */
@@ -243,6 +248,8 @@ struct rt_agent_process {
 	uint64_t stacks[RT_AGENT_STACKS][8];
 	/* a bit for each word of memory, or for several, in which a pointer to an object was stored */
 	uint64_t slots[RT_AGENT_SLOTS / 64];
+	/* objects of which it is told who frees them, by rt_agent_object_tag() */
+	uint16_t objects[RT_AGENT_OBJECTS];
 };
 
 /* The bit in rt_agent_process.slots of a word. */
@@ -252,12 +259,22 @@ static inline __attribute__((always_inline)) uint32_t rt_agent_slot(uint64_t add
 }
 
 /*
- * ... and of an object that whoever frees it is to be told of: other places than those of the slots in it, and near to
+ * The first of the RT_AGENT_OBJECT_WAYS entries of rt_agent_process.objects in which one stands for the object: near to
  * those of its neighbours, so that few objects touch few pages.
  */
 static inline __attribute__((always_inline)) uint32_t rt_agent_object(uint64_t address)
 {
-	return rt_agent_slot(address + RT_AGENT_SLOTS / 2 * 8);
+	const uint64_t unit = address / 16, group = unit + (unit >> 20) * UINT64_C(0x9e3779b1);
+
+	return (uint32_t)(group * RT_AGENT_OBJECT_WAYS) & (RT_AGENT_OBJECTS - 1);
+}
+
+/* What stands there. */
+static inline __attribute__((always_inline)) uint16_t rt_agent_object_tag(uint64_t address)
+{
+	const uint16_t tag = (uint16_t)(address / 16 * UINT64_C(0x9e3779b97f4a7c15) >> 48);
+
+	return tag == RT_AGENT_OBJECT_NONE || tag == RT_AGENT_OBJECT_ANY ? 1 : tag;
 }
 
 /* The first place of `pending` from i on that may have a call; RT_AGENT_PENDING: there are no more. */

@@ -253,8 +253,10 @@ static struct rt_error *agent_fork(struct rt_engine *engine, uint32_t parent, ui
 	process->r_state = rt_agent_process(from)->r_state;
 	process->code = rt_agent_process(from)->code;
 	process->looks = rt_agent_process(from)->looks;
-	if (process->looks)
+	if (process->looks) {
 		memcpy(process->slots, rt_agent_process(from)->slots, sizeof(process->slots));
+		memcpy(process->objects, rt_agent_process(from)->objects, sizeof(process->objects));
+	}
 	inherit_waiting(process, rt_agent_process(from));
 	address = task->pool->at + task->offset;
 	(void)rt_stopped_write(&r, task->pool->code, &address, sizeof(address));

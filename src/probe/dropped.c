@@ -256,17 +256,25 @@ static bool free_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	return first || d->origins[drop.reg].from != TABLE || add_entries(d, &drop);
 }
 
-/* what insn stores: 0, a register, or what is no pointer to an object (RT_TRACK_REGS) */
+/* NULL, or a mark that stands for no object: (T *)1, (T *)-1 */
+static bool is_nothing(int64_t n)
+{
+	enum { PAGE = 4096 };
+
+	return n > -PAGE && n < PAGE;
+}
+
+/* what insn stores: nothing (RT_REG_NONE), a register, or what is no pointer to an object (RT_TRACK_REGS) */
 static uint8_t what_it_stores(const struct drops *d, const struct rt_insn *insn)
 {
 	const struct rt_value *v = insn->src_reg < RT_TRACK_REGS ? &d->way.now.fresh.regs[insn->src_reg] : NULL;
 
 	if (insn->has_imm)
-		return insn->imm ? RT_TRACK_REGS : RT_REG_NONE;
+		return is_nothing(insn->imm) ? RT_REG_NONE : RT_TRACK_REGS;
 	if (!v || v->kind == RT_VALUE_FRAME)
 		return RT_TRACK_REGS;
 	if (v->kind == RT_VALUE_CONST)
-		return v->n ? RT_TRACK_REGS : RT_REG_NONE;
+		return is_nothing(v->n) ? RT_REG_NONE : RT_TRACK_REGS;
 	return d->counts ? insn->src_reg : RT_TRACK_REGS;
 }
 
@@ -354,7 +362,7 @@ static struct rt_error *look_through(struct drops *d, const struct rt_symbol *sy
 	return NULL;
 }
 
-/* movq $0, disp(reg), with a displacement at which a member lies: code[i] may begin one */
+/* movq $0, disp(reg), or another small number, with a displacement at which a member lies: code[i] may begin one */
 static bool may_clear(const struct drops *d, struct rt_bytes code, size_t i)
 {
 	enum { REX_W = 0x48, REX_MASK = 0xf8, MOV_IMM = 0xc7 };
@@ -370,7 +378,7 @@ static bool may_clear(const struct drops *d, struct rt_bytes code, size_t i)
 	else
 		memcpy(&disp, code.data + at, bytes);
 	memcpy(&imm, code.data + at + bytes, sizeof(imm));
-	return !imm && disp >= 0 && rt_map_get(&d->offsets, rt_key_make((uint64_t)disp, 0));
+	return is_nothing(imm) && disp >= 0 && rt_map_get(&d->offsets, rt_key_make((uint64_t)disp, 0));
 }
 
 /* Cheap look at the bytes: is there a call or jump to a free(), or a NULL stored where a member may lie? */
