@@ -151,7 +151,7 @@ struct rt_agent {
 	uint32_t last_point;
 	uint64_t records[RT_AGENT_POINTS];
 	struct rt_point_count *gone; /* [RT_AGENT_POINTS] counts of threads that have ended */
-	uint64_t struck; /* threads that ended in a hook */
+	uint64_t struck;             /* threads that ended in a hook */
 	uint64_t strangers;
 	uint64_t timed[2]; /* as in struct rt_agent_thread, of those that have ended */
 	double cycles[2];
