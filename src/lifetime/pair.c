@@ -146,8 +146,8 @@ bool lt_put_by_jump(const struct rt_lifetime *lt, const struct lt_event *taken, 
 }
 
 /*
- * Closer c seems to close opener o, by its activation. Who took a later reference that is open, and was called from just
- * there, jumped to the put at its end, though: the opener of that one.
+ * Closer c seems to close opener o, by its activation. Who took a later reference that is open, and was called from
+ * just there, jumped to the put at its end, though: the opener of that one.
  */
 static unsigned jumped_over(const struct pairing *p, unsigned o, unsigned c, const struct lt_event *ec)
 {

@@ -108,8 +108,8 @@ static bool left_by_jump(const struct rt_lifetime *lt, const struct lt_event *x,
 	uint32_t inlined;
 
 	(void)inlined_chain(lt, ux, &inlined);
-	if (inlined > 1 || !sx || !sy || (uy->machine != LT_JUMPED && uy->machine) || ux->machine + 1u >= sx->nr || !sy->nr ||
-	    x->tid != y->tid || !x->sp || !y->sp || !ux->function)
+	if (inlined > 1 || !sx || !sy || (uy->machine != LT_JUMPED && uy->machine) || ux->machine + 1u >= sx->nr ||
+	    !sy->nr || x->tid != y->tid || !x->sp || !y->sp || !ux->function)
 		return false;
 	mx = &lt->machines.data[sx->first + ux->machine + 1];
 	my = &lt->machines.data[sy->first];

@@ -52,7 +52,7 @@ struct rt_scan {
 	struct rt_decoder *decoder;
 	struct rt_insn *decoded; /* as in struct rt_plan_build */
 	RT_VEC(struct rt_scan_taken) taken;
-	struct rt_kin kin;    /* read when it is asked for */
+	struct rt_kin kin; /* read when it is asked for */
 	bool kin_read;
 	struct rt_map marked; /* id in survey.names: functions that hold marks of their own */
 };

@@ -117,7 +117,6 @@ static const struct rt_scan_named *means(struct rt_scan *s, const struct rt_scan
 static bool is_other_name(struct rt_scan *s, const struct rt_scan_family *f, const char *name,
 			  const struct rt_scan_named *as)
 {
-	const int stem = (int)(strlen(name) - strlen(f->stem->put));
 	char partner[RT_FAMILY_NAME_MAX];
 	struct rt_scan_named own, get;
 	int n;
@@ -126,7 +125,8 @@ static bool is_other_name(struct rt_scan *s, const struct rt_scan_family *f, con
 		return false;
 	if (as == &f->get || !f->get.name)
 		return true;
-	n = snprintf(partner, sizeof(partner), "%.*s%s", stem, name, f->stem->get);
+	n = snprintf(partner, sizeof(partner), "%.*s%s", (int)(strlen(name) - strlen(f->stem->put)), name,
+		     f->stem->get);
 	if (n < 0 || (size_t)n >= sizeof(partner))
 		return false;
 	return !rt_scan_lookup(s, partner, &get) || calls(s, &get, &f->get);
