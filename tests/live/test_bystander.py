@@ -48,6 +48,7 @@ int gconv(void) { return 0; }
 '''
 
 
+@live.alone('a file that perf links into its cache looks like another one, and is traced: the C library, too')
 class Bystander(live.LiveTest):
     @classmethod
     def setUpClass(cls):
