@@ -2,6 +2,7 @@
 """record -e sdt_PROVIDER:NAME: found without being told where, armed where the marker is, counters left as they were.
 What programs print about themselves, perf script and readelf are the oracles."""
 import collections
+import contextlib
 import json
 import os
 import re
@@ -73,6 +74,16 @@ class Gdb:
         self.process.popen.send_signal(signal.SIGINT)
         self.tell('printf "hits %d\\n", $hits', 'delete', 'detach', 'quit')
         return int(re.search(r'hits (\d+)', self.process.wait(20)[1])[1])
+
+
+def end_bpftrace(process):
+    """bpftrace 0.17 looks at what it was told only where the signal interrupts its wait for events: told until it ends."""
+    for _ in range(20):
+        process.popen.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.popen.wait(1)
+            return
+    raise AssertionError('bpftrace does not end')
 
 
 class Sdt(live.LiveTest):

@@ -14,7 +14,7 @@ import unittest
 
 import live
 from test_marker import PYTHON, Defined, semaphore
-from test_sdt import Gdb, Sdt, events
+from test_sdt import Gdb, Sdt, end_bpftrace, events
 
 PG = pathlib.Path('/usr/lib/postgresql/15/bin')
 LIBSTDCXX = '/usr/lib/x86_64-linux-gnu/libstdc++.so.6'
@@ -241,7 +241,7 @@ class Python(Sdt):
         self.becomes(alone)
         self.do(5)
         self.assertTrue(live.wait_until(lambda: hits() >= before + 45, 10))
-        other.popen.send_signal(signal.SIGINT)
+        end_bpftrace(other)
         self.assertEqual(other.wait(20)[1].count('hit\n'), before + 45)
         self.becomes(0)
 

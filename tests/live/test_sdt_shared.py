@@ -9,7 +9,7 @@ import unittest
 
 import live
 from test_marker import Defined, file_offset, semaphore
-from test_sdt import Gdb, Sdt, build, events
+from test_sdt import Gdb, Sdt, build, end_bpftrace, events
 
 EVENTS = '/sys/kernel/tracing/uprobe_events'
 
@@ -173,7 +173,7 @@ class Others(Split):
             want = [n for part in parts for n in range(1, part)]
             # what it has not said when it is interrupted, it does not say
             live.wait_until(lambda: len(hits()) >= len(want), 10)
-            self.end(other)
+            end_bpftrace(other)
             self.assertEqual(hits(), want)
 
         def hits():
