@@ -158,12 +158,16 @@ static bool is_of(const struct drops *d, size_t first, size_t i)
 	return first && i <= d->members.len && d->members.data[i - 1].structure == d->members.data[first - 1].structure;
 }
 
-/* Index + 1 of the type of which the member that insn reads has a table of pointers; 0: it has none. */
-static uint32_t table_read(struct drops *d, const struct rt_insn *insn)
+/*
+ * Index + 1 of the type to pointers to which insn finds the address: it reads a member that has the address of a table,
+ * or works out that of a member, which is one or the first of an array. 0: neither is known.
+ */
+static uint32_t table_at(struct drops *d, const struct rt_insn *insn)
 {
+	const struct rt_map *offsets = insn->is_lea ? &d->offsets : &d->tables;
 	size_t first;
 
-	if (insn->mem.disp < 0 || !rt_map_get(&d->tables, rt_key_make((uint64_t)insn->mem.disp, 0)) ||
+	if (insn->mem.disp < 0 || !rt_map_get(offsets, rt_key_make((uint64_t)insn->mem.disp, 0)) ||
 	    d->blocks == BLOCKS_MAX)
 		return 0;
 	d->blocks++;
@@ -171,7 +175,7 @@ static uint32_t table_read(struct drops *d, const struct rt_insn *insn)
 	for (size_t i = first; is_of(d, first, i); i++) {
 		const struct member *m = &d->members.data[i - 1];
 
-		if (m->table && m->offset == (uint64_t)insn->mem.disp)
+		if (m->table != insn->is_lea && m->offset == (uint64_t)insn->mem.disp)
 			return m->type;
 	}
 	return 0;
@@ -179,10 +183,17 @@ static uint32_t table_read(struct drops *d, const struct rt_insn *insn)
 
 static struct origin loaded(struct drops *d, const struct rt_insn *insn)
 {
-	uint32_t table = table_read(d, insn);
+	uint32_t table = table_at(d, insn);
 
-	return table ? (struct origin){ TABLE, RT_TRACK_REGS, table }
-		     : (struct origin){ LOADED, insn->mem.base, insn->mem.disp };
+	if (table)
+		return (struct origin){ TABLE, RT_TRACK_REGS, table };
+	return (struct origin){ insn->is_lea ? UNKNOWN : LOADED, insn->mem.base, insn->mem.disp };
+}
+
+/* its operand is a number of bytes behind what a register points to */
+static bool has_place(const struct rt_insn *insn)
+{
+	return !insn->mem.segment && insn->mem.index == RT_REG_NONE && insn->mem.base < RT_TRACK_REGS;
 }
 
 static void follow(struct drops *d, const struct rt_insn *insn)
@@ -193,8 +204,9 @@ static void follow(struct drops *d, const struct rt_insn *insn)
 	if (moves && !insn->has_mem && insn->src_reg < RT_TRACK_REGS)
 		was = d->origins[insn->src_reg].from >= LOADED ? d->origins[insn->src_reg]
 							       : (struct origin){ COPY, insn->src_reg, 0 };
-	else if (moves && insn->has_mem && insn->mem.reads && !insn->mem.writes && !insn->mem.segment &&
-		 insn->mem.index == RT_REG_NONE && insn->mem.base < RT_TRACK_REGS)
+	else if (moves && insn->has_mem && insn->mem.reads && !insn->mem.writes && has_place(insn))
+		was = loaded(d, insn);
+	else if (insn->is_lea && insn->dst_reg < RT_TRACK_REGS && has_place(insn))
 		was = loaded(d, insn);
 	if (insn->ret || (insn->jump && !insn->conditional))
 		memset(d->origins, 0, sizeof(d->origins));
