@@ -6,12 +6,14 @@
  *
  * Of the objects of one circle those that have more references than pointers are the fault, where there are any: the
  * others are held by just those that the circle says, and would go with it. And what the constructor of one of them
- * made for it is a part of that one.
+ * made for it is a part of that one. Of what is linked with each other inside of a function, the one that it hands out
+ * then is whose reference its caller has.
  *
  * The last one that a walk along the pointers is done with stands in such a circle, and whoever leads to it is in it
  * as well. What it reaches besides hangs on it; then the same with the rest.
  */
 #include "lifetime/answer.h"
+#include "lifetime/slot.h"
 
 /* An edge from one lost object to another, by their numbers. */
 struct edge {
@@ -161,6 +163,36 @@ static void leave(struct graph *g, uint32_t n, const bool *others)
 	}
 }
 
+/* when a function handed the object out, or stored a pointer to it, the last time; 0: none did */
+static uint64_t last_moved(const struct rt_lifetime *lt, const struct lt_inc *inc, bool handed)
+{
+	for (uint32_t i = inc->nr; i-- > 0;) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (handed ? e->op == RT_OP_MOVE && lt_point_hands(lt_event_point(lt, e)) : lt_slot_fills(lt, e))
+			return e->time_ns;
+	}
+	return 0;
+}
+
+/* Which of the circle were stored for good when another one of it was handed out, the last of all. */
+static void find_linked(const struct graph *g, const struct rt_lifetime *lt, uint32_t n, bool *ret)
+{
+	uint64_t out = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t handed = last_moved(lt, g->nodes.data[g->circle[i]], true);
+
+		out = handed > out ? handed : out;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct lt_inc *inc = g->nodes.data[g->circle[i]];
+		uint64_t handed = last_moved(lt, inc, true), stored = last_moved(lt, inc, false);
+
+		ret[i] = handed < out && stored > handed && stored < out;
+	}
+}
+
 static bool judge_circle(struct graph *g, const struct rt_lifetime *lt, uint32_t n)
 {
 	bool *others = calloc(n + 1, sizeof(*others));
@@ -173,6 +205,10 @@ static bool judge_circle(struct graph *g, const struct rt_lifetime *lt, uint32_t
 		others[i] = is_part(g, lt, g->circle[i]);
 	if (others)
 		leave(g, n, others);
+	if (others && n > 1) {
+		find_linked(g, lt, n, others);
+		leave(g, n, others);
+	}
 	free(others);
 	return others != NULL;
 }
