@@ -111,17 +111,17 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 		lt_life_freed(lt, seen);
 		return;
 	}
+	ev.delta = 0;
+	ev.count = INT32_MIN;
 	inc = object_of(lt, seen);
 	count_found(lt, inc, seen);
 	if (lt_point_stores(point) && !(point->flags & RT_EV_MAYBE) && !point->strays)
 		point->strays = !was_given(lt, inc, &ev);
 	if (!inc || inc->life != LT_LIVE) {
 		if (ev.slot && lt_point_stores(point))
-			lt_slot_early(lt, seen->e, ev.slot);
+			lt_slot_early(lt, seen->e->head.pid, seen->e->object, &ev);
 		return;
 	}
-	ev.delta = 0;
-	ev.count = INT32_MIN;
 	if (lt_point_hands(point) && !goes_along(lt, inc) && !took_inside(lt, inc, &ev))
 		return;
 	if ((is_entry(point) || lt_point_hands(point)) && inc->nr && inc->ledger[inc->nr - 1].use == ev.use &&

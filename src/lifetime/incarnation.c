@@ -272,6 +272,8 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 	lt_counter_step(lt, inc, seen);
 	audited = lt_life_audit(lt, inc, seen);
 	lt_life_forget_census(inc);
+	if (!inc->nr && lt_event_takes(&seen->ev) && !(seen->ev.flags & LT_EV_RETURN))
+		lt_slots_begin(lt, inc, &seen->ev);
 	if (!lt_ledger_add(lt, inc, &seen->ev)) {
 		lt_life_incomplete(lt, inc);
 		return;

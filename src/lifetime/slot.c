@@ -78,6 +78,12 @@ static bool gives_own(const struct lt_inc *inc, const struct lt_event *put)
 	return own > 0;
 }
 
+/* The object had a reference before the first one that is told of: who frees a block of somebody's puts rather that. */
+static bool may_have_own(const struct lt_inc *inc, const struct lt_point *emptied)
+{
+	return emptied->aux == RT_AUX_BLOCK && !inc->has_new && inc->known && inc->base > 0;
+}
+
 /*
  * e gives back what the store w has lost: it was done by the run of the function that w lies in, or in it; or by its
  * caller, or the caller's, for itself: helpers take things out and apart that their callers put. A caller, or somebody
@@ -93,7 +99,8 @@ static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, con
 	if (lt_event_function(lt, e) == lt_event_function(lt, w) && (!e->act || !w->act || e->act == w->act))
 		return true;
 	if (lt_come_together(lt, w, e, &out, &in) && (!out || (!in && out <= CALLERS)))
-		return out ? !has_own(inc, e->act) : !in || !gives_own(inc, e);
+		return out ? !has_own(inc, e->act) && !may_have_own(inc, lt_event_point(lt, w))
+			   : !in || !gives_own(inc, e);
 	/* what it frees itself it need not put */
 	return lt_inside(lt, w, e);
 }
@@ -408,12 +415,25 @@ bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct
 	return stores || own;
 }
 
-void lt_slot_early(struct rt_lifetime *lt, const struct rt_wire_event *e, uint64_t slot)
+void lt_slot_early(struct rt_lifetime *lt, uint32_t pid, uint64_t object, const struct lt_event *store)
 {
-	struct lt_thread *t = lt_thread(lt, e->head.pid, e->head.tid);
+	struct lt_thread *t = lt_thread(lt, pid, store->tid);
 
 	if (t)
-		t->early[t->early_next++ % LT_EARLY] = (struct lt_early){ e->object, slot };
+		t->early[t->early_next++ % LT_EARLY] = (struct lt_early){ object, *store };
+}
+
+void lt_slots_begin(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *taken)
+{
+	const struct lt_thread *t = lt_thread(lt, inc->pid, taken->tid);
+
+	for (unsigned i = 0; t && taken->act && i < LT_EARLY; i++) {
+		const struct lt_early *early = &t->early[(t->early_next + i) % LT_EARLY];
+
+		if (early->object != inc->object || early->store.act != taken->act)
+			continue;
+		inc->slotted |= lt_slot_note(lt, inc, &early->store) && lt_ledger_add(lt, inc, &early->store);
+	}
 }
 
 void lt_slots_born(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t tid)
@@ -421,7 +441,7 @@ void lt_slots_born(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ti
 	const struct lt_thread *t = lt_thread(lt, inc->pid, tid);
 
 	for (unsigned i = 0; t && i < LT_EARLY; i++) {
-		struct lt_stored_in in = { t->early[i].slot, 0, 0 }, *was; /* of no life: serials begin with 1 */
+		struct lt_stored_in in = { t->early[i].store.slot, 0, 0 }, *was; /* of no life: serials begin with 1 */
 
 		if (t->early[i].object != inc->object)
 			continue;

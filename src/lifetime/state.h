@@ -247,7 +247,8 @@ struct lt_turn {
 
 /* A pointer that a thread stored to what was no object by then: constructors keep what they make in an index. */
 struct lt_early {
-	uint64_t object, slot;
+	uint64_t object;
+	struct lt_event store;
 };
 
 enum { LT_EARLY = 4 /* of a thread */ };
@@ -571,8 +572,13 @@ void lt_owners_learn(struct rt_lifetime *lt, const struct lt_inc *inc);
  * stored for another life at the same address, and left there; or out of memory.
  */
 bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);
-/* e stores a pointer to what is no object, not yet maybe, into the slot. */
-void lt_slot_early(struct rt_lifetime *lt, const struct rt_wire_event *e, uint64_t slot);
+/* store puts a pointer to what is no object, not yet maybe, into its slot; pid: of its thread. */
+void lt_slot_early(struct rt_lifetime *lt, uint32_t pid, uint64_t object, const struct lt_event *store);
+/*
+ * The object is first told of by taken, which takes a reference: where the same run stored the pointer just before, as
+ * in x->p = p; p_get(p), that is the begin of the life.
+ */
+void lt_slots_begin(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *taken);
 /*
  * The object was just told of by the return of what made it, with one reference, which is the caller's: the slots in
  * which its thread stored the pointer before stand for none.
