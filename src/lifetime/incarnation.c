@@ -231,7 +231,7 @@ struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen,
 	shaky = inc && does_not_fit(inc, has_new);
 	if (inc)
 		inc->current = false;
-	if (inc && !inc->post && !inc->forced) /* evidence stays in the graveyard */
+	if (inc && !inc->post && !inc->forced && !lt_silent_fault(lt, inc)) /* evidence stays in the graveyard */
 		past = exhume(lt, inc);
 	inc = lt_inc_take(lt);
 	if (!inc) {

@@ -132,6 +132,8 @@ struct lt_site {
 /* No machine frame of its own: it jumped to what it called last. LT_JUMPED: to the API, so its place is known. */
 enum { LT_GONE = 255, LT_JUMPED = 254 };
 
+enum { LT_SILENT = 4 /* lives of a place */, LT_SILENT_RULES = 2 };
+
 /* One (stack, point): its site, where the site lies in the stack, and how often. */
 struct lt_use {
 	uint32_t stack, point; /* index */
@@ -139,6 +141,8 @@ struct lt_use {
 	uint32_t function;   /* of the innermost function of the site (lt_src.function), 0 = unknown */
 	uint32_t jumped;     /* src id of the function that frame 0 called and that jumped to the API, 0 = none */
 	uint8_t machine, up; /* machine frames of path[0] and of the last of the path; LT_GONE or LT_JUMPED */
+	/* lives at addresses that were used again of which it is a silent fault, by each rule of silent.c */
+	uint32_t silent[LT_SILENT_RULES];
 	uint64_t events;
 };
 
@@ -589,6 +593,12 @@ void lt_slots_born(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ti
  * stores before event number end. Behind it LT_SLOT_EVENTS events must be there, or the life be over.
  */
 void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t end);
+
+/*
+ * silent.c: the life is over, its address is used again, and there was a fault in it that nobody met: evidence that is
+ * to stay. So of each place LT_SILENT lives are; the others are only counted.
+ */
+bool lt_silent_fault(struct rt_lifetime *lt, const struct lt_inc *inc);
 
 /* pair.c */
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret);
