@@ -407,22 +407,26 @@ void lt_extra_at_once(const struct lt_answer *a, const struct lt_inc *inc, struc
 }
 
 /*
- * Nobody was seen to make it or to take a reference, and whoever puts one reads the same count: a constant, in which
+ * Nobody was seen to make it, and whoever puts or takes a reference reads the same count: a constant, in which
  * something else lies where objects have their counter. Where nothing is known of how counts begin, its 0 says nothing.
  */
 static bool reads_a_constant(const struct lt_inc *inc)
 {
 	enum { SURE = 3 /* what frees it twice may read 0 twice */ };
+	int32_t count = INT32_MIN;
+	unsigned n = 0;
 
-	if (inc->has_new || inc->nr < SURE)
-		return false;
-	for (uint16_t i = 0; i < inc->nr; i++) {
+	for (uint16_t i = 0; !inc->has_new && i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if (e->op != RT_OP_PUT || e->count == INT32_MIN || e->count != inc->ledger[0].count)
+		if (!e->delta)
+			continue;
+		if (e->count == INT32_MIN || (n && e->count != count))
 			return false;
+		count = e->count;
+		n++;
 	}
-	return true;
+	return n >= SURE;
 }
 
 /*
