@@ -11,7 +11,7 @@
 #include "lifetime/slot.h"
 #include "lifetime/state.h"
 
-enum { BASE_MAX = 32, HANDED_BEFORE = 64 /* events */ };
+enum { BASE_MAX = 32, HANDED_BEFORE = 64 /* events */, GIVEN_BEFORE = 4 };
 
 static void marry(struct lt_units *u, unsigned a, unsigned b)
 {
@@ -263,13 +263,26 @@ static unsigned last_open(const struct pairing *p, unsigned c)
 	return p->before[c];
 }
 
-/* the reference of opener o, the last one that is open, was handed to the run of closer c */
-static bool handed_to_run(const struct pairing *p, unsigned o, unsigned c)
+/* The run that gave the object to the function which did the put, or to what called that; 0: not known. */
+static uint32_t giver_of(const struct pairing *p, uint16_t put)
+{
+	for (uint32_t i = put; i-- > 0 && i + GIVEN_BEFORE >= put;) {
+		const struct lt_event *e = &p->inc->ledger[i];
+		const struct lt_point *point = lt_event_point(p->lt, e);
+
+		if (e->op == RT_OP_MOVE && (lt_point_given(point) || lt_point_ends(point)) &&
+		    lt_inside(p->lt, &p->inc->ledger[put], e))
+			return e->act;
+	}
+	return 0;
+}
+
+/* the reference of opener o, the last one that is open, was handed to this run, before the put of closer c */
+static bool handed_to_run(const struct pairing *p, unsigned o, unsigned c, uint32_t act)
 {
 	uint16_t taken = p->units->u[p->units->opener[o]].ev, put = p->units->u[p->closer[c]].ev;
-	uint32_t act = p->inc->ledger[put].act;
 
-	for (uint32_t i = put; i-- > taken && i + HANDED_BEFORE >= put;) {
+	for (uint32_t i = put; act && i-- > taken && i + HANDED_BEFORE >= put;) {
 		const struct lt_event *e = &p->inc->ledger[i];
 
 		if (e->act == act && lt_point_hands(lt_event_point(p->lt, e)))
@@ -278,7 +291,7 @@ static bool handed_to_run(const struct pairing *p, unsigned o, unsigned c)
 	return false;
 }
 
-/* what one run was handed, and puts: functions further in took it */
+/* what one run was handed, and puts, or gives to what puts it: functions further in took it */
 static void close_handed(struct pairing *p)
 {
 	for (unsigned c = 0; c < p->closers && p->units->left; c++) {
@@ -289,7 +302,7 @@ static void close_handed(struct pairing *p)
 		if (u->mate >= 0 || !ec->act || ec->slot || (ec->flags & LT_EV_TRANSFER))
 			continue;
 		o = last_open(p, c);
-		if (o < p->before[c] && handed_to_run(p, o, c))
+		if (o < p->before[c] && (handed_to_run(p, o, c, ec->act) || handed_to_run(p, o, c, giver_of(p, u->ev))))
 			close_opener(p, o, p->closer[c]);
 	}
 }
