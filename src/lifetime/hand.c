@@ -130,8 +130,7 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 	if (ev.slot && !lt_slot_note(lt, inc, &ev))
 		return;
 	inc->slotted |= ev.slot != 0;
-	if (lt_ledger_add(lt, inc, &ev))
-		inc->recent.tid[(inc->nr - 1) % LT_RECENT] = 0; /* no operation: none is looked for in it */
+	lt_ledger_add_silent(lt, inc, &ev);
 }
 
 /* are all returns of the function seen that hand out objects of the type? */

@@ -265,6 +265,14 @@ struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const
 	return place;
 }
 
+bool lt_ledger_add_silent(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)
+{
+	if (!lt_ledger_add(lt, inc, ev))
+		return false;
+	inc->recent.tid[(inc->nr - 1) % LT_RECENT] = 0;
+	return true;
+}
+
 bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev)
 {
 	if (!lt_ledger_room(lt, inc))

@@ -432,7 +432,7 @@ void lt_slots_begin(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_
 
 		if (early->object != inc->object || early->store.act != taken->act)
 			continue;
-		inc->slotted |= lt_slot_note(lt, inc, &early->store) && lt_ledger_add(lt, inc, &early->store);
+		inc->slotted |= lt_slot_note(lt, inc, &early->store) && lt_ledger_add_silent(lt, inc, &early->store);
 	}
 }
 

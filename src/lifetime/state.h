@@ -535,6 +535,8 @@ void lt_ledger_begin(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t past);
 /* one more event finds a place; false: out of memory */
 bool lt_ledger_room(struct rt_lifetime *lt, struct lt_inc *inc);
 struct lt_event *lt_ledger_add(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
+/* ... of what is no operation: none is looked for in it. false: no room */
+bool lt_ledger_add_silent(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 bool lt_ledger_insert_front(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *ev);
 /* an empty ledger for cap (a power of two) events; false: out of memory */
 bool lt_ledger_make(struct rt_lifetime *lt, struct lt_inc *inc, uint32_t cap);
