@@ -6,14 +6,13 @@
  *
  * Of the objects of one circle those that have more references than pointers are the fault, where there are any: the
  * others are held by just those that the circle says, and would go with it. And what the constructor of one of them
- * made for it is a part of that one. Of what is linked with each other inside of a function, the one that it hands out
- * then is whose reference its caller has.
+ * made for it is a part of that one. Of what a function made and links with each other, the one that it hands out then
+ * is whose reference its caller has.
  *
  * The last one that a walk along the pointers is done with stands in such a circle, and whoever leads to it is in it
  * as well. What it reaches besides hangs on it; then the same with the rest.
  */
 #include "lifetime/answer.h"
-#include "lifetime/slot.h"
 
 /* An edge from one lost object to another, by their numbers. */
 struct edge {
@@ -163,34 +162,49 @@ static void leave(struct graph *g, uint32_t n, const bool *others)
 	}
 }
 
-/* when a function handed the object out, or stored a pointer to it, the last time; 0: none did */
-static uint64_t last_moved(const struct rt_lifetime *lt, const struct lt_inc *inc, bool handed)
+/* the last time that a function handed the object out; NULL: none did */
+static const struct lt_event *last_handed(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
 	for (uint32_t i = inc->nr; i-- > 0;) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if (handed ? e->op == RT_OP_MOVE && lt_point_hands(lt_event_point(lt, e)) : lt_slot_fills(lt, e))
-			return e->time_ns;
+		if (e->op == RT_OP_MOVE && lt_point_hands(lt_event_point(lt, e)))
+			return e;
 	}
-	return 0;
+	return NULL;
 }
 
-/* Which of the circle were stored for good when another one of it was handed out, the last of all. */
+/* all references to the object were taken by the function that the return out is of, or further in */
+static bool taken_inside(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *out)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		if (!lt_event_takes(&inc->ledger[i]))
+			continue;
+		if (!lt_inside(lt, &inc->ledger[i], out))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* Which of the circle a function took that handed out another one, the last one of all that was. */
 static void find_linked(const struct graph *g, const struct rt_lifetime *lt, uint32_t n, bool *ret)
 {
-	uint64_t out = 0;
+	const struct lt_event *out = NULL;
+	uint32_t head = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t handed = last_moved(lt, g->nodes.data[g->circle[i]], true);
+		const struct lt_event *e = last_handed(lt, g->nodes.data[g->circle[i]]);
 
-		out = handed > out ? handed : out;
+		if (e && (!out || e->time_ns > out->time_ns)) {
+			out = e;
+			head = i;
+		}
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		const struct lt_inc *inc = g->nodes.data[g->circle[i]];
-		uint64_t handed = last_moved(lt, inc, true), stored = last_moved(lt, inc, false);
-
-		ret[i] = handed < out && stored > handed && stored < out;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		ret[i] = out && i != head && taken_inside(lt, g->nodes.data[g->circle[i]], out);
 }
 
 static bool judge_circle(struct graph *g, const struct rt_lifetime *lt, uint32_t n)
