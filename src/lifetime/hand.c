@@ -11,6 +11,7 @@
 
 #include "lifetime/answer.h"
 #include "lifetime/life.h"
+#include "lifetime/slot.h"
 
 enum { LOOK_BACK = 32 /* events */ };
 

@@ -10,6 +10,7 @@
 
 #include "lifetime/life.h"
 #include "lifetime/order.h"
+#include "lifetime/slot.h"
 #include "lifetime/watch.h"
 
 enum { LIVED_FADES = 16 }; /* a long life is remembered about this many ones */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lifetime/answer.h"
+#include "lifetime/slot.h"
 
 enum { ROUNDS = 3 };
 static const double PASSED = 0.45, PILED = 0.65, ANYONE = 0.4, TWICE = 0.65, USUAL = 0.2 /* doubt */;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lifetime/life.h"
+#include "lifetime/slot.h"
 #include "lifetime/watch.h"
 
 enum {

@@ -11,6 +11,7 @@
 #include <limits.h>
 
 #include "base/words.h"
+#include "lifetime/answer.h"
 #include "lifetime/slot.h"
 
 static const double SHARE = 0.8, FEW = 2;

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "lifetime/answer.h"
 #include "lifetime/lanes.h"
 #include "lifetime/slot.h"
 #include "lifetime/state.h"

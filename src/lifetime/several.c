@@ -4,6 +4,7 @@
  * one of them may be too many. Not where healthy objects are taken so, too: a cache that stores what it hands out takes
  * one for itself and one for its caller.
  */
+#include "lifetime/answer.h"
 #include "lifetime/slot.h"
 
 /* event number ev is a get of a run that took more than it gave back */

@@ -5,6 +5,7 @@
  * are one with a count. Memory grows with distinct shapes, and these are bounded.
  */
 #include "lifetime/life.h"
+#include "lifetime/slot.h"
 
 /* what is known of a site by now, made when new; index + 1 in learnt.stats, 0: out of memory */
 static __attribute__((noinline)) uint32_t find_stat(struct lt_learnt *learnt, uint32_t site)

@@ -11,6 +11,8 @@
  */
 #include "lifetime/slot.h"
 
+#include "lifetime/answer.h"
+
 enum { CALLERS = 2 };
 
 /* A variable of a function that runs, an output of the one that stores mostly: what it had held is of no interest. */

@@ -2,7 +2,30 @@
 /* Which slot keeps which reference (slot.c). */
 #pragma once
 
-#include "lifetime/answer.h"
+#include "lifetime/state.h"
+
+/*
+ * Takes note of the pointer that ev stores into its slot, or takes out of it. false: what ev takes out was
+ * stored for another life at the same address, and left there; or out of memory.
+ */
+bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);
+/* store puts a pointer to what is no object, not yet maybe, into its slot; pid: of its thread. */
+void lt_slot_early(struct rt_lifetime *lt, uint32_t pid, uint64_t object, const struct lt_event *store);
+/*
+ * The object is first told of by taken, which takes a reference: where the same run stored the pointer just before, as
+ * in x->p = p; p_get(p), that is the begin of the life.
+ */
+void lt_slots_begin(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *taken);
+/*
+ * The object was just told of by the return of what made it, with one reference, which is the caller's: the slots in
+ * which its thread stored the pointer before stand for none.
+ */
+void lt_slots_born(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t tid);
+/*
+ * Gives the gets and puts of a life the slots that their references were kept in, as far as that was seen, by its
+ * stores before event number end. Behind it LT_SLOT_EVENTS events must be there, or the life be over.
+ */
+void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t end);
 
 /* e stores a pointer to the object in a slot; takes it out of one, or what holds it is freed. Slots are not on the
  * stack. */
