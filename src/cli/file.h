@@ -16,7 +16,10 @@ RT_CHECK struct rt_error *rt_file_create(const char *path, int *ret);
  * system has such files, so that nothing is left of it when we are killed; else *ret_name is it (caller frees).
  */
 RT_CHECK struct rt_error *rt_file_create_unnamed(const char *path, int *ret, char **ret_name);
-/* Puts it there in one step. It keeps its name, or has none, when that fails. */
+/*
+ * Puts it there in one step. It keeps its name, or has none, when that fails. One without a name is given one just
+ * before: who is killed then leaves it, whole, beside path, which is as it was.
+ */
 RT_CHECK struct rt_error *rt_file_replace(int fd, const char *name, const char *path);
 
 /* true, and the ids of the user behind sudo, when we run as root for one. */

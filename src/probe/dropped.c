@@ -204,9 +204,8 @@ static void follow(struct drops *d, const struct rt_insn *insn)
 	if (moves && !insn->has_mem && insn->src_reg < RT_TRACK_REGS)
 		was = d->origins[insn->src_reg].from >= LOADED ? d->origins[insn->src_reg]
 							       : (struct origin){ COPY, insn->src_reg, 0 };
-	else if (moves && insn->has_mem && insn->mem.reads && !insn->mem.writes && has_place(insn))
-		was = loaded(d, insn);
-	else if (insn->is_lea && insn->dst_reg < RT_TRACK_REGS && has_place(insn))
+	else if (has_place(insn) && (insn->is_lea ? insn->dst_reg < RT_TRACK_REGS
+						  : moves && insn->has_mem && insn->mem.reads && !insn->mem.writes))
 		was = loaded(d, insn);
 	if (insn->ret || (insn->jump && !insn->conditional))
 		memset(d->origins, 0, sizeof(d->origins));
