@@ -183,6 +183,8 @@ static inline bool lt_born_bare(const struct rt_lifetime *lt, const struct lt_in
 /* census.c: who is reachable; and the live object that h tells of as a holder, NULL: it is none of ours */
 void lt_census(struct rt_lifetime *lt);
 struct lt_inc *lt_holder_of(const struct rt_lifetime *lt, const struct lt_holder *h);
+/* the slot lies in a live object in which the census found a pointer to inc; or just behind one of unknown size */
+bool lt_in_holder(const struct rt_lifetime *lt, const struct lt_inc *inc, uint64_t slot);
 /* lost.c: which of the lost ones that others point to are faults of their own. false: out of memory. */
 bool lt_lost(struct rt_lifetime *lt);
 /*

@@ -561,7 +561,7 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 	if (!held || (ref->inc->life == LT_LIVE && ref->inc->census && !ref->inc->child && lt_overwritten_all(a, ref)))
 		loser = lt_overwriter(a, ref);
 	/* lost objects that live on stand for all that is left: in their memory the pointers are still there */
-	if (!held && lt_held_by_lost(ref->inc) && (loser.freed || !loser.own))
+	if (!held && lt_held_by_lost(ref->inc) && !loser.own)
 		return false;
 	/* what all objects say outweighs a pointer that may have stood for another reference */
 	if (!loser.by || (ref->invariant && !loser.own))

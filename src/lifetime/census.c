@@ -18,6 +18,21 @@ struct lt_inc *lt_holder_of(const struct rt_lifetime *lt, const struct lt_holder
 	return NULL;
 }
 
+bool lt_in_holder(const struct rt_lifetime *lt, const struct lt_inc *inc, uint64_t slot)
+{
+	enum { PAGE = 4096 };
+
+	for (size_t i = 0; i < lt->holders.len; i++) {
+		const struct lt_holder *h = &lt->holders.data[i];
+		const struct lt_inc *by = h->inc == inc ? lt_holder_of(lt, h) : NULL;
+		uint32_t size = by ? lt_inc_type(lt, by)->object_size : 0;
+
+		if (by && slot - h->holder < (size ? size : PAGE))
+			return true;
+	}
+	return false;
+}
+
 static bool valid(const struct lt_holder *h)
 {
 	return h->inc->life == LT_LIVE && h->inc->census && h->epoch == h->inc->epoch;

@@ -5,14 +5,16 @@
  * with it.
  *
  * Of the objects of one circle those that have more references than pointers are the fault, where there are any: the
- * others are held by just those that the circle says, and would go with it. And what the constructor of one of them
- * made for it is a part of that one. Of what a function made and links with each other, the one that it hands out then
- * is whose reference its caller has.
+ * others are held by just those that the circle says, and would go with it. What is still in the slots that its
+ * references were taken for goes with it as well, and what the constructor of one of them made for it is a part of that
+ * one. Of what a function made and links with each other, the one that it hands out then is whose reference its caller
+ * has.
  *
  * The last one that a walk along the pointers is done with stands in such a circle, and whoever leads to it is in it
  * as well. What it reaches besides hangs on it; then the same with the rest.
  */
 #include "lifetime/answer.h"
+#include "lifetime/slot.h"
 
 /* An edge from one lost object to another, by their numbers. */
 struct edge {
@@ -162,6 +164,41 @@ static void leave(struct graph *g, uint32_t n, const bool *others)
 	}
 }
 
+/*
+ * The slot that the reference was taken for has it still, as far as that was seen, and the object was not handed out
+ * since: else it may be that one's who got it.
+ */
+static bool stays_in_slot(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
+{
+	const struct lt_event *taken = &inc->ledger[ev];
+	bool handed = false;
+
+	if (!lt_event_takes(taken) || !(taken->flags & LT_EV_KEPT))
+		return false;
+	for (uint32_t i = ev + 1; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->slot == taken->slot && (lt_slot_empties(lt, e) || (e->flags & LT_EV_KEPT)))
+			return false;
+		if (e->op == RT_OP_MOVE && lt_point_hands(lt_event_point(lt, e)))
+			handed = true;
+		else if (e->slot == taken->slot && lt_slot_fills(lt, e))
+			handed = false;
+	}
+	return !handed;
+}
+
+/* all that is left of the object is in the slots that it was taken for: it has its owners */
+static bool is_in_slots(const struct rt_lifetime *lt, struct lt_inc *inc)
+{
+	int64_t kept = 0;
+
+	lt_slots_settle(lt, inc, inc->nr);
+	for (uint32_t i = 0; i < inc->nr; i++)
+		kept += stays_in_slot(lt, inc, i);
+	return inc->known && kept >= inc->balance;
+}
+
 /* the last time that a function handed the object out; NULL: none did */
 static const struct lt_event *last_handed(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
@@ -213,6 +250,10 @@ static bool judge_circle(struct graph *g, const struct rt_lifetime *lt, uint32_t
 
 	for (uint32_t i = 0; others && i < n; i++)
 		others[i] = lt_held_by_lost(g->nodes.data[g->circle[i]]);
+	if (others)
+		leave(g, n, others);
+	for (uint32_t i = 0; others && i < n; i++)
+		others[i] = is_in_slots(lt, g->nodes.data[g->circle[i]]);
 	if (others)
 		leave(g, n, others);
 	for (uint32_t i = 0; others && i < n; i++)

@@ -335,6 +335,10 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 	if (!function || left < least || (inc->known && dropped_by(a, inc, function) > inc->balance) ||
 	    lends(a, inc, i) || frees_others(a, inc, i))
 		return (struct lt_loser){ 0 };
+	/* what looks like a free() is the put of the object that the slot lies in, and that lives on with the pointer
+	 */
+	if (is_block(a, &inc->ledger[i]) && lt_in_holder(a->lt, inc, inc->ledger[i].slot))
+		return (struct lt_loser){ 0 };
 	return (struct lt_loser){ .by = lt_event_src(a->lt, &inc->ledger[i]),
 				  .freed = is_block(a, &inc->ledger[i]),
 				  .thin = seldom(a, &inc->ledger[i]) || looked,
