@@ -166,6 +166,14 @@ RT_CHECK struct rt_error *rt_dwarf_pointer_members(struct rt_dwarf *dwarf,
 						   bool (*visit)(const struct rt_pointer_member *member, void *arg),
 						   void *arg);
 /*
+ * Calls visit for each variable with one address in the module, of the program or of a file but not of a function, that
+ * is a pointer to a struct: pointee as in struct rt_param; stops early when visit returns false. Variables of threads
+ * are none of these.
+ */
+RT_CHECK struct rt_error *
+rt_dwarf_pointer_globals(struct rt_dwarf *dwarf, bool (*visit)(struct rt_elfaddr addr, const char *pointee, void *arg),
+			 void *arg);
+/*
  * Calls visit for each named struct that begins with another one, by value: a pointer to it points to that one, too.
  * Names are tags, or typedef names where there are none; stops early when visit returns false.
  */

@@ -4,7 +4,10 @@
 
 #include "dwarf/unit.h"
 
-/* Reads the names of all types: those of dwarf->type_dies. Doing it again costs nothing. */
+/*
+ * Reads the names of all types, those of dwarf->type_dies, and finds the units' variables that are pointers:
+ * dwarf->pointer_dies. Doing it again costs nothing.
+ */
 RT_CHECK struct rt_error *rt_types_read(struct rt_dwarf *dwarf);
 /* Definition of the struct, class or union of this tag or typedef name. */
 bool rt_type_find(struct rt_dwarf *dwarf, const char *name, Dwarf_Die *ret);

@@ -5,6 +5,7 @@
  * has not just been allocated, and what is stored is looked at just before the store. Nothing is counted there.
  *
  * Of a variable of the module, which has a place of its own, the other stores are known as well: by whom it is cleared.
+ * Debug information tells of more of them.
  *
  * Code is looked at in the order of its addresses: what is found is a place worth a look, and what is seen there
  * decides.
@@ -270,8 +271,9 @@ static struct rt_error *add_store(const struct rt_takers *t, const struct store 
 				      .index = mem->index,
 				      .scale = mem->index == RT_REG_NONE ? 0 : mem->scale,
 				      .offset = mem->disp,
-				      .stored = store->filled || store->other ? (uint8_t)RT_REG_NONE
-									      : store->insn.src_reg,
+				      .stored = store->filled || store->insn.src_reg >= RT_TRACK_REGS
+							? (uint8_t)RT_REG_NONE
+							: store->insn.src_reg,
 				      .fresh = !store->filled && (store->fresh || store->any),
 				      .filled = store->filled,
 				      .maybe = store->any };
@@ -299,28 +301,48 @@ static struct rt_error *add_stores(struct stores *s)
 	return NULL;
 }
 
-/* of the module's variables into which an object is stored: address -> index + 1 of the store */
-static struct rt_error *find_variables(const struct stores *s, struct rt_map *variables)
+/* The module's variables that hold objects: address -> index of the type + 1. */
+struct variables {
+	const struct rt_takers *takers;
+	struct rt_map types;
+	bool nomem;
+};
+
+static bool see_global(struct rt_elfaddr addr, const char *pointee, void *arg)
 {
-	for (size_t i = 0; i < s->all.len; i++) {
+	struct variables *v = arg;
+	const uint64_t *type = rt_map_get(&v->takers->type_of, rt_key_text(pointee));
+	uint64_t *slot = type ? rt_map_put(&v->types, rt_key_make(addr.v, 0), NULL) : NULL;
+
+	v->nomem = type && !slot;
+	if (slot)
+		*slot = *type;
+	return !v->nomem;
+}
+
+/* those that are declared so, and those into which an object is stored */
+static struct rt_error *find_variables(const struct stores *s, struct variables *v)
+{
+	RT_TRY(rt_dwarf_pointer_globals(s->takers->b->module->dwarf, see_global, v));
+	for (size_t i = 0; i < s->all.len && !v->nomem; i++) {
 		const struct rt_mem_operand *mem = &s->all.data[i].insn.mem;
 		uint64_t *slot;
 
 		if (s->all.data[i].any || s->all.data[i].filled || mem->base != RT_REG_RIP)
 			continue;
-		slot = rt_map_put(variables, rt_key_make((uint64_t)mem->disp, 0), NULL);
-		if (!slot)
-			return rt_error_nomem();
-		*slot = i + 1;
+		slot = rt_map_put(&v->types, rt_key_make((uint64_t)mem->disp, 0), NULL);
+		if (slot)
+			*slot = s->all.data[i].type + 1;
+		v->nomem = !slot;
 	}
-	return NULL;
+	return v->nomem ? rt_error_nomem() : NULL;
 }
 
 /*
  * Where the code at code.data + at stores 8 bytes into such a variable, as far as bytes tell (mov %reg, movq $imm): as
- * of find_variables(); 0: it does not. What looks so in the middle of an instruction is none.
+ * in struct variables; 0: it does not. What looks so in the middle of an instruction is none.
  */
-static uint64_t variable_at(const struct rt_map *variables, struct rt_bytes code, size_t at, uint64_t address)
+static uint64_t variable_at(const struct variables *v, struct rt_bytes code, size_t at, uint64_t address)
 {
 	enum { REG = 7, IMM = 11 }; /* bytes of the instruction */
 	const uint8_t *c = code.data + at;
@@ -332,7 +354,7 @@ static uint64_t variable_at(const struct rt_map *variables, struct rt_bytes code
 	if ((c[0] & 0xf8) != 0x48 || (!imm && !reg) || at + length > code.size)
 		return 0;
 	memcpy(&disp, c + 3, sizeof(disp));
-	known = rt_map_get(variables, rt_key_make(address + length + (uint64_t)(int64_t)disp, 0));
+	known = rt_map_get(&v->types, rt_key_make(address + length + (uint64_t)(int64_t)disp, 0));
 	return known && rt_x86_holds_probe(code, at) ? *known : 0;
 }
 
@@ -345,8 +367,8 @@ static bool is_known(const struct stores *s, struct rt_elfaddr at)
 }
 
 /* the other places in this function that store into variables which hold objects */
-static struct rt_error *find_others(struct stores *s, const struct rt_map *variables,
-				    const struct rt_survey_function *d, const struct rt_symbol *symbol)
+static struct rt_error *find_others(struct stores *s, const struct variables *v, const struct rt_survey_function *d,
+				    const struct rt_symbol *symbol)
 {
 	enum { SHORTEST = 7 };
 	struct rt_bytes code = rt_image_at(s->takers->b->module->image, symbol->addr, symbol->size);
@@ -354,11 +376,11 @@ static struct rt_error *find_others(struct stores *s, const struct rt_map *varia
 	for (size_t i = 0; i + SHORTEST <= code.size; i++) {
 		struct store store = { .function = d->name, .start = symbol->addr, .other = true };
 		const struct rt_elfaddr at = { symbol->addr.v + i };
-		const uint64_t known = variable_at(variables, code, i, at.v);
+		const uint64_t known = variable_at(v, code, i, at.v);
 
 		if (!known || is_known(s, at) || !rt_plan_decode(s->takers->b, at, &store.insn))
 			continue;
-		store.type = s->all.data[known - 1].type;
+		store.type = (uint32_t)known - 1;
 		if (!rt_vec_push(&s->all, store))
 			return rt_error_nomem();
 	}
@@ -366,7 +388,7 @@ static struct rt_error *find_others(struct stores *s, const struct rt_map *varia
 }
 
 /* looks at each function of which there is code, or for other stores into these variables */
-static struct rt_error *each_function(struct stores *s, const struct rt_map *variables)
+static struct rt_error *each_function(struct stores *s, const struct variables *v)
 {
 	const struct rt_survey *survey = &s->takers->b->survey;
 
@@ -377,7 +399,7 @@ static struct rt_error *each_function(struct stores *s, const struct rt_map *var
 
 		if (!symbol || symbol->addr.v != d->addr.v || !symbol->size)
 			continue;
-		RT_TRY(variables ? find_others(s, variables, d, symbol) : look_at(s, d, symbol));
+		RT_TRY(v ? find_others(s, v, d, symbol) : look_at(s, d, symbol));
 	}
 	return NULL;
 }
@@ -386,19 +408,19 @@ struct rt_error *rt_plan_overwrites(const struct rt_takers *t)
 {
 	_cleanup_free_ bool *called = calloc(t->b->plan->types.len + 1, sizeof(*called));
 	struct stores s = { .takers = t, .called = called };
-	struct rt_map variables = { 0 };
+	struct variables v = { .takers = t };
 	struct rt_error *err = NULL;
 
 	if (!called)
 		return rt_error_nomem();
 	err = each_function(&s, NULL);
 	if (!err)
-		err = find_variables(&s, &variables);
-	if (!err && variables.len)
-		err = each_function(&s, &variables);
+		err = find_variables(&s, &v);
+	if (!err && v.types.len)
+		err = each_function(&s, &v);
 	if (!err)
 		err = add_stores(&s);
-	rt_map_deinit(&variables);
+	rt_map_deinit(&v.types);
 	rt_vec_deinit(&s.all);
 	rt_way_deinit(&s.way);
 	return err;

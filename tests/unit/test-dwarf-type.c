@@ -27,10 +27,12 @@ static const char source_a[] =
 	"struct embeds e; struct derived d; struct plain p; struct many m; struct hidden h;\n"
 	"__attribute__((noinline)) void eat(void (*done)(int), void **list, enum how how) { done(how); *list = 0; "
 	"}\n"
+	"static struct obj *volatile kept; obj_ptr kept_too; __thread struct obj *mine; long *number; obj_ptr "
+	"*several;\n"
 	"static void nothing(int x) {}\n"
 	"int main(void) {\n"
 	"	static struct obj o; obj_ptr q = &o, w = &o; static anon_t t;\n"
-	"	eat(nothing, (void **)&w, B);\n"
+	"	eat(nothing, (void **)&w, B); kept = mine = &o;\n"
 	"	printf(\"%zu %zu %zu %zu %zu %zu\\n\", sizeof(struct obj), offsetof(struct obj, refcnt),\n"
 	"	       offsetof(struct embeds, kref), offsetof(struct derived, base.refcnt),\n"
 	"	       offsetof(struct many, m_refCount), offsetof(struct hidden, refcnt));\n"
@@ -114,6 +116,33 @@ static void expect(const char *line)
 		fail_msg("no \"%s\" in\n%s", line, log_text);
 }
 
+static bool keep_global(struct rt_elfaddr addr, const char *pointee, void *arg)
+{
+	char line[80];
+
+	snprintf(line, sizeof(line), "%016lx %s\n", (unsigned long)addr.v, pointee);
+	strncat(log_text, line, sizeof(log_text) - strlen(log_text) - 1);
+	return true;
+}
+
+/* variables that point to structs, by their addresses */
+static void check_globals(struct rt_dwarf *dwarf)
+{
+	static const char *const names[][2] = { { "kept", "obj" }, { "kept_too", "obj" } };
+
+	log_text[0] = '\0';
+	assert_ok(rt_dwarf_pointer_globals(dwarf, keep_global, NULL));
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_free_ char *address = built_output("nm prog | awk '$3 == \"%s\" {print $1}'", names[i][0]);
+		char line[80];
+
+		snprintf(line, sizeof(line), "%.16s %s\n", address, names[i][1]);
+		expect(line);
+	}
+	/* no variable of a function, none of a thread, nor what points to anything else */
+	assert_int_equal(strlen(log_text), 2 * strlen("0123456789abcdef obj\n"));
+}
+
 static void check(const char *compiler, int level, int version)
 {
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
@@ -134,6 +163,7 @@ static void check(const char *compiler, int level, int version)
 	expect(level ? "obj_get(struct obj * o/obj) inlined\n" : "obj_get(struct obj * o/obj) body\n");
 	expect("void eat(() * done, void ** list, enum how how)");
 	check_members(dwarf);
+	check_globals(dwarf);
 }
 
 TEST(gcc)

@@ -37,6 +37,10 @@ static const char program[] =
 	"(k-- > 0); "
 	"return n->refs; }\n"
 	"API void forget_number(void) { number_of = 0; }\n"
+	/* nothing but the type of the variable tells what it holds */
+	"static struct obj *opened;\n"
+	"API int open_by(struct box *b, int k) { opened = k ? look(b, k) : look(b, 1); return opened != 0; }\n"
+	"API int close_opened(void) { int was = opened ? opened->refs : 0; opened = NULL; return was; }\n"
 	/* what it read from memory, and took a reference for inline */
 	"API int copy(struct box *b, int k) { struct obj *o = obj_inc(b->o); if (k) return b->k; "
 	"((struct box *)look(b, k))->o = o; return 0; }\n"
@@ -61,7 +65,7 @@ static const char program[] =
 	"  struct node *list = NULL; push_any(b, c, o); push_pair(&list, o);\n"
 	"  keep(o); by_helper(b, o); link(b, b); set_or_add(b, c, o); in_all(b, o); copy(b, c); from_out(b, c); "
 	"number(o, "
-	"local(o)); close_current(); use(o); choose(o, c); forget_number(); obj_put(o); "
+	"local(o)); close_current(); use(o); choose(o, c); forget_number(); open_by(b, c); close_opened(); obj_put(o); "
 	"return 0; }\n";
 
 static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
@@ -155,6 +159,9 @@ TEST(stores_into_slots)
 			fail_msg("%s: in close_current", builds[b]);
 		if (!store_in(&p, "choose", true) || store_in(&p, "forget_number", false))
 			fail_msg("%s: in choose or forget_number", builds[b]);
+		if (!store_in(&p, "open_by", true) || !store_in(&p, "open_by", false) ||
+		    !store_in(&p, "close_opened", false) || store_in(&p, "close_opened", true))
+			fail_msg("%s: in open_by or close_opened", builds[b]);
 		/* memory that is new holds nothing, and keeps what is stored there */
 		if (store_in(&p, "fresh", false) || !store_in(&p, "fresh", true))
 			fail_msg("%s: in fresh", builds[b]);

@@ -468,6 +468,9 @@ TEST(results_behind_calls)
 			const struct rt_point *point = &p.plan->points.data[k];
 			char address[32];
 
+			/* "next" is a variable that holds such objects: its stores are looked at */
+			if (point->op == RT_OP_MOVE)
+				continue;
 			assert_string_equal(point->name, "_Z4makev");
 			assert_int_equal(point->kind, RT_POINT_INSN);
 			assert_int_equal(point->reg, RT_REG_RAX);
