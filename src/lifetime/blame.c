@@ -715,16 +715,16 @@ static bool shown_all_the_same(const struct lt_answer *a, const struct lt_ref *r
 /*
  * What would have ended it may be what is not probed. Of what has one owner, and was found by itself, the ends are not
  * all known: where more of such objects ended unseen than were left, so may these have. And a program that mostly
- * leaves them to its end may do so on purpose.
+ * leaves them to its end may do so on purpose; not where it was seen to lose the pointer.
  */
-static bool ends_elsewhere(const struct lt_model *m, const struct lt_ref *ref)
+static bool ends_elsewhere(const struct lt_model *m, const struct lt_ref *ref, bool seen)
 {
 	const struct lt_type *type = m->type;
 
 	if (type->flags & RT_TYPE_OWNED)
 		return end_unseen(m, ref->site) >=
 			       lt_model_left_open(m, ref->site) - lt_model_ends_unseen(m, ref->site) ||
-		       type->died < type->objects - type->died;
+		       (!seen && type->died < type->objects - type->died);
 	return type->unarmed && !audited(ref->inc);
 }
 
@@ -790,7 +790,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	b.passed = b.lost && b.role == RT_ROLE_MISSING_PUT && !b.seen && lt_model_closed(m, ref->site) < 1 &&
 		   may_have_passed_it_on(a, m, ref, &b);
 	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
-	    ends_elsewhere(m, ref)) {
+	    ends_elsewhere(m, ref, b.seen)) {
 		b.confidence = fmin(b.confidence, shown_all_the_same(a, ref, twice) ? SHOWN : SUSPECT);
 		b.seen = false;
 	}

@@ -245,7 +245,7 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	/* an assertion may be about anything, and two lines in a row may well be about two references */
 	if (lt_life_vague(a->lt, ref.inc) || lt_damaged(a->lt, m->type) ||
 	    (!crashed(a->lt, ref.inc->pid, true) && !lt_back_at_once(a->lt, ref.inc, ref.bad) &&
-	     !lt_twice_in_line(a->lt, ref.inc, ref.bad)))
+	     !lt_twice_in_line(a->lt, ref.inc, ref.bad) && !lt_twice_by_helper(a->lt, ref.inc, ref.bad)))
 		b.confidence = 0.45;
 	lt_extra_taken(a, ref.inc, &ref);
 	if (b.guilty)
@@ -344,6 +344,19 @@ static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	return true;
 }
 
+/* frame number i of the stack s was called from just where the put e was; where that is not known: by who did it */
+static bool called_there(const struct lt_answer *a, const struct lt_thread *t, const struct lt_stack *s, uint32_t i,
+			 const struct lt_event *e)
+{
+	const struct lt_use *use = &a->lt->uses.data[e->use];
+	const struct lt_stack *of = use->stack ? &a->lt->stacks.data[use->stack - 1] : NULL;
+
+	if (!of || use->machine >= of->nr)
+		return stands_in(a->lt, t, lt_event_function(a->lt, e), NULL);
+	return i + 1 < s->nr &&
+	       a->lt->machines.data[s->first + i + 1].pc == a->lt->machines.data[of->first + use->machine].pc;
+}
+
 bool lt_died_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
 {
 	const struct lt_event *e = &inc->ledger[ev];
@@ -353,8 +366,9 @@ bool lt_died_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev
 	for (uint32_t i = 0; s && e->sp && i < s->nr; i++) {
 		const struct lt_machine *m = &a->lt->machines.data[s->first + i];
 
+		/* of the same depth another call may be */
 		if (m->cfa && t->stand_sp + m->cfa == e->sp)
-			return true;
+			return called_there(a, t, s, i, e);
 	}
 	return false;
 }

@@ -97,14 +97,29 @@ static bool dropped_before(const struct lt_answer *a, const struct lt_inc *inc, 
 	return false;
 }
 
-/* pointers to the object that the function lost, and nobody put */
-static int64_t dropped_by(const struct lt_answer *a, const struct lt_inc *inc, uint32_t function)
+/* event number i frees the very block that the one before it does: that has the pointer more than once */
+static bool same_block(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *e = &inc->ledger[i];
+
+	return i && is_block(a, e) && is_block(a, e - 1) && e->act && e->act == e[-1].act && e->slot != e[-1].slot &&
+	       a->lt->uses.data[e->use].site == a->lt->uses.data[e[-1].use].site;
+}
+
+/* Pointers to the object that the function lost, and nobody put; *ret_blocks: those that went with one block are one.
+ */
+static int64_t dropped_by(const struct lt_answer *a, const struct lt_inc *inc, uint32_t function, int64_t *ret_blocks)
 {
 	int64_t n = 0;
 
-	for (uint32_t i = 0; i < inc->nr; i++)
-		n += drops(a, inc, i) && !dropped_before(a, inc, i) &&
-		     lt_event_function(a->lt, &inc->ledger[i]) == function;
+	*ret_blocks = 0;
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		if (!drops(a, inc, i) || dropped_before(a, inc, i) ||
+		    lt_event_function(a->lt, &inc->ledger[i]) != function)
+			continue;
+		n++;
+		*ret_blocks += !same_block(a, inc, i);
+	}
 	return n;
 }
 
@@ -130,9 +145,9 @@ static bool lends(const struct lt_answer *a, const struct lt_inc *inc, uint32_t 
 /* These do not stand for what is left: there are more of them, or, where blocks went with them, fewer. */
 static bool borrowed(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i, bool freed)
 {
-	int64_t n = dropped_by(a, inc, lt_event_function(a->lt, &inc->ledger[i]));
+	int64_t blocks, n = dropped_by(a, inc, lt_event_function(a->lt, &inc->ledger[i]), &blocks);
 
-	return lends(a, inc, i) || (inc->known && (n > inc->balance || (freed && n < inc->balance)));
+	return lends(a, inc, i) || (inc->known && (blocks > inc->balance || (freed && n < inc->balance)));
 }
 
 /*
@@ -330,10 +345,13 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 	/* what no code was seen to know of has to be odd, and is likely at most */
 	const bool looked = function && lt_point_looks(lt_event_point(a->lt, &inc->ledger[i]));
 	const double least = looked ? SHARE * (left + healthy) : healthy;
+	int64_t blocks;
 
 	/* who lost more pointers to it than are left, or some that were borrowed, had borrowed this one, too */
-	if (!function || left < least || (inc->known && dropped_by(a, inc, function) > inc->balance) ||
-	    lends(a, inc, i) || frees_others(a, inc, i))
+	if (!function || left < least || lends(a, inc, i) || frees_others(a, inc, i))
+		return (struct lt_loser){ 0 };
+	dropped_by(a, inc, function, &blocks);
+	if (inc->known && blocks > inc->balance)
 		return (struct lt_loser){ 0 };
 	/* what looks like a free() is the put of the object that the slot lies in, and that lives on with the pointer
 	 */
