@@ -204,6 +204,25 @@ static bool kept_to_itself(const struct lt_answer *a, const struct lt_inc *inc)
 	return true;
 }
 
+/* the thread that did event number ev has ended so many objects since that a fault now is hardly for what it did then
+ */
+static bool long_since(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
+{
+	enum { MANY = 30 };
+	const struct lt_event *mine = &inc->ledger[ev];
+	const struct lt_inc *other;
+	uint32_t at = UINT32_MAX;
+	unsigned ended = 0;
+
+	while (ended <= MANY && (other = lt_row_older(&lt->graves, &at))) {
+		uint16_t last = other->pid == inc->pid ? last_put(other) : LT_NO_EVENT;
+
+		ended += last != LT_NO_EVENT && other->ledger[last].tid == mine->tid &&
+			 other->ledger[last].time_ns > mine->time_ns;
+	}
+	return ended > MANY;
+}
+
 /*
  * The program died of a fault, and nothing was done any more to the object that had gone: in the books all is well. A
  * put twice in a row, which few objects had, is then what it died of, or one right where the reference was taken; the
@@ -243,7 +262,7 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 			? "it gave back at once what it had taken, and the program died of a fault soon after"
 			: "the program died of a fault soon after, and nobody else put twice in a row";
 	/* an assertion may be about anything, and two lines in a row may well be about two references */
-	if (lt_life_vague(a->lt, ref.inc) || lt_damaged(a->lt, m->type) ||
+	if (lt_life_vague(a->lt, ref.inc) || lt_damaged(a->lt, m->type) || long_since(a->lt, ref.inc, ref.bad) ||
 	    (!crashed(a->lt, ref.inc->pid, true) && !lt_back_at_once(a->lt, ref.inc, ref.bad) &&
 	     !lt_twice_in_line(a->lt, ref.inc, ref.bad) && !lt_twice_by_helper(a->lt, ref.inc, ref.bad)))
 		b.confidence = 0.45;
