@@ -68,6 +68,14 @@ bool rt_word_spelled(struct rt_word word, const char *text)
 	return false;
 }
 
+bool rt_words_same_end(const char *a, const char *b)
+{
+	struct rt_word words[2][WORDS];
+	unsigned na = rt_words(a, words[0], WORDS), nb = rt_words(b, words[1], WORDS);
+
+	return na && nb && rt_word_same(words[0][na - 1], words[1][nb - 1]);
+}
+
 bool rt_words_have(const char *name, const char *const *texts, size_t nr)
 {
 	struct rt_word words[WORDS];

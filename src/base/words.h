@@ -23,6 +23,8 @@ bool rt_word_same(struct rt_word a, struct rt_word b);
 /* Its letters are somewhere in text, one behind the other, without case. */
 bool rt_word_spelled(struct rt_word word, const char *text);
 
+/* The last words of both names are the same, without case: "obj_ref" and "base_ref". A name without words has none. */
+bool rt_words_same_end(const char *a, const char *b);
 /* One of the words of name is one of these texts. */
 bool rt_words_have(const char *name, const char *const *texts, size_t n);
 /* One of the words says that what it is given is over there: free, destroy, unref, clear ... */

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "lifetime/state.h"
 
 enum { INLINE_MAX = 16, LOOK_AHEAD = 3 };
@@ -317,6 +318,15 @@ static unsigned inlined_end(const struct rt_lifetime *lt, const struct lt_point 
 	return end;
 }
 
+/* "static inline T *t_ref(T *t) { base_ref(&t->base); ... }" of a header does for who calls it what base_ref() does */
+static bool does_alike(const struct rt_lifetime *lt, const struct lt_point *point, const struct lt_src *src)
+{
+	const char *file = src->frame.file, *end = file ? strrchr(file, '.') : NULL;
+
+	return (point->op == RT_OP_GET || point->op == RT_OP_PUT) && src->frame.inlined && end && end[1] == 'h' &&
+	       rt_words_same_end(src->frame.function, rt_intern_text(&lt->names, point->name));
+}
+
 /*
  * First frame that is not API. Frames below a constructor (for new) or a
  * finder are its helpers, if it is near; further out only API that follows API
@@ -333,7 +343,8 @@ static unsigned skip_api(const struct rt_lifetime *lt, const struct lt_type *typ
 		if (lt_is_api(lt, type, lt_src(lt, flat->src[i])) & makes)
 			at = i + 1;
 	}
-	while (at < flat->nr && (lt_is_api(lt, type, lt_src(lt, flat->src[at])) & all))
+	while (at < flat->nr && ((lt_is_api(lt, type, lt_src(lt, flat->src[at])) & all) ||
+				 does_alike(lt, point, lt_src(lt, flat->src[at]))))
 		at++;
 	return at < flat->nr ? at : flat->nr ? flat->nr - 1 : 0;
 }
