@@ -204,12 +204,13 @@ static bool kept_to_itself(const struct lt_answer *a, const struct lt_inc *inc)
 	return true;
 }
 
-/* the thread that did event number ev has ended so many objects since that a fault now is hardly for what it did then
+/*
+ * The thread that did event number ev has ended so many objects since this one was gone that a fault now is hardly for
+ * that.
  */
 static bool long_since(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
 {
 	enum { MANY = 30 };
-	const struct lt_event *mine = &inc->ledger[ev];
 	const struct lt_inc *other;
 	uint32_t at = UINT32_MAX;
 	unsigned ended = 0;
@@ -217,8 +218,8 @@ static bool long_since(const struct rt_lifetime *lt, const struct lt_inc *inc, u
 	while (ended <= MANY && (other = lt_row_older(&lt->graves, &at))) {
 		uint16_t last = other->pid == inc->pid ? last_put(other) : LT_NO_EVENT;
 
-		ended += last != LT_NO_EVENT && other->ledger[last].tid == mine->tid &&
-			 other->ledger[last].time_ns > mine->time_ns;
+		ended += last != LT_NO_EVENT && other->ledger[last].tid == inc->ledger[ev].tid &&
+			 other->end_ns > inc->end_ns;
 	}
 	return ended > MANY;
 }
