@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Slots of counted objects that debug information knows: the block that holds the pointer is passed to a free(), NULL
- * is stored there, or, by a function that counts references, another pointer. What the slot held is looked at just
- * before, and what is stored. Nothing is counted there.
+ * is stored there, all of it is set to 0, or, by a function that counts references, another pointer is stored. What the
+ * slot held is looked at just before, and what is stored. Nothing is counted there.
  *
  * Which structs hold such pointers, debug information says; and of what struct a block is, by the variable that points
  * to it right there. A member that may point to anything (the void * of a list) counts where few blocks with one are
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "dwarf/listing.h"
 #include "probe/flow.h"
 #include "probe/frees.h"
@@ -27,7 +28,9 @@ enum {
 	BLOCKS_MAX = 8192, /* that are looked at */
 	CODE_INSNS = 4000,
 	CODE_BYTES = 64 << 10,
-	SCOPES_MAX = 16
+	SCOPES_MAX = 16,
+	STOS = 0xab, /* opcodes */
+	MOVS = 0xa5
 };
 
 /* A member of a struct that may hold the pointer. Those of one struct lie one behind the other. */
@@ -56,7 +59,19 @@ struct drop {
 	uint32_t type; /* index */
 	bool fresh;    /* in memory that was just allocated */
 	bool freed;
+	const char *cleared;  /* the struct, all of which is set to 0; NULL: that is not so */
 	const char *anything; /* the struct of which a member may hold anything; NULL: it is known what it holds */
+};
+
+/*
+ * How compilers set a struct to 0 in place: its first 8 bytes by an instruction of their own, the others, as they are
+ * aligned, by "rep stos", which no probe can stand on. How many these are is its whole size, less what comes before.
+ */
+struct wipe {
+	struct rt_insn first; /* the store of the first bytes */
+	uint8_t reg;          /* that the struct lies behind there; RT_REG_NONE: there was none */
+	int64_t size;         /* that was added to the count since */
+	unsigned left;        /* instructions that may come before the rep stos */
 };
 
 struct drops {
@@ -67,12 +82,16 @@ struct drops {
 	struct rt_map offsets; /* of members that hold one of the types */
 	struct rt_map tables;  /* offsets of members that point to tables of these */
 	struct rt_map frees;   /* address of what frees blocks -> the register that tells which */
+	struct rt_map clears;  /* address of memset() */
+	struct rt_map copies;  /* address of memcpy() */
 	RT_VEC(struct drop) all;
 	unsigned blocks;
 	struct rt_way way;
 	struct origin origins[RT_TRACK_REGS];
 	uint16_t zeroes; /* vector registers that are 0 */
-	bool counts;     /* the function that is looked at counts references, or calls what does */
+	struct wipe wipe;
+	bool copied; /* the function has copied a block before: what it clears then went there, maybe */
+	bool counts; /* the function that is looked at counts references, or calls what does */
 	bool nomem;
 };
 
@@ -267,6 +286,95 @@ static bool free_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	return first || d->origins[drop.reg].from != TABLE || add_entries(d, &drop);
 }
 
+/* the bytes [from, to) of a struct are set to 0, by drop->insn or behind it: each of its members there is given up */
+static bool clear(struct drops *d, struct drop *drop, int64_t from, int64_t to)
+{
+	size_t first;
+
+	if (d->copied || d->blocks == BLOCKS_MAX || d->way.now.fresh.regs[drop->reg].kind == RT_VALUE_OBJECT)
+		return true;
+	d->blocks++;
+	first = members_at(d, &drop->insn, drop->reg);
+	for (size_t i = first; is_of(d, first, i) && i < first + MEMBERS_MAX; i++) {
+		const struct member *m = &d->members.data[i - 1];
+
+		if (!m->type || (int64_t)m->offset < from || (int64_t)m->offset + 8 > to)
+			continue;
+		drop->cleared = m->structure;
+		if (!add(d, drop, m))
+			return false;
+	}
+	return true;
+}
+
+static bool is_zero(const struct rt_value *v)
+{
+	return v->kind == RT_VALUE_CONST && !v->n;
+}
+
+/* insn calls memset() */
+static bool memset_at(struct drops *d, const struct rt_symbol *symbol, const struct rt_insn *insn)
+{
+	const struct rt_value *regs = d->way.now.fresh.regs, *size = &regs[RT_REG_RDX];
+	struct drop drop = { .insn = *insn, .symbol = symbol, .stored = RT_REG_NONE, .reg = RT_REG_RDI };
+
+	if (!insn->has_target || (!insn->call && (!insn->jump || insn->conditional)) ||
+	    !rt_map_get(&d->clears, rt_key_make(insn->target.v, 0)) || regs[RT_REG_RDI].kind == RT_VALUE_FRAME ||
+	    !is_zero(&regs[RT_REG_RSI]) || size->kind != RT_VALUE_CONST)
+		return true;
+	return clear(d, &drop, 0, size->n);
+}
+
+/* insn stores 8 bytes of 0 right where a register points to: a wipe may begin so */
+static bool is_begin(const struct drops *d, const struct rt_insn *insn)
+{
+	const struct rt_mem_operand *mem = &insn->mem;
+
+	return insn->is_mov && insn->has_mem && mem->writes && mem->size == 8 && !mem->segment && !mem->disp &&
+	       mem->index == RT_REG_NONE && mem->base < RT_TRACK_REGS && mem->base != RT_REG_RSP &&
+	       d->way.now.fresh.regs[mem->base].kind != RT_VALUE_FRAME &&
+	       (insn->has_imm ? !insn->imm
+			      : insn->src_reg < RT_TRACK_REGS && is_zero(&d->way.now.fresh.regs[insn->src_reg]));
+}
+
+/* code[at] may begin a "rep" instruction on words of 8 bytes: stos or movs */
+static bool is_rep(struct rt_bytes code, size_t at, uint8_t opcode)
+{
+	const uint8_t bytes[] = { 0xf3, 0x48, opcode };
+
+	return at + sizeof(bytes) <= code.size && !memcmp(code.data + at, bytes, sizeof(bytes));
+}
+
+/* "*to = *from" */
+static bool copies_at(const struct drops *d, const struct rt_insn *insn)
+{
+	return is_rep(rt_image_at(d->b->module->image, insn->addr, insn->length), 0, MOVS) ||
+	       (insn->call && insn->has_target && rt_map_get(&d->copies, rt_key_make(insn->target.v, 0)));
+}
+
+/* insn is a part of a wipe; when it is known to be one, the members are given up */
+static bool wipe_at(struct drops *d, const struct rt_symbol *symbol, const struct rt_insn *insn)
+{
+	enum { NEAR = 16 };
+	struct wipe *w = &d->wipe;
+	struct drop drop = { .insn = w->first, .symbol = symbol, .stored = RT_REG_NONE, .reg = w->reg };
+
+	if (is_begin(d, insn))
+		*w = (struct wipe){ .first = *insn, .reg = insn->mem.base, .left = NEAR };
+	else if (!w->left || insn->call || insn->jump || insn->ret)
+		w->reg = RT_REG_NONE;
+	if (w->reg == RT_REG_NONE)
+		return true;
+	w->left--;
+	if (insn->has_imm && !insn->is_mov && !insn->has_mem && insn->dst_reg == RT_REG_RCX && insn->imm > w->size)
+		w->size = insn->imm;
+	if (!is_zero(&d->way.now.fresh.regs[RT_REG_RAX]) ||
+	    !is_rep(rt_image_at(d->b->module->image, insn->addr, insn->length), 0, STOS))
+		return true;
+	w->reg = RT_REG_NONE;
+	return clear(d, &drop, 8, w->size); /* the first one is a store like any other */
+}
+
 /* NULL, or a mark that stands for no object: (T *)1, (T *)-1 */
 static bool is_nothing(int64_t n)
 {
@@ -359,12 +467,16 @@ static struct rt_error *look_through(struct drops *d, const struct rt_symbol *sy
 	rt_way_begin(&d->way, d->b->module->symtab, symbol, RT_REG_NONE);
 	memset(d->origins, 0, sizeof(d->origins));
 	d->zeroes = 0;
+	d->wipe.reg = RT_REG_NONE;
+	d->copied = false;
 	for (unsigned n = 0; n < CODE_INSNS && d->way.now.at.v < end.v; n++) {
 		if (!rt_plan_decode(d->b, d->way.now.at, &insn))
 			return NULL;
 		(void)rt_way_reaches(&d->way);
-		if (!free_at(d, symbol, &insn) || !store_at(d, symbol, &insn) || !pair_at(d, symbol, &insn))
+		if (!free_at(d, symbol, &insn) || !memset_at(d, symbol, &insn) || !wipe_at(d, symbol, &insn) ||
+		    !store_at(d, symbol, &insn) || !pair_at(d, symbol, &insn))
 			return rt_error_nomem();
+		d->copied |= copies_at(d, &insn);
 		follow(d, &insn);
 		d->zeroes = (uint16_t)((d->zeroes & ~insn.vector_writes) | insn.vector_zeroes);
 		if (!rt_way_pass(&d->way, &insn))
@@ -392,7 +504,7 @@ static bool may_clear(const struct drops *d, struct rt_bytes code, size_t i)
 	return is_nothing(imm) && disp >= 0 && rt_map_get(&d->offsets, rt_key_make((uint64_t)disp, 0));
 }
 
-/* Cheap look at the bytes: is there a call or jump to a free(), or a NULL stored where a member may lie? */
+/* Cheap look at the bytes: is there a call or jump to a free() or memset(), or a NULL stored where a member may lie? */
 static bool is_worth_it(struct drops *d, const struct rt_symbol *symbol)
 {
 	struct rt_bytes code = rt_image_at(d->b->module->image, symbol->addr, symbol->size);
@@ -408,7 +520,7 @@ static bool is_worth_it(struct drops *d, const struct rt_symbol *symbol)
 		int32_t to;
 		uint64_t next = symbol->addr.v + i + 1 + (is_short ? 1 : sizeof(to));
 
-		worth = worth || may_clear(d, code, i);
+		worth = worth || may_clear(d, code, i) || is_rep(code, i, STOS);
 		if (!is_short && ((code.data[i] != CALL && code.data[i] != JUMP) || i + 1 + sizeof(to) > code.size))
 			continue;
 		if (is_short)
@@ -416,7 +528,8 @@ static bool is_worth_it(struct drops *d, const struct rt_symbol *symbol)
 		else
 			memcpy(&to, code.data + i + 1, sizeof(to));
 		next += (uint64_t)(int64_t)to;
-		worth = worth || rt_map_get(&d->frees, rt_key_make(next, 0));
+		worth = worth || rt_map_get(&d->frees, rt_key_make(next, 0)) ||
+			rt_map_get(&d->clears, rt_key_make(next, 0));
 		d->counts = rt_map_get(&t->counts, rt_key_make(next, 0));
 	}
 	return worth || d->counts;
@@ -463,6 +576,27 @@ static bool takes_anything(const struct drops *d, const char *function)
 	return pointer;
 }
 
+/* It is given the struct and no such object, and does not end the struct: "void frame_defaults(struct frame *)". */
+static bool sets_up(const struct drops *d, const char *function, const struct drop *drop)
+{
+	struct rt_survey *survey = &d->b->survey;
+	const struct rt_survey_function *f = rt_survey_function(survey, function, NULL);
+	bool given = false;
+
+	if (rt_words_destroy(function) || rt_words_end(function))
+		return false;
+	for (unsigned i = 1; f && i <= f->param_count; i++) {
+		const struct rt_param *p = rt_survey_param(survey, f, i);
+
+		const uint64_t *type = p->pointee ? rt_map_get(&d->takers->type_of, rt_key_text(p->pointee)) : NULL;
+
+		if (type && *type == drop->type + 1)
+			return false;
+		given |= p->pointee && !strcmp(p->pointee, drop->cleared);
+	}
+	return given;
+}
+
 /*
  * By the place; not by the function's own name, which would make its caller the site, as it is where the function does
  * not know what it gives up.
@@ -473,8 +607,11 @@ static char *name_of(const struct drops *d, const struct drop *drop)
 	size_t n = rt_dwarf_scopes(d->b->module->dwarf, drop->insn.addr, scopes, SCOPES_MAX), skip = 0;
 	char *name = NULL;
 
-	while (drop->freed && skip + 1 < n && scopes[skip].inlined && takes_anything(d, scopes[skip].function))
+	while ((drop->freed || drop->cleared) && skip + 1 < n && scopes[skip].inlined &&
+	       takes_anything(d, scopes[skip].function))
 		skip++;
+	if (drop->cleared && skip < n && scopes[skip].function && sets_up(d, scopes[skip].function, drop))
+		return strdup(scopes[skip].function);
 	if (skip)
 		return strdup(scopes[skip - 1].function);
 	if (drop->anything && n && scopes[0].function && is_helper(d, scopes[0].function, drop->anything))
@@ -520,6 +657,21 @@ static struct rt_error *add_points(struct drops *d)
 	return NULL;
 }
 
+/* adds the stubs of a function of the C library, or of what checks the length as well */
+static struct rt_error *find_stubs(const struct drops *d, const char *name, const char *checked, struct rt_map *ret)
+{
+	const struct rt_symtab *symtab = d->b->module->symtab;
+
+	for (size_t i = 0; i < symtab->count; i++) {
+		const struct rt_symbol *symbol = &symtab->symbols[i];
+
+		if (symbol->plt && (!strcmp(symbol->name, name) || !strcmp(symbol->name, checked)) &&
+		    !rt_map_put(ret, rt_key_make(symbol->addr.v, 0), NULL))
+			return rt_error_nomem();
+	}
+	return NULL;
+}
+
 static struct rt_error *look_everywhere(struct drops *d)
 {
 	RT_TRY(rt_dwarf_pointer_members(d->b->module->dwarf, see_member, d));
@@ -528,6 +680,8 @@ static struct rt_error *look_everywhere(struct drops *d)
 	if (!d->members.len)
 		return NULL;
 	RT_TRY(rt_frees_find(d->b, &d->frees));
+	RT_TRY(find_stubs(d, "memset", "__memset_chk", &d->clears));
+	RT_TRY(find_stubs(d, "memcpy", "__memcpy_chk", &d->copies));
 	for (size_t i = 0; i < d->b->survey.symbols.len; i++) {
 		const struct rt_symbol *symbol = d->b->survey.symbols.data[i].symbol;
 
@@ -547,6 +701,8 @@ struct rt_error *rt_plan_dropped(const struct rt_takers *t)
 	rt_map_deinit(&d.offsets);
 	rt_map_deinit(&d.tables);
 	rt_map_deinit(&d.frees);
+	rt_map_deinit(&d.clears);
+	rt_map_deinit(&d.copies);
 	rt_vec_deinit(&d.all);
 	rt_way_deinit(&d.way);
 	return err;

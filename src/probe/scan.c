@@ -297,6 +297,19 @@ static bool is_presets(const struct rt_scan *s, const struct rt_spec_type *type)
 	return false;
 }
 
+/*
+ * "T *t_ref(const T *)" that returns a T which it has just allocated: each reference is a handle of its own, to what is
+ * counted behind it, and ends by itself.
+ */
+static bool gives_handles(const struct rt_scan *s, const struct rt_scan_family *f)
+{
+	const struct rt_making m = { .image = s->module->image, .symtab = s->module->symtab, .decoder = s->decoder };
+	const struct rt_param *r = f->get.declared ? &f->get.declared->returns : NULL;
+
+	return f->get.symbol && r && r->pointers == 1 && f->structure && same_struct(r->pointee, f->structure) &&
+	       !f->by_code && m.symtab && rt_making_returns(&m, f->get.symbol);
+}
+
 struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_family *f)
 {
 	struct rt_spec one = { 0 };
@@ -320,7 +333,9 @@ struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_fami
 	type->origin = strdup("scan");
 	if (!type->name || !type->origin)
 		err = rt_error_nomem();
-	if (!err && f->get.name)
+	if (!err && f->get.name && gives_handles(s, f))
+		err = rt_scan_add_function(type, f->get.name, RT_OP_NEW, RT_PLACE_RET, 0);
+	else if (!err && f->get.name)
 		err = rt_scan_add_function(type, f->get.name, RT_OP_GET, RT_PLACE_ARG, f->get_arg ? f->get_arg : 1);
 	if (!err && f->put.name)
 		err = rt_scan_add_function(type, f->put.name, RT_OP_PUT,

@@ -31,7 +31,27 @@ static const char program[] =
 	"API int box_clear(struct box *b, int k) { if (b->k == k) return 0; b->o = NULL; return b->k; }\n"
 	"struct rack { long k; struct obj *all[5]; struct rack *next; };\n"
 	"API void rack_clear(struct rack *r) { for (int i = 0; i < 5; i++) if (r->all[i]) r->all[i] = NULL; }\n"
-	/* none of these */
+	/* all of a struct set to 0, in place or by a call; its helper does not know what is given up */
+	"struct wide { long k[20]; struct obj *o; long n[20]; };\n"
+	"struct huge { long k[3000]; struct obj *o; long n[3000]; };\n"
+	"API int wide_reset(struct wide *w, int k) { if (w->k[0] == k) return 0; memset(w, 0, sizeof(*w)); w->k[1] = "
+	"k; "
+	"return 1; }\n"
+	"API int huge_reset(struct huge *h, int k) { if (h->k[0] == k) return 0; memset(h, 0, sizeof(*h)); h->k[1] = "
+	"k; "
+	"return 1; }\n"
+	"INLINE void huge_defaults(struct huge *h) { memset(h, 0, sizeof(*h)); h->n[2] = -1; }\n"
+	"API int huge_again(struct huge *h, int k) { if (h->k[0] == k) return 0; huge_defaults(h); return k; }\n"
+	/* none of these: moved, a part before the pointer, not 0, new */
+	"API int huge_move(struct huge *to, struct huge *h) { *to = *h; memset(h, 0, sizeof(*h)); return 1; }\n"
+	"API int wide_move(struct wide *to, struct wide *w) { *to = *w; memset(w, 0, sizeof(*w)); return 1; }\n"
+	"API int huge_begin(struct huge *h, int k) { if (h->k[0] == k) return 0; memset(h, 0, sizeof(h->k)); return 1; "
+	"}\n"
+	"API int huge_fill(struct huge *h, int k) { if (h->k[0] == k) return 0; memset(h, 255, sizeof(*h)); return 1; "
+	"}\n"
+	"API struct huge *huge_new(void) { struct huge *h = malloc(sizeof(*h)); if (h) memset(h, 0, sizeof(*h)); "
+	"return "
+	"h; }\n"
 	"API void plain_free(struct plain *p) { free(p); }\n"
 	"API void any_free(void *p) { free(p); }\n"
 	"API struct box *box_new(int k) { struct box *b = malloc(sizeof(*b)); if (!b) return NULL; b->k = k; b->o = "
@@ -62,7 +82,11 @@ static const char program[] =
 	"  pair_free(p); plain_free(malloc(sizeof(struct plain))); any_free(malloc(8)); any_destroy(0, o); "
 	"name_destroy(NULL); queue_purge(o, (struct queue *)o);\n"
 	"  struct album a = { c, malloc(sizeof(struct node)) }; a.first->next = NULL; album_pop(&a);\n"
-	"  if (c > 9) { rack_clear((struct rack *)v[0]); wipe_and_free(f); to_obstack(b, n); as_another(b); "
+	"  if (c > 9) { struct huge *h = huge_new(); wide_reset((struct wide *)h, c); huge_reset(h, c); huge_again(h, "
+	"c); "
+	"huge_begin(h, c); huge_move(h, h); wide_move((struct wide *)h, (struct wide *)h); huge_fill(h, c); "
+	"rack_clear((struct rack *)v[0]); wipe_and_free(f); to_obstack(b, n); "
+	"as_another(b); "
 	"by_inline_free(e); } return (int)(look(o) + "
 	"table.look(o)) & "
 	"0; }\n";
@@ -90,6 +114,14 @@ static const struct {
 	{ "node_remove", FREED, 8, true },
 	{ "box_clear", CLEARED, 8, false },
 	{ "rack_clear", CLEARED, ANY, false },
+	{ "wide_reset", CLEARED, 160, false },
+	{ "huge_reset", CLEARED, 24000, false },
+	{ "huge_again", CLEARED, 24000, false, false, "huge_defaults" },
+	{ "huge_move", NOTHING, 0, false },
+	{ "wide_move", NOTHING, 0, false },
+	{ "huge_begin", NOTHING, 0, false },
+	{ "huge_fill", NOTHING, 0, false },
+	{ "huge_new", NOTHING, 0, false },
 	{ "plain_free", NOTHING, 0, false },
 	{ "any_free", NOTHING, 0, false },
 	{ "box_new", NOTHING, 0, false },
