@@ -186,6 +186,58 @@ TEST(one_family_under_two_names)
 	workdir_remove(&w);
 }
 
+/* One reference is a handle of its own; the other's object copies itself when it cannot be counted any further. */
+static const char handles[] =
+	"#include <stdlib.h>\n#define API __attribute__((noinline, noipa))\n"
+	"struct block { long n; int refs; };\nstruct blockref { struct block *block; long size; };\n"
+	"struct text { int refs; char text[20]; };\n"
+	"API struct blockref *blockref_create(long n) { struct blockref *r = malloc(sizeof(*r)); r->block = "
+	"calloc(1, sizeof(*r->block));\n  r->block->refs = 1; r->size = n; return r; }\n"
+	"API struct blockref *blockref_ref(const struct blockref *of) { struct blockref *r = calloc(1, sizeof(*r)); if "
+	"(!r) "
+	"return NULL;\n  *r = *of; __atomic_fetch_add(&of->block->refs, 1, 5); return r; }\n"
+	"API void blockref_unref(struct blockref *r) { if (__atomic_fetch_sub(&r->block->refs, 1, 5) == 1) "
+	"free(r->block); free(r); }\n"
+	"API struct text *text_new(void) { struct text *t = malloc(sizeof(*t)); t->refs = 1; return t; }\n"
+	"API struct text *text_ref(struct text *t) { if (t->refs > 9) { struct text *n = malloc(sizeof(*n)); *n = *t; "
+	"n->refs "
+	"= 1;\n  return n; } t->refs++; return t; }\n"
+	"API void text_unref(struct text *t) { if (--t->refs == 0) free(t); }\n"
+	"int main(int c, char **v) { struct blockref *r = blockref_create(c), *s = blockref_ref(r); struct text *t = "
+	"text_ref(text_new());\n  blockref_unref(r); blockref_unref(s); text_unref(t); text_unref(t); return !v; }\n";
+
+TEST(references_that_are_handles)
+{
+	static const struct rt_scan_options all = { 0 };
+	static const char *const builds[] = { "gcc -O2 -g", "clang-14 -w -O2 -g" };
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct rt_spec_type *blockref = NULL, *text = NULL;
+		struct workdir w;
+		struct planned p;
+
+		workdir_make(&w);
+		workdir_write(&w, "prog.c", handles);
+		workdir_run(&w, "%s -o prog prog.c", builds[i]);
+		planned_open(&p, workdir_path(&w, "prog"));
+		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+		for (size_t k = 0; k < p.spec.types.len; k++) {
+			if (!strcmp(p.spec.types.data[k].name, "blockref"))
+				blockref = &p.spec.types.data[k];
+			else if (!strcmp(p.spec.types.data[k].name, "text"))
+				text = &p.spec.types.data[k];
+		}
+		assert_non_null(blockref);
+		assert_int_equal(planned_function(blockref, "blockref_ref")->op, RT_OP_NEW);
+		assert_int_equal(planned_function(blockref, "blockref_ref")->place, RT_PLACE_RET);
+		assert_int_equal(planned_function(blockref, "blockref_unref")->op, RT_OP_PUT);
+		assert_non_null(text);
+		assert_int_equal(planned_function(text, "text_ref")->op, RT_OP_GET);
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
 TEST(only_the_named_types)
 {
 	static const char *const thread[] = { "thread", NULL }, *const none[] = { "queue", "lock", NULL };
