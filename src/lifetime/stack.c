@@ -323,8 +323,8 @@ static bool does_alike(const struct rt_lifetime *lt, const struct lt_point *poin
 {
 	const char *file = src->frame.file, *end = file ? strrchr(file, '.') : NULL;
 
-	return (point->op == RT_OP_GET || point->op == RT_OP_PUT) && src->frame.inlined && end && end[1] == 'h' &&
-	       rt_words_same_end(src->frame.function, rt_intern_text(&lt->names, point->name));
+	return (point->op == RT_OP_GET || point->op == RT_OP_PUT) && src->frame.inlined && src->name && end &&
+	       end[1] == 'h' && rt_words_same_end(src->frame.function, rt_intern_text(&lt->names, point->name));
 }
 
 /*
