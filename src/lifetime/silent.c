@@ -32,7 +32,8 @@ static bool took_one(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
  */
 static uint16_t put_anothers(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
-	if (inc->life != LT_DEAD || inc->post || inc->folded || !inc->has_new || lt_life_vague(lt, inc))
+	if (inc->life != LT_DEAD || inc->post || inc->folded || (!inc->has_new && !lt_born_bare(lt, inc)) ||
+	    lt_life_vague(lt, inc))
 		return LT_NO_EVENT;
 	for (uint16_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
