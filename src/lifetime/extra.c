@@ -436,9 +436,10 @@ static bool reads_a_constant(const struct lt_inc *inc)
 static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref, bool born_unseen)
 {
 	const struct lt_inc *inc = ref->inc;
-	/* others may make such objects than is known, and allocators do not bear what is freed twice: the process dies */
-	const bool owned = (m->type->flags & RT_TYPE_OWNED) &&
-			   (ref->bad == LT_NO_EVENT || !lt_died_in(a, inc, ref->bad));
+	/* others may make such objects than is known, and allocators do not bear what is freed twice: the process dies
+	 */
+	const bool owned =
+		(m->type->flags & RT_TYPE_OWNED) && (ref->bad == LT_NO_EVENT || !lt_died_in(a, inc, ref->bad));
 	const bool begun = inc->has_new || lt_born_bare(a->lt, inc);
 
 	if (lt_life_vague(a->lt, inc) || inc->inherited || lt_damaged(a->lt, m->type) || reads_a_constant(inc))
