@@ -97,13 +97,13 @@ static bool dropped_before(const struct lt_answer *a, const struct lt_inc *inc, 
 	return false;
 }
 
-/* event number i frees the very block that the one before it does: that has the pointer more than once */
+/* event number i frees the very block that the one before it does: both have lost the pointer that is there twice */
 static bool same_block(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *e = &inc->ledger[i];
 
 	return i && is_block(a, e) && is_block(a, e - 1) && e->act && e->act == e[-1].act && e->slot != e[-1].slot &&
-	       a->lt->uses.data[e->use].site == a->lt->uses.data[e[-1].use].site;
+	       a->lt->uses.data[e->use].site == a->lt->uses.data[e[-1].use].site && drops(a, inc, i - 1);
 }
 
 /* Pointers to the object that the function lost, and nobody put; *ret_blocks: those that went with one block are one.

@@ -587,7 +587,6 @@ static bool sets_up(const struct drops *d, const char *function, const struct dr
 		return false;
 	for (unsigned i = 1; f && i <= f->param_count; i++) {
 		const struct rt_param *p = rt_survey_param(survey, f, i);
-
 		const uint64_t *type = p->pointee ? rt_map_get(&d->takers->type_of, rt_key_text(p->pointee)) : NULL;
 
 		if (type && *type == drop->type + 1)
