@@ -189,8 +189,9 @@ static bool stays_in_slot(const struct rt_lifetime *lt, const struct lt_inc *inc
 }
 
 /* all that is left of the object is in the slots that it was taken for: it has its owners */
-static bool is_in_slots(const struct rt_lifetime *lt, struct lt_inc *inc)
+static bool is_in_slots(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
 {
+	struct lt_inc *inc = g->nodes.data[node];
 	int64_t kept = 0;
 
 	lt_slots_settle(lt, inc, inc->nr);
@@ -244,28 +245,32 @@ static void find_linked(const struct graph *g, const struct rt_lifetime *lt, uin
 		ret[i] = out && i != head && taken_inside(lt, g->nodes.data[g->circle[i]], out);
 }
 
+static bool is_held(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
+{
+	(void)lt;
+	return lt_held_by_lost(g->nodes.data[node]);
+}
+
 static bool judge_circle(struct graph *g, const struct rt_lifetime *lt, uint32_t n)
 {
+	/* what is lost with others, where there are such, the surest reason first */
+	static bool (*const reasons[])(const struct graph *, const struct rt_lifetime *,
+				       uint32_t node) = { is_held, is_in_slots, is_part };
 	bool *others = calloc(n + 1, sizeof(*others));
 
-	for (uint32_t i = 0; others && i < n; i++)
-		others[i] = lt_held_by_lost(g->nodes.data[g->circle[i]]);
-	if (others)
+	if (!others)
+		return false;
+	for (size_t k = 0; k < sizeof(reasons) / sizeof(reasons[0]); k++) {
+		for (uint32_t i = 0; i < n; i++)
+			others[i] = reasons[k](g, lt, g->circle[i]);
 		leave(g, n, others);
-	for (uint32_t i = 0; others && i < n; i++)
-		others[i] = is_in_slots(lt, g->nodes.data[g->circle[i]]);
-	if (others)
-		leave(g, n, others);
-	for (uint32_t i = 0; others && i < n; i++)
-		others[i] = is_part(g, lt, g->circle[i]);
-	if (others)
-		leave(g, n, others);
-	if (others && n > 1) {
+	}
+	if (n > 1) {
 		find_linked(g, lt, n, others);
 		leave(g, n, others);
 	}
 	free(others);
-	return others != NULL;
+	return true;
 }
 
 static bool judge(struct graph *g, const struct rt_lifetime *lt)

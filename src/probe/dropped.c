@@ -266,12 +266,18 @@ static bool add_entries(struct drops *d, const struct drop *like)
 	return true;
 }
 
+/* what goes by the function that insn calls, or jumps to for good; NULL: none of these */
+static const uint64_t *goes_to(const struct rt_map *functions, const struct rt_insn *insn)
+{
+	return insn->has_target && (insn->call || (insn->jump && !insn->conditional))
+		       ? rt_map_get(functions, rt_key_make(insn->target.v, 0))
+		       : NULL;
+}
+
 /* insn passes a block to a free(): each of its members is given up */
 static bool free_at(struct drops *d, const struct rt_symbol *symbol, const struct rt_insn *insn)
 {
-	const uint64_t *reg = insn->has_target && (insn->call || (insn->jump && !insn->conditional))
-				      ? rt_map_get(&d->frees, rt_key_make(insn->target.v, 0))
-				      : NULL;
+	const uint64_t *reg = goes_to(&d->frees, insn);
 	struct drop drop = { .insn = *insn, .symbol = symbol, .stored = RT_REG_NONE, .freed = true };
 	size_t first;
 
@@ -318,9 +324,8 @@ static bool memset_at(struct drops *d, const struct rt_symbol *symbol, const str
 	const struct rt_value *regs = d->way.now.fresh.regs, *size = &regs[RT_REG_RDX];
 	struct drop drop = { .insn = *insn, .symbol = symbol, .stored = RT_REG_NONE, .reg = RT_REG_RDI };
 
-	if (!insn->has_target || (!insn->call && (!insn->jump || insn->conditional)) ||
-	    !rt_map_get(&d->clears, rt_key_make(insn->target.v, 0)) || regs[RT_REG_RDI].kind == RT_VALUE_FRAME ||
-	    !is_zero(&regs[RT_REG_RSI]) || size->kind != RT_VALUE_CONST)
+	if (!goes_to(&d->clears, insn) || regs[RT_REG_RDI].kind == RT_VALUE_FRAME || !is_zero(&regs[RT_REG_RSI]) ||
+	    size->kind != RT_VALUE_CONST)
 		return true;
 	return clear(d, &drop, 0, size->n);
 }
@@ -345,10 +350,15 @@ static bool is_rep(struct rt_bytes code, size_t at, uint8_t opcode)
 	return at + sizeof(bytes) <= code.size && !memcmp(code.data + at, bytes, sizeof(bytes));
 }
 
+static bool is_rep_insn(const struct drops *d, const struct rt_insn *insn, uint8_t opcode)
+{
+	return insn->length == 3 && is_rep(rt_image_at(d->b->module->image, insn->addr, insn->length), 0, opcode);
+}
+
 /* "*to = *from" */
 static bool copies_at(const struct drops *d, const struct rt_insn *insn)
 {
-	return is_rep(rt_image_at(d->b->module->image, insn->addr, insn->length), 0, MOVS) ||
+	return is_rep_insn(d, insn, MOVS) ||
 	       (insn->call && insn->has_target && rt_map_get(&d->copies, rt_key_make(insn->target.v, 0)));
 }
 
@@ -357,7 +367,6 @@ static bool wipe_at(struct drops *d, const struct rt_symbol *symbol, const struc
 {
 	enum { NEAR = 16 };
 	struct wipe *w = &d->wipe;
-	struct drop drop = { .insn = w->first, .symbol = symbol, .stored = RT_REG_NONE, .reg = w->reg };
 
 	if (is_begin(d, insn))
 		*w = (struct wipe){ .first = *insn, .reg = insn->mem.base, .left = NEAR };
@@ -368,11 +377,13 @@ static bool wipe_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	w->left--;
 	if (insn->has_imm && !insn->is_mov && !insn->has_mem && insn->dst_reg == RT_REG_RCX && insn->imm > w->size)
 		w->size = insn->imm;
-	if (!is_zero(&d->way.now.fresh.regs[RT_REG_RAX]) ||
-	    !is_rep(rt_image_at(d->b->module->image, insn->addr, insn->length), 0, STOS))
-		return true;
-	w->reg = RT_REG_NONE;
-	return clear(d, &drop, 8, w->size); /* the first one is a store like any other */
+	if (is_rep_insn(d, insn, STOS) && is_zero(&d->way.now.fresh.regs[RT_REG_RAX])) {
+		struct drop drop = { .insn = w->first, .symbol = symbol, .stored = RT_REG_NONE, .reg = w->reg };
+
+		w->reg = RT_REG_NONE;
+		return clear(d, &drop, 8, w->size); /* the first one is a store like any other */
+	}
+	return true;
 }
 
 /* NULL, or a mark that stands for no object: (T *)1, (T *)-1 */
