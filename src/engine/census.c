@@ -36,6 +36,7 @@ struct object {
 	uint32_t index; /* in the caller's array */
 	bool known;     /* pointers to it are looked for: it lies in memory of the process */
 	bool range;     /* as the kernel hands it out: see is_container() */
+	bool members;   /* it is a struct: see may_point() */
 	bool reached;
 	bool queued;           /* its memory is looked through, or waits for it */
 	uint32_t count[KINDS]; /* RT_HOLDER_GLOBAL - 1 ... */
@@ -171,6 +172,7 @@ static struct rt_error *take_objects(struct census *c, const struct rt_census_ob
 		c->objects[i] = (struct object){ .lo = objects[i].address,
 						 .address = objects[i].address,
 						 .range = objects[i].range,
+						 .members = objects[i].size && !objects[i].range,
 						 .index = (uint32_t)i };
 	qsort(c->objects, count, sizeof(c->objects[0]), by_address);
 	for (size_t i = 0; i < count; i++) {
@@ -310,6 +312,16 @@ static bool is_container(const struct census *c, const struct object *o, uint64_
 	return r && r->kind == RT_REGION_HEAP && !r->first;
 }
 
+/*
+ * Pointers into a struct are to what pointers lie in as well, a link of a list or a part; those to the struct itself
+ * may have a flag in them. Others are what is left of an old pointer under a short string: "R" over one to near memory
+ * gives one to 0x...0052.
+ */
+static bool may_point(const struct object *o, uint64_t value)
+{
+	return !o->members || value % 8 == 0 || value - o->address < 8;
+}
+
 /* One word of memory at `slot`; where: what it counts as when it lies in no traced object. */
 static void visit_word(struct census *c, uint64_t slot, uint64_t value, enum rt_holder where, uint32_t owner)
 {
@@ -318,6 +330,8 @@ static void visit_word(struct census *c, uint64_t slot, uint64_t value, enum rt_
 	if (value < c->memory.low || value >= c->memory.high)
 		return;
 	o = object_at(c, value);
+	if (o && !may_point(o, value))
+		return;
 	if (o) {
 		in = where == RT_HOLDER_STACK ? NULL : object_at(c, slot);
 		if (in && !is_container(c, in, slot))

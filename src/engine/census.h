@@ -11,7 +11,7 @@
 
 struct rt_census_object {
 	uint64_t address;
-	uint32_t size;          /* 0 = unknown */
+	uint32_t size;          /* 0 = unknown; of a struct: what points into it is aligned */
 	int32_t counter_offset; /* RT_COUNTER_UNKNOWN: not read */
 	uint32_t counter_size;
 	/* Memory as the kernel hands it out: a module's data and the allocator's blocks in it are not its own. */

@@ -169,6 +169,8 @@ static void check_all(const char *flags)
 	held_only(&p, &t, "bss", RT_HOLDER_GLOBAL, 1);
 	held_only(&p, &t, "tls", RT_HOLDER_GLOBAL, 1);
 	held_only(&p, &t, "interior", RT_HOLDER_GLOBAL, 1);
+	held_only(&p, &t, "flagged", RT_HOLDER_GLOBAL, 1);
+	held_only(&p, &t, "no_member", RT_HOLDER_NONE, 0);
 	held_only(&p, &t, "list", RT_HOLDER_HEAP, 1);
 	held_only(&p, &t, "chain", RT_HOLDER_HEAP, 1);
 	held_only(&p, &t, "mapped", RT_HOLDER_HEAP, 1);
