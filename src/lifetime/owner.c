@@ -345,6 +345,31 @@ static unsigned returned_to(const struct rt_lifetime *lt, const struct lt_type *
 	return level;
 }
 
+/*
+ * The level of the caller in whose frame the run that took the reference stored the pointer right then: an output of
+ * its own (open(&x)), which the caller has now. Further out lie structs that outlive it. 0: it stored it in none.
+ */
+static unsigned put_out(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev, const struct levels *l)
+{
+	const struct lt_event *e = &inc->ledger[ev], *w = e + 1, *end = inc->ledger + inc->nr;
+	const struct lt_stack *s = stack_of(lt, e);
+	const uint32_t own = l->place[0] / 2;
+	const struct lt_machine *m;
+	unsigned level = 0;
+
+	while (w < end && w->op == RT_OP_MOVE && !lt_point_stores(lt_event_point(lt, w)))
+		w++;
+	if (!s || own + 1 >= s->nr || !e->act || w >= end || w->op != RT_OP_MOVE || w->act != e->act ||
+	    lt_event_function(lt, w) != lt_event_function(lt, e))
+		return 0;
+	m = &lt->machines.data[s->first + own];
+	if (!m->cfa || w->slot < e->sp + m->cfa || w->slot >= e->sp + m[1].cfa)
+		return 0;
+	while (level < l->nr && l->place[level] / 2 <= own)
+		level++;
+	return level < l->nr ? level : 0;
+}
+
 uint32_t lt_owner_of(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev, bool *ret_sure)
 {
 	const struct lt_event *e = &inc->ledger[ev];
@@ -383,5 +408,7 @@ uint32_t lt_owner_beyond(const struct lt_answer *a, const struct lt_ref *ref, un
 	if (at && returned < at)
 		returned = returned_to(a->lt, lt_inc_type(a->lt, ref->inc), e, &l, at);
 	at = returned > at ? returned : at;
+	if (at <= path)
+		at = put_out(a->lt, ref->inc, ref->ev, &l);
 	return path < l.nr && at > path ? l.src[at] : 0;
 }

@@ -87,6 +87,25 @@ static bool may_have_own(const struct lt_inc *inc, const struct lt_point *emptie
 }
 
 /*
+ * The store is a caller's by its site, as its function was inlined there; that function itself did the put, beside the
+ * store and for no other one.
+ */
+static bool put_beside(const struct rt_lifetime *lt, const struct lt_event *put, const struct lt_event *w)
+{
+	const struct lt_point *point = lt_event_point(lt, w);
+	const struct lt_event *first = put < w ? put : w, *last = put < w ? w : put;
+
+	if (!(point->flags & RT_EV_INLINE) || put->act != w->act ||
+	    !lt_point_is(point, lt_src(lt, lt_event_src(lt, put))))
+		return false;
+	for (const struct lt_event *e = first + 1; e < last; e++) {
+		if (lt_event_point(lt, e) == point)
+			return false;
+	}
+	return true;
+}
+
+/*
  * e gives back what the store w has lost: it was done by the run of the function that w lies in, or in it; or by its
  * caller, or the caller's, for itself: helpers take things out and apart that their callers put. A caller, or somebody
  * called, that has a reference of its own put that one.
@@ -99,6 +118,8 @@ static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, con
 	if (e->delta >= 0 || e->tid != w->tid)
 		return false;
 	if (lt_event_function(lt, e) == lt_event_function(lt, w) && (!e->act || !w->act || e->act == w->act))
+		return true;
+	if (put_beside(lt, e, w))
 		return true;
 	if (lt_come_together(lt, w, e, &out, &in) && (!out || (!in && out <= CALLERS)))
 		return out ? !has_own(inc, e->act) && !may_have_own(inc, lt_event_point(lt, w))
