@@ -330,9 +330,9 @@ static void visit_word(struct census *c, uint64_t slot, uint64_t value, enum rt_
 	if (value < c->memory.low || value >= c->memory.high)
 		return;
 	o = object_at(c, value);
-	if (o && !may_point(o, value))
-		return;
 	if (o) {
+		if (!may_point(o, value))
+			return;
 		in = where == RT_HOLDER_STACK ? NULL : object_at(c, slot);
 		if (in && !is_container(c, in, slot))
 			in = NULL;
