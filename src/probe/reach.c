@@ -4,8 +4,16 @@
 #include <stdlib.h>
 
 #include "insn/noreturn.h"
+#include "probe/counted.h"
 
-enum { WAYS_MAX = 4096 }; /* that are still to be followed */
+enum { WAYS_MAX = 4096 /* that are still to be followed */ };
+
+/* A register that is kept on the stack while something is called, in straight code. */
+struct spill {
+	struct rt_elfaddr stored; /* the instruction that put it there; 0: none did */
+	int64_t place;            /* behind rsp */
+	struct rt_elfaddr away;   /* behind the call, as long as it was not read back; 0: it is here */
+};
 
 struct walk {
 	struct rt_plan_build *b;
@@ -26,19 +34,70 @@ static bool add(struct walk *w, struct rt_elfaddr at)
 	return true;
 }
 
-/* all ways begin at the entry, or behind what writes one of the registers */
-static bool begin(struct walk *w, struct rt_elfaddr by, uint32_t regs)
+static bool is_at_stack(const struct rt_insn *insn, uint8_t reg, bool read)
 {
+	const struct rt_mem_operand *mem = &insn->mem;
+
+	return insn->is_mov && insn->has_mem && mem->base == RT_REG_RSP && mem->index == RT_REG_NONE && !mem->segment &&
+	       mem->size == 8 &&
+	       (read ? mem->reads && !mem->writes && insn->dst_reg == reg
+		     : mem->writes && !insn->has_imm && insn->src_reg == reg);
+}
+
+/* The register is stored, something is called, it is read back: that wrote nothing to it. */
+static bool comes_back(struct walk *w, const struct spill *s, uint8_t reg, const struct rt_insn *insn)
+{
+	return s->away.v && is_at_stack(insn, reg, true) && insn->mem.disp == s->place &&
+	       !rt_counted_joined(w->b, w->start, w->end, s->stored, insn->addr);
+}
+
+/* what is behind insn, when a register was on the stack before it; `at`: where it has to be back */
+static void follow_spill(struct spill *s, uint8_t reg, const struct rt_insn *insn, struct rt_elfaddr at)
+{
+	const bool near =
+		insn->has_mem && insn->mem.writes && insn->mem.disp > s->place - 8 && insn->mem.disp < s->place + 8;
+
+	if (is_at_stack(insn, reg, false))
+		*s = (struct spill){ .stored = insn->addr, .place = insn->mem.disp };
+	else if (insn->call && s->stored.v && !s->away.v && insn->writes & 1u << reg)
+		s->away.v = insn->addr.v + insn->length;
+	else if (insn->jump || insn->ret || insn->call || insn->addr.v == at.v || near ||
+		 insn->writes & (1u << reg | 1u << RT_REG_RSP))
+		*s = (struct spill){ 0 };
+}
+
+/* from insn on, a way on which the register has been written; false: there is no room for it */
+static bool writes(struct walk *w, struct spill *s, uint8_t reg, const struct rt_insn *insn, bool plain,
+		   struct rt_elfaddr at)
+{
+	const struct rt_elfaddr away = s->away, behind = { insn->addr.v + insn->length };
+
+	if (comes_back(w, s, reg, insn)) {
+		*s = (struct spill){ 0 };
+		return true;
+	}
+	follow_spill(s, reg, insn, at);
+	/* it never came back */
+	if (away.v && !s->away.v && !add(w, away))
+		return false;
+	return !plain || !(insn->writes & 1u << reg) || s->away.v || add(w, behind);
+}
+
+/* All ways begin at the entry, or behind what writes one of the registers. */
+static bool begin(struct walk *w, struct rt_elfaddr by, struct rt_elfaddr at, uint32_t regs)
+{
+	struct spill spills[RT_TRACK_REGS] = { 0 };
 	struct rt_insn insn;
 
 	if (!add(w, w->start))
 		return false;
-	for (struct rt_elfaddr at = w->start; at.v < w->end.v; at.v += insn.length) {
-		if (!rt_plan_decode(w->b, at, &insn))
+	for (struct rt_elfaddr now = w->start; now.v < w->end.v; now.v += insn.length) {
+		if (!rt_plan_decode(w->b, now, &insn))
 			return false;
-		if (at.v != by.v && insn.writes & regs && !insn.ret &&
-		    !add(w, (struct rt_elfaddr){ at.v + insn.length }))
-			return false;
+		for (unsigned r = 0; r < RT_TRACK_REGS; r++) {
+			if (regs & 1u << r && !writes(w, &spills[r], (uint8_t)r, &insn, now.v != by.v && !insn.ret, at))
+				return false;
+		}
 	}
 	return true;
 }
@@ -78,7 +137,7 @@ bool rt_reach_only_by(struct rt_plan_build *b, struct rt_elfaddr start, struct r
 	bool only;
 
 	w.seen = end.v > start.v ? calloc(end.v - start.v, sizeof(*w.seen)) : NULL;
-	only = w.seen && begin(&w, by, regs) && follow(&w, by, at);
+	only = w.seen && begin(&w, by, at, regs) && follow(&w, by, at);
 	free(w.seen);
 	return only;
 }

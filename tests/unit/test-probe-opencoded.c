@@ -95,6 +95,40 @@ TEST(what_counts_by_itself)
 }
 
 /*
+ * The pointer into the object is kept on the stack while something is called on the way to where it is needed again.
+ * Registers that a call leaves alone are taken from the compiler, so that it has to.
+ */
+TEST(counting_again_behind_a_call)
+{
+	static const char source[] =
+		"#include <stdlib.h>\n"
+		"struct node { int id; char rest[140]; int refs; };\nint *other(void);\n"
+		"struct node *node_new(void) { struct node *n = calloc(1, sizeof(*n)); n->refs = 1; return n; }\n"
+		"__attribute__((noinline)) void node_free(struct node *n) { free(n); }\n"
+		"static inline int down(int *r) { int n = __atomic_sub_fetch(r, 1, 5); if (n < 0) abort(); return n; "
+		"}\n"
+		"void twice(struct node *n) { n->id = 1; if (!down(&n->refs)) node_free(n);\n"
+		"  if (!down(&n->refs)) node_free(n); }\n"
+		"void either(struct node *n) { int *r = &n->refs; n->id = 1; if (!down(r)) { node_free(n); r = "
+		"other(); }\n"
+		"  __asm__ volatile(\"\" : \"+a\"(r)); if (!down(r)) node_free(n); }\n";
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "n.c", source);
+	workdir_run(&w, "gcc -O2 -g -fPIC -shared -ffixed-rbx -ffixed-rbp -ffixed-r12 -ffixed-r13 -ffixed-r14 "
+			"-ffixed-r15 -o n.so n.c");
+	planned_open(&p, workdir_path(&w, "n.so"));
+	planned_make(&p, "type=node new=node_new free=node_free counter=node.refs", NULL);
+	assert_int_equal(points_in(&p, "twice", RT_OP_PUT), 2);
+	/* what is read back, or comes from elsewhere, is not what was kept */
+	assert_int_equal(points_in(&p, "either", RT_OP_PUT), 1);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
+/*
  * A variable whose address is taken lies in the frame, and what a T ** leads to nowhere else: what is read there is the
  * object, also where its counter is the first thing in it.
  */
