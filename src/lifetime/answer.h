@@ -15,7 +15,7 @@ struct lt_ref {
 	uint16_t bad;         /* ledger index: the extra put or the use; LT_NO_EVENT */
 	uint32_t alternative; /* site that could have been left instead, 0 = none */
 	double doubt;         /* how likely that is: 0..0.5 */
-	bool shown;           /* the way the program died shows the fault, whatever else is not known of the object */
+	bool shown;           /* what one run did shows the fault, whatever else is not known of the object */
 	bool death;           /* that the program died is all that speaks for the fault */
 	bool invariant;       /* all objects of the type say that it is the one that is left (invariant.c) */
 };

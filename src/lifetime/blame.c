@@ -171,8 +171,9 @@ static double by_census(const struct lt_answer *a, const struct lt_model *m, con
 	double lost = lt_model_fates(m, ref->site, true), held = lt_model_fates(m, ref->site, false);
 	bool stack_only = !inc->held[RT_HOLDER_GLOBAL] && !inc->held[RT_HOLDER_HEAP] && !inc->held[RT_HOLDER_OBJECT];
 	bool more = lt_has_more(inc);
-	/* what memory points to for each of its references was put there on purpose; a global may be left over */
-	bool kept = inc->known && inc->balance <= (int64_t)inc->held[RT_HOLDER_HEAP] + inc->held[RT_HOLDER_OBJECT];
+	/* what memory points to for each of its references was put there on purpose; one global may be left over */
+	int64_t globals = inc->held[RT_HOLDER_GLOBAL] ? inc->held[RT_HOLDER_GLOBAL] - 1 : 0;
+	bool kept = inc->known && inc->balance <= globals + inc->held[RT_HOLDER_HEAP] + inc->held[RT_HOLDER_OBJECT];
 	/* a block has one owner: who can be reached has not lost it, and frees it before he takes the next one */
 	bool owned = m->type->flags & RT_TYPE_HEAP_ONLY && inc->rooted;
 

@@ -98,6 +98,23 @@ static bool concerns(const struct rt_lifetime *lt, const struct rt_wire_event *e
 	return inc && inc->life == LT_LIVE;
 }
 
+/*
+ * None lives there any more, but the very run of the function that put the last reference to it puts once more:
+ * whatever else may be at the address by now, it means that one.
+ */
+static bool goes_on(const struct rt_lifetime *lt, const struct rt_wire_event *e, const struct lt_known *known,
+		    uint32_t act)
+{
+	const struct lt_inc *inc = e->object ? lt_inc_find(lt, e->head.pid, known->type, e->object) : NULL;
+	const struct lt_event *put = NULL;
+
+	if (!inc || inc->life != LT_DEAD || e->head.op != RT_OP_PUT || !act)
+		return false;
+	for (uint32_t i = inc->nr; i-- > 0 && !put;)
+		put = inc->ledger[i].op == RT_OP_PUT && inc->ledger[i].delta < 0 ? &inc->ledger[i] : NULL;
+	return put && put->act == act && put->tid == e->head.tid;
+}
+
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
 	struct lt_thread *thread = lt_thread(lt, e->head.pid, e->head.tid);
@@ -106,7 +123,7 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	struct lt_seen seen;
 	struct lt_type *type;
 	struct lt_use *use;
-	bool silent;
+	bool silent, stray;
 
 	if (!known) {
 		lt->inconsistent++;
@@ -119,10 +136,13 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	use->events++;
 	if (e->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		lt->points.data[use->point].unread++;
-	if ((e->flags & RT_EV_MAYBE) && !silent && !concerns(lt, e, known->type))
+	stray = (e->flags & RT_EV_MAYBE) && !silent && !concerns(lt, e, known->type);
+	if (stray && e->head.op != RT_OP_PUT)
+		return;
+	lt_thread_see(lt, thread, use, &known->plain, e->sp);
+	if (stray && !goes_on(lt, e, known, lt_thread_act(thread, known->machine)))
 		return;
 	type->op[e->head.op]++;
-	lt_thread_see(lt, thread, use, &known->plain, e->sp);
 	if ((e->flags & RT_EV_NO_OBJECT) && !silent) {
 		lt->blind++;
 		type->damaged = true;

@@ -207,6 +207,28 @@ static bool had_all(const struct rt_lifetime *lt, const struct lt_inc *inc, uint
 	return act && left >= 0;
 }
 
+static bool is_put(const struct lt_event *e)
+{
+	return e->op == RT_OP_PUT && e->delta < 0 && !(e->flags & LT_EV_POST);
+}
+
+/*
+ * Who had event number ev done twice in one line by what it called; 0: nobody. Not where the object had outlived that
+ * before: each put is for another holder, then.
+ */
+static uint32_t put_by_callee(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)
+{
+	const uint32_t by = is_put(&inc->ledger[ev]) ? lt_twice_by_helper(a->lt, inc, (uint16_t)ev) : 0;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; by && i < inc->nr; i++) {
+		uint32_t other = is_put(&inc->ledger[i]) ? lt_twice_by_helper(a->lt, inc, (uint16_t)i) : 0;
+
+		n += other && lt_src(a->lt, other)->function == lt_src(a->lt, by)->function;
+	}
+	return n > 2 ? 0 : by;
+}
+
 /*
  * The last put of a dead object that some run did twice in a row; LT_NO_EVENT: none was. Two lines may be for two
  * references that the run had.
@@ -214,13 +236,11 @@ static bool had_all(const struct rt_lifetime *lt, const struct lt_inc *inc, uint
 static uint16_t put_in_row(const struct lt_answer *a, const struct lt_inc *inc)
 {
 	for (uint32_t i = inc->nr; i-- > 0;) {
-		const struct lt_event *e = &inc->ledger[i];
-
-		if (e->op != RT_OP_PUT || e->delta >= 0 || (e->flags & LT_EV_POST))
+		if (!is_put(&inc->ledger[i]))
 			continue;
 		if ((lt_twice_in_row(a->lt, inc, (uint16_t)i) &&
 		     (lt_twice_in_line(a->lt, inc, (uint16_t)i) || !had_all(a->lt, inc, (uint16_t)i))) ||
-		    lt_twice_by_helper(a->lt, inc, (uint16_t)i))
+		    put_by_callee(a, inc, i))
 			return (uint16_t)i;
 	}
 	return LT_NO_EVENT;
@@ -461,17 +481,37 @@ static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, con
 	       (m->type->unarmed && (!inc->counted || !begun));
 }
 
-/* Its life has too much to be matched: that it was put once more than it had references is known all the same. */
-static void too_long(struct lt_answer *a, struct lt_inc *inc, uint16_t bad, struct lt_ref *ref, struct lt_blame *b)
+/*
+ * Operations on the object were not seen, but the counter says that it had come to its end: what one run put twice in
+ * one line was one too many, whatever the others did.
+ */
+static bool shown_all_the_same(const struct lt_answer *a, const struct lt_ref *ref)
 {
+	const struct lt_inc *inc = ref->inc;
+
+	return ref->bad != LT_NO_EVENT && inc->counted && !inc->assumed && !inc->attached && !inc->inherited &&
+	       !lt_counter_vague(a->lt, inc) && !reads_a_constant(inc) && is_put(&inc->ledger[ref->bad]) &&
+	       lt_twice_in_line(a->lt, inc, ref->bad);
+}
+
+/*
+ * Its life has too much to be matched: that it was put once more than it had references is known all the same, and what
+ * some run put twice in a row.
+ */
+static bool too_long(const struct lt_answer *a, const struct lt_inc *inc, uint16_t bad, struct lt_ref *ref,
+		     struct lt_blame *b)
+{
+	uint16_t put = put_in_row(a, inc);
+
 	if (bad == LT_NO_EVENT || inc->ledger[bad].delta >= 0)
-		return;
-	ref->bad = bad;
-	b->guilty = lt_extra_doer(a, inc, bad);
-	b->confidence = 0.45;
-	b->why = "it put a dead object; whose put before was one too many is not known: it had too many";
-	lt_extra_taken(a, inc, ref);
-	lt_accuse(a, ref, b);
+		return false;
+	ref->bad = put == LT_NO_EVENT ? bad : put;
+	b->guilty = lt_extra_doer(a, inc, ref->bad);
+	b->confidence = put == LT_NO_EVENT ? 0.45 : IN_ROW;
+	b->why = put == LT_NO_EVENT
+			 ? "it put a dead object; whose put before was one too many is not known: it had too many"
+			 : "it put the object twice in a row";
+	return b->guilty != 0;
 }
 
 /* a put that a helper did twice in a row: who called it twice in one line did so, and the second one is too many */
@@ -481,8 +521,7 @@ static bool put_by_helper(struct lt_answer *a, const struct lt_inc *inc, struct 
 	uint16_t i = (uint16_t)inc->nr;
 
 	while (!by && i-- > 0)
-		if (inc->ledger[i].op == RT_OP_PUT && inc->ledger[i].delta < 0)
-			by = lt_twice_by_helper(a->lt, inc, i);
+		by = put_by_callee(a, inc, i);
 	if (!by)
 		return false;
 	ref->bad = i;
@@ -503,14 +542,14 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	bool own = false;
 	struct life l;
 
-	if (!read_life(a, m, inc, &l)) {
-		too_long(a, inc, l.bad, &ref, &b);
-		return;
-	}
+	bool whole = read_life(a, m, inc, &l);
+
 	if (l.bad == LT_NO_EVENT)
 		return;
-	if (put_by_helper(a, inc, &ref, &b))
+	if (put_by_helper(a, inc, &ref, &b) || (!whole && too_long(a, inc, l.bad, &ref, &b)))
 		own = true;
+	else if (!whole)
+		return;
 	else if (l.closes <= l.opens || !alone(a, m, inc, &l, &ref, &b))
 		own = use_after(a, m, inc, &l, &ref, &b);
 	else if (!held_for_other(a, inc, &ref, &b) && !lt_twice_in_line(a->lt, inc, ref.bad) &&
@@ -525,8 +564,9 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	if (l.usual && (ref.bad == LT_NO_EVENT || !lt_twice_in_row(a->lt, inc, ref.bad)))
 		b.confidence = fmin(b.confidence, 0.75);
 	lt_extra_taken(a, inc, &ref);
+	ref.shown = shown_all_the_same(a, &ref);
 	if (is_doubtful(a, m, &ref, born_unseen))
-		b.confidence = fmin(b.confidence, 0.45);
+		b.confidence = fmin(b.confidence, ref.shown ? 0.65 : 0.45);
 	lt_accuse(a, &ref, &b);
 }
 
