@@ -4,6 +4,7 @@
  * are one finding; below half confidence they are suspects of their own.
  */
 #include "lifetime/answer.h"
+#include "lifetime/extra.h"
 
 static struct lt_group *group_of(struct lt_answer *a, const struct lt_ref *ref, const struct lt_blame *b)
 {
@@ -225,9 +226,16 @@ static void lessen_behind(struct lt_group *g, const struct lt_member *first)
 	}
 }
 
+/* of its object some run put a reference for nothing, whatever became of it: twice in a row, or just taken */
+static bool for_nothing(const struct lt_answer *a, const struct lt_member *m)
+{
+	return lt_extra_for_nothing(a, m->ref.inc) != LT_NO_EVENT;
+}
+
 /*
  * Where one reference is put too often, memory that is somebody's goes away, and what is put and used wrongly in the
- * same process from then on may follow from that; but for what is done wrongly to many more objects.
+ * same process from then on may follow from that; but for what is done wrongly to many more objects, where it is not
+ * the first one alone that is seen to put for nothing.
  */
 static void follow(struct lt_answer *a)
 {
@@ -238,7 +246,9 @@ static void follow(struct lt_answer *a)
 		for (size_t j = 0; first && j < a->groups.len; j++) {
 			struct lt_group *g = &a->groups.data[j];
 
-			if (g != o && !g->suspect && g->kind != RT_LEAK && g->members.len <= 2 * o->members.len)
+			if (g != o && !g->suspect && g->kind != RT_LEAK &&
+			    (g->members.len <= 2 * o->members.len ||
+			     (for_nothing(a, first) && !for_nothing(a, &g->members.data[0]))))
 				lessen_behind(g, first);
 		}
 	}

@@ -49,15 +49,17 @@ static bool one_instance(const struct rt_lifetime *lt, const struct lt_use *x, c
 }
 
 /*
- * The function of both sites stands at one place: what it called there did both, and has no name (stripped code). That
- * is nothing that the function does twice.
+ * The function of both sites stands at one place: what it called there did both, and has no name (stripped code), or
+ * jumped to what did it once more, and is told for itself. That is nothing that the function does twice.
  */
 static bool one_place(const struct rt_lifetime *lt, const struct lt_use *x, const struct lt_use *y)
 {
 	const struct lt_stack *sx = x->stack ? &lt->stacks.data[x->stack - 1] : NULL;
 	const struct lt_stack *sy = y->stack ? &lt->stacks.data[y->stack - 1] : NULL;
 
-	return sx && sy && x->machine < sx->nr && y->machine < sy->nr && x->machine && y->machine &&
+	const bool twice_told = lt->points.data[x->point].op == lt->points.data[y->point].op;
+
+	return sx && sy && x->machine < sx->nr && y->machine < sy->nr && ((x->machine && y->machine) || twice_told) &&
 	       lt->machines.data[sx->first + x->machine].pc == lt->machines.data[sy->first + y->machine].pc;
 }
 
