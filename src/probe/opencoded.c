@@ -46,6 +46,7 @@ struct open_maybe {
 	bool first;     /* it stores the count that a new object has */
 	unsigned given; /* as is_object() says */
 	bool far;
+	bool inner; /* it counts through a register that points into the object; insn is as if it did not */
 };
 
 /* A register that points into what another one points to: `lea 8(base)`, for a counter that is worked on repeatedly. */
@@ -276,6 +277,9 @@ static struct rt_error *add(struct open_search *s, const struct open_maybe *m, b
 		if (!rt_counted_bias(s->b, &site, insn->addr, type->counter_offset, type->counter_size, m->delta,
 				     &p.counter_bias))
 			return NULL;
+		/* the walk to the site does not know what that register points to */
+		if (m->inner && site.address.v > insn->addr.v)
+			p.counter_bias = (int8_t)(p.counter_bias - m->delta);
 		p.counter_offset = type->counter_offset;
 		p.counter_size = (uint8_t)type->counter_size;
 	}
@@ -345,16 +349,16 @@ static bool counts_first(const struct open_type *t, int32_t start, const struct 
 	       insn->imm == (start == RT_START_UNKNOWN ? 1 : start);
 }
 
-static struct rt_error *consider(struct open_search *s, const struct rt_insn *insn)
+static struct rt_error *consider(struct open_search *s, const struct rt_insn *insn, bool inner)
 {
 	enum object is;
 
 	for (size_t i = 0; i < s->types.len; i++) {
 		struct open_type *t = &s->types.data[i];
 		const struct rt_plan_type *type = &s->b->plan->types.data[t->index];
-		struct open_maybe m = { .type = (uint32_t)i,
-					.insn = *insn,
-					.delta = rt_op_delta(RT_OP_NEW, type->start) };
+		struct open_maybe m = {
+			.type = (uint32_t)i, .insn = *insn, .inner = inner, .delta = rt_op_delta(RT_OP_NEW, type->start)
+		};
 
 		if (insn->mem.size != type->counter_size || insn->mem.disp != type->counter_offset)
 			continue;
@@ -417,9 +421,9 @@ static struct rt_error *look_through(struct open_search *s, const struct rt_symb
 			return NULL;
 		if (insn.has_mem && !insn.push && !insn.is_lea && !insn.call && !insn.mem.segment &&
 		    insn.mem.index == RT_REG_NONE && insn.mem.base < RT_TRACK_REGS && insn.mem.base != RT_REG_RSP) {
-			RT_TRY(consider(s, &insn));
+			RT_TRY(consider(s, &insn, false));
 			if (s->inner[insn.mem.base].at.v && by_outer(s, symbol, &insn, &outer))
-				RT_TRY(consider(s, &outer));
+				RT_TRY(consider(s, &outer, true));
 		}
 		follow_inner(s, &insn);
 	}

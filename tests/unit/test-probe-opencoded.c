@@ -114,6 +114,7 @@ TEST(counting_again_behind_a_call)
 		"  __asm__ volatile(\"\" : \"+a\"(r)); if (!down(r)) node_free(n); }\n";
 	struct workdir w;
 	struct planned p;
+	unsigned n = 0;
 
 	workdir_make(&w);
 	workdir_write(&w, "n.c", source);
@@ -122,6 +123,15 @@ TEST(counting_again_behind_a_call)
 	planned_open(&p, workdir_path(&w, "n.so"));
 	planned_make(&p, "type=node new=node_new free=node_free counter=node.refs", NULL);
 	assert_int_equal(points_in(&p, "twice", RT_OP_PUT), 2);
+	/* both are behind what counts, which is one less by then */
+	for (size_t i = 0; i < p.plan->points.len; i++) {
+		const struct rt_point *at = &p.plan->points.data[i];
+
+		if (at->op == RT_OP_PUT && at->address.v > at->function.v)
+			assert_int_equal(at->counter_bias, 1);
+		n += at->op == RT_OP_PUT && at->address.v > at->function.v;
+	}
+	assert_int_equal(n, 3);
 	/* what is read back, or comes from elsewhere, is not what was kept */
 	assert_int_equal(points_in(&p, "either", RT_OP_PUT), 1);
 	planned_close(&p);
