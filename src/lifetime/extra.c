@@ -483,7 +483,7 @@ static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, con
 
 /*
  * Operations on the object were not seen, but the counter says that it had come to its end: what one run put twice in
- * one line was one too many, whatever the others did.
+ * one line, or right where it had taken it, was one too many, whatever the others did.
  */
 static bool shown_all_the_same(const struct lt_answer *a, const struct lt_ref *ref)
 {
@@ -491,7 +491,7 @@ static bool shown_all_the_same(const struct lt_answer *a, const struct lt_ref *r
 
 	return ref->bad != LT_NO_EVENT && inc->counted && !inc->assumed && !inc->attached && !inc->inherited &&
 	       !lt_counter_vague(a->lt, inc) && !reads_a_constant(inc) && is_put(&inc->ledger[ref->bad]) &&
-	       lt_twice_in_line(a->lt, inc, ref->bad);
+	       (lt_twice_in_line(a->lt, inc, ref->bad) || lt_back_at_once(a->lt, inc, ref->bad));
 }
 
 /*
