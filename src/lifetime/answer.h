@@ -159,7 +159,12 @@ void lt_workers(struct lt_answer *a, uint32_t type, const struct lt_model *m);
 struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref);
 /* true: the activation that took the reference is over; *ret_proven says whether events prove it */
 bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_proven);
+/* exit.c: of a process that has ended: by itself, and nothing of it went on by exec */
 bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid);
+/* it went on by exec, which took all memory with it */
+bool lt_left_by_exec(const struct rt_lifetime *lt, uint32_t pid);
+/* it was ended by a fault of its own; at_once: by one that touched memory, not one that it noticed itself */
+bool lt_crashed(const struct rt_lifetime *lt, uint32_t pid, bool at_once);
 /* counter.c: why what was read as the counter of the type is none, NULL: it is one */
 const char *lt_counter_wrong(struct rt_lifetime *lt, uint32_t type, struct rt_arena *arena);
 /* the counts of this life, at least, are doubtful; after lt_counter_wrong() */

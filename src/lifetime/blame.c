@@ -39,14 +39,6 @@
 
 static const double TWINS = 3, OWN = 0.9, SHOWN = 0.65, SUSPECT = 0.45, LEFT_TO_POOL = 0.4, STANDING = 0.3;
 
-bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid)
-{
-	const uint64_t *at = rt_map_get(&lt->process_by_pid, rt_key_make(pid, 0));
-	const struct lt_process *p = at ? &lt->processes.data[*at] : NULL;
-
-	return p && p->ended && !p->execed && !(p->status & 0x7f);
-}
-
 /* It was at work on the object when the look at the process ended: what comes next was not seen. */
 static bool in_work(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
@@ -55,13 +47,6 @@ static bool in_work(const struct rt_lifetime *lt, const struct lt_inc *inc)
 	const struct lt_process *p = at ? &lt->processes.data[*at] : NULL;
 
 	return p && p->left_ns && !p->ended && inc->last_ns + FRESH_NS > p->left_ns;
-}
-
-static bool left_by_exec(const struct rt_lifetime *lt, uint32_t pid)
-{
-	const uint64_t *at = rt_map_get(&lt->process_by_pid, rt_key_make(pid, 0));
-
-	return at && lt->processes.data[*at].execed;
 }
 
 bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_proven)
@@ -177,6 +162,9 @@ static double by_census(const struct lt_answer *a, const struct lt_model *m, con
 	/* a block has one owner: who can be reached has not lost it, and frees it before he takes the next one */
 	bool owned = m->type->flags & RT_TYPE_HEAP_ONLY && inc->rooted;
 
+	/* who has it would have given it back later, had the program not died */
+	if (lt_crashed(a->lt, inc->pid, false))
+		return a->lt->strict ? 0.5 : 0;
 	/* pointers that are left in memory that is used no more look like holders */
 	twins &= end_unseen(m, ref->site) <= lost + held;
 	if (twins && lost >= held)
@@ -336,7 +324,7 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 	 * Exec takes everything with it, and nobody could look who still pointed to it: only what provably should have
 	 * been put before counts. A block that its function mostly frees may be one of those that it hands on.
 	 */
-	if (left_by_exec(a->lt, inc->pid))
+	if (lt_left_by_exec(a->lt, inc->pid))
 		return twins && proven && !(m->type->flags & RT_TYPE_HEAP_ONLY) ? 0.8 : 0;
 	if (inc->life != LT_LIVE || (inc->census && inc->returned)) {
 		if (m->type->flags & RT_TYPE_OWNED) /* so its owner ended it, wherever that is done */

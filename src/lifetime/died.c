@@ -8,20 +8,6 @@
 #include "lifetime/answer.h"
 #include "lifetime/extra.h"
 
-/* the process was ended by a fault of its own; at_once: by one that touched memory, not one that it noticed itself */
-static bool crashed(const struct rt_lifetime *lt, uint32_t pid, bool at_once)
-{
-	static const uint8_t faults[] = { 7, 11, 4, 5, 6, 8 }; /* SIGBUS, SEGV, ILL, TRAP, ABRT, FPE on Linux */
-	const uint64_t *at = rt_map_get(&lt->process_by_pid, rt_key_make(pid, 0));
-	const struct lt_process *p = at ? &lt->processes.data[*at] : NULL;
-
-	for (size_t i = 0; p && p->ended && !p->execed && i < (at_once ? 2 : sizeof(faults)); i++) {
-		if ((p->status & 0x7f) == faults[i])
-			return true;
-	}
-	return false;
-}
-
 /* the put of the last reference to a dead object, LT_NO_EVENT: there was none; its memory may have been freed in it */
 static uint16_t last_put(const struct lt_inc *inc)
 {
@@ -78,10 +64,10 @@ static bool died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	uint32_t at = 0;
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		if (inc->post && inc->type == type && crashed(a->lt, inc->pid, true))
+		if (inc->post && inc->type == type && lt_crashed(a->lt, inc->pid, true))
 			return false; /* there is more to go by */
 		if (inc->life == LT_DEAD && inc->nr && !inc->forced && (!last || inc->end_ns > last->end_ns) &&
-		    crashed(a->lt, inc->pid, true))
+		    lt_crashed(a->lt, inc->pid, true))
 			last = inc;
 	}
 	if (!last || last->type != type || last->klass != m->klass || last->folded || !was_last(a->lt, last))
@@ -245,7 +231,7 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 			continue;
 		if (inc->post)
 			return false; /* there is more to go by */
-		if (inc->life != LT_DEAD || inc->folded || !crashed(a->lt, inc->pid, false))
+		if (inc->life != LT_DEAD || inc->folded || !lt_crashed(a->lt, inc->pid, false))
 			continue;
 		ev = lt_extra_for_nothing(a, inc);
 		if (ev == LT_NO_EVENT || kept_to_itself(a, inc))
@@ -262,9 +248,12 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	b.why = lt_back_at_once(a->lt, ref.inc, ref.bad)
 			? "it gave back at once what it had taken, and the program died of a fault soon after"
 			: "the program died of a fault soon after, and nobody else put twice in a row";
+	ref.shown = lt_shown_by_counter(a, &ref);
+	if (lt_life_vague(a->lt, ref.inc) || lt_damaged(a->lt, m->type))
+		b.confidence = ref.shown ? 0.65 : 0.45;
 	/* an assertion may be about anything, and two lines in a row may well be about two references */
-	if (lt_life_vague(a->lt, ref.inc) || lt_damaged(a->lt, m->type) || long_since(a->lt, ref.inc, ref.bad) ||
-	    (!crashed(a->lt, ref.inc->pid, true) && !lt_back_at_once(a->lt, ref.inc, ref.bad) &&
+	if (long_since(a->lt, ref.inc, ref.bad) ||
+	    (!lt_crashed(a->lt, ref.inc->pid, true) && !lt_back_at_once(a->lt, ref.inc, ref.bad) &&
 	     !lt_twice_in_line(a->lt, ref.inc, ref.bad) && !lt_twice_by_helper(a->lt, ref.inc, ref.bad)))
 		b.confidence = 0.45;
 	lt_extra_taken(a, ref.inc, &ref);
@@ -289,10 +278,10 @@ static uint64_t ended_by_struck(const struct lt_answer *a, const struct lt_inc *
 		depth = *at;
 	else if (t && t->struck && t->stood && end->act && end->act == t->left)
 		depth = t->nr + 1u;
-	if (!depth || crashed(a->lt, inc->pid, true))
+	if (!depth || lt_crashed(a->lt, inc->pid, true))
 		return depth;
 	/* an assertion may be about anything, and a limit of time is about nothing */
-	return crashed(a->lt, inc->pid, false) && stands_in(a->lt, t, 0, lt_inc_type(a->lt, inc)) ? depth : 0;
+	return lt_crashed(a->lt, inc->pid, false) && stands_in(a->lt, t, 0, lt_inc_type(a->lt, inc)) ? depth : 0;
 }
 
 /*

@@ -481,11 +481,7 @@ static bool is_doubtful(const struct lt_answer *a, const struct lt_model *m, con
 	       (m->type->unarmed && (!inc->counted || !begun));
 }
 
-/*
- * Operations on the object were not seen, but the counter says that it had come to its end: what one run put twice in
- * one line, or right where it had taken it, was one too many, whatever the others did.
- */
-static bool shown_all_the_same(const struct lt_answer *a, const struct lt_ref *ref)
+bool lt_shown_by_counter(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
 
@@ -564,7 +560,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	if (l.usual && (ref.bad == LT_NO_EVENT || !lt_twice_in_row(a->lt, inc, ref.bad)))
 		b.confidence = fmin(b.confidence, 0.75);
 	lt_extra_taken(a, inc, &ref);
-	ref.shown = shown_all_the_same(a, &ref);
+	ref.shown = lt_shown_by_counter(a, &ref);
 	if (is_doubtful(a, m, &ref, born_unseen))
 		b.confidence = fmin(b.confidence, ref.shown ? 0.65 : 0.45);
 	lt_accuse(a, &ref, &b);

@@ -15,6 +15,11 @@ uint16_t lt_extra_for_nothing(const struct lt_answer *a, const struct lt_inc *in
  * one that is left over is the owner's, whose reference went with it.
  */
 void lt_extra_at_once(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref, struct lt_blame *b);
+/*
+ * Operations on the object were not seen, but the counter says what became of it: what one run put twice in one line,
+ * or right where it had taken it, was one too many, whatever the others did.
+ */
+bool lt_shown_by_counter(const struct lt_answer *a, const struct lt_ref *ref);
 /* a put that the fatal signal hit inside: the function that puts stands where the event saw it */
 bool lt_died_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev);
 /* accuses who put objects of the type wrongly, and nobody met them after their death (silent.c) */
