@@ -15,6 +15,7 @@ struct lt_ref {
 	uint16_t bad;         /* ledger index: the extra put or the use; LT_NO_EVENT */
 	uint32_t alternative; /* site that could have been left instead, 0 = none */
 	double doubt;         /* how likely that is: 0..0.5 */
+	uint32_t more;        /* references that it stands for besides (thin.h) */
 	bool shown;           /* what one run did shows the fault, whatever else is not known of the object */
 	bool death;           /* that the program died is all that speaks for the fault */
 	bool invariant;       /* all objects of the type say that it is the one that is left (invariant.c) */
@@ -311,12 +312,17 @@ bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type);
 bool lt_origins(const struct lt_answer *a, const struct lt_group *g, struct rt_finding *f);
 
 /* One more of key. Without memory it is not counted: then findings are only less sure. */
-static inline void lt_count_one(struct rt_map *counts, struct rt_key key)
+static inline void lt_count(struct rt_map *counts, struct rt_key key, uint64_t more)
 {
 	uint64_t *n = rt_map_put(counts, key, NULL);
 
 	if (n)
-		(*n)++;
+		*n += more;
+}
+
+static inline void lt_count_one(struct rt_map *counts, struct rt_key key)
+{
+	lt_count(counts, key, 1);
 }
 
 static inline double lt_counted(const struct rt_map *counts, struct rt_key key)

@@ -778,7 +778,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	}
 	b.passed = b.lost && b.role == RT_ROLE_MISSING_PUT && !b.seen && lt_model_closed(m, ref->site) < 1 &&
 		   may_have_passed_it_on(a, m, ref, &b);
-	if (lt_life_vague(a->lt, ref->inc) || ref->inc->folded || lt_damaged(a->lt, m->type) ||
+	if (lt_life_vague(a->lt, ref->inc) || lt_damaged(a->lt, m->type) ||
 	    ends_elsewhere(m, ref, b.seen)) {
 		b.confidence = fmin(b.confidence, shown_all_the_same(a, ref, twice) ? SHOWN : SUSPECT);
 		b.seen = false;

@@ -335,8 +335,8 @@ bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding
 			f->serials[f->serial_count++] = inc->serial;
 		f->objects += inc != last; /* references of one object follow each other */
 		last = inc;
-		f->references++;
-		f->incomplete |= inc->incomplete || inc->folded;
+		f->references += 1 + g->members.data[i].ref.more;
+		f->incomplete |= inc->incomplete;
 	}
 	f->incomplete |= lt_damaged(a->lt, type) || (type->unarmed && f->confidence < 0.5);
 	f->bytes = g->kind == RT_LEAK ? f->objects * type->object_size : 0;

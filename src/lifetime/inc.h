@@ -43,6 +43,18 @@ struct lt_recent {
 	uint8_t op[LT_RECENT];
 };
 
+/* What the full ledger of a life has lost of one use (spill.h). */
+struct lt_spilled {
+	uint32_t use, next; /* next: index + 1 of another one of the same life; 0: none */
+	bool opens;         /* references that were taken; else those that were put */
+	uint64_t n;
+};
+
+struct lt_spill {
+	struct rt_map first; /* type and serial of a life -> index + 1 in all */
+	RT_VEC(struct lt_spilled) all;
+};
+
 /* One life of one object. What each event needs are the first two cache lines; the rest is for births, ends and doubt.
  */
 struct lt_inc {
@@ -90,7 +102,7 @@ struct lt_inc {
 	int64_t gap;       /* what the counter knew and we did not */
 	int32_t base;      /* references at first sight */
 	int32_t start;     /* references that new gave */
-	uint32_t folded;   /* events that the ledger lost */
+	uint32_t folded;   /* events that the ledger lost (spill.h) */
 	bool inherited;    /* born before a fork */
 	bool attached;     /* its birth was not seen, perhaps because it was before the attach */
 	bool unborn;       /* incomplete only because it began without a new, where one was seen before */

@@ -12,6 +12,7 @@
 
 #include "lifetime/answer.h"
 #include "lifetime/slot.h"
+#include "lifetime/thin.h"
 
 enum { ROUNDS = 3 };
 static const double PASSED = 0.45, PILED = 0.65, ANYONE = 0.4, TWICE = 0.65, USUAL = 0.2 /* doubt */;
@@ -28,8 +29,9 @@ struct solution {
 
 struct survivor {
 	struct lt_inc *inc;
-	uint32_t solution;      /* index + 1, 0 = too many units to match */
-	struct lt_units *units; /* of a long life, paired as is usual; in the arena; NULL: paired for sure is enough */
+	uint32_t solution;          /* index + 1, 0 = too many units to match */
+	struct lt_thinned *thinned; /* of a long life; in the arena; NULL: what can be paired for sure is enough */
+	bool usual;                 /* some of that was paired as is usual */
 };
 
 struct survivors {
@@ -39,53 +41,32 @@ struct survivors {
 	uint32_t keeper; /* as lt_invariant() says */
 };
 
-/* which unit of its site it is, and of its kind, among those without a partner */
-static unsigned turn_of(const struct lt_units *units, unsigned i)
-{
-	unsigned turn = 0;
-
-	for (unsigned k = 0; k < i; k++)
-		turn += units->u[k].mate < 0 && units->u[k].site == units->u[i].site &&
-			units->u[k].opens == units->u[i].opens;
-	return turn;
-}
-
-/*
- * One object with more open references and puts than can be matched (a root that each operation leaks once more): of
- * each site every so many-th stands for all of them, so that what is left over is still what the site has too many.
- */
-static void thin(const struct lt_inc *inc, struct lt_units *units)
-{
-	enum { MANY = 8 }; /* open at the end: where few are, rounding would look like them */
-	unsigned turns[LT_UNITS_MAX], every = units->left / LT_UNITS, kept = units->left;
-
-	if (units->left <= LT_UNITS || units->cut || !inc->known || inc->balance < MANY)
-		return;
-	for (unsigned i = 0; i < units->nr; i++)
-		turns[i] = units->u[i].mate < 0 ? turn_of(units, i) : 0;
-	while (kept > LT_UNITS && every < LT_UNITS_MAX) {
-		every++;
-		kept = 0;
-		for (unsigned i = 0; i < units->nr; i++)
-			kept += units->u[i].mate < 0 && turns[i] % every == 0;
-	}
-	for (unsigned i = 0; i < units->nr && kept <= LT_UNITS; i++) {
-		if (units->u[i].mate < 0 && turns[i] % every) {
-			units->u[i].mate = (int16_t)i;
-			units->left--;
-		}
-	}
-}
-
 /* A long life is matched when what goes as it does in healthy objects is paired before. false: out of memory. */
 static bool pair_long(struct lt_answer *a, const struct lt_model *m, struct survivor *v, struct lt_units *units)
 {
-	if (units->left <= LT_UNITS || units->cut || !lt_pair_usual(m, units))
+	if ((units->left <= LT_UNITS && !v->inc->folded) || units->cut)
 		return true;
-	v->units = rt_arena_alloc(a->arena, sizeof(*units));
-	if (v->units)
-		*v->units = *units;
-	return v->units;
+	v->usual = lt_pair_usual(m, units);
+	v->thinned = rt_arena_alloc(a->arena, sizeof(*v->thinned));
+	if (!v->thinned)
+		return false;
+	lt_thin(a->lt, v->inc, units, v->thinned->weight);
+	v->thinned->units = *units;
+	return true;
+}
+
+/* What can be paired: of a life that is not all in its ledger just for sure, since what is lost may belong to the rest.
+ */
+static void pair(const struct lt_answer *a, const struct lt_inc *inc, struct lt_units *ret)
+{
+	struct lt_inc kept = *inc;
+
+	if (!inc->folded) {
+		lt_pair(a->lt, inc, ret);
+		return;
+	}
+	kept.folded = 0;
+	lt_pair_certain(a->lt, &kept, ret);
 }
 
 static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc *inc, struct lt_model *m)
@@ -100,7 +81,7 @@ static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc 
 		return false;
 	v->inc = inc;
 	lt_slots_settle(a->lt, inc, inc->nr);
-	lt_pair(a->lt, inc, &units);
+	pair(a, inc, &units);
 	for (unsigned i = 0; i < units.nr; i++) {
 		if (units.u[i].opens && units.u[i].mate >= 0 && !inc->incomplete)
 			lt_model_learn_certain(m, units.u[i].site, units.u[units.u[i].mate].site, 1);
@@ -109,10 +90,9 @@ static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc 
 	if (!pair_long(a, m, v, &units))
 		return false;
 	units.nr = units.cut ? 0 : units.nr;
-	thin(inc, &units);
 	unsigned n = lt_marks(a->lt, inc, &units, marks, NULL);
 
-	if (!n || n > LT_UNITS)
+	if (!n || n > LT_UNITS || units.cut)
 		return true;
 	v->solution = rt_intern_bytes(&s->ids, marks, n * sizeof(marks[0]));
 	if (v->solution > known) {
@@ -184,25 +164,24 @@ static unsigned open_refs(const struct lt_answer *a, const struct survivor *v, c
 {
 	const struct solution *sol = v->solution ? &s->solutions.data[v->solution - 1] : NULL;
 	struct lt_units units;
+	const struct lt_units *of = v->thinned ? &v->thinned->units : &units;
 	struct lt_mark marks[LT_UNITS];
 	uint16_t unit_of[LT_UNITS];
 	unsigned n = lt_invariant_refs(a->lt, v->inc, s->keeper, ret);
 
 	if (!sol || n)
 		return n;
-	if (v->units)
-		units = *v->units;
-	else
+	if (!v->thinned)
 		lt_pair(a->lt, v->inc, &units);
-	thin(v->inc, &units);
-	lt_marks(a->lt, v->inc, &units, marks, unit_of);
+	lt_marks(a->lt, v->inc, of, marks, unit_of);
 	for (unsigned i = 0; i < sol->n; i++) {
 		if (!sol->marks[i].opens || sol->match.mate[i] >= 0)
 			continue;
 		ret[n] = (struct lt_ref){ .inc = v->inc, .site = sol->marks[i].site, .bad = LT_NO_EVENT };
-		ret[n].ev = units.u[unit_of[i]].ev;
+		ret[n].ev = of->u[unit_of[i]].ev;
+		ret[n].more = v->thinned ? v->thinned->weight[i] - 1 : 0;
 		ret[n].alternative = sol->alternative[i];
-		ret[n++].doubt = fmax(sol->doubt[i], v->units ? USUAL : 0);
+		ret[n++].doubt = fmax(sol->doubt[i], v->usual ? USUAL : 0);
 	}
 	return n;
 }
@@ -211,7 +190,7 @@ static void count_left(struct lt_answer *a, const struct lt_ref *ref)
 {
 	uint32_t function = lt_site_function(a->lt, ref->site);
 
-	lt_count_one(&a->left, rt_key_make(ref->inc->type, function));
+	lt_count(&a->left, rt_key_make(ref->inc->type, function), 1 + ref->more);
 }
 
 static void count_run(struct lt_answer *a, const struct lt_ref *ref)
@@ -304,12 +283,12 @@ const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *i
 }
 
 /* how many of the open references the site of refs[i] took */
-static unsigned of_site(const struct lt_ref *refs, unsigned n, unsigned i)
+static uint64_t of_site(const struct lt_ref *refs, unsigned n, unsigned i)
 {
-	unsigned same = 0;
+	uint64_t same = 0;
 
 	for (unsigned k = 0; k < n; k++)
-		same += refs[k].site == refs[i].site;
+		same += refs[k].site == refs[i].site ? 1 + refs[k].more : 0;
 	return same;
 }
 
@@ -317,9 +296,11 @@ static unsigned of_site(const struct lt_ref *refs, unsigned n, unsigned i)
 static bool outnumbers(const struct lt_ref *refs, unsigned n, unsigned i)
 {
 	enum { MANY = 4 };
-	unsigned same = of_site(refs, n, i);
+	uint64_t same = of_site(refs, n, i), all = 0;
 
-	return same >= MANY && same >= MANY * (n - same);
+	for (unsigned k = 0; k < n; k++)
+		all += 1 + refs[k].more;
+	return same >= MANY && same >= MANY * (all - same);
 }
 
 /* how surely an open reference is the one that is lost, by what was seen of just this one */
@@ -417,7 +398,7 @@ static bool piles_up(struct lt_answer *a, const struct lt_ref *refs, unsigned n,
 	/* where no put of the type is seen, and not who made the object, what gives them back is not known */
 	if (!type->op[RT_OP_PUT] && !inc->has_new)
 		return false;
-	return !lt_life_vague(a->lt, inc) && !inc->folded && !lt_damaged(a->lt, type) &&
+	return !lt_life_vague(a->lt, inc) && !lt_damaged(a->lt, type) &&
 	       (!type->unarmed || (inc->final_known && inc->final == inc->balance)) &&
 	       of_site(refs, n, i) > lost_others(a, inc);
 }

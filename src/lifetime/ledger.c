@@ -4,12 +4,13 @@
  * events and are used again through free lists: an object costs no malloc. A
  * ledger that is full is folded: references that were closed in the activation
  * that took them go first, then all that can be paired; what remains beyond
- * that is dropped, and then the life says so.
+ * that is kept as counts by place (spill.h), and then the life says so.
  */
 #include <string.h>
 
 #include "lifetime/life.h"
 #include "lifetime/slot.h"
+#include "lifetime/spill.h"
 #include "lifetime/watch.h"
 
 enum {
@@ -163,7 +164,7 @@ static uint32_t fold_pairs(const struct rt_lifetime *lt, struct lt_inc *inc)
 	struct lt_units units;
 
 	lt_slots_settle(lt, inc, last);
-	lt_pair(lt, inc, &units);
+	lt_pair_certain(lt, inc, &units);
 	for (unsigned i = 0; i < units.nr; i++) {
 		const struct lt_unit *u = &units.u[i], *mate = u->mate >= 0 ? &units.u[u->mate] : NULL;
 
@@ -188,7 +189,7 @@ static uint32_t fold_silent(const struct rt_lifetime *lt, struct lt_inc *inc)
 }
 
 /* the oldest part of the middle goes; not what some run did twice in a row, as long as there is enough else */
-static uint32_t drop_oldest(const struct rt_lifetime *lt, struct lt_inc *inc)
+static uint32_t drop_oldest(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	uint32_t from = ends_of(lt), drop = LT_LEDGER / 4, dropped = 0;
 	bool gone[LT_LEDGER] = { false };
@@ -199,6 +200,10 @@ static uint32_t drop_oldest(const struct rt_lifetime *lt, struct lt_inc *inc)
 	}
 	if (dropped < drop)
 		memset(gone + from, true, drop);
+	for (uint32_t i = from; i < inc->nr; i++) {
+		if (gone[i])
+			lt_spill(lt, inc, &inc->ledger[i]);
+	}
 	return close_up(inc, gone);
 }
 

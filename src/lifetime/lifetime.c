@@ -8,6 +8,7 @@
 #include "lifetime/answer.h"
 #include "lifetime/life.h"
 #include "lifetime/order.h"
+#include "lifetime/spill.h"
 #include "lifetime/watch.h"
 
 struct rt_error *rt_lifetime_create(const struct rt_lifetime_options *options, struct rt_namer *namer,
@@ -99,6 +100,7 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	lt_order_free(lt);
 	lt_ranges_free(lt);
 	lt_tally_free(lt);
+	lt_spill_free(lt);
 	rt_arena_deinit(&lt->answer);
 	rt_arena_deinit(&lt->arena);
 	free(lt);

@@ -493,7 +493,7 @@ static void pair_couples(const struct rt_lifetime *lt, const struct lt_inc *inc,
 	}
 }
 
-void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
+void lt_pair_certain(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
 {
 	struct pairing p;
 
@@ -501,6 +501,11 @@ void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
 	p.inc = inc;
 	p.units = ret;
 	pair_certain(&p);
+}
+
+void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret)
+{
+	lt_pair_certain(lt, inc, ret);
 	/* a deep recursion leaves more than can be matched: what is likely is taken as certain */
 	for (int least = 2; least && ret->left > LT_UNITS; least--)
 		ret->left -= pair_as_likely(lt, inc, ret, least);

@@ -378,6 +378,7 @@ struct rt_lifetime {
 	bool cut, untraced, gaps, given, by_rows;
 	struct lt_sample sample;
 	struct lt_tallies tallies;
+	struct lt_spill spill;
 	bool late_birth; /* an object was made before what had been done to it by then */
 	bool lifeless;   /* events have times at which their thread or process did not live */
 	bool nomem;
@@ -579,7 +580,8 @@ void lt_owners_learn(struct rt_lifetime *lt, const struct lt_inc *inc);
  */
 bool lt_silent_fault(struct rt_lifetime *lt, const struct lt_inc *inc);
 
-/* pair.c */
+/* pair.c: what can be paired for sure; and where more is left than can be matched, what is likely, too */
+void lt_pair_certain(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret);
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret);
 /* The run that took the reference did the put as the last thing, by jumping to it: the put looks like its caller's. */
 bool lt_put_by_jump(const struct rt_lifetime *lt, const struct lt_event *taken, const struct lt_event *put);

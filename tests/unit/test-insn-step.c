@@ -65,6 +65,13 @@ static void check_load(pid_t pid, const struct rt_insn *insn, const uint64_t *be
 	assert_int_equal(value, after[insn->dst_reg]);
 }
 
+/* cpuid: a hypervisor may do it for the processor, and forget that it was single-stepped: then the next one runs, too
+ */
+static bool may_be_emulated(const uint8_t *bytes)
+{
+	return bytes[0] == 0x0f && bytes[1] == 0xa2;
+}
+
 static void step_through(pid_t pid)
 {
 	struct rt_decoder *decoder = NULL;
@@ -92,8 +99,10 @@ static void step_through(pid_t pid)
 			break;
 		assert_int_equal(ptrace(PTRACE_GETREGS, pid, NULL, &regs), 0);
 		registers(&regs, after);
-		check(&insn, bytes, before, after);
-		check_load(pid, &insn, before, after);
+		if (!may_be_emulated(bytes) || after[RT_REG_RIP] == before[RT_REG_RIP] + insn.length) {
+			check(&insn, bytes, before, after);
+			check_load(pid, &insn, before, after);
+		}
 		memcpy(before, after, sizeof(before));
 		steps++;
 	}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Leaks: who is named, and that what is kept on purpose stays silent. */
+#include <stdio.h>
+
 #include "lifetime.h"
 
 #define HEALTHY \
@@ -52,6 +54,53 @@ TEST(who_asked_a_helper_has_forgotten)
 	strcat(own, events);
 	story_accuses(own, RT_LEAK, RT_ROLE_MISSING_PUT, "copy_all", 3);
 	free(own);
+	free(events);
+}
+
+/*
+ * What all use is there until the end, and each third request keeps a reference. No ledger holds all of that, but what
+ * places took and gave back is counted all the same: ask() gives back what it takes, now and then later.
+ */
+TEST(what_all_use_piles_up)
+{
+	enum { REQUESTS = 3000 };
+	static const char high[] = "sp=0x8000 cfa=100", deep[] = "sp=0x7f80 cfa=228,128";
+	unsigned count = 1;
+	size_t size;
+	char *events;
+	FILE *f = open_memstream(&events, &size);
+	struct story s;
+
+	assert_non_null(f);
+	fprintf(f,
+		"type conf start=1\npoint 1 conf new conf_new\npoint 2 conf get conf_get\npoint 3 conf put conf_put\n"
+		"new conf 0x1000 main@m.c:5+0x5 via=:1 count=1 %s\n",
+		high);
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		fprintf(f, "get conf 0x1000 main@m.c:7+0x7;handle@h.c:11+0x101 via=:2 count=%u %s\n", count++, deep);
+		if (i % 3)
+			fprintf(f, "put conf 0x1000 main@m.c:7+0x7;handle@h.c:15+0x109 via=:3 count=%u %s\n", count--,
+				deep);
+		if (i % 10 == 0)
+			fprintf(f, "get conf 0x1000 main@m.c:8+0x8;ask@a.c:3+0x201 via=:2 count=%u %s\n", count++,
+				deep);
+		if (i % 10 == 5)
+			fprintf(f, "put conf 0x1000 main@m.c:9+0x9;answer@a.c:9+0x301 via=:3 count=%u %s\n", count--,
+				deep);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		fprintf(f,
+			"new conf 0x%u000 main@m.c:5+0x5 via=:1 count=1 %s\n"
+			"get conf 0x%u000 main@m.c:8+0x8;ask@a.c:3+0x201 via=:2 count=1 %s\n"
+			"put conf 0x%u000 main@m.c:9+0x9;answer@a.c:9+0x301 via=:3 count=2 %s\n"
+			"put conf 0x%u000 main@m.c:20+0x20 via=:3 count=1 %s\n",
+			i + 2, high, i + 2, deep, i + 2, deep, i + 2, high);
+	fprintf(f, "held 0x1000 global 1\nfinal 0x1000 count=%u\nmark census\nexit 0\n", count);
+	fclose(f);
+	story_accuses(events, RT_LEAK, RT_ROLE_MISSING_PUT, "handle", 1);
+	s = story_run(events, NULL);
+	assert_int_equal(s.verdict->findings[0].references, REQUESTS / 3);
+	story_end(&s);
 	free(events);
 }
 

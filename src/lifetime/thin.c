@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One object with more open references and puts than can be matched (a root that each operation leaks once more): of
+ * each place every so many-th stands for all of them, so that what is left over is still what the place has too many.
+ */
+#include "lifetime/thin.h"
+#include "lifetime/spill.h"
+
+enum {
+	MANY = 8,       /* open at the end: where few are, rounding would look like them */
+	PLACES_MAX = 64 /* that are looked at; so many cannot be matched anyway */
+};
+
+/* What one place has open, or put without a partner. */
+struct pile {
+	uint32_t site;
+	uint16_t ev; /* one of them that the ledger still has; LT_NO_EVENT: none */
+	bool opens;
+	uint64_t n;
+	unsigned kept, done; /* how many stand for them; of these, so many were met */
+};
+
+struct piles {
+	struct pile of[PLACES_MAX];
+	unsigned nr;
+	bool cut; /* there are more */
+};
+
+static struct pile *pile_of(struct piles *p, uint32_t site, bool opens)
+{
+	for (unsigned i = 0; i < p->nr; i++) {
+		if (p->of[i].site == site && p->of[i].opens == opens)
+			return &p->of[i];
+	}
+	if (p->nr == PLACES_MAX) {
+		p->cut = true;
+		return NULL;
+	}
+	p->of[p->nr] = (struct pile){ .site = site, .ev = LT_NO_EVENT, .opens = opens };
+	return &p->of[p->nr++];
+}
+
+/* what the ledger has, and what it has lost */
+static void collect(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_units *units,
+		    struct piles *ret)
+{
+	const struct lt_spilled *s = NULL;
+
+	ret->nr = 0;
+	ret->cut = false;
+	for (unsigned i = 0; i < units->nr; i++) {
+		const struct lt_unit *u = &units->u[i];
+		struct pile *p = u->mate < 0 ? pile_of(ret, u->site, u->opens) : NULL;
+
+		if (p) {
+			p->ev = u->ev;
+			p->n++;
+		}
+	}
+	while ((s = lt_spill_next(lt, inc, s))) {
+		struct pile *p = pile_of(ret, lt->uses.data[s->use].site, s->opens);
+
+		if (p)
+			p->n += s->n;
+	}
+	/* where all that is left of a place was lost, what it did and was paired has been at the same place */
+	for (unsigned i = 0; i < units->nr; i++) {
+		const struct lt_unit *u = &units->u[i];
+
+		for (unsigned k = 0; u->mate >= 0 && k < ret->nr; k++) {
+			if (ret->of[k].ev == LT_NO_EVENT && ret->of[k].site == u->site && ret->of[k].opens == u->opens)
+				ret->of[k].ev = u->ev;
+		}
+	}
+}
+
+/* One of `every` of each stands for all, rounded up, or where small piles do not matter, off. Returns how many these
+ * are. */
+static unsigned divide(struct piles *p, uint64_t every, bool up)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < p->nr; i++) {
+		p->of[i].kept = (unsigned)((p->of[i].n + (up ? every - 1 : every / 2)) / every);
+		kept += p->of[i].kept;
+	}
+	return kept;
+}
+
+/* how many of each stand for all: as many as can be matched. false: there are too many places for that */
+static bool choose(struct piles *p)
+{
+	uint64_t all = 0, every;
+	bool up = p->nr <= LT_UNITS / 2;
+
+	for (unsigned i = 0; i < p->nr; i++)
+		all += p->of[i].n;
+	every = all / LT_UNITS;
+	while (divide(p, ++every, up) > LT_UNITS && every < all)
+		;
+	return every < all && !p->cut;
+}
+
+/* the next one of the pile that stands for others: so many */
+static uint32_t weight_of(struct pile *p)
+{
+	uint64_t before = p->n * p->done / p->kept;
+
+	return (uint32_t)(p->n * ++p->done / p->kept - before);
+}
+
+void lt_thin(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *units, uint32_t weight[LT_UNITS])
+{
+	unsigned nr = units->nr, n = 0;
+	struct piles piles;
+
+	for (unsigned i = 0; i < LT_UNITS; i++)
+		weight[i] = 1;
+	if (units->cut || (units->left <= LT_UNITS && !inc->folded))
+		return;
+	collect(lt, inc, units, &piles);
+	if (!inc->known || inc->balance < MANY || !choose(&piles)) {
+		units->cut = inc->folded;
+		return;
+	}
+	for (unsigned i = 0; i < nr; i++) {
+		struct lt_unit *u = &units->u[i];
+		struct pile *p = u->mate < 0 ? pile_of(&piles, u->site, u->opens) : NULL;
+
+		if (p && p->done < p->kept) {
+			weight[n++] = weight_of(p);
+		} else if (p) {
+			u->mate = (int16_t)i;
+			units->left--;
+		}
+	}
+	for (unsigned i = 0; i < piles.nr; i++) {
+		struct pile *p = &piles.of[i];
+
+		while (p->done < p->kept && units->nr < LT_UNITS_MAX) {
+			units->u[units->nr++] = (struct lt_unit){ p->site, -1, p->ev, p->opens };
+			units->left++;
+			weight[n++] = weight_of(p);
+		}
+	}
+}
