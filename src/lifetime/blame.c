@@ -285,7 +285,8 @@ static bool gives_back_at_once(const struct lt_answer *a, const struct lt_model 
  * are what came true in the mass test (docs/mass.md), or above it: a function that gives such references back mostly
  * forgot this one. Where nobody was ever seen to close one, it may have been handed to a container whose end lacks the
  * put; where others close them, one of these may, and where the function itself does so when it is called again, and
- * replaces what it keeps, whoever ends what it keeps them in.
+ * replaces what it keeps, whoever ends what it keeps them in. What it gives back itself may as well be the exception,
+ * where it failed to keep it: most were left.
  */
 static double who(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
@@ -298,8 +299,10 @@ static double who(const struct lt_answer *a, const struct lt_model *m, const str
 		share = ALL;
 	else if (lt_model_closed(m, ref->site) < 1)
 		share = NOBODY;
+	else if (lt_model_own(m, ref->site) < OWN || !gives_back_at_once(a, m, ref))
+		share = OTHERS;
 	else
-		share = lt_model_own(m, ref->site) >= OWN && gives_back_at_once(a, m, ref) ? SURE : OTHERS;
+		share = lt_model_left_open(m, ref->site) > 2 * lt_model_closed(m, ref->site) ? NOBODY : SURE;
 	/* it was taken for memory that somebody else had to give it back from */
 	if (ref->inc->ledger[ref->ev].flags & LT_EV_KEPT)
 		share = fmin(share, OTHERS);
@@ -778,8 +781,7 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	}
 	b.passed = b.lost && b.role == RT_ROLE_MISSING_PUT && !b.seen && lt_model_closed(m, ref->site) < 1 &&
 		   may_have_passed_it_on(a, m, ref, &b);
-	if (lt_life_vague(a->lt, ref->inc) || lt_damaged(a->lt, m->type) ||
-	    ends_elsewhere(m, ref, b.seen)) {
+	if (lt_life_vague(a->lt, ref->inc) || lt_damaged(a->lt, m->type) || ends_elsewhere(m, ref, b.seen)) {
 		b.confidence = fmin(b.confidence, shown_all_the_same(a, ref, twice) ? SHOWN : SUSPECT);
 		b.seen = false;
 	}
