@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The mutator on a program of our own: what it seeds, where it says it did, and what becomes of sites never run."""
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -174,6 +175,56 @@ class Mutate(live.LiveTest):
     def test_unknown_key(self):
         text = self.mutate(recipe=textwrap.dedent(RECIPE).replace('artifacts', 'artefacts'), status=1)
         self.assertIn('unknown key artefacts', text)
+
+
+INSTALLED = '''
+#include <stdlib.h>
+struct item { int refs, value; };
+__attribute__((noinline)) struct item *item_new(int value)
+{ struct item *it = calloc(1, sizeof(*it)); it->refs = 1; it->value = value; return it; }
+__attribute__((noinline)) struct item *item_ref(struct item *it) { it->refs++; return it; }
+__attribute__((noinline)) void item_unref(struct item *it) { if (--it->refs == 0) free(it); }
+__attribute__((noinline)) int often(struct item *it) { struct item *mine = item_ref(it); int v = mine->value;
+	item_unref(mine); return v; }
+__attribute__((noinline)) void seldom(struct item *it) { item_unref(item_ref(it)); }
+__attribute__((noinline)) void never(struct item *it) { item_unref(it); __asm__ volatile(""); }
+int main(void) { volatile int few = 3; int sum = 0; for (int i = 0; i < 30; i++) { struct item *it = item_new(i);
+	sum += often(it); if (i < few) seldom(it); if (few > 9) never(it); item_unref(it); } return sum == 7; }
+'''
+
+
+class Installed(live.LiveTest):
+    """A call dropped from a program as it is, without its source."""
+
+    def setUp(self):
+        live.need_engine()
+        self.folder = live.temp_path('installed')
+        self.folder.mkdir()
+        (self.folder / 'shipped.c').write_text(INSTALLED)
+        self.program = self.folder / 'shipped'
+        subprocess.run(['gcc', '-O1', '-g', '-o', str(self.program), str(self.folder / 'shipped.c')], check=True)
+
+    def drop(self, *words):
+        done = subprocess.run([sys.executable, str(live.SOURCE / 'tools' / 'mutate' / 'installed.py'), str(live.REFTRACE.parent),
+                               *words, str(self.program), 'item_unref', 'shipped'], capture_output=True, text=True, check=False,
+                              env={**os.environ, 'PATH': f'{self.folder}:{os.environ["PATH"]}'})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout.splitlines()
+
+    def test_candidates(self):
+        """What is done often enough, by the kernel's own count; not what is seldom or never done."""
+        head, *rows = self.drop('-n', '--count', '9')
+        self.assertEqual(head, 'shipped: 4 calls, 2 done 8 times or more')
+        self.assertEqual(sorted(row.split(': ')[-2].split('done ')[-1] for row in rows), ['30 times', '30 times'], rows)
+        self.assertEqual(len(self.drop('-n', '--count', '9', '--least', '1')), 4)
+
+    def test_named(self):
+        """Both that can be dropped are named, each in a copy of its own."""
+        head, *rows = self.drop('--count', '9')
+        self.assertEqual(len(rows), 2, head)
+        for row in rows:
+            self.assertIn('named, number 1, ', row)
+            self.assertNotIn('not named', row)
 
 
 if __name__ == '__main__':
