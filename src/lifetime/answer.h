@@ -132,6 +132,8 @@ struct lt_answer {
 #define LT_UNBORN "creation not seen"
 /* reason of those that are lost, and whose reference is left nobody can tell */
 #define LT_UNTOLD "lost, by whom is not known"
+/* and of those that somebody points to, but not for all references that are left */
+#define LT_CROWDED "held, by how many is not known"
 
 /* leak.c, extra.c: judge the objects of one type that are of the class of the model */
 void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m);

@@ -50,7 +50,7 @@ static bool pair_long(struct lt_answer *a, const struct lt_model *m, struct surv
 	v->thinned = rt_arena_alloc(a->arena, sizeof(*v->thinned));
 	if (!v->thinned)
 		return false;
-	lt_thin(a->lt, v->inc, units, v->thinned->weight);
+	lt_thin(m, v->inc, units, v->thinned->weight);
 	v->thinned->units = *units;
 	return true;
 }
@@ -267,6 +267,8 @@ const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *i
 		return "the C library's own";
 	if (inc->child)
 		return "held through leaked objects";
+	if (inc->census && inc->rooted && inc->untold)
+		return LT_CROWDED;
 	if (inc->census && inc->rooted)
 		return inc->held[RT_HOLDER_GLOBAL] || inc->held[RT_HOLDER_HEAP] ? "cache" : "held";
 	if (inc->attached && p && !p->attached)
@@ -491,7 +493,8 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 	bool skip = v->inc->inherited || v->inc->inert || (v->inc->final_known && v->inc->final == 0) ||
 		    lt_kept_by_library(a->lt, v->inc);
 
-	v->inc->untold = false;
+	/* what its ledger lost is from so many places that nothing follows from it */
+	v->inc->untold = v->inc->folded && !v->solution && v->inc->census && lt_has_more(v->inc);
 	if (!n && !skip && v->inc->life == LT_LIVE && v->inc->nobody && lt_ended_well(a->lt, v->inc->pid))
 		accuse_anyone(a, v->inc);
 	prefer_twice(a, refs, n);

@@ -17,6 +17,7 @@ enum {
 	BLOCK_LEAST = 2,       /* events: where millions of objects live, most have done little */
 	BLOCK_ROOMY = 8,       /* where few do: what grows is copied */
 	BLOCK_BEGIN_MOST = 64, /* what a life may begin with */
+	PILED = 64,            /* open references that more than one run has left */
 };
 
 /* bytes of memory: lives that are not packed, and what all is in the arena */
@@ -164,7 +165,11 @@ static uint32_t fold_pairs(const struct rt_lifetime *lt, struct lt_inc *inc)
 	struct lt_units units;
 
 	lt_slots_settle(lt, inc, last);
-	lt_pair_certain(lt, inc, &units);
+	/* where references pile up, what is likely would take those for pairs that nobody gives back */
+	if (inc->balance >= PILED)
+		lt_pair_certain(lt, inc, &units);
+	else
+		lt_pair(lt, inc, &units);
 	for (unsigned i = 0; i < units.nr; i++) {
 		const struct lt_unit *u = &units.u[i], *mate = u->mate >= 0 ? &units.u[u->mate] : NULL;
 
@@ -188,14 +193,29 @@ static uint32_t fold_silent(const struct rt_lifetime *lt, struct lt_inc *inc)
 	return close_up(inc, gone);
 }
 
-/* the oldest part of the middle goes; not what some run did twice in a row, as long as there is enough else */
+/* the ledger has another one of that use behind event number i, which tells who did such */
+static bool has_another(const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *mine = &inc->ledger[i];
+
+	while (++i < inc->nr) {
+		if (inc->ledger[i].use == mine->use && (inc->ledger[i].delta > 0) == (mine->delta > 0))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The oldest part of the middle goes, and is counted; not what some run did twice in a row, nor the last one of its
+ * kind, as long as there is enough else.
+ */
 static uint32_t drop_oldest(struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	uint32_t from = ends_of(lt), drop = LT_LEDGER / 4, dropped = 0;
 	bool gone[LT_LEDGER] = { false };
 
 	for (uint32_t i = from; i + from < inc->nr && dropped < drop; i++) {
-		gone[i] = !inc->ledger[i].delta || !lt_twice_in_row(lt, inc, (uint16_t)i);
+		gone[i] = !inc->ledger[i].delta || (has_another(inc, i) && !lt_twice_in_row(lt, inc, (uint16_t)i));
 		dropped += gone[i];
 	}
 	if (dropped < drop)

@@ -72,6 +72,48 @@ static void collect(const struct rt_lifetime *lt, const struct lt_inc *inc, cons
 				ret->of[k].ev = u->ev;
 		}
 	}
+	/* nobody could be told by these */
+	while ((s = lt_spill_next(lt, inc, s))) {
+		const struct pile *p = s->opens ? pile_of(ret, lt->uses.data[s->use].site, true) : NULL;
+
+		ret->cut |= p && p->ev == LT_NO_EVENT;
+	}
+}
+
+/*
+ * What a place takes is given back by others as it is in healthy objects: of those that mostly do so, the surest first.
+ * What is left then is exact, however much there was.
+ */
+static void cancel(const struct lt_model *m, struct piles *p)
+{
+	static const double MOSTLY = 0.5;
+
+	for (;;) {
+		struct pile *get = NULL, *put = NULL;
+		double best = MOSTLY;
+		uint64_t n;
+
+		for (unsigned i = 0; i < p->nr; i++) {
+			double closed = p->of[i].opens && p->of[i].n ? lt_model_closed(m, p->of[i].site) : 0;
+
+			for (unsigned k = 0; closed >= 1 && k < p->nr; k++) {
+				double share = p->of[k].opens || !p->of[k].n
+						       ? 0
+						       : lt_model_pair(m, p->of[i].site, p->of[k].site) / closed;
+
+				if (share <= best)
+					continue;
+				best = share;
+				get = &p->of[i];
+				put = &p->of[k];
+			}
+		}
+		if (!get)
+			return;
+		n = get->n < put->n ? get->n : put->n;
+		get->n -= n;
+		put->n -= n;
+	}
 }
 
 /* One of `every` of each stands for all, rounded up, or where small piles do not matter, off. Returns how many these
@@ -87,18 +129,25 @@ static unsigned divide(struct piles *p, uint64_t every, bool up)
 	return kept;
 }
 
-/* how many of each stand for all: as many as can be matched. false: there are too many places for that */
-static bool choose(struct piles *p)
+/*
+ * How many of each stand for all: as many as can be matched. false: there are too many places for that, or too few are
+ * open to be divided.
+ */
+static bool choose(struct piles *p, bool few)
 {
 	uint64_t all = 0, every;
-	bool up = p->nr <= LT_UNITS / 2;
+	unsigned places = 0;
 
-	for (unsigned i = 0; i < p->nr; i++)
+	for (unsigned i = 0; i < p->nr; i++) {
 		all += p->of[i].n;
+		places += p->of[i].n != 0;
+	}
+	if (p->cut || (few && all > LT_UNITS))
+		return false;
 	every = all / LT_UNITS;
-	while (divide(p, ++every, up) > LT_UNITS && every < all)
+	while (divide(p, ++every, places <= LT_UNITS / 2) > LT_UNITS && every < all)
 		;
-	return every < all && !p->cut;
+	return every < all || all <= LT_UNITS;
 }
 
 /* the next one of the pile that stands for others: so many */
@@ -109,7 +158,7 @@ static uint32_t weight_of(struct pile *p)
 	return (uint32_t)(p->n * ++p->done / p->kept - before);
 }
 
-void lt_thin(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *units, uint32_t weight[LT_UNITS])
+void lt_thin(const struct lt_model *m, const struct lt_inc *inc, struct lt_units *units, uint32_t weight[LT_UNITS])
 {
 	unsigned nr = units->nr, n = 0;
 	struct piles piles;
@@ -118,8 +167,9 @@ void lt_thin(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_u
 		weight[i] = 1;
 	if (units->cut || (units->left <= LT_UNITS && !inc->folded))
 		return;
-	collect(lt, inc, units, &piles);
-	if (!inc->known || inc->balance < MANY || !choose(&piles)) {
+	collect(m->lt, inc, units, &piles);
+	cancel(m, &piles);
+	if (!inc->known || !choose(&piles, inc->balance < MANY)) {
 		units->cut = inc->folded;
 		return;
 	}

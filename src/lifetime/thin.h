@@ -2,7 +2,7 @@
 /* Private to lifetime/. */
 #pragma once
 
-#include "lifetime/state.h"
+#include "lifetime/model.h"
 
 /* A long life as it is matched. */
 struct lt_thinned {
@@ -11,7 +11,8 @@ struct lt_thinned {
 };
 
 /*
- * Leaves at most LT_UNITS of the units without a partner, where there are more, or where the ledger has lost some, as
- * far as that says what is open at the end: else they stay too many. weight: as above; 1 where all are there.
+ * Leaves at most LT_UNITS of the units without a partner, where there are more, or where the ledger has lost some: what
+ * m says to belong together goes, and of what is left some stand for all. As far as that says what is open at the end;
+ * else they stay too many. weight: as above; 1 where all are there.
  */
-void lt_thin(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *units, uint32_t weight[LT_UNITS]);
+void lt_thin(const struct lt_model *m, const struct lt_inc *inc, struct lt_units *units, uint32_t weight[LT_UNITS]);

@@ -327,6 +327,14 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
 				       "is left",
 				       (unsigned long long)alive->objects, alive->objects == 1 ? "" : "s",
 				       a->lt->types.data[alive->type].name, alive->objects == 1 ? "is" : "are"));
+		if (!strcmp(alive->reason, LT_CROWDED))
+			note(&n,
+			     lt_printf(
+				     n.arena,
+				     "%llu object%s of type %s %s more references than there are pointers, and had too "
+				     "many to tell whose are left",
+				     (unsigned long long)alive->objects, alive->objects == 1 ? "" : "s",
+				     a->lt->types.data[alive->type].name, alive->objects == 1 ? "has" : "have"));
 		if (strcmp(alive->reason, LT_UNBORN))
 			continue;
 		note(&n, lt_printf(n.arena,

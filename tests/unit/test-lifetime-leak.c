@@ -104,6 +104,78 @@ TEST(what_all_use_piles_up)
 	free(events);
 }
 
+/* Where references pile up from more places than can be matched, that is said: no answer is complete that does not
+ * know. */
+TEST(what_piles_up_from_everywhere)
+{
+	enum { PLACES = 40, TIMES = 30 };
+	size_t size;
+	char *events;
+	FILE *f = open_memstream(&events, &size);
+	struct story s;
+
+	assert_non_null(f);
+	fprintf(f, "type conf start=1\nnew conf 0x1000 main@m.c:5+0x5 count=1\n");
+	for (unsigned i = 0; i < PLACES * TIMES; i++)
+		fprintf(f, "get conf 0x1000 main@m.c:7+0x7;by%u@h.c:11+0x%x count=%u\n", i % PLACES,
+			256 + 8 * (i % PLACES), i + 1);
+	fprintf(f, "held 0x1000 global 1\nfinal 0x1000 count=%u\nmark census\nexit 0\n", PLACES * TIMES + 1);
+	fclose(f);
+	s = story_run(events, NULL);
+	assert_int_equal(s.verdict->finding_count, 0);
+	assert_false(s.verdict->trust.complete);
+	assert_int_equal(s.verdict->alive_count, 1);
+	assert_string_equal(s.verdict->alive[0].reason, "held, by how many is not known");
+	story_end(&s);
+	free(events);
+}
+
+/*
+ * A queue between two threads, so that hundreds of references to one object are open at a time: what the ledger loses
+ * of them goes as it does in other objects, and the one that another place has lost is left.
+ */
+TEST(one_is_lost_beside_a_long_queue)
+{
+	enum { SENT = 3000, QUEUED = 200 };
+	static const char high[] = "sp=0x8000 cfa=100", deep[] = "sp=0x7f80 cfa=228,128",
+			  other[] = "sp=0x8f80 cfa=228,128 tid=2";
+	unsigned count = 1, queued = 0;
+	size_t size;
+	char *events;
+	FILE *f = open_memstream(&events, &size);
+
+	assert_non_null(f);
+	fprintf(f, "type broker start=1\n");
+	for (unsigned i = 0; i < 6; i++)
+		fprintf(f,
+			"new broker 0x%u000 main@m.c:5+0x5 count=1 %s\n"
+			"get broker 0x%u000 main@m.c:7+0x7;send@q.c:3+0x103 count=1 %s\n"
+			"put broker 0x%u000 thread@t.c:4+0x404;receive@q.c:9+0x509 count=2 %s\n"
+			"put broker 0x%u000 main@m.c:9+0x9 count=1 %s\n",
+			i + 2, high, i + 2, deep, i + 2, other, i + 2, high);
+	fprintf(f, "new broker 0x1000 main@m.c:5+0x5 count=1 %s\n", high);
+	for (unsigned i = 0; i < SENT; i++) {
+		fprintf(f, "get broker 0x1000 main@m.c:7+0x7;send@q.c:3+0x103 count=%u %s\n", count++, deep);
+		queued++;
+		while (queued > QUEUED / 2 && (queued == QUEUED || count % 3 == 0 || i + 1 == SENT)) {
+			fprintf(f, "put broker 0x1000 thread@t.c:4+0x404;receive@q.c:9+0x509 count=%u %s\n", count--,
+				other);
+			queued--;
+		}
+		if (i == SENT / 3)
+			fprintf(f, "get broker 0x1000 main@m.c:8+0x8;lose@l.c:3+0x603 count=%u %s\n", count++, deep);
+	}
+	for (; queued; queued--)
+		fprintf(f, "put broker 0x1000 thread@t.c:4+0x404;receive@q.c:9+0x509 count=%u %s\n", count--, other);
+	fprintf(f,
+		"put broker 0x1000 main@m.c:9+0x9 count=%u %s\nheld 0x1000 none\nfinal 0x1000 count=1\nmark census\n"
+		"exit 0\n",
+		count, high);
+	fclose(f);
+	story_accuses(events, RT_LEAK, RT_ROLE_MISSING_PUT, "lose", 1);
+	free(events);
+}
+
 TEST(missing_put_with_twins)
 {
 	leaks(HEALTHY, 80, LEAKY, 20, "exit 0\n", "parse_header", RT_ROLE_MISSING_PUT);
