@@ -28,6 +28,7 @@ class Agent(live.LiveTest):
         self.assertEqual(run.truth.guilty is not None, guilty)
 
     def test_without_any_privilege(self):
+        live.need_agent()
         path = live.program('missing-put', flags=('-g', '-O2'))
         temp = live.temp_path('nobody')
         temp.mkdir(mode=0o777)
