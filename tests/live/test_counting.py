@@ -195,8 +195,8 @@ class Counting(live.LiveTest):
                 self.assertFalse(run.findings['trust']['complete'], str(run))
 
     def test_auto(self):
-        live.need_agent()
         """Who may have no uprobes counts by the agent."""
+        live.need_agent()
         user = [*live.NOBODY, '--no-new-privs'] if not os.geteuid() else ['setpriv', '--no-new-privs']
         folder = live.temp_path('auto')
         folder.mkdir()
