@@ -285,8 +285,7 @@ static bool gives_back_at_once(const struct lt_answer *a, const struct lt_model 
  * are what came true in the mass test (docs/mass.md), or above it: a function that gives such references back mostly
  * forgot this one. Where nobody was ever seen to close one, it may have been handed to a container whose end lacks the
  * put; where others close them, one of these may, and where the function itself does so when it is called again, and
- * replaces what it keeps, whoever ends what it keeps them in. What it gives back itself may as well be the exception,
- * where it failed to keep it: most were left.
+ * replaces what it keeps, whoever ends what it keeps them in.
  */
 static double who(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
@@ -299,10 +298,8 @@ static double who(const struct lt_answer *a, const struct lt_model *m, const str
 		share = ALL;
 	else if (lt_model_closed(m, ref->site) < 1)
 		share = NOBODY;
-	else if (lt_model_own(m, ref->site) < OWN || !gives_back_at_once(a, m, ref))
-		share = OTHERS;
 	else
-		share = lt_model_left_open(m, ref->site) > 2 * lt_model_closed(m, ref->site) ? NOBODY : SURE;
+		share = lt_model_own(m, ref->site) >= OWN && gives_back_at_once(a, m, ref) ? SURE : OTHERS;
 	/* it was taken for memory that somebody else had to give it back from */
 	if (ref->inc->ledger[ref->ev].flags & LT_EV_KEPT)
 		share = fmin(share, OTHERS);
