@@ -89,10 +89,11 @@ static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc 
 	memset(marks, 0, sizeof(marks));
 	if (!pair_long(a, m, v, &units))
 		return false;
-	units.nr = units.cut ? 0 : units.nr;
+	if (units.cut)
+		return true;
 	unsigned n = lt_marks(a->lt, inc, &units, marks, NULL);
 
-	if (!n || n > LT_UNITS || units.cut)
+	if (!n || n > LT_UNITS)
 		return true;
 	v->solution = rt_intern_bytes(&s->ids, marks, n * sizeof(marks[0]));
 	if (v->solution > known) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One object with more open references and puts than can be matched (a root that each operation leaks once more): of
- * each place every so many-th stands for all of them, so that what is left over is still what the place has too many.
+ * One object with more open references and puts than can be matched (a root that each operation leaks once more): what
+ * belongs together in healthy objects goes, and of each place every so many-th stands for all that is left, so that
+ * what is open in the end is still what the place has too many.
  */
 #include "lifetime/thin.h"
 #include "lifetime/spill.h"
 
 enum {
 	MANY = 8,       /* open at the end: where few are, rounding would look like them */
-	PLACES_MAX = 64 /* that are looked at; so many cannot be matched anyway */
+	PLACES_MAX = 64 /* that are looked at */
 };
 
 /* What one place has open, or put without a partner. */
@@ -16,6 +17,7 @@ struct pile {
 	uint32_t site;
 	uint16_t ev; /* one of them that the ledger still has; LT_NO_EVENT: none */
 	bool opens;
+	bool spilled; /* the ledger has lost some of them */
 	uint64_t n;
 	unsigned kept, done; /* how many stand for them; of these, so many were met */
 };
@@ -60,8 +62,10 @@ static void collect(const struct rt_lifetime *lt, const struct lt_inc *inc, cons
 	while ((s = lt_spill_next(lt, inc, s))) {
 		struct pile *p = pile_of(ret, lt->uses.data[s->use].site, s->opens);
 
-		if (p)
+		if (p) {
 			p->n += s->n;
+			p->spilled = true;
+		}
 	}
 	/* where all that is left of a place was lost, what it did and was paired has been at the same place */
 	for (unsigned i = 0; i < units->nr; i++) {
@@ -73,11 +77,8 @@ static void collect(const struct rt_lifetime *lt, const struct lt_inc *inc, cons
 		}
 	}
 	/* nobody could be told by these */
-	while ((s = lt_spill_next(lt, inc, s))) {
-		const struct pile *p = s->opens ? pile_of(ret, lt->uses.data[s->use].site, true) : NULL;
-
-		ret->cut |= p && p->ev == LT_NO_EVENT;
-	}
+	for (unsigned k = 0; k < ret->nr; k++)
+		ret->cut |= ret->of[k].opens && ret->of[k].spilled && ret->of[k].ev == LT_NO_EVENT;
 }
 
 /*
