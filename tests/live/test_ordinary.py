@@ -16,6 +16,7 @@ STORIES = ('missing-put', 'fork-exec', 'dlopen', 'many-threads', 'thread-leak', 
 class Ordinary(live.LiveTest):
     def setUp(self):
         live.need_binary()
+        live.need_agent()
         self.folder = live.temp_path('ordinary')
         self.folder.mkdir()
         self.folder.chmod(0o777)

@@ -67,6 +67,8 @@ class Places(live.LiveTest):
         """Neither engine may run the file's instruction where the program has another one."""
         for words in (('--inject',), (), ('--attach=tracefs',)):
             with self.subTest(words):
+                if words == ('--inject',):
+                    live.need_agent()
                 target = live.Process([self.path, 'changed'], pipe=True)
                 tool = None
                 try:

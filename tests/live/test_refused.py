@@ -91,6 +91,7 @@ class Sanitizers(live.LiveTest):
 class Rights(live.LiveTest):
     def setUp(self):
         live.need_engine()
+        live.need_agent()
         self.path = live.temp_path('rights')
         shutil.copy(live.program('missing-put', flags=FLAGS), self.path)
         self.specs = live.told(self.path, 'ok')
