@@ -4,8 +4,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -553,13 +556,44 @@ static void agent_close(struct rt_engine *engine)
 	free(a);
 }
 
+/*
+ * Whether programs here may use rdfsbase. The kernel says so where it uses it itself; a guest's kernel that knows
+ * nothing of it may run under a hypervisor that allows it (CR4.FSGSBASE is the processor's, and one for all), so a
+ * child tries.
+ */
+static bool has_rdfsbase(void)
+{
+	int status;
+	pid_t pid;
+
+	if (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE)
+		return true;
+	pid = fork();
+	if (pid < 0)
+		return false;
+	if (!pid) {
+		uint64_t base, self;
+
+		signal(SIGILL, SIG_DFL);
+		prctl(PR_SET_DUMPABLE, 0);
+		asm volatile("rdfsbase %0\n"
+			     "mov %%fs:0, %1"
+			     : "=r"(base), "=r"(self));
+		_exit(base != self);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return false;
+	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
 /* The agent tells threads by their thread pointer and time by the time stamp counter. */
 static struct rt_error *agent_probe(const struct rt_engine_options *options)
 {
 	_cleanup_free_ char *source = NULL;
 	size_t len;
 
-	if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
+	if (!has_rdfsbase())
 		return rt_error_fix(rt_error_new(RT_E_UNSUPPORTED,
 						 "engine agent needs the instruction rdfsbase, which this processor or "
 						 "kernel (before 5.9) does not let programs use"),
