@@ -295,8 +295,8 @@ static bool copy_point(struct rt_plan_build *b, const struct instance *in, const
 struct counting {
 	struct rt_point points[RT_COUNTED_MAX];
 	size_t count;
-	size_t missing; /* places that may count and have none */
-	bool copied;
+	size_t missing;     /* places that may count and have none */
+	const char *unseen; /* why some do not come by where it begins; NULL: all do */
 };
 
 static struct rt_error *counted_points(struct rt_plan_build *b, const struct instance *in, struct counting *ret)
@@ -317,20 +317,23 @@ static struct rt_error *counted_points(struct rt_plan_build *b, const struct ins
 		     copy_point(b, in, &sites[i], &ret->points[n]);
 	ret->count = n;
 	ret->missing = counted.sites.len - n + counted.unclear;
-	ret->copied = counted.copies > 1;
+	ret->unseen = counted.copies > 1 ? "it is copied, and only the first copy is seen"
+		      : counted.joined   ? "some come in behind its begin, where none is seen"
+					 : NULL;
 	rt_counted_deinit(&counted);
 	return NULL;
 }
 
 /*
  * Does the instruction that counts tell the object? It does where debug information says so of at least one, and of
- * none says that it counts something else.
+ * none says that it counts something else; or says nothing of any, and each counts once, where objects have their
+ * counter.
  */
 static struct rt_error *counts_tell(struct rt_plan_build *b, const struct instance *first, size_t count, bool *ret)
 {
 	const struct rt_plan_type *type = &b->plan->types.data[first->type];
 	const struct rt_spec_function *f = &type->spec->functions.data[first->function];
-	bool any = false, other = false;
+	bool any = false, other = false, plain = count > 0;
 
 	*ret = false;
 	if (type->counter_offset == RT_COUNTER_UNKNOWN || f->place != RT_PLACE_ARG)
@@ -342,6 +345,7 @@ static struct rt_error *counts_tell(struct rt_plan_build *b, const struct instan
 		bool found;
 
 		found = rt_counted_find(b, type, rt_op_delta(f->op, type->start), at, &counted);
+		plain &= !counted.sites.len || counted.plain;
 		proof = found ? rt_counted_prove(b, at, f->arg ? f->arg : 1, &counted) : RT_COUNTED_SILENT;
 		rt_counted_deinit(&counted);
 		if (!found)
@@ -349,7 +353,7 @@ static struct rt_error *counts_tell(struct rt_plan_build *b, const struct instan
 		any |= proof == RT_COUNTED_SAME;
 		other |= proof == RT_COUNTED_OTHER;
 	}
-	*ret = any && !other;
+	*ret = (any || plain) && !other;
 	return NULL;
 }
 
@@ -361,16 +365,16 @@ static struct rt_error *add_instance(struct rt_plan_build *b, const struct insta
 	const char *why = entry_point(b, in, &entry);
 
 	RT_TRY(counted_points(b, in, &c));
-	/* where each of several copies counts, only some of the calls come by the place where the first one begins */
-	if (!tell || !c.count || !(c.copied || (why && !c.missing))) {
+	/* where each place that counts is known, nobody need come by the place where the instance begins */
+	if (!tell || !c.count || !(c.unseen || (why && !c.missing))) {
 		if (why)
 			return refuse(b, in, why);
 		RT_TRY(add_point(b, in, &entry));
-		return c.copied ? refuse(b, in, "it is copied, and only the first copy is seen") : NULL;
+		return c.unseen ? refuse(b, in, c.unseen) : NULL;
 	}
 	for (size_t i = 0; i < c.count; i++)
 		RT_TRY(add_point(b, in, &c.points[i]));
-	return c.missing ? refuse(b, in, "it is copied, and not each copy can be followed, or hold a probe") : NULL;
+	return c.missing ? refuse(b, in, "not each place where it counts can be followed, or hold a probe") : NULL;
 }
 
 /*

@@ -13,7 +13,7 @@ DEMOS = {
     'freed-holder': True, 'freed-table': True, 'cleared-member': True, 'cleared-pair': True, 'freed-list': True, 'taken-over': True,
     'missing-put': True, 'error-path': True, 'extra-put': True, 'double-put': True, 'use-after-put': False,
     'thread-leak': True, 'hand-over': True, 'extra-get': True, 'start-zero': False, 'find-hidden': False,
-    'inlined': False, 'cache': True, 'slot-put': True, 'swap': True, 'dlopen': True, 'fork-exec': True, 'cxx': True,
+    'inlined': False, 'inlined-null': False, 'cache': True, 'slot-put': True, 'swap': True, 'dlopen': True, 'fork-exec': True, 'cxx': True,
     'many-threads': True, 'freed-by-force': True, 'recursion': True, 'tail-call': True, 'inner-new': True,
     'marked': True, 'hooks': True, 'thrown': True, 'one-owner': True, 'in-the-open': True,
 }
