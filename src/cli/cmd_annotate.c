@@ -97,23 +97,51 @@ static bool is_named(const struct rt_profile_symbol *s, const char *name)
 	       s->function[sizeof(prefix) + 15] == '_' && !strcmp(s->function + sizeof(prefix) + 16, name);
 }
 
-/* The hottest function, or the hottest of this name, over all events. *ret_unnamed: samples in no function. */
-static const struct rt_profile_row *choose(const struct rt_profile_part *parts, size_t count, const char *name,
-					   uint64_t *ret_unnamed)
+/* The function of a BPF program that a kernel's symbol is; NULL: it is another, or its code was not kept. */
+static const struct rt_bpf_function *
+bpf_function(struct rt_recording *recording, const struct rt_profile_symbol *symbol, const struct rt_bpf_image **ret)
 {
-	const struct rt_profile_row *best = NULL;
+	const struct rt_bpf_function *found = NULL;
+	size_t count;
+	const struct rt_bpf_image *const *images = rt_recording_bpf(recording, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct rt_bpf_function *f = rt_bpf_function_find(images[i], symbol->function);
+
+		if (!f || (found && f->address != symbol->entry))
+			continue;
+		found = f;
+		*ret = images[i];
+	}
+	return found;
+}
+
+/*
+ * The hottest function, or the hottest of this name, over all events. *ret_unnamed: samples in no function.
+ * *ret_passed: where none was named, the hottest whose code is nowhere, if no other is as hot: most of the kernel's.
+ */
+static const struct rt_profile_row *choose(struct rt_recording *recording, const struct rt_profile_part *parts,
+					   size_t count, const char *name, uint64_t *ret_unnamed,
+					   const struct rt_profile_row **ret_passed)
+{
+	const struct rt_profile_row *best = NULL, *passed = NULL;
+	const struct rt_bpf_image *image;
 
 	for (size_t i = 0; i < count; i++) {
 		for (size_t k = 0; k < parts[i].table->row_count; k++) {
 			const struct rt_profile_row *row = &parts[i].table->rows[k];
 
 			*ret_unnamed += row->symbol.function ? 0 : row->samples;
-			if (row->samples && (name ? is_named(&row->symbol, name) : row->symbol.function != NULL) &&
-			    (!best || row->samples > best->samples))
+			if (!row->samples || !(name ? is_named(&row->symbol, name) : row->symbol.function != NULL))
+				continue;
+			if (!name && row->symbol.kernel && !bpf_function(recording, &row->symbol, &image))
+				passed = passed && passed->samples >= row->samples ? passed : row;
+			else if (!best || row->samples > best->samples)
 				best = row;
 		}
 	}
-	return best;
+	*ret_passed = best && passed && passed->samples > best->samples ? passed : NULL;
+	return best ?: passed;
 }
 
 struct hits {
@@ -180,21 +208,11 @@ static struct rt_error *annotate_kernel(struct rt_recording *recording, struct r
 					const struct rt_profile_symbol *symbol, const struct rt_options *options,
 					struct hits *hits, struct rt_annotation **ret)
 {
-	const struct rt_bpf_function *found = NULL;
 	struct rt_annotate_bpf what = { .machine = machine_of(recording),
 					.xlated = options->annotate.xlated,
 					.namer = namer };
-	size_t count;
-	const struct rt_bpf_image *const *images = rt_recording_bpf(recording, &count);
+	const struct rt_bpf_function *found = bpf_function(recording, symbol, &what.image);
 
-	for (size_t i = 0; i < count; i++) {
-		const struct rt_bpf_function *f = rt_bpf_function_find(images[i], symbol->function);
-
-		if (!f || (found && f->address != symbol->entry))
-			continue;
-		found = f;
-		what.image = images[i];
-	}
 	if (!found)
 		return rt_annotate_no_code(symbol->function);
 	/* another load of the same program lies elsewhere, and is the same code */
@@ -279,7 +297,7 @@ static struct rt_error *pick(const struct rt_options *options, const struct rt_i
 	_cleanup_free_ struct rt_profile_part *parts = NULL;
 	struct rt_arena arena = { 0 };
 	struct rt_error *err = NULL;
-	const struct rt_profile_row *row;
+	const struct rt_profile_row *row, *passed;
 	uint64_t unnamed = 0;
 	size_t count;
 
@@ -287,11 +305,14 @@ static struct rt_error *pick(const struct rt_options *options, const struct rt_i
 		return rt_error_fix(rt_error_new(RT_E_NO_EVENT, "%s holds no sample", input->path),
 				    "record some: reftrace record -F 999 -- PROG ARGS");
 	RT_TRY(rt_samples_parts(samples, &parts, &count));
-	row = choose(parts, count, name, &unnamed);
+	row = choose(input->recording, parts, count, name, &unnamed, &passed);
 	if (unnamed)
 		why = why_unnamed(pipeline, parts, count, &arena, &fix);
 	if (row && !name && row->samples < unnamed)
 		say_unnamed(unnamed, why, fix);
+	if (passed)
+		fprintf(stderr, "reftrace: %llu samples, more than in the function shown, are in the kernel's %s\n",
+			(unsigned long long)passed->samples, rt_clean(&arena, passed->symbol.function));
 	*ret = row ? &row->symbol : NULL;
 	if (!row)
 		err = none(input, name, unnamed, why, fix);

@@ -98,6 +98,20 @@ class Profile(live.LiveTest):
         self.assertIn('E02', missing.stderr)
         self.assertIn('fix:', missing.stderr)
 
+    def test_annotate_where_the_kernel_is_hotter(self):
+        """Its functions lie in no file: the hottest that can be shown is, and the other one named."""
+        source, program, recording = (live.temp_path(n) for n in ('asks.c', 'asks', 'asks.data'))
+        source.write_text('#include <sys/random.h>\nvolatile long x; static char b[1 << 16];\n'
+                          '__attribute__((noinline)) void own(long n) { for (long i = 0; i < n; i++) x += i; }\n'
+                          'int main(void) { for (int i = 0; i < 4000; i++) { getrandom(b, sizeof(b), 0); own(20000); } return 0; }\n')
+        subprocess.run(['gcc', '-g', '-O1', '-o', program, source], check=True)
+        done = live.call('record', '-q', '-e', 'cpu-clock', '-F', '2000', '-o', recording, '--', program)
+        self.assertEqual(done.status, 0, str(done))
+        done = live.call('annotate', '-i', recording)
+        self.assertEqual(done.status, 0, str(done))
+        self.assertIn('own', done.stdout.splitlines()[0])
+        self.assertRegex(done.stderr, r"^reftrace: \d+ samples, more than in the function shown, are in the kernel's \w+\n$")
+
     def test_annotate_after_the_program_changed(self):
         """Another file is where the program was, and no cache has the old one: said, with the way out."""
         folder = live.temp_path('changed')
