@@ -258,14 +258,14 @@ static bool use_after(const struct lt_answer *a, const struct lt_model *m, const
 	b->role = RT_ROLE_USE;
 	b->guilty = own ? own : lt_event_src(a->lt, use);
 	ref->bad = l->bad;
-	if (own) {
+	put = put_in_row(a, inc);
+	if (own && (put == LT_NO_EVENT || inc->ledger[put].act != use->act)) {
 		b->confidence = 0.95;
 		b->why = "it put its reference before";
 		return true;
 	}
 	b->confidence = 0.7;
 	/* the reference that the user had is the one that was put once too often */
-	put = put_in_row(a, inc);
 	if (put == LT_NO_EVENT)
 		put = misfit(m, l, lt_event_function(a->lt, use));
 	if (put == LT_NO_EVENT || !lt_event_src(a->lt, &inc->ledger[put]))
@@ -273,7 +273,7 @@ static bool use_after(const struct lt_answer *a, const struct lt_model *m, const
 	instead(a, inc, put, ref, b);
 	b->kind = RT_EXTRA_PUT;
 	b->role = RT_ROLE_EXTRA_PUT;
-	b->confidence = 0.75;
+	b->confidence = own ? 0.9 : 0.75;
 	return false;
 }
 

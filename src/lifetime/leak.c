@@ -69,6 +69,34 @@ static void pair(const struct lt_answer *a, const struct lt_inc *inc, struct lt_
 	lt_pair_certain(a->lt, &kept, ret);
 }
 
+/*
+ * A life in which references of g were taken and given back by p at once, again and again, and p gave back nothing
+ * else, shows that p closes g, though no other life does: what was open before stayed open.
+ */
+static void learn_rows(struct lt_model *m, const struct lt_mark *marks, unsigned n)
+{
+	static const double WORTH = 0.5;
+	enum { OFTEN = 3 };
+
+	for (unsigned first = 1; first < n; first++) {
+		const struct lt_mark *g = &marks[first - 1], *p = &marks[first];
+		unsigned rows = 0, others = 0;
+
+		if (p->opens || !g->opens)
+			continue;
+		for (unsigned i = 0; i < n; i++) {
+			bool row = i && marks[i].site == p->site && marks[i - 1].site == g->site &&
+				   marks[i].thread == marks[i - 1].thread;
+
+			others += !row && marks[i].site == p->site;
+			if (row && ++rows == 1 && i < first)
+				others++; /* was learnt there */
+		}
+		if (rows >= OFTEN && !others)
+			lt_model_learn(m, g->site, p->site, rows * WORTH);
+	}
+}
+
 static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc *inc, struct lt_model *m)
 {
 	struct lt_units units;
@@ -97,6 +125,7 @@ static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc 
 		return true;
 	v->solution = rt_intern_bytes(&s->ids, marks, n * sizeof(marks[0]));
 	if (v->solution > known) {
+		learn_rows(m, marks, n);
 		sol = rt_vec_add(&s->solutions);
 		if (!sol)
 			return false;
