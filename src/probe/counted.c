@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include "probe/counted.h"
 #include "probe/known.h"
+#include "probe/reach.h"
 
 enum { BACK_INSNS = 24, BACK_BYTES = 64 << 10 };
 
@@ -471,54 +472,23 @@ static bool goes_on(const struct search *s, size_t index)
 	return false;
 }
 
-static bool is_part_of(const struct search *s, struct rt_elfaddr at)
-{
-	for (size_t i = 0; i < s->parts.len; i++)
-		if (at.v >= s->parts.data[i].start.v && at.v < s->parts.data[i].end.v)
-			return true;
-	return false;
-}
-
-/* Does the instruction lead into a part, to or before where that counts, other than to where the instance begins? */
-static bool leads_behind_begin(const struct search *s, const struct rt_inlined *instance, const struct rt_insn *insn)
-{
-	const struct rt_elfaddr next = { insn->addr.v + insn->length };
-	const bool goes_on = !insn->ret && (!insn->jump || insn->conditional);
-
-	for (size_t i = 0; i < s->parts.len; i++) {
-		const struct part *part = &s->parts.data[i];
-		uint64_t start = part->start.v, counts;
-
-		if (!part->count)
-			continue;
-		counts = s->counted->sites.data[part->first + part->count - 1].address.v;
-		if (insn->jump && insn->has_target && insn->target.v >= start && insn->target.v <= counts &&
-		    insn->target.v != instance->start.v && insn->target.v != instance->entry.v)
-			return true;
-		if (goes_on && next.v == start && start != instance->start.v)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Compilers that know how a first test of the instance ends for those who come from some place let these come in behind
  * it: they are not seen where the instance begins.
  */
 static bool is_joined(const struct search *s, const struct rt_inlined *instance)
 {
-	struct rt_elfaddr at, end;
-	struct rt_insn insn;
+	struct rt_elfaddr start, end;
+	bool joined = false;
 
-	if (!s->counted->sites.len || !rt_survey_range(&s->b->survey, instance->entry, &at, &end))
+	if (!rt_survey_range(&s->b->survey, instance->entry, &start, &end))
 		return false;
-	for (; at.v < end.v; at.v += insn.length) {
-		if (!rt_plan_decode(s->b, at, &insn))
-			return false;
-		if (!is_part_of(s, at) && leads_behind_begin(s, instance, &insn))
-			return true;
+	for (size_t i = 0; i < s->counted->sites.len && !joined; i++) {
+		const struct rt_elfaddr at = s->counted->sites.data[i].address;
+
+		joined = at.v >= start.v && at.v < end.v && rt_reach_past(s->b, start, end, instance->entry, at);
 	}
-	return false;
+	return joined;
 }
 
 bool rt_counted_find(struct rt_plan_build *b, const struct rt_plan_type *type, int16_t delta,
@@ -540,7 +510,7 @@ bool rt_counted_find(struct rt_plan_build *b, const struct rt_plan_type *type, i
 		for (size_t k = part->first; k < part->first + part->count; k++)
 			ret->sites.data[k].begin.v = is_way_in && part->count == 1 ? part->start.v : UINT64_MAX;
 	}
-	ret->joined = !s.failed && is_joined(&s, instance);
+	ret->joined = !s.failed && ret->copies <= 1 && is_joined(&s, instance);
 	rt_vec_deinit(&s.parts);
 	rt_vec_deinit(&s.branches);
 	return !s.failed;

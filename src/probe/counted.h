@@ -21,7 +21,7 @@ struct rt_counted_site {
 struct rt_counted {
 	RT_VEC(struct rt_counted_site) sites;
 	unsigned copies;  /* parts of the instance that have one, and do not come from other parts */
-	bool joined;      /* some come in from elsewhere, between where such a part begins and where it counts */
+	bool joined;      /* some come to where it counts past where it begins */
 	bool plain;       /* each part that has one has no other, at the register itself, and nothing is unclear */
 	unsigned unclear; /* instructions that may count in a way that is not understood */
 };

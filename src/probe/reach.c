@@ -109,8 +109,11 @@ static bool never_returns(const struct walk *w, const struct rt_insn *insn)
 	return rt_noreturn(m->image, m->symtab, w->b->decoder, insn);
 }
 
-static bool follow(struct walk *w, struct rt_elfaddr by, struct rt_elfaddr at)
+enum found { ONLY_BY, PAST, UNKNOWN };
+
+static enum found follow(struct walk *w, struct rt_elfaddr by, struct rt_elfaddr at)
 {
+	bool known = true;
 	struct rt_insn insn;
 
 	while (w->count) {
@@ -118,16 +121,20 @@ static bool follow(struct walk *w, struct rt_elfaddr by, struct rt_elfaddr at)
 
 		if (now.v == by.v)
 			continue;
-		if (now.v == at.v || !rt_plan_decode(w->b, now, &insn))
-			return false;
+		if (now.v == at.v)
+			return PAST;
+		if (!rt_plan_decode(w->b, now, &insn)) {
+			known = false;
+			continue;
+		}
 		if (insn.ret || (insn.call && never_returns(w, &insn)))
 			continue;
-		if (insn.jump && (!insn.has_target || !add(w, insn.target)))
-			return false;
-		if (!(insn.jump && !insn.conditional) && !add(w, (struct rt_elfaddr){ now.v + insn.length }))
-			return false;
+		if (insn.jump)
+			known &= insn.has_target && add(w, insn.target);
+		if (!(insn.jump && !insn.conditional))
+			known &= add(w, (struct rt_elfaddr){ now.v + insn.length });
 	}
-	return true;
+	return known ? ONLY_BY : UNKNOWN;
 }
 
 bool rt_reach_only_by(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr by,
@@ -137,7 +144,19 @@ bool rt_reach_only_by(struct rt_plan_build *b, struct rt_elfaddr start, struct r
 	bool only;
 
 	w.seen = end.v > start.v ? calloc(end.v - start.v, sizeof(*w.seen)) : NULL;
-	only = w.seen && begin(&w, by, at, regs) && follow(&w, by, at);
+	only = w.seen && begin(&w, by, at, regs) && follow(&w, by, at) == ONLY_BY;
 	free(w.seen);
 	return only;
+}
+
+bool rt_reach_past(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr by,
+		   struct rt_elfaddr at)
+{
+	struct walk w = { .b = b, .start = start, .end = end };
+	bool past;
+
+	w.seen = end.v > start.v ? calloc(end.v - start.v, sizeof(*w.seen)) : NULL;
+	past = w.seen && add(&w, start) && follow(&w, by, at) == PAST;
+	free(w.seen);
+	return past;
 }

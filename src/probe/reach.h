@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where registers still hold what one instruction put there, on all ways through a function. Private to probe/. */
+/*
+ * The ways through a function: by which instruction they come to another one, and where registers still hold what one
+ * put there. Private to probe/.
+ */
 #pragma once
 
 #include "probe/build.h"
@@ -11,3 +14,7 @@
  */
 bool rt_reach_only_by(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr by,
 		      struct rt_elfaddr at, uint32_t regs);
+
+/* Some way through that code from start to `at` does not come by `by`. false: none, or none that is followed. */
+bool rt_reach_past(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr by,
+		   struct rt_elfaddr at);
