@@ -233,6 +233,24 @@ static bool for_nothing(const struct lt_answer *a, const struct lt_member *m)
 }
 
 /*
+ * A process that died of a fault, and in which something was put too often: that memory was another one's then, and
+ * what held the few objects of g may have been written over, or would have given them back later.
+ */
+static bool left_by_fault(const struct lt_answer *a, const struct lt_group *g, const struct lt_member *first)
+{
+	enum { FEW = 8 };
+	const uint32_t pid = first->ref.inc->pid;
+
+	if (g->kind != RT_LEAK || g->suspect || g->members.len > FEW || a->lt->strict || !lt_crashed(a->lt, pid, false))
+		return false;
+	for (size_t k = 0; k < g->members.len; k++) {
+		if (g->members.data[k].ref.inc->pid != pid)
+			return false;
+	}
+	return true;
+}
+
+/*
  * Where one reference is put too often, memory that is somebody's goes away, and what is put and used wrongly in the
  * same process from then on may follow from that; but for what is done wrongly to many more objects, where it is not
  * the first one alone that is seen to put for nothing.
@@ -250,6 +268,8 @@ static void follow(struct lt_answer *a)
 			    (g->members.len <= 2 * o->members.len ||
 			     (for_nothing(a, first) && !for_nothing(a, &g->members.data[0]))))
 				lessen_behind(g, first);
+			else if (left_by_fault(a, g, first))
+				soften(a, j, false);
 		}
 	}
 }
