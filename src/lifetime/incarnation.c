@@ -304,6 +304,13 @@ static void life_free(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen
 	lt_life_end(lt, inc, LT_DEAD, seen->ev.time_ns);
 }
 
+/* Nothing takes references of such objects, and no function is known that frees them: who does so ends them. */
+static bool has_one_owner(const struct lt_type *type, const struct lt_inc *inc)
+{
+	return type->flags & RT_TYPE_OWNED ||
+	       (!(type->flags & RT_TYPE_FREE_KNOWN) && !type->op[RT_OP_GET] && inc->has_new && inc->balance == 1);
+}
+
 void lt_life_freed(struct rt_lifetime *lt, const struct lt_seen *seen)
 {
 	struct lt_event ev = seen->ev;
@@ -314,11 +321,12 @@ void lt_life_freed(struct rt_lifetime *lt, const struct lt_seen *seen)
 	ev.count = INT32_MIN;
 	ev.flags |= LT_EV_CLOSES;
 	for (uint32_t t = 0; t < lt->types.len; t++) {
-		struct lt_inc *inc = lt->types.data[t].flags & RT_TYPE_OWNED
-					     ? lt_inc_find(lt, seen->e->head.pid, t, seen->e->object)
-					     : NULL;
+		const struct lt_type *type = &lt->types.data[t];
+		struct lt_inc *inc = type->flags & (RT_TYPE_HEAP_ONLY | RT_TYPE_KERNEL)
+					     ? NULL
+					     : lt_inc_find(lt, seen->e->head.pid, t, seen->e->object);
 
-		if (!inc || inc->life != LT_LIVE)
+		if (!inc || inc->life != LT_LIVE || !has_one_owner(type, inc))
 			continue;
 		inc->freed = true;
 		lt_ledger_add(lt, inc, &ev);

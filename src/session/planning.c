@@ -19,6 +19,14 @@ static bool is_sampled(const struct rt_session *s, const struct rt_plan_type *ty
 	return s->options.engine.sample.on && !rt_spec_is_calls(type->spec) && !rt_spec_has_op(type->spec, RT_OP_SWAP);
 }
 
+/* Its objects have one owner: nothing takes references of them, and who frees one that was not put has ended it. */
+static bool has_one_owner(const struct rt_spec_type *type)
+{
+	return type->owned ||
+	       (rt_spec_has_op(type, RT_OP_PUT) && !rt_spec_has_op(type, RT_OP_GET) &&
+		!rt_spec_has_op(type, RT_OP_FREE) && !rt_spec_has_counter(type) && !rt_spec_is_calls(type));
+}
+
 static uint32_t type_flags(const struct rt_session *s, const struct rt_batch *b, const struct rt_plan_type *type)
 {
 	const struct rt_call *call = type->spec->functions.len ? rt_spec_call(&type->spec->functions.data[0]) : NULL;
@@ -111,8 +119,8 @@ static struct rt_error *take_points(struct rt_session *s, struct rt_batch *b, ui
 		if (point->start == RT_START_UNKNOWN)
 			point->start = 1;
 		point->sampled = is_sampled(s, &b->plan->types.data[point->type - b->type_base - 1]);
-		point->owned =
-			point->op == RT_OP_NEW && b->plan->types.data[point->type - b->type_base - 1].spec->owned;
+		point->owned = point->op == RT_OP_NEW &&
+			       has_one_owner(b->plan->types.data[point->type - b->type_base - 1].spec);
 		point->class_at = class_at(point, b->plan->types.data[point->type - b->type_base - 1].spec);
 		s->classed |= point->class_at != 0;
 		record = rt_record_point(point->id, point->name, point->alias);

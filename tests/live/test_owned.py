@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Objects that nothing counts and nobody told of: they are found, and what free() ends of them is no leak."""
+"""Objects that nothing counts: they are found where nobody told of them, and what free() ends of them is no leak."""
 import unittest
 
 import live
@@ -18,6 +18,13 @@ class Owned(live.LiveTest):
         types = {t['name']: t for t in run.findings['types']}
         self.assertEqual((types['reader']['objects'], types['reader']['live']), (160, 0), str(types))
         self.assertEqual((types['parser']['objects'], types['parser']['live']), (40, 0), str(types))
+
+    def test_told_and_freed_by_its_owner(self):
+        """Who tells of a constructor and an end has not told that free() is one, too."""
+        run = live.trace('--engine', 'agent', '--no-presets', '-P', 'type=reader new=reader_new put=reader_close', '--', self.path, 'ok')
+        self.assert_clean_trust(run)
+        self.assertEqual(run.findings['findings'], [], str(run))
+        self.assertEqual([(t['name'], t['objects'], t['live']) for t in run.findings['types']], [('reader', 160, 0)], str(run))
 
     def test_breakpoints_do_not_see_free(self):
         """A breakpoint on free() costs too much: that the ends are not all seen accuses nobody."""
