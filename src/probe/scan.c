@@ -310,8 +310,36 @@ static bool gives_handles(const struct rt_scan *s, const struct rt_scan_family *
 	       !f->by_code && m.symtab && rt_making_returns(&m, f->get.symbol);
 }
 
+/* What makes the family's objects makes those of `of`, whose get and put do the rest. */
+static struct rt_error *join_makers(struct rt_scan *s, const struct rt_spec_type *of, struct rt_spec *family)
+{
+	struct rt_spec one = { 0 };
+	struct rt_spec_type *type = rt_vec_add(&one.types);
+	struct rt_error *err = NULL;
+
+	if (!type)
+		return rt_error_nomem();
+	type->start = RT_START_UNKNOWN;
+	type->counter_offset = RT_COUNTER_UNKNOWN;
+	type->name = strdup(of->name);
+	type->origin = strdup(of->origin);
+	if (!type->name || !type->origin)
+		err = rt_error_nomem();
+	for (size_t i = 0; i < family->types.data[0].functions.len && !err; i++) {
+		const struct rt_spec_function *f = &family->types.data[0].functions.data[i];
+
+		if (f->op == RT_OP_NEW)
+			err = rt_scan_add_function(type, f->name, RT_OP_NEW, f->place, f->arg);
+	}
+	if (!err && type->functions.len)
+		err = rt_spec_join(&s->found, &one);
+	rt_spec_deinit(&one);
+	return err;
+}
+
 struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_family *f)
 {
+	const struct rt_spec_type *same = rt_scan_jumps_to(s, f);
 	struct rt_spec one = { 0 };
 	struct rt_spec_type *type;
 	struct rt_error *err = NULL;
@@ -349,7 +377,9 @@ struct rt_error *rt_scan_add_family(struct rt_scan *s, const struct rt_scan_fami
 		err = rt_scan_kin(s, f, type);
 	if (!err)
 		err = rt_scan_makers(s, f, type);
-	if (!err && !is_presets(s, type))
+	if (!err && same)
+		err = join_makers(s, same, &one);
+	else if (!err && !is_presets(s, type))
 		err = rt_spec_join(&s->found, &one);
 	rt_spec_deinit(&one);
 	return err;

@@ -72,6 +72,9 @@ RT_CHECK struct rt_error *rt_scan_variants(struct rt_scan *s, const struct rt_sc
 RT_CHECK struct rt_error *rt_scan_kin(struct rt_scan *s, const struct rt_scan_family *f, struct rt_spec_type *type);
 /* The family is such names only, of one that this scan finds by itself. */
 RT_CHECK struct rt_error *rt_scan_is_kin(struct rt_scan *s, const struct rt_scan_family *f, bool *ret);
+/* The type of a preset to whose get and put the family's (those of them that it has) are mere jumps; NULL: there is
+ * none. */
+const struct rt_spec_type *rt_scan_jumps_to(struct rt_scan *s, const struct rt_scan_family *f);
 /* spec counts the function already: a second type would count it twice. */
 bool rt_scan_is_known(const struct rt_spec *spec, const char *name);
 bool rt_scan_is_public(const struct rt_scan_named *n);

@@ -2,7 +2,8 @@
 /*
  * Gets and puts by another name for what begins with an object of the family: "static inline struct sink
  * *sink_ref(struct sink *s) { return (struct sink *)object_ref(&s->parent); }". They count by a call of the family's
- * own functions, and who calls them takes or gives back the reference.
+ * own functions, and who calls them takes or gives back the reference. Without debug information such a function is
+ * known where it is nothing but a jump.
  */
 #include <stdio.h>
 #include <string.h>
@@ -147,6 +148,49 @@ struct rt_error *rt_scan_kin(struct rt_scan *s, const struct rt_scan_family *f, 
 		    !is_other_name(s, f, d->name, as))
 			continue;
 		RT_TRY(rt_scan_add_function(type, d->name, as == &f->get ? RT_OP_GET : RT_OP_PUT, RT_PLACE_ARG, 1));
+	}
+	return NULL;
+}
+
+/* All that it does is to jump to the function of this name. */
+static bool is_jump_to(struct rt_scan *s, const struct rt_symbol *from, const char *name)
+{
+	const struct rt_scan_named to = { .name = name, .symbol = rt_symtab_find(s->module->symtab, name) };
+	const struct call_search c = { .s = s, .to = &to };
+	struct rt_elfaddr at = from->addr;
+	struct rt_insn insn;
+
+	do {
+		if (!rt_decode(s->decoder, rt_image_at(s->module->image, at, 16), at, &insn))
+			return false;
+		at.v += insn.length;
+	} while (insn.endbr);
+	return insn.jump && !insn.conditional && leads_to(&c, &insn);
+}
+
+static bool jumps_to_op(struct rt_scan *s, const struct rt_symbol *from, const struct rt_spec_type *type, enum rt_op op)
+{
+	for (size_t i = 0; i < type->functions.len; i++) {
+		const struct rt_spec_function *f = &type->functions.data[i];
+
+		if (f->op == op && !rt_spec_is_pattern(f) && is_jump_to(s, from, f->name))
+			return true;
+	}
+	return false;
+}
+
+const struct rt_spec_type *rt_scan_jumps_to(struct rt_scan *s, const struct rt_scan_family *f)
+{
+	const struct rt_symbol *get = f->get.symbol, *put = f->put.symbol;
+
+	if (!s->module->symtab || (!get && !put))
+		return NULL;
+	for (size_t t = 0; t < s->known->types.len; t++) {
+		const struct rt_spec_type *type = &s->known->types.data[t];
+
+		if (rt_spec_is_preset(type) && (!get || jumps_to_op(s, get, type, RT_OP_GET)) &&
+		    (!put || jumps_to_op(s, put, type, RT_OP_PUT)))
+			return type;
 	}
 	return NULL;
 }

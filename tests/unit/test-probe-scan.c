@@ -650,6 +650,45 @@ TEST(what_others_begin_with)
 	workdir_remove(&w);
 }
 
+/* What messages are made by makes shapes; their get and put jump to those that a preset has, which alone are probed. */
+TEST(other_words_for_a_presets_functions)
+{
+	static const char code[] =
+		"#include <stdlib.h>\n"
+		"struct shape { const char *kind; int refs; };\n"
+		"struct shape *shape_get(struct shape *s) { __atomic_add_fetch(&s->refs, 1, 5); return s; }\n"
+		"void shape_put(struct shape *s) { if (!__atomic_sub_fetch(&s->refs, 1, 5)) free(s); }\n"
+		"struct shape *circle_new(void) { struct shape *s = calloc(1, sizeof(*s)); s->refs = 1; return s; }\n"
+		"struct shape *circle_ref(struct shape *s) { return shape_get(s); }\n"
+		"void circle_unref(struct shape *s) { shape_put(s); }\n"
+		"struct square { struct shape *shape; int refs; };\n"
+		"struct square *square_ref(struct square *s) { s->refs++; return s; }\n"
+		"void square_unref(struct square *s) { if (!--s->refs) { shape_put(s->shape); free(s); } }\n";
+	static const char preset[] = "type=shape get=shape_get:1 put=shape_put:1 new=shape_init:1";
+	static const char *const builds[] = { "gcc -O2", "gcc -O2 -fcf-protection", "clang-14 -O2" };
+	static const struct rt_scan_options all = { 0 };
+
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		const struct rt_spec_type *shape;
+		struct workdir w;
+		struct planned p;
+
+		workdir_make(&w);
+		workdir_write(&w, "lib.c", code);
+		workdir_run(&w, "%s -shared -fPIC -fno-inline -s -o lib.so lib.c", builds[i]);
+		planned_open(&p, workdir_path(&w, "lib.so"));
+		assert_ok(rt_spec_parse(preset, strlen(preset), "presets/x", &p.spec));
+		assert_ok(rt_scan_module(&p.module, &all, &p.spec));
+		assert_int_equal(p.spec.types.len, 2);
+		shape = rt_spec_type_named(&p.spec, "shape");
+		assert_int_equal(planned_function(shape, "circle_new")->op, RT_OP_NEW);
+		assert_null(planned_function(shape, "circle_unref"));
+		assert_non_null(rt_spec_type_named(&p.spec, "square"));
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
 TEST(names_alone)
 {
 	static const char code[] = "#define API __attribute__((noinline))\nstruct packet { char *data; long size; };\n"
