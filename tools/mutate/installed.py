@@ -6,9 +6,9 @@
 
 FILE is a program or a library that COMMAND, a line for the shell, runs in an empty folder. Of its calls of the functions
 PUT, and jumps to them from the end of others, those that are done at least LEAST times (8) are candidates; COUNT of them
-(1) are chosen by the seed. Each is done without in a copy of FILE, which goes before the real one in PATH and
-LD_LIBRARY_PATH, and COMMAND is traced (-n: no more than the candidates are printed). It is named where the first
-suspect is the function that had the call; functions are told apart by the unwind table, as stripped files have no names.
+(1) are chosen by the seed. Each is done without in a copy of FILE, which lies over the real one while COMMAND is traced,
+in a mount namespace of its own (-n: no more than the candidates are printed). It is named where the first suspect is
+the function that had the call; functions are told apart by the unwind table, as stripped files have no names.
 
 The calls are objdump's, the table is readelf's, how often a call is done tells a uprobe of the kernel's own.
 """
@@ -61,8 +61,8 @@ class Call:
 
 class Binary:
     def __init__(self, path):
-        self.name = pathlib.Path(path).name  # by which it is looked for
         self.path = pathlib.Path(path).resolve()
+        self.name = self.path.name
         self.image = self.path.read_bytes()
         self.loads = [tuple(int(n, 16) for n in m) for m in
                       re.findall(r'^\s*LOAD\s+(0x\w+)\s+(0x\w+)\s+0x\w+\s+(0x\w+)', tool('readelf', '-lW', str(self.path)), re.M)]
@@ -121,16 +121,17 @@ class Binary:
         target.chmod(0o755)
 
 
-def run(command, folder, place=None, prefix=()):
-    """In a new folder. place: of the copy. -> status; None: it does not end"""
+# Over the file itself, for this command only: where a library lies it is looked for by some, and by its name by others.
+INSTEAD = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+
+
+def run(command, folder, instead=(), prefix=()):
+    """In a new folder. instead: (copy, file that it is there for). -> status; None: it does not end"""
     folder.mkdir()
-    env = {**os.environ, 'HOME': str(folder)}
-    if place:
-        env['PATH'] = f'{place}:{env["PATH"]}'
-        env['LD_LIBRARY_PATH'] = str(place)
+    words = ['unshare', '-m', 'sh', '-c', INSTEAD, 'sh', *instead] if instead else []
     try:
-        return subprocess.run([*prefix, 'sh', '-c', command], cwd=folder, env=env, stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=TIMEOUT, check=False).returncode
+        return subprocess.run([*prefix, *words, 'sh', '-c', command], cwd=folder, env={**os.environ, 'HOME': str(folder)},
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT, check=False).returncode
     except subprocess.TimeoutExpired:
         return None
 
@@ -141,10 +142,11 @@ def judge(binary, call, options, folder):
     start, end = binary.function(call.address)
     place.mkdir()
     binary.without(call, place)
-    if run(options.command, folder / 'bare', place) is None:
+    instead = (place / binary.name, binary.path)
+    if run(options.command, folder / 'bare', instead) is None:
         return 'its run does not end'
     told = [word for spec in options.pairs for word in ('-P', spec)]
-    run(options.command, folder / 'traced', place,
+    run(options.command, folder / 'traced', instead,
         (options.build.resolve() / 'reftrace', 'run', '-q', '-o', os.devnull, f'--json={answer}', *told, '--'))
     if not answer.exists():
         return 'no answer'
@@ -169,7 +171,7 @@ def main():
     parser.add_argument('puts')
     parser.add_argument('command')
     options = parser.parse_args()
-    for needed in ('objdump', 'readelf', 'mount'):
+    for needed in ('objdump', 'readelf', 'mount', 'unshare'):
         if not shutil.which(needed):
             sys.exit(f'installed.py: {needed} is not installed')
     binary = Binary(options.file)
