@@ -351,6 +351,10 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 		return by_census(a, m, ref, twins && proven);
 	if (!twins)
 		return by_twins(a, m, ref);
+	/* that somebody further out closes what a helper opens need not hold for each that opens by it */
+	if (m->type->flags & RT_TYPE_DESCRIPTOR && b->guilty != lt_site(a->lt, ref->site)->src[0] &&
+	    may_be_for_life(a, ref, lt_model_closed(m, ref->site)))
+		return SUSPECT;
 	/* where most stay open, those that were closed may be the exception: a failed insertion */
 	if (lt_model_closed(m, ref->site) < 2 * lt_model_left_open(m, ref->site))
 		return SUSPECT;
