@@ -531,17 +531,32 @@ static bool put_by_helper(struct lt_answer *a, const struct lt_inc *inc, struct 
 	return true;
 }
 
+/* The life at its address before this one; what is at fault by itself (lt_silent_fault()) lies in the graveyard. */
+static struct lt_inc *past_of(const struct lt_answer *a, const struct lt_inc *inc)
+{
+	struct lt_inc *past = inc->before, *grave;
+	uint32_t at = UINT32_MAX;
+
+	while (!past && (grave = lt_row_older(&a->lt->graves, &at))) {
+		if (grave != inc && grave->object == inc->object && grave->pid == inc->pid &&
+		    grave->type == inc->type && grave->last_ns <= inc->birth_ns)
+			past = grave;
+	}
+	return past;
+}
+
 static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc, bool born_unseen)
 {
 	struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
 	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT };
-	bool own = false;
+	bool own = false, whole;
+	struct lt_inc *past;
 	struct life l;
 
-	bool whole = read_life(a, m, inc, &l);
-
+	whole = read_life(a, m, inc, &l);
 	if (l.bad == LT_NO_EVENT)
 		return;
+	past = past_of(a, inc);
 	if (put_by_helper(a, inc, &ref, &b) || (!whole && too_long(a, inc, l.bad, &ref, &b)))
 		own = true;
 	else if (!whole)
@@ -549,10 +564,10 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	else if (l.closes <= l.opens || !alone(a, m, inc, &l, &ref, &b))
 		own = use_after(a, m, inc, &l, &ref, &b);
 	else if (!held_for_other(a, inc, &ref, &b) && !lt_twice_in_line(a->lt, inc, ref.bad) &&
-		 past_culprit(a, m, inc->before, lt_src(a->lt, b.guilty)->function, &ref, &b))
-		ref.inc = inc = inc->before;
-	if (!own && b.role == RT_ROLE_USE && used_the_past(a, inc->before, &ref, &b))
-		ref.inc = inc = inc->before;
+		 past_culprit(a, m, past, lt_src(a->lt, b.guilty)->function, &ref, &b))
+		ref.inc = inc = past;
+	if (!own && b.role == RT_ROLE_USE && used_the_past(a, past, &ref, &b))
+		ref.inc = inc = past;
 	if (!own)
 		lt_extra_at_once(a, inc, &ref, &b);
 	if (!b.guilty)
