@@ -531,21 +531,50 @@ static bool put_by_helper(struct lt_answer *a, const struct lt_inc *inc, struct 
 	return true;
 }
 
-/* The life at its address before this one; what is at fault by itself (lt_silent_fault()) lies in the graveyard. */
-static struct lt_inc *past_of(const struct lt_answer *a, const struct lt_inc *inc)
-{
-	struct lt_inc *past = inc->before, *grave;
-	uint32_t at = UINT32_MAX;
+/* Lives of one type that look like any other but for what some run put there for nothing, the last one of each address.
+ */
+struct pasts {
+	struct rt_map by_object; /* (object, pid) -> struct lt_inc * */
+	bool found;
+};
 
-	while (!past && (grave = lt_row_older(&a->lt->graves, &at))) {
-		if (grave != inc && grave->object == inc->object && grave->pid == inc->pid &&
-		    grave->type == inc->type && grave->last_ns <= inc->birth_ns)
-			past = grave;
+/* They lie in the graveyard (lt_silent_fault()), and are not what lives there later has before it. */
+static void find_pasts(struct lt_answer *a, uint32_t type, struct pasts *ret)
+{
+	struct lt_inc *inc;
+	uint32_t at = 0;
+
+	ret->found = true;
+	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
+		uint64_t *last;
+
+		if (inc->type != type || inc->post || lt_extra_for_nothing(a, inc) == LT_NO_EVENT)
+			continue;
+		last = rt_map_put(&ret->by_object, rt_key_make(inc->object, inc->pid), NULL);
+		if (!last)
+			a->nomem = true;
+		else if (!*last || ((struct lt_inc *)(uintptr_t)*last)->last_ns < inc->last_ns)
+			*last = (uintptr_t)inc;
 	}
-	return past;
 }
 
-static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc, bool born_unseen)
+/* the life at its address before this one */
+static struct lt_inc *past_of(struct lt_answer *a, const struct lt_inc *inc, struct pasts *pasts)
+{
+	const uint64_t *at;
+	struct lt_inc *past;
+
+	if (inc->before)
+		return inc->before;
+	if (!pasts->found)
+		find_pasts(a, inc->type, pasts);
+	at = rt_map_get(&pasts->by_object, rt_key_make(inc->object, inc->pid));
+	past = at ? (struct lt_inc *)(uintptr_t)*at : NULL;
+	return past && past != inc && past->last_ns <= inc->birth_ns ? past : NULL;
+}
+
+static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc, bool born_unseen,
+		  struct pasts *pasts)
 {
 	struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
 	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT };
@@ -556,7 +585,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	whole = read_life(a, m, inc, &l);
 	if (l.bad == LT_NO_EVENT)
 		return;
-	past = past_of(a, inc);
+	past = past_of(a, inc, pasts);
 	if (put_by_helper(a, inc, &ref, &b) || (!whole && too_long(a, inc, l.bad, &ref, &b)))
 		own = true;
 	else if (!whole)
@@ -584,13 +613,15 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
 	bool born_unseen = m->type->op[RT_OP_NEW] && has_unborn(a, type);
+	struct pasts pasts = { .found = false };
 	struct lt_inc *inc;
 	uint32_t at = 0;
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
 		if (inc->type == type && inc->klass == m->klass && inc->post)
-			judge(a, m, inc, born_unseen);
+			judge(a, m, inc, born_unseen, &pasts);
 	}
+	rt_map_deinit(&pasts.by_object);
 	if (!lt_died(a, type, m))
 		lt_silent(a, type, m);
 }

@@ -305,10 +305,11 @@ static void life_free(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen
 }
 
 /* Nothing takes references of such objects, and no function is known that frees them: who does so ends them. */
-static bool has_one_owner(const struct lt_type *type, const struct lt_inc *inc)
+static bool has_one_owner(const struct lt_type *type)
 {
-	return type->flags & RT_TYPE_OWNED ||
-	       (!(type->flags & RT_TYPE_FREE_KNOWN) && !type->op[RT_OP_GET] && inc->has_new && inc->balance == 1);
+	return type->objects &&
+	       (type->flags & RT_TYPE_OWNED ||
+		(!(type->flags & (RT_TYPE_FREE_KNOWN | RT_TYPE_HEAP_ONLY | RT_TYPE_KERNEL)) && !type->op[RT_OP_GET]));
 }
 
 void lt_life_freed(struct rt_lifetime *lt, const struct lt_seen *seen)
@@ -322,11 +323,11 @@ void lt_life_freed(struct rt_lifetime *lt, const struct lt_seen *seen)
 	ev.flags |= LT_EV_CLOSES;
 	for (uint32_t t = 0; t < lt->types.len; t++) {
 		const struct lt_type *type = &lt->types.data[t];
-		struct lt_inc *inc = type->flags & (RT_TYPE_HEAP_ONLY | RT_TYPE_KERNEL)
-					     ? NULL
-					     : lt_inc_find(lt, seen->e->head.pid, t, seen->e->object);
+		struct lt_inc *inc =
+			has_one_owner(type) ? lt_inc_find(lt, seen->e->head.pid, t, seen->e->object) : NULL;
 
-		if (!inc || inc->life != LT_LIVE || !has_one_owner(type, inc))
+		if (!inc || inc->life != LT_LIVE ||
+		    !(type->flags & RT_TYPE_OWNED || (inc->has_new && inc->balance == 1)))
 			continue;
 		inc->freed = true;
 		lt_ledger_add(lt, inc, &ev);
