@@ -34,11 +34,18 @@ struct survivor {
 	bool usual;                 /* some of that was paired as is usual */
 };
 
+/* References of the site `opens` that were given back at `closes`, as one life shows it. */
+struct row {
+	uint32_t opens, closes;
+	double n;
+};
+
 struct survivors {
 	RT_VEC(struct survivor) all;
 	RT_VEC(struct solution) solutions;
 	struct rt_intern ids;
 	uint32_t keeper; /* as lt_invariant() says */
+	RT_VEC(struct row) rows;
 };
 
 /* A long life is matched when what goes as it does in healthy objects is paired before. false: out of memory. */
@@ -71,9 +78,10 @@ static void pair(const struct lt_answer *a, const struct lt_inc *inc, struct lt_
 
 /*
  * A life in which references of g were taken and given back by p at once, again and again, and p gave back nothing
- * else, shows that p closes g, though no other life does: what was open before stayed open.
+ * else, shows that p closes g, though no other life does: what was open before stayed open. Asked of lost objects only:
+ * what somebody points to may have that reference from before.
  */
-static void learn_rows(struct lt_model *m, const struct lt_mark *marks, unsigned n)
+static bool learn_rows(struct lt_model *m, struct survivors *s, const struct lt_mark *marks, unsigned n)
 {
 	static const double WORTH = 0.5;
 	enum { OFTEN = 3 };
@@ -92,9 +100,21 @@ static void learn_rows(struct lt_model *m, const struct lt_mark *marks, unsigned
 			if (row && ++rows == 1 && i < first)
 				others++; /* was learnt there */
 		}
-		if (rows >= OFTEN && !others)
-			lt_model_learn(m, g->site, p->site, rows * WORTH);
+		if (rows < OFTEN || others)
+			continue;
+		if (!rt_vec_push(&s->rows, ((struct row){ g->site, p->site, rows * WORTH })))
+			return false;
+		lt_model_learn(m, g->site, p->site, rows * WORTH);
 	}
+	return true;
+}
+
+/* What the lives themselves show says who closes what is left in them, and not how many others did so. */
+static void forget_rows(struct lt_model *m, struct survivors *s)
+{
+	for (size_t i = 0; i < s->rows.len; i++)
+		lt_model_learn(m, s->rows.data[i].opens, s->rows.data[i].closes, -s->rows.data[i].n);
+	rt_vec_deinit(&s->rows);
 }
 
 static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc *inc, struct lt_model *m)
@@ -125,9 +145,8 @@ static bool collect_one(struct lt_answer *a, struct survivors *s, struct lt_inc 
 		return true;
 	v->solution = rt_intern_bytes(&s->ids, marks, n * sizeof(marks[0]));
 	if (v->solution > known) {
-		learn_rows(m, marks, n);
 		sol = rt_vec_add(&s->solutions);
-		if (!sol)
+		if (!sol || (inc->nobody && !learn_rows(m, s, marks, n)))
 			return false;
 		memcpy(sol->marks, marks, sizeof(marks));
 		sol->n = n;
@@ -596,6 +615,7 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	s.keeper = lt_invariant(a->lt, type, m->klass);
 	lt_model_learn_gets(m);
 	solve(&s, m);
+	forget_rows(m, &s);
 	fates(a, m, &s);
 	lt_along_settle(a);
 	learn_healthy(a, type, m);

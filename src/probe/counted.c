@@ -472,6 +472,18 @@ static bool goes_on(const struct search *s, size_t index)
 	return false;
 }
 
+/* The count was moved ahead: who does it comes to where the instance begins next, whatever way led there. */
+static bool is_ahead(const struct search *s, struct rt_elfaddr at, struct rt_elfaddr entry)
+{
+	struct rt_insn insn;
+
+	for (; at.v < entry.v; at.v += insn.length) {
+		if (!rt_plan_decode(s->b, at, &insn) || rt_counted_ends_line(&insn))
+			return false;
+	}
+	return at.v == entry.v;
+}
+
 /*
  * Compilers that know how a first test of the instance ends for those who come from some place let these come in behind
  * it: they are not seen where the instance begins.
@@ -486,7 +498,8 @@ static bool is_joined(const struct search *s, const struct rt_inlined *instance)
 	for (size_t i = 0; i < s->counted->sites.len && !joined; i++) {
 		const struct rt_elfaddr at = s->counted->sites.data[i].address;
 
-		joined = at.v >= start.v && at.v < end.v && rt_reach_past(s->b, start, end, instance->entry, at);
+		joined = at.v >= start.v && at.v < end.v && !is_ahead(s, at, instance->entry) &&
+			 rt_reach_past(s->b, start, end, instance->entry, at);
 	}
 	return joined;
 }
