@@ -307,9 +307,9 @@ static void life_free(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen
 /* Nothing takes references of such objects, and no function is known that frees them: who does so ends them. */
 static bool has_one_owner(const struct lt_type *type)
 {
-	return type->objects &&
-	       (type->flags & RT_TYPE_OWNED ||
-		(!(type->flags & (RT_TYPE_FREE_KNOWN | RT_TYPE_HEAP_ONLY | RT_TYPE_KERNEL)) && !type->op[RT_OP_GET]));
+	return type->objects && (type->flags & RT_TYPE_OWNED ||
+				 (!(type->flags & (RT_TYPE_FREE_KNOWN | RT_TYPE_HEAP_ONLY | RT_TYPE_KERNEL)) &&
+				  !type->op[RT_OP_GET] && !type->op[RT_OP_SWAP] && !type->op[RT_OP_SINK]));
 }
 
 void lt_life_freed(struct rt_lifetime *lt, const struct lt_seen *seen)

@@ -19,12 +19,20 @@ static bool is_sampled(const struct rt_session *s, const struct rt_plan_type *ty
 	return s->options.engine.sample.on && !rt_spec_is_calls(type->spec) && !rt_spec_has_op(type->spec, RT_OP_SWAP);
 }
 
-/* Its objects have one owner: nothing takes references of them, and who frees one that was not put has ended it. */
+/* Its objects have one owner: they are made and put, and nothing else, so that who frees one that was not put ends it.
+ */
 static bool has_one_owner(const struct rt_spec_type *type)
 {
-	return type->owned ||
-	       (rt_spec_has_op(type, RT_OP_PUT) && !rt_spec_has_op(type, RT_OP_GET) &&
-		!rt_spec_has_op(type, RT_OP_FREE) && !rt_spec_has_counter(type) && !rt_spec_is_calls(type));
+	bool put = false;
+
+	for (size_t i = 0; i < type->functions.len; i++) {
+		const enum rt_op op = type->functions.data[i].op;
+
+		if (op != RT_OP_NEW && op != RT_OP_PUT)
+			return type->owned;
+		put |= op == RT_OP_PUT;
+	}
+	return type->owned || (put && !rt_spec_has_counter(type) && !rt_spec_is_calls(type));
 }
 
 static uint32_t type_flags(const struct rt_session *s, const struct rt_batch *b, const struct rt_plan_type *type)
