@@ -472,38 +472,6 @@ static bool goes_on(const struct search *s, size_t index)
 	return false;
 }
 
-/* The count was moved ahead: who does it comes to where the instance begins next, whatever way led there. */
-static bool is_ahead(const struct search *s, struct rt_elfaddr at, struct rt_elfaddr entry)
-{
-	struct rt_insn insn;
-
-	for (; at.v < entry.v; at.v += insn.length) {
-		if (!rt_plan_decode(s->b, at, &insn) || rt_counted_ends_line(&insn))
-			return false;
-	}
-	return at.v == entry.v;
-}
-
-/*
- * Compilers that know how a first test of the instance ends for those who come from some place let these come in behind
- * it: they are not seen where the instance begins.
- */
-static bool is_joined(const struct search *s, const struct rt_inlined *instance)
-{
-	struct rt_elfaddr start, end;
-	bool joined = false;
-
-	if (!rt_survey_range(&s->b->survey, instance->entry, &start, &end))
-		return false;
-	for (size_t i = 0; i < s->counted->sites.len && !joined; i++) {
-		const struct rt_elfaddr at = s->counted->sites.data[i].address;
-
-		joined = at.v >= start.v && at.v < end.v && !is_ahead(s, at, instance->entry) &&
-			 rt_reach_past(s->b, start, end, instance->entry, at);
-	}
-	return joined;
-}
-
 bool rt_counted_find(struct rt_plan_build *b, const struct rt_plan_type *type, int16_t delta,
 		     const struct rt_inlined *instance, struct rt_counted *ret)
 {
@@ -523,10 +491,37 @@ bool rt_counted_find(struct rt_plan_build *b, const struct rt_plan_type *type, i
 		for (size_t k = part->first; k < part->first + part->count; k++)
 			ret->sites.data[k].begin.v = is_way_in && part->count == 1 ? part->start.v : UINT64_MAX;
 	}
-	ret->joined = !s.failed && ret->copies <= 1 && is_joined(&s, instance);
 	rt_vec_deinit(&s.parts);
 	rt_vec_deinit(&s.branches);
 	return !s.failed;
+}
+
+/* The count was moved ahead: who does it comes to where the instance begins next, whatever way led there. */
+static bool is_ahead(struct rt_plan_build *b, struct rt_elfaddr at, struct rt_elfaddr entry)
+{
+	struct rt_insn insn;
+
+	for (; at.v < entry.v; at.v += insn.length) {
+		if (!rt_plan_decode(b, at, &insn) || rt_counted_ends_line(&insn))
+			return false;
+	}
+	return at.v == entry.v;
+}
+
+bool rt_counted_passed(struct rt_plan_build *b, const struct rt_inlined *instance, const struct rt_counted *counted)
+{
+	struct rt_elfaddr start, end;
+	bool passed = false;
+
+	if (!rt_survey_range(&b->survey, instance->entry, &start, &end))
+		return false;
+	for (size_t i = 0; i < counted->sites.len && !passed; i++) {
+		const struct rt_elfaddr at = counted->sites.data[i].address;
+
+		passed = at.v >= start.v && at.v < end.v && !is_ahead(b, at, instance->entry) &&
+			 rt_reach_past(b, start, end, instance->entry, at);
+	}
+	return passed;
 }
 
 /* Was the site's register loaded from [reg + offset] in the straight code before it, and reg is what it was then? */

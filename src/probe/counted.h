@@ -21,7 +21,6 @@ struct rt_counted_site {
 struct rt_counted {
 	RT_VEC(struct rt_counted_site) sites;
 	unsigned copies;  /* parts of the instance that have one, and do not come from other parts */
-	bool joined;      /* some come to where it counts past where it begins */
 	bool plain;       /* each part that has one has no other, at the register itself, and nothing is unclear */
 	unsigned unclear; /* instructions that may count in a way that is not understood */
 };
@@ -31,6 +30,12 @@ void rt_counted_deinit(struct rt_counted *counted);
 /* In the instance's own code, for a type whose counter is known. false: out of memory */
 RT_CHECK bool rt_counted_find(struct rt_plan_build *b, const struct rt_plan_type *type, int16_t delta,
 			      const struct rt_inlined *instance, struct rt_counted *ret);
+
+/*
+ * Some come to where the instance counts past where it begins: compilers that know how its first test ends for those
+ * who come from some place let these come in behind it. Walks the function: to be asked once.
+ */
+bool rt_counted_passed(struct rt_plan_build *b, const struct rt_inlined *instance, const struct rt_counted *counted);
 
 /* By how much an instruction that stores through a plain register changes what lies there. false: not understood */
 bool rt_counted_delta(struct rt_plan_build *b, const struct rt_insn *insn, int64_t *ret_delta);

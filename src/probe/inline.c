@@ -317,9 +317,9 @@ static struct rt_error *counted_points(struct rt_plan_build *b, const struct ins
 		     copy_point(b, in, &sites[i], &ret->points[n]);
 	ret->count = n;
 	ret->missing = counted.sites.len - n + counted.unclear;
-	ret->unseen = counted.copies > 1 ? "it is copied, and only the first copy is seen"
-		      : counted.joined   ? "some come in behind its begin, where none is seen"
-					 : NULL;
+	ret->unseen = counted.copies > 1                       ? "it is copied, and only the first copy is seen"
+		      : rt_counted_passed(b, in->at, &counted) ? "some come in behind its begin, where none is seen"
+							       : NULL;
 	rt_counted_deinit(&counted);
 	return NULL;
 }
