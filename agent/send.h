@@ -122,7 +122,7 @@ static void send_event(struct hit *h)
 	if (h->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		count(&h->count->faults);
 	if (p->marks && h->process->looks) {
-		if (p->marks & RT_MARKS_SLOT)
+		if (p->marks & RT_MARKS_SLOT && h->aux - h->sp >= STACK_BYTES)
 			mark(h->process, rt_agent_slot(h->aux));
 		if (p->marks & RT_MARKS_OBJECT)
 			note_object(h->process, h->object);

@@ -18,6 +18,13 @@ static uint8_t result_of(const struct rt_point *p)
 	return RT_PROBE_AT_ENTRY;
 }
 
+/* A reference is handed out through a T **: what that points to may be a member of a block. */
+static bool takes_into(const struct rt_point *p)
+{
+	return (p->place == RT_PLACE_OUT || p->place == RT_PLACE_ARG_PTR) &&
+	       (p->op == RT_OP_NEW || p->op == RT_OP_GET);
+}
+
 static const char *set_object(struct rt_probe *probe, const struct rt_point *p)
 {
 	if (probe->result == RT_PROBE_RESULT || probe->result == RT_PROBE_RESULT_PTR)
@@ -33,7 +40,7 @@ static const char *set_object(struct rt_probe *probe, const struct rt_point *p)
 	probe->deref = p->deref;
 	probe->stored = p->stored;
 	probe->look = p->look;
-	probe->marks |= p->stored || p->filled ? RT_MARKS_SLOT : 0;
+	probe->marks |= p->stored || p->filled || takes_into(p) ? RT_MARKS_SLOT : 0;
 	if (p->place == RT_PLACE_ARG_PTR) {
 		probe->kind |= RT_PROBE_SLOT;
 		if (!probe->deref)

@@ -279,6 +279,8 @@ static void apply(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 		lt_life_incomplete(lt, inc);
 		return;
 	}
+	if (lt_slot_takes(&seen->ev))
+		inc->slotted |= lt_slot_note(lt, inc, &seen->ev);
 	lt_life_moved(lt_inc_type(lt, inc), inc, &seen->ev);
 	if (!lt_life_ends(inc, inc->balance, seen->ev.delta))
 		return;

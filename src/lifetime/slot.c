@@ -40,6 +40,11 @@ bool lt_slot_fills(const struct rt_lifetime *lt, const struct lt_event *e)
 	return e->op == RT_OP_MOVE && e->slot && lt_point_stores(lt_event_point(lt, e)) && !on_stack(e);
 }
 
+bool lt_slot_takes(const struct lt_event *e)
+{
+	return e->slot && lt_event_takes(e) && !on_stack(e);
+}
+
 bool lt_slot_empties(const struct rt_lifetime *lt, const struct lt_event *e)
 {
 	const struct lt_point *p = lt_event_point(lt, e);
@@ -346,11 +351,26 @@ static struct lt_event *nearer_behind(const struct rt_lifetime *lt, const struct
 	return lt_come_together(lt, store, before, &further, &in) && out < further ? next : NULL;
 }
 
+/* the store is that of an output of what takes a reference, which is told of when that returns */
+static bool hands_out(const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *store = &inc->ledger[i];
+
+	for (uint32_t k = i + 1; k < inc->nr && k <= i + LT_SLOT_EVENTS; k++) {
+		if (inc->ledger[k].tid == store->tid && inc->ledger[k].delta)
+			return lt_slot_takes(&inc->ledger[k]) && inc->ledger[k].slot == store->slot;
+	}
+	return false;
+}
+
 /* What the run that stores the pointer took itself is rather for it than what others took. */
 static struct lt_event *taker_for(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
-	struct lt_event *before = taker_of(lt, inc, i), *behind = NULL;
+	struct lt_event *before, *behind = NULL;
 
+	if (hands_out(inc, i))
+		return NULL;
+	before = taker_of(lt, inc, i);
 	if (!before || before->act != inc->ledger[i].act)
 		behind = taker_behind(lt, inc, i);
 	if (!behind)
@@ -415,7 +435,7 @@ bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct
 {
 	const struct lt_stored_in now = { ev->slot, lt_domain(lt, inc->pid, inc->type), (uint32_t)inc->serial };
 	struct lt_stored_in *was = lt_stored_get(&lt->stored, lt, ev->slot, inc->pid);
-	bool stores = lt_point_stores(lt_event_point(lt, ev)), own;
+	bool stores = lt_point_stores(lt_event_point(lt, ev)) || lt_slot_takes(ev), own;
 
 	if (!now.domain) {
 		lt->nomem = true;
@@ -486,10 +506,11 @@ void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t 
 	inc->slotted = end < inc->nr;
 	inc->settled = (uint16_t)end;
 	for (uint32_t i = from; i < end; i++) {
-		const struct lt_event *w = &inc->ledger[i];
-		struct lt_event *e = NULL;
+		struct lt_event *w = &inc->ledger[i], *e = NULL;
 
-		if (lt_slot_fills(lt, w))
+		if (lt_slot_takes(w))
+			w->flags |= LT_EV_KEPT;
+		else if (lt_slot_fills(lt, w))
 			e = taker_for(lt, inc, i);
 		else if (lt_slot_empties(lt, w) && is_kept(inc, i))
 			e = payer_of(lt, inc, i);

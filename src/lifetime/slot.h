@@ -21,6 +21,8 @@ void lt_slots_begin(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_
  * which its thread stored the pointer before stand for none.
  */
 void lt_slots_born(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t tid);
+/* e takes a reference that is handed out through a T ** which is no variable of the stack: that is its slot. */
+bool lt_slot_takes(const struct lt_event *e);
 /*
  * Gives the gets and puts of a life the slots that their references were kept in, as far as that was seen, by its
  * stores before event number end. Behind it LT_SLOT_EVENTS events must be there, or the life be over.
