@@ -14,6 +14,7 @@
 
 #include "base/words.h"
 #include "dwarf/listing.h"
+#include "probe/block.h"
 #include "probe/flow.h"
 #include "probe/frees.h"
 #include "probe/handing.h"
@@ -21,33 +22,15 @@
 #include "probe/way.h"
 
 enum {
-	DROPS_MAX = 256,   /* of one type, in one module */
-	ANY_MAX = 32,      /* of these, places where anything may be held */
-	MEMBERS_MAX = 16,  /* of one struct */
-	ENTRIES = 8,       /* of a table */
-	BLOCKS_MAX = 8192, /* that are looked at */
+	DROPS_MAX = 256,  /* of one type, in one module */
+	ANY_MAX = 32,     /* of these, places where anything may be held */
+	MEMBERS_MAX = 16, /* of one struct */
+	ENTRIES = 8,      /* of a table */
 	CODE_INSNS = 4000,
 	CODE_BYTES = 64 << 10,
 	SCOPES_MAX = 16,
 	STOS = 0xab, /* opcodes */
 	MOVS = 0xa5
-};
-
-/* A member of a struct that may hold the pointer. Those of one struct lie one behind the other. */
-struct member {
-	const char *structure; /* interned by dwarf/ */
-	uint64_t offset;
-	uint32_t type; /* index + 1; 0: anything */
-	bool table;    /* it points to such pointers */
-};
-
-/* Where registers got what they hold from, as far as straight code tells. */
-enum source { UNKNOWN, COPY /* of reg */, LOADED /* from reg + disp */, TABLE /* of pointers to type disp */ };
-
-struct origin {
-	enum source from;
-	uint8_t reg;
-	int64_t disp;
 };
 
 struct drop {
@@ -77,169 +60,19 @@ struct wipe {
 struct drops {
 	const struct rt_takers *takers;
 	struct rt_plan_build *b;
-	RT_VEC(struct member) members;
-	struct rt_map first;   /* a struct's name -> index + 1 in members */
-	struct rt_map offsets; /* of members that hold one of the types */
-	struct rt_map tables;  /* offsets of members that point to tables of these */
-	struct rt_map frees;   /* address of what frees blocks -> the register that tells which */
-	struct rt_map clears;  /* address of memset() */
-	struct rt_map copies;  /* address of memcpy() */
+	struct rt_blocks blocks;
+	struct rt_map frees;  /* address of what frees blocks -> the register that tells which */
+	struct rt_map clears; /* address of memset() */
+	struct rt_map copies; /* address of memcpy() */
 	RT_VEC(struct drop) all;
-	unsigned blocks;
 	struct rt_way way;
-	struct origin origins[RT_TRACK_REGS];
 	uint16_t zeroes; /* vector registers that are 0 */
 	struct wipe wipe;
 	bool copied; /* the function has copied a block before: what it clears then went there, maybe */
 	bool counts; /* the function that is looked at counts references, or calls what does */
-	bool nomem;
 };
 
-static bool see_member(const struct rt_pointer_member *m, void *arg)
-{
-	struct drops *d = arg;
-	const uint64_t *type = m->pointee ? rt_map_get(&d->takers->type_of, rt_key_text(m->pointee)) : NULL;
-	struct member one = { m->structure, m->offset, type ? (uint32_t)*type : 0, m->pointers == 2 };
-	uint64_t *first;
-	bool made;
-
-	if (m->pointee && !type)
-		return true;
-	first = rt_map_put(&d->first, rt_key_text(m->structure), &made);
-	if (first && made)
-		*first = d->members.len + 1;
-	d->nomem = !first || !rt_vec_push(&d->members, one) ||
-		   (type && !rt_map_put(one.table ? &d->tables : &d->offsets, rt_key_make(m->offset, 0), NULL));
-	return !d->nomem;
-}
-
-struct variable {
-	struct drops *d;
-	struct rt_instance in;
-	struct rt_elfaddr at;
-	uint8_t reg;
-	struct origin origin; /* of what is in reg */
-	size_t first;         /* index + 1 of the members of what the variable points to; 0: none yet */
-};
-
-static bool is_same(const struct variable *v, const struct rt_location *where)
-{
-	if (where->base != RT_LOCATION_REG || where->at_entry || where->deref_count)
-		return false;
-	if (where->is_value)
-		return !where->offset &&
-		       (where->reg == v->reg || (v->origin.from == COPY && where->reg == v->origin.reg));
-	return v->origin.from == LOADED && where->reg == v->origin.reg && where->offset == v->origin.disp;
-}
-
-static void see_variable(const char *name, void *arg)
-{
-	struct variable *v = arg;
-	const char *type, *star;
-	char structure[128];
-	const uint64_t *first;
-	struct rt_datum datum;
-
-	if (v->first || rt_dwarf_datum(v->d->b->module->dwarf, &v->in, v->at, name, NULL, 0, &datum) != NULL ||
-	    datum.kind != RT_DATUM_POINTER || !datum.type || !is_same(v, &datum.where))
-		return;
-	type = datum.type;
-	if (!strncmp(type, "struct ", 7) || !strncmp(type, "class ", 6) || !strncmp(type, "union ", 6))
-		type = strchr(type, ' ') + 1;
-	star = strstr(type, " *");
-	if (!star || star[2] || (size_t)(star - type) >= sizeof(structure))
-		return;
-	memcpy(structure, type, (size_t)(star - type));
-	structure[star - type] = '\0';
-	first = rt_map_get(&v->d->first, rt_key_text(structure));
-	v->first = first ? *first : 0;
-}
-
-/* Index + 1 of the members of the struct that reg points to at insn, by debug information; 0: not known, or none. */
-static size_t members_at(struct drops *d, const struct rt_insn *insn, uint8_t reg)
-{
-	struct variable v = { .d = d, .at = insn->addr, .reg = reg, .origin = d->origins[reg] };
-	struct rt_dwarf *dwarf = d->b->module->dwarf;
-	struct rt_instance inner;
-	bool more = rt_dwarf_instance_at(dwarf, insn->addr, &v.in);
-
-	for (unsigned depth = 0; more && !v.first && depth < SCOPES_MAX; depth++) {
-		rt_dwarf_names(dwarf, &v.in, insn->addr, true, see_variable, &v);
-		inner = v.in;
-		more = rt_dwarf_instance_outer(dwarf, &inner, &v.in);
-	}
-	return v.first;
-}
-
-/* the members from `first` on are all of one struct */
-static bool is_of(const struct drops *d, size_t first, size_t i)
-{
-	return first && i <= d->members.len && d->members.data[i - 1].structure == d->members.data[first - 1].structure;
-}
-
-/*
- * Index + 1 of the type to pointers to which insn finds the address: it reads a member that has the address of a table,
- * or works out that of a member, which is one or the first of an array. 0: neither is known.
- */
-static uint32_t table_at(struct drops *d, const struct rt_insn *insn)
-{
-	const struct rt_map *offsets = insn->is_lea ? &d->offsets : &d->tables;
-	size_t first;
-
-	if (insn->mem.disp < 0 || !rt_map_get(offsets, rt_key_make((uint64_t)insn->mem.disp, 0)) ||
-	    d->blocks == BLOCKS_MAX)
-		return 0;
-	d->blocks++;
-	first = members_at(d, insn, insn->mem.base);
-	for (size_t i = first; is_of(d, first, i); i++) {
-		const struct member *m = &d->members.data[i - 1];
-
-		if (m->table != insn->is_lea && m->offset == (uint64_t)insn->mem.disp)
-			return m->type;
-	}
-	return 0;
-}
-
-static struct origin loaded(struct drops *d, const struct rt_insn *insn)
-{
-	uint32_t table = table_at(d, insn);
-
-	if (table)
-		return (struct origin){ TABLE, RT_TRACK_REGS, table };
-	return (struct origin){ insn->is_lea ? UNKNOWN : LOADED, insn->mem.base, insn->mem.disp };
-}
-
-/* its operand is a number of bytes behind what a register points to */
-static bool has_place(const struct rt_insn *insn)
-{
-	return !insn->mem.segment && insn->mem.index == RT_REG_NONE && insn->mem.base < RT_TRACK_REGS;
-}
-
-static void follow(struct drops *d, const struct rt_insn *insn)
-{
-	struct origin was = { UNKNOWN, 0, 0 };
-	bool moves = insn->is_mov && insn->width == 8 && !insn->has_imm && insn->dst_reg < RT_TRACK_REGS;
-
-	if (moves && !insn->has_mem && insn->src_reg < RT_TRACK_REGS)
-		was = d->origins[insn->src_reg].from >= LOADED ? d->origins[insn->src_reg]
-							       : (struct origin){ COPY, insn->src_reg, 0 };
-	else if (has_place(insn) && (insn->is_lea ? insn->dst_reg < RT_TRACK_REGS
-						  : moves && insn->has_mem && insn->mem.reads && !insn->mem.writes))
-		was = loaded(d, insn);
-	if (insn->ret || (insn->jump && !insn->conditional))
-		memset(d->origins, 0, sizeof(d->origins));
-	for (unsigned r = 0; r < RT_TRACK_REGS; r++) {
-		bool lost = insn->writes & 1u << r;
-
-		if (lost || (d->origins[r].reg < RT_TRACK_REGS && insn->writes & 1u << d->origins[r].reg))
-			d->origins[r].from = UNKNOWN;
-	}
-	/* what was copied over is another register's now */
-	if (was.from && was.reg != insn->dst_reg)
-		d->origins[insn->dst_reg] = was;
-}
-
-static bool add(struct drops *d, const struct drop *like, const struct member *m)
+static bool add(struct drops *d, const struct drop *like, const struct rt_block_member *m)
 {
 	struct drop one = *like;
 
@@ -254,7 +87,8 @@ static bool add(struct drops *d, const struct drop *like, const struct member *m
 /* like->reg has the address of a table: the entry that lies so many bytes behind it */
 static bool add_entry(struct drops *d, const struct drop *like, uint64_t offset)
 {
-	return add(d, like, &(struct member){ NULL, offset, (uint32_t)d->origins[like->reg].disp, false });
+	return add(d, like,
+		   &(struct rt_block_member){ NULL, offset, (uint32_t)d->blocks.origins[like->reg].disp, false });
 }
 
 /* The block is a table: its first entries are given up; more are not known to be there. */
@@ -281,15 +115,15 @@ static bool free_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	struct drop drop = { .insn = *insn, .symbol = symbol, .stored = RT_REG_NONE, .freed = true };
 	size_t first;
 
-	if (!reg || d->blocks == BLOCKS_MAX || d->way.now.fresh.regs[*reg].kind == RT_VALUE_OBJECT)
+	if (!reg || rt_blocks_tired(&d->blocks) || d->way.now.fresh.regs[*reg].kind == RT_VALUE_OBJECT)
 		return true;
-	d->blocks++;
+	d->blocks.looked++;
 	drop.reg = (uint8_t)*reg;
-	first = members_at(d, insn, drop.reg);
-	for (size_t i = first; is_of(d, first, i) && i < first + MEMBERS_MAX; i++)
-		if (!add(d, &drop, &d->members.data[i - 1]))
+	first = rt_blocks_at(&d->blocks, insn, drop.reg);
+	for (size_t i = first; rt_blocks_is_of(&d->blocks, first, i) && i < first + MEMBERS_MAX; i++)
+		if (!add(d, &drop, &d->blocks.members.data[i - 1]))
 			return false;
-	return first || d->origins[drop.reg].from != TABLE || add_entries(d, &drop);
+	return first || d->blocks.origins[drop.reg].from != RT_BLOCK_TABLE || add_entries(d, &drop);
 }
 
 /* the bytes [from, to) of a struct are set to 0, by drop->insn or behind it: each of its members there is given up */
@@ -297,12 +131,12 @@ static bool clear(struct drops *d, struct drop *drop, int64_t from, int64_t to)
 {
 	size_t first;
 
-	if (d->copied || d->blocks == BLOCKS_MAX || d->way.now.fresh.regs[drop->reg].kind == RT_VALUE_OBJECT)
+	if (d->copied || rt_blocks_tired(&d->blocks) || d->way.now.fresh.regs[drop->reg].kind == RT_VALUE_OBJECT)
 		return true;
-	d->blocks++;
-	first = members_at(d, &drop->insn, drop->reg);
-	for (size_t i = first; is_of(d, first, i) && i < first + MEMBERS_MAX; i++) {
-		const struct member *m = &d->members.data[i - 1];
+	d->blocks.looked++;
+	first = rt_blocks_at(&d->blocks, &drop->insn, drop->reg);
+	for (size_t i = first; rt_blocks_is_of(&d->blocks, first, i) && i < first + MEMBERS_MAX; i++) {
+		const struct rt_block_member *m = &d->blocks.members.data[i - 1];
 
 		if (!m->type || (int64_t)m->offset < from || (int64_t)m->offset + 8 > to)
 			continue;
@@ -405,13 +239,14 @@ static uint8_t what_it_stores(const struct drops *d, const struct rt_insn *insn)
 		return RT_TRACK_REGS;
 	if (v->kind == RT_VALUE_CONST)
 		return is_nothing(v->n) ? RT_REG_NONE : RT_TRACK_REGS;
-	return d->counts ? insn->src_reg : RT_TRACK_REGS;
+	/* x->was = x->next; who counts nothing moves pointers about */
+	return d->counts || rt_blocks_may_hold(&d->blocks, insn->src_reg) ? insn->src_reg : RT_TRACK_REGS;
 }
 
 /* the operand may be a member, or an entry of an array of them, of what a register points to, and not of the frame */
 static bool may_be_member(const struct drops *d, const struct rt_mem_operand *mem)
 {
-	return !mem->segment && (mem->index == RT_REG_NONE || (mem->index < RT_TRACK_REGS && mem->scale == 8)) &&
+	return !mem->segment && (mem->index == RT_REG_NONE || mem->index < RT_TRACK_REGS) &&
 	       mem->base < RT_TRACK_REGS && mem->base != RT_REG_RSP && mem->disp >= 0 &&
 	       d->way.now.fresh.regs[mem->base].kind != RT_VALUE_FRAME;
 }
@@ -421,27 +256,30 @@ static bool store_at(struct drops *d, const struct rt_symbol *symbol, const stru
 {
 	const struct rt_mem_operand *mem = &insn->mem;
 	struct drop drop = { .insn = *insn, .symbol = symbol, .reg = mem->base };
+	int64_t disp;
 	size_t first;
 	bool table;
 
-	if (!insn->is_mov || !insn->has_mem || !mem->writes || mem->size != 8 || d->blocks == BLOCKS_MAX ||
+	if (!insn->is_mov || !insn->has_mem || !mem->writes || mem->size != 8 || rt_blocks_tired(&d->blocks) ||
 	    !may_be_member(d, mem))
 		return true;
-	table = d->origins[mem->base].from == TABLE && !(mem->disp % 8);
-	if (!table && !rt_map_get(&d->offsets, rt_key_make((uint64_t)mem->disp, 0)))
+	disp = rt_blocks_disp(&d->blocks, mem);
+	drop.offset = mem->disp - disp; /* what was added before to the index is not to be added again */
+	table = d->blocks.origins[mem->base].from == RT_BLOCK_TABLE && !(mem->disp % 8);
+	if (!table && !rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)disp, 0)))
 		return true;
 	drop.stored = what_it_stores(d, insn);
 	drop.fresh = d->way.now.fresh.regs[mem->base].kind == RT_VALUE_OBJECT;
 	if (drop.stored == RT_TRACK_REGS || (drop.fresh && drop.stored == RT_REG_NONE))
 		return true;
-	d->blocks++;
+	d->blocks.looked++;
 	if (table)
-		return add_entry(d, &drop, (uint64_t)mem->disp);
-	first = members_at(d, insn, mem->base);
-	for (size_t i = first; is_of(d, first, i); i++)
-		if (d->members.data[i - 1].type && !d->members.data[i - 1].table &&
-		    d->members.data[i - 1].offset == (uint64_t)mem->disp)
-			return add(d, &drop, &d->members.data[i - 1]);
+		return add_entry(d, &drop, (uint64_t)disp);
+	first = rt_blocks_at(&d->blocks, insn, mem->base);
+	for (size_t i = first; rt_blocks_is_of(&d->blocks, first, i); i++)
+		if (d->blocks.members.data[i - 1].type && !d->blocks.members.data[i - 1].table &&
+		    d->blocks.members.data[i - 1].offset == (uint64_t)disp)
+			return add(d, &drop, &d->blocks.members.data[i - 1]);
 	return true;
 }
 
@@ -452,17 +290,17 @@ static bool pair_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	struct drop drop = { .insn = *insn, .symbol = symbol, .reg = mem->base, .stored = RT_REG_NONE };
 	size_t first;
 
-	if (insn->vector_src == RT_REG_NONE || !(d->zeroes >> insn->vector_src & 1) || d->blocks == BLOCKS_MAX ||
+	if (insn->vector_src == RT_REG_NONE || !(d->zeroes >> insn->vector_src & 1) || rt_blocks_tired(&d->blocks) ||
 	    mem->index != RT_REG_NONE || !may_be_member(d, mem) ||
 	    d->way.now.fresh.regs[mem->base].kind == RT_VALUE_OBJECT)
 		return true;
-	if (!rt_map_get(&d->offsets, rt_key_make((uint64_t)mem->disp, 0)) &&
-	    !rt_map_get(&d->offsets, rt_key_make((uint64_t)mem->disp + 8, 0)))
+	if (!rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)mem->disp, 0)) &&
+	    !rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)mem->disp + 8, 0)))
 		return true;
-	d->blocks++;
-	first = members_at(d, insn, mem->base);
-	for (size_t i = first; is_of(d, first, i); i++) {
-		const struct member *m = &d->members.data[i - 1];
+	d->blocks.looked++;
+	first = rt_blocks_at(&d->blocks, insn, mem->base);
+	for (size_t i = first; rt_blocks_is_of(&d->blocks, first, i); i++) {
+		const struct rt_block_member *m = &d->blocks.members.data[i - 1];
 
 		if (m->type && m->offset - (uint64_t)mem->disp <= 8 && !add(d, &drop, m))
 			return false;
@@ -476,7 +314,7 @@ static struct rt_error *look_through(struct drops *d, const struct rt_symbol *sy
 	struct rt_insn insn;
 
 	rt_way_begin(&d->way, d->b->module->symtab, symbol, RT_REG_NONE);
-	memset(d->origins, 0, sizeof(d->origins));
+	rt_blocks_enter(&d->blocks);
 	d->zeroes = 0;
 	d->wipe.reg = RT_REG_NONE;
 	d->copied = false;
@@ -488,9 +326,9 @@ static struct rt_error *look_through(struct drops *d, const struct rt_symbol *sy
 		    !store_at(d, symbol, &insn) || !pair_at(d, symbol, &insn))
 			return rt_error_nomem();
 		d->copied |= copies_at(d, &insn);
-		follow(d, &insn);
+		rt_blocks_follow(&d->blocks, &insn);
 		d->zeroes = (uint16_t)((d->zeroes & ~insn.vector_writes) | insn.vector_zeroes);
-		if (!rt_way_pass(&d->way, &insn))
+		if (d->blocks.nomem || !rt_way_pass(&d->way, &insn))
 			return rt_error_nomem();
 	}
 	return NULL;
@@ -502,6 +340,7 @@ static bool may_clear(const struct drops *d, struct rt_bytes code, size_t i)
 	enum { REX_W = 0x48, REX_MASK = 0xf8, MOV_IMM = 0xc7 };
 	unsigned modrm = i + 3 <= code.size ? code.data[i + 2] : 0xff, mod = modrm >> 6;
 	size_t at = i + 3 + ((modrm & 7) == 4), bytes = mod == 1 ? 1 : mod == 2 ? 4 : 0;
+	bool indexed = (modrm & 7) == 4 && i + 3 < code.size && (code.data[i + 3] >> 3 & 7) != 4;
 	int32_t disp = 0, imm;
 
 	if ((code.data[i] & REX_MASK) != REX_W || code.data[i + 1] != MOV_IMM || modrm >> 3 & 7 || mod == 3 ||
@@ -512,7 +351,9 @@ static bool may_clear(const struct drops *d, struct rt_bytes code, size_t i)
 	else
 		memcpy(&disp, code.data + at, bytes);
 	memcpy(&imm, code.data + at + bytes, sizeof(imm));
-	return is_nothing(imm) && disp >= 0 && rt_map_get(&d->offsets, rt_key_make((uint64_t)disp, 0));
+	/* by an index, it may be any */
+	return is_nothing(imm) && disp >= 0 &&
+	       (indexed || rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)disp, 0)));
 }
 
 /* Cheap look at the bytes: is there a call or jump to a free() or memset(), or a NULL stored where a member may lie? */
@@ -638,7 +479,7 @@ static struct rt_error *add_point(struct drops *d, const struct drop *drop)
 				      .insn = &drop->insn,
 				      .reg = drop->reg,
 				      .index = drop->insn.mem.index,
-				      .scale = drop->insn.mem.index == RT_REG_NONE ? 0 : 8,
+				      .scale = drop->insn.mem.index == RT_REG_NONE ? 0 : drop->insn.mem.scale,
 				      .offset = drop->offset,
 				      .stored = drop->stored,
 				      .fresh = drop->fresh,
@@ -684,10 +525,8 @@ static struct rt_error *find_stubs(const struct drops *d, const char *name, cons
 
 static struct rt_error *look_everywhere(struct drops *d)
 {
-	RT_TRY(rt_dwarf_pointer_members(d->b->module->dwarf, see_member, d));
-	if (d->nomem)
-		return rt_error_nomem();
-	if (!d->members.len)
+	RT_TRY(rt_blocks_read(&d->blocks));
+	if (!d->blocks.members.len)
 		return NULL;
 	RT_TRY(rt_frees_find(d->b, &d->frees));
 	RT_TRY(find_stubs(d, "memset", "__memset_chk", &d->clears));
@@ -703,13 +542,10 @@ static struct rt_error *look_everywhere(struct drops *d)
 
 struct rt_error *rt_plan_dropped(const struct rt_takers *t)
 {
-	struct drops d = { .takers = t, .b = t->b };
+	struct drops d = { .takers = t, .b = t->b, .blocks = { .b = t->b, .type_of = &t->type_of } };
 	struct rt_error *err = look_everywhere(&d);
 
-	rt_vec_deinit(&d.members);
-	rt_map_deinit(&d.first);
-	rt_map_deinit(&d.offsets);
-	rt_map_deinit(&d.tables);
+	rt_blocks_deinit(&d.blocks);
 	rt_map_deinit(&d.frees);
 	rt_map_deinit(&d.clears);
 	rt_map_deinit(&d.copies);
