@@ -11,7 +11,7 @@
 #include "probe/mangled.h"
 #include "probe/scan_build.h"
 
-enum { SLOT_INSNS = 400 };
+enum { SLOT_INSNS = 400, FIND_INSNS = 2000 };
 
 static bool same(const char *a, const char *b)
 {
@@ -61,30 +61,52 @@ static bool declared_as_maker(struct rt_scan *s, const struct rt_scan_family *f,
 	return true;
 }
 
-unsigned rt_scan_leaves(struct rt_scan *s, const char *structure, const struct rt_survey_function *d)
+/* the one T ** that it is given; 0: there is none, or more. *ret_others: it is given a T, too */
+static unsigned slot_of(struct rt_scan *s, const char *structure, const struct rt_survey_function *d, bool *ret_others)
 {
 	unsigned found = 0;
 
+	*ret_others = false;
 	for (unsigned i = 1; i <= d->param_count; i++) {
 		const struct rt_param *p = rt_survey_param(&s->survey, d, i);
 
 		if (!same(p->pointee, structure))
 			continue;
-		if (found || p->pointers != 2)
+		if (p->pointers != 2) {
+			*ret_others = true;
+			continue;
+		}
+		if (found)
 			return 0;
 		found = i;
 	}
 	return found && rt_made_is_status(&d->returns) && rt_takers_in_registers(&s->survey, d, found) ? found : 0;
 }
 
-struct rt_error *rt_scan_add_leaver(struct rt_spec_type *type, const struct rt_survey_function *d, uint8_t arg)
+unsigned rt_scan_leaves(struct rt_scan *s, const char *structure, const struct rt_survey_function *d)
+{
+	bool others;
+	unsigned found = slot_of(s, structure, d, &others);
+
+	return others ? 0 : found;
+}
+
+static struct rt_error *add_output(struct rt_spec_type *type, const struct rt_survey_function *d, enum rt_op op,
+				   uint8_t arg)
 {
 	size_t before = type->functions.len;
 
-	RT_TRY(rt_scan_add_function(type, d->name, RT_OP_NEW, RT_PLACE_OUT, arg));
-	if (type->functions.len > before)
-		type->functions.data[before].condition = (uint8_t)rt_made_condition(&d->returns);
+	RT_TRY(rt_scan_add_function(type, d->name, op, RT_PLACE_OUT, arg));
+	if (type->functions.len == before)
+		return NULL;
+	type->functions.data[before].condition = (uint8_t)rt_made_condition(&d->returns);
+	type->functions.data[before].hidden = op == RT_OP_GET;
 	return NULL;
+}
+
+struct rt_error *rt_scan_add_leaver(struct rt_spec_type *type, const struct rt_survey_function *d, uint8_t arg)
+{
+	return add_output(type, d, RT_OP_NEW, arg);
 }
 
 /* "void object_init(T *, ...)": for memory that its caller has, be it the beginning of something larger */
@@ -101,13 +123,50 @@ static bool initialises(struct rt_scan *s, const struct rt_scan_family *f, const
 	return rt_making_inits(m, symbol) && rt_making_ends(m, f->put.symbol);
 }
 
-/* "int packet_new(T **ret)" */
+static bool adds_one(const struct rt_insn *insn)
+{
+	return (insn->is_add && insn->has_imm && insn->imm == 1) ||
+	       (insn->is_lea && insn->mem.disp == 1 && insn->mem.index == RT_REG_NONE);
+}
+
+/* It adds 1 to what may be the counter of an object, in place or (compilers that do not optimise) in a register. */
+static bool counts_up(struct rt_scan *s, const struct rt_making *m, const struct rt_symbol *symbol)
+{
+	enum { NEAR = 3 };
+	struct rt_elfaddr at = symbol->addr, end = { at.v + symbol->size };
+	struct rt_insn insn;
+	unsigned added = 0; /* so many instructions ago, from NEAR down; 0: not so lately */
+
+	for (unsigned n = 0; n < FIND_INSNS && at.v < end.v; n++, at.v += insn.length) {
+		bool adds;
+
+		if (!rt_decode(s->decoder, rt_image_at(s->module->image, at, 16), at, &insn))
+			return false;
+		adds = adds_one(&insn);
+		if (insn.has_mem && insn.mem.writes && insn.mem.index == RT_REG_NONE && insn.mem.base < RT_TRACK_REGS &&
+		    insn.mem.base != RT_REG_RSP && insn.mem.disp == m->counter && insn.mem.size == m->counter_size &&
+		    (adds || (added && insn.is_mov && !insn.has_imm)))
+			return true;
+		added = adds && !insn.mem.writes ? NEAR : added ? added - 1 : 0;
+	}
+	return false;
+}
+
+/*
+ * "int packet_new(T **ret)"; or "int node_acquire(T *parent, T **ret)", which makes one where it finds none to take a
+ * reference to: the counter tells which.
+ */
 static struct rt_error *add_leaver(struct rt_scan *s, const struct rt_scan_family *f, const struct rt_making *m,
 				   const struct rt_survey_function *d, const struct rt_symbol *symbol,
 				   struct rt_spec_type *type)
 {
-	unsigned arg = sounds_like_find(d->name) ? 0 : rt_scan_leaves(s, f->structure, d);
+	bool others;
+	unsigned arg = slot_of(s, f->structure, d, &others);
 
+	if (arg && (others || sounds_like_find(d->name)))
+		return counts_up(s, m, symbol) && rt_making_starts(m, symbol)
+			       ? add_output(type, d, RT_OP_GET, (uint8_t)arg)
+			       : NULL;
 	return arg && rt_making_stores(m, symbol, (uint8_t)rt_reg_argument(arg))
 		       ? rt_scan_add_leaver(type, d, (uint8_t)arg)
 		       : NULL;

@@ -47,6 +47,12 @@ static const char leavers[] =
 	"API int buf_dup(struct buf **ret, struct buf *b) { b->ref++; *ret = b; return 0; }\n"
 	"API int buf_replace(struct buf **slot, struct buf *b) { struct buf *old = *slot; if (b) b->ref++; *slot = b;\n"
 	"  if (old && --old->ref == 0) free(old); return 0; }\n"
+	/* takes a reference to the one that it finds, or makes one */
+	"API int buf_acquire(struct buf *like, int n, struct buf **ret) { struct buf *b = first; if (b && n) { "
+	"b->ref++; "
+	"*ret = b;\n  return 0; } b = malloc(sizeof(*b)); if (!b) return -1; b->len = like->len; b->ref = 1; first = "
+	"*ret = b; "
+	"return 0; }\n"
 	/* takes one of its own, and returns something else; takes one, or makes one */
 	"API struct buf *buf_copy(int how, struct buf *b) { struct buf *n; if (how) { b->ref++; return b; }\n"
 	"  n = malloc(sizeof(*n)); n->ref = 1; return n; }\n"
@@ -57,7 +63,8 @@ static const char leavers[] =
 	"API void *buf_make_index(struct buf *b) { long *n = malloc(40); n[0] = b->len; n[4] = 1; return n; }\n"
 	"API int buf_get_length(int *ret, struct buf *b) { b->ref++; *ret = b->len; return 0; }\n"
 	"int main(void) { struct buf *a, *b = 0; int n; choose(&own); buf_new(&a, 1); buf_incref(a); buf_decref(a);\n"
-	"  buf_chosen(1, &a); buf_swap_first(&a); buf_find(&a); buf_dup(&b, a); buf_replace(&b, a);\n"
+	"  buf_chosen(1, &a); buf_swap_first(&a); buf_find(&a); buf_dup(&b, a); buf_acquire(a, 3, &b); buf_replace(&b, "
+	"a);\n"
 	"  page_create(buf_create_view(buf_make_index(a)));\n"
 	"  return buf_get_length(&n, buf_copy(n, a)); }\n";
 
@@ -79,6 +86,9 @@ TEST(constructors_that_return_a_status)
 		assert_int_equal(planned_function(buf, "buf_chosen")->condition, RT_IF_NONZERO);
 		assert_null(planned_function(buf, "buf_swap_first"));
 		assert_null(planned_function(buf, "buf_find"));
+		assert_int_equal(planned_function(buf, "buf_acquire")->op, RT_OP_GET);
+		assert_int_equal(planned_function(buf, "buf_acquire")->arg, 3);
+		assert_true(planned_function(buf, "buf_acquire")->hidden);
 		assert_int_equal(planned_function(buf, "buf_dup")->op, RT_OP_GET);
 		assert_int_equal(planned_function(buf, "buf_dup")->arg, 2);
 		assert_int_equal(planned_function(buf, "buf_replace")->op, RT_OP_SWAP);
