@@ -119,7 +119,10 @@ class Source:
             if match.group(1) not in NOT_A_FUNCTION and not match.group(1).startswith('__attribute'):
                 end = closing(head, match.end() - 1)
                 rest = head[end + 1:] if end is not None else '?'
-                if re.fullmatch(r'[\w\s(),*]*', rest) and not re.match(r'\s*\w+\s*\(', rest):
+                # a macro before it: DEFINE_STACK_OF(X) static void collect(...)
+                if match.group(1).isupper() and re.search(r'\w\s*\(', rest):
+                    continue
+                if re.fullmatch(r'[\w\s(),*]*', rest) and not re.match(r'\s*\w*[a-z]\w*\s*\(', rest):
                     return match.group(1)
                 if end is not None and not re.search(r'\w\s*\(', rest):
                     return match.group(1)
