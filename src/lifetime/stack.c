@@ -7,6 +7,7 @@
  * shapes of a parent and its children are comparable. A site is found once
  * per (stack, point) and remembered: the hot path only looks it up.
  */
+#include <ctype.h>
 #include <limits.h>
 #include <string.h>
 
@@ -318,13 +319,27 @@ static unsigned inlined_end(const struct rt_lifetime *lt, const struct lt_point 
 	return end;
 }
 
-/* "static inline T *t_ref(T *t) { base_ref(&t->base); ... }" of a header does for who calls it what base_ref() does */
+/* "obj_put_locked" of "obj_put", "obj_put0" */
+static bool is_kind_of(const char *name, const char *api)
+{
+	size_t n = strlen(api);
+
+	while (n && isdigit((unsigned char)api[n - 1]))
+		n--;
+	return n && !strncmp(name, api, n) && name[n] == '_';
+}
+
+/*
+ * "static inline T *t_ref(T *t) { base_ref(&t->base); ... }" of a header does for who calls it what base_ref() does,
+ * and "static inline void t_put_all(T *t) { t_put0(t, 1); }" what t_put0() does.
+ */
 static bool does_alike(const struct rt_lifetime *lt, const struct lt_point *point, const struct lt_src *src)
 {
-	const char *file = src->frame.file, *end = file ? strrchr(file, '.') : NULL;
+	const char *file = src->frame.file, *end = file ? strrchr(file, '.') : NULL,
+		   *api = rt_intern_text(&lt->names, point->name);
 
 	return (point->op == RT_OP_GET || point->op == RT_OP_PUT) && src->frame.inlined && src->name && end &&
-	       end[1] == 'h' && rt_words_same_end(src->frame.function, rt_intern_text(&lt->names, point->name));
+	       end[1] == 'h' && (rt_words_same_end(src->frame.function, api) || is_kind_of(src->frame.function, api));
 }
 
 /*
