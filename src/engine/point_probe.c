@@ -21,8 +21,7 @@ static uint8_t result_of(const struct rt_point *p)
 /* A reference is handed out through a T **: what that points to may be a member of a block. */
 static bool takes_into(const struct rt_point *p)
 {
-	return (p->place == RT_PLACE_OUT || p->place == RT_PLACE_ARG_PTR) &&
-	       (p->op == RT_OP_NEW || p->op == RT_OP_GET);
+	return (p->place == RT_PLACE_OUT || p->place == RT_PLACE_ARG_PTR) && (p->op == RT_OP_NEW || p->op == RT_OP_GET);
 }
 
 static const char *set_object(struct rt_probe *probe, const struct rt_point *p)

@@ -94,6 +94,7 @@ struct lt_answer {
 	struct rt_map left;     /* (type, function) -> open references */
 	/* (function, type) -> pointers that it overwrote without a put: to objects that were left; to others */
 	struct rt_map dropped_left, dropped_healthy;
+	struct rt_map freed_left, freed_healthy; /* ... or freed the block to which the one reference went last */
 	/* (function, type) -> gets of runs of it that took more than they gave back: of objects that were left; of
 	 * others */
 	struct rt_map several_left, several_healthy;
@@ -221,6 +222,7 @@ struct lt_loser {
 	bool freed;      /* it freed the block that held the pointer */
 	bool thin;       /* it was seen to do so to this object only: the memory may have been used again */
 	bool own;        /* the slot was that of just this reference */
+	uint32_t at;     /* the event by which it did so */
 };
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);
 /* each reference that the object has left stood in a slot that was overwritten by who takes references to put there */
@@ -264,6 +266,10 @@ struct lt_receiver {
 	enum lt_by by;
 };
 struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_ref *ref);
+/* Who received the object between these two events just looks at such objects, as healthy ones show. */
+bool lt_received_to_look(const struct lt_answer *a, const struct lt_inc *inc, uint32_t from, uint32_t to);
+/* Event number i takes the object out of a slot, for others to put: healthy ones tell, or what the function returns. */
+bool lt_received_passed_on(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i);
 /* ended.c: counts what functions that end things do with a healthy object */
 void lt_ends_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /* Who was to end it. */
@@ -272,6 +278,11 @@ struct lt_ender {
 	bool does;    /* it does so with other objects */
 };
 struct lt_ender lt_ender_of(const struct lt_answer *a, const struct lt_ref *ref);
+/*
+ * Source id of the function that the run of event number `freed` gave the object to before, which by its name destroys
+ * what it is given, and put nothing there; 0: there is none, or it leaves healthy objects alone.
+ */
+uint32_t lt_destroyer_before(const struct lt_answer *a, const struct lt_ref *ref, uint32_t freed);
 /* along.c: the reference is lost, and will be asked; all that are asked are looked at */
 void lt_along_ask(struct lt_answer *a, const struct lt_ref *ref);
 void lt_along_settle(struct lt_answer *a);

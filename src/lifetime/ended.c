@@ -5,6 +5,7 @@
  * and in whose run nothing was put, had the last word on it, unless it is known to leave healthy objects alone: then it
  * is given what is not its own. Nor has one that did its part when it was given the object for the first time.
  */
+#include "base/words.h"
 #include "lifetime/answer.h"
 
 static bool is_end(const struct lt_answer *a, const struct lt_event *e)
@@ -81,4 +82,24 @@ struct lt_ender lt_ender_of(const struct lt_answer *a, const struct lt_ref *ref)
 		return (struct lt_ender){ lt_entry_source(a, e), ended > 0 };
 	}
 	return (struct lt_ender){ 0 };
+}
+
+uint32_t lt_destroyer_before(const struct lt_answer *a, const struct lt_ref *ref, uint32_t freed)
+{
+	const struct lt_inc *inc = ref->inc;
+	const struct lt_event *block = &inc->ledger[freed];
+
+	for (uint32_t i = freed; i-- > ref->ev + 1u;) {
+		const struct lt_event *e = &inc->ledger[i];
+		unsigned out, in;
+		struct rt_key key;
+
+		if (!is_end(a, e) || lt_event_function(a->lt, e) != lt_event_function(a->lt, block) ||
+		    !lt_come_together(a->lt, e, block, &out, &in) || out || counted_within(a, inc, i) ||
+		    !rt_words_destroy(rt_intern_text(&a->lt->names, lt_event_point(a->lt, e)->name)))
+			continue;
+		key = lt_entry_key(a, inc, e);
+		return lt_counted(&a->left_alone, key) > lt_counted(&a->ended, key) ? 0 : lt_entry_source(a, e);
+	}
+	return 0;
 }

@@ -28,27 +28,85 @@ static bool is_block(const struct lt_answer *a, const struct lt_event *e)
 	return lt_event_point(a->lt, e)->aux == RT_AUX_BLOCK;
 }
 
-static bool drops(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+/*
+ * Nobody was seen to store the pointer there, and the function finds it at that place of a block again when it frees
+ * another one: it lies in memory that is used over and over.
+ */
+static bool found_again(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
-	return lt_slot_dropped(a->lt, inc, i);
+	const struct lt_event *w = &inc->ledger[i];
+	bool again = false;
+
+	for (uint32_t k = 0; w->slot && is_block(a, w) && k < inc->nr; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->slot != w->slot)
+			continue;
+		if (lt_slot_fills(a->lt, e) || lt_event_takes(e))
+			return false;
+		again |= k != i && is_block(a, e) && lt_event_function(a->lt, e) == lt_event_function(a->lt, w);
+	}
+	return again;
 }
 
-static void count(struct lt_answer *a, const struct lt_inc *inc, struct rt_map *into)
+static bool drops(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
-	for (uint32_t i = 0; i < inc->nr; i++) {
-		if (drops(a, inc, i))
-			lt_count_one(into, rt_key_make(lt_event_function(a->lt, &inc->ledger[i]), inc->type));
+	return lt_slot_dropped(a->lt, inc, i) && !found_again(a, inc, i);
+}
+
+/* the function has lost a pointer to the object before event number i */
+static bool dropped_earlier(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	for (uint32_t k = 0; k < i; k++) {
+		if (lt_event_function(a->lt, &inc->ledger[k]) == lt_event_function(a->lt, &inc->ledger[i]) &&
+		    drops(a, inc, k))
+			return true;
 	}
+	return false;
+}
+
+/*
+ * The event from number `from` on that frees the block to which the object's one reference went last; *ret_stored: the
+ * store that it went there by. LT_NO_EVENT: none.
+ */
+static uint32_t freed_with(const struct lt_answer *a, const struct lt_inc *inc, uint32_t from, uint32_t *ret_stored)
+{
+	uint32_t stored = LT_NO_EVENT;
+
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (lt_slot_fills(a->lt, e))
+			stored = i;
+		else if (i >= from && stored != LT_NO_EVENT && e->slot == inc->ledger[stored].slot &&
+			 lt_point_looks(lt_event_point(a->lt, e))) {
+			*ret_stored = stored;
+			return i;
+		}
+	}
+	return LT_NO_EVENT;
+}
+
+static void count(struct lt_answer *a, const struct lt_inc *inc, struct rt_map *dropped, struct rt_map *freed)
+{
+	uint32_t stored, i;
+
+	for (i = 0; i < inc->nr; i++) {
+		if (drops(a, inc, i) && !dropped_earlier(a, inc, i))
+			lt_count_one(dropped, rt_key_make(lt_event_function(a->lt, &inc->ledger[i]), inc->type));
+	}
+	for (i = lt_has_one(inc) ? 0 : inc->nr; i < inc->nr && (i = freed_with(a, inc, i, &stored)) != LT_NO_EVENT; i++)
+		lt_count_one(freed, rt_key_make(lt_event_function(a->lt, &inc->ledger[i]), inc->type));
 }
 
 void lt_overwrites_left(struct lt_answer *a, const struct lt_inc *inc)
 {
-	count(a, inc, &a->dropped_left);
+	count(a, inc, &a->dropped_left, &a->freed_left);
 }
 
 void lt_overwrites_healthy(struct lt_answer *a, const struct lt_inc *inc)
 {
-	count(a, inc, &a->dropped_healthy);
+	count(a, inc, &a->dropped_healthy, &a->freed_healthy);
 }
 
 /* objects from which the function took a pointer without a put, and that ended all the same */
@@ -358,9 +416,38 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 	if (is_block(a, &inc->ledger[i]) && lt_in_holder(a->lt, inc, inc->ledger[i].slot))
 		return (struct lt_loser){ 0 };
 	return (struct lt_loser){ .by = lt_event_src(a->lt, &inc->ledger[i]),
+				  .at = i,
 				  .freed = is_block(a, &inc->ledger[i]),
 				  .thin = seldom(a, &inc->ledger[i]) || looked,
 				  .own = true };
+}
+
+/*
+ * The block that the object's one reference went to last was freed with it: whoever received it after that only looked
+ * at it, and what that function frees so in healthy objects it has not handed on. 0: it is not so.
+ */
+static struct lt_loser last_block(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	const struct lt_inc *inc = ref->inc;
+	uint32_t stored = LT_NO_EVENT, i = LT_NO_EVENT, next = ref->ev, function;
+	struct rt_key key;
+	double left, healthy;
+
+	while (lt_has_one(inc) && (next = freed_with(a, inc, next + 1u, &stored)) != LT_NO_EVENT)
+		i = next;
+	for (uint32_t k = stored; i != LT_NO_EVENT && ++k < inc->nr;) {
+		/* it went on, or to who should have ended it */
+		if (lt_slot_fills(a->lt, &inc->ledger[k]) || lt_point_ends(lt_event_point(a->lt, &inc->ledger[k])))
+			return (struct lt_loser){ 0 };
+	}
+	function = i == LT_NO_EVENT ? 0 : lt_event_function(a->lt, &inc->ledger[i]);
+	key = rt_key_make(function, inc->type);
+	left = lt_counted(&a->freed_left, key);
+	healthy = lt_counted(&a->freed_healthy, key) * a->healthy_each;
+	if (!function || left < SHARE * (left + healthy) || frees_others(a, inc, i) ||
+	    !lt_slot_only(a->lt, inc, stored, i) || !lt_received_to_look(a, inc, stored, inc->nr))
+		return (struct lt_loser){ 0 };
+	return (struct lt_loser){ .by = lt_event_src(a->lt, &inc->ledger[i]), .at = i, .freed = true, .thin = true };
 }
 
 /* the reference is known to be kept in another slot than event number i emptied, of which nobody knows what it held */
@@ -385,7 +472,8 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 		double left, healthy;
 
 		/* who frees a block of somebody's has lost that one's */
-		if (!drops(a, inc, i) || lt_point_looks(lt_event_point(a->lt, &inc->ledger[i])) || elsewhere(a, ref, i))
+		if (!drops(a, inc, i) || lt_point_looks(lt_event_point(a->lt, &inc->ledger[i])) ||
+		    elsewhere(a, ref, i) || (lt_has_one(inc) && lt_received_passed_on(a, inc, i)))
 			continue;
 		function = lt_event_function(a->lt, &inc->ledger[i]);
 		left = lt_counted(&a->dropped_left, rt_key_make(function, inc->type));
@@ -394,10 +482,11 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 		    (freed && still_held(a, ref, &inc->ledger[i])))
 			continue;
 		return (struct lt_loser){ .by = lt_event_src(a->lt, &inc->ledger[i]),
+					  .at = i,
 					  .freed = freed,
 					  .thin = left < FEW || seldom(a, &inc->ledger[i]) };
 	}
-	return (struct lt_loser){ 0 };
+	return last_block(a, ref);
 }
 
 /* who ends something, by its name, and calls what ends other things: the pointer that it held itself was its own */
@@ -414,7 +503,13 @@ struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *re
 	struct lt_loser loser = loser_of(a, ref);
 	const uint64_t *within =
 		rt_map_get(&a->taken_apart, rt_key_make(lt_src(a->lt, loser.by)->function, ref->inc->type));
+	uint32_t destroyer = loser.freed ? lt_destroyer_before(a, ref, loser.at) : 0;
 
+	if (destroyer) {
+		loser.around = loser.by;
+		loser.by = destroyer;
+		return loser;
+	}
 	if (!loser.freed || !within || !*within)
 		return loser;
 	if (*within == FURTHER_IN || takes_other_apart(a, &loser, *within)) {

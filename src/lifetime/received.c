@@ -106,19 +106,9 @@ static unsigned acted_at(const struct lt_answer *a, const struct lt_inc *inc, ui
 	return level;
 }
 
-/* the object never had more than the reference that it was made with, and all that happened to it is known */
-static bool has_one(const struct lt_inc *inc)
-{
-	uint32_t taken = 0;
-
-	for (uint32_t i = 0; i < inc->nr; i++)
-		taken += lt_event_takes(&inc->ledger[i]);
-	return taken == 1 && inc->has_new && !inc->folded;
-}
-
 void lt_received_healthy(struct lt_answer *a, const struct lt_inc *inc)
 {
-	if (!has_one(inc))
+	if (!lt_has_one(inc))
 		return;
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
@@ -208,7 +198,7 @@ struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_r
 	uint32_t last = LT_NO_EVENT;  /* the last time that a function received it */
 	uint32_t inner = LT_NO_EVENT; /* ... of which nothing is known */
 
-	if (!has_one(inc))
+	if (!lt_has_one(inc))
 		return (struct lt_receiver){ 0 };
 	for (uint32_t i = inc->nr; i-- > ref->ev + 1u;) {
 		enum way way = way_of(a, &inc->ledger[i]);
@@ -239,4 +229,25 @@ struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_r
 			return (struct lt_receiver){ source_of(a, inc, inner, 0), LT_BY_KIN };
 	}
 	return (struct lt_receiver){ 0 };
+}
+
+bool lt_received_passed_on(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	struct balance b;
+
+	if (way_of(a, &inc->ledger[i]) != TAKEN_OUT)
+		return false;
+	b = balance_of(a, receiver_key(a, inc, &inc->ledger[i], 0));
+	return b.idle > b.acted || taker_out(a, inc, i);
+}
+
+bool lt_received_to_look(const struct lt_answer *a, const struct lt_inc *inc, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from + 1; i < to; i++) {
+		enum way way = way_of(a, &inc->ledger[i]);
+
+		if (way && way != TAKEN_OUT && (is_unknown(a, inc, i) || acts_at(a, inc, i) < levels_of(way)))
+			return false;
+	}
+	return true;
 }

@@ -13,7 +13,10 @@
 
 #include "lifetime/answer.h"
 
-enum { CALLERS = 2 };
+enum {
+	CALLERS = 2,
+	MOVES = 4 /* from one slot to the next, that are followed back */
+};
 
 /* A variable of a function that runs, an output of the one that stores mostly: what it had held is of no interest. */
 static bool on_stack(const struct lt_event *w)
@@ -133,13 +136,85 @@ static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, con
 	return lt_inside(lt, w, e);
 }
 
+bool lt_has_one(const struct lt_inc *inc)
+{
+	uint32_t taken = 0;
+
+	for (uint32_t i = 0; i < inc->nr; i++)
+		taken += lt_event_takes(&inc->ledger[i]);
+	return taken == 1 && inc->has_new && !inc->folded;
+}
+
+/* the slot that event number `stored` filled was emptied before number i */
+static bool is_empty_by(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t stored, uint32_t i)
+{
+	for (uint32_t k = stored + 1; k < i; k++) {
+		if (inc->ledger[k].slot == inc->ledger[stored].slot && lt_slot_empties(lt, &inc->ledger[k]))
+			return true;
+	}
+	return false;
+}
+
+bool lt_slot_only(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t stored, uint32_t i)
+{
+	for (uint32_t k = stored; k-- > 0;) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->op == RT_OP_MOVE && lt_point_hands(lt_event_point(lt, e)))
+			return true;
+		if (lt_slot_fills(lt, e) && e->slot != inc->ledger[stored].slot && !is_empty_by(lt, inc, k, i))
+			return false;
+	}
+	return true;
+}
+
+/* Before event number i empties a slot, the last that is known of the object's way is that its pointer went there. */
+static bool went_there_last(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	for (uint32_t k = i; k-- > 0;) {
+		const struct lt_event *e = &inc->ledger[k];
+		const struct lt_point *p = lt_event_point(lt, e);
+
+		if (lt_slot_fills(lt, e))
+			return e->slot == inc->ledger[i].slot && lt_slot_only(lt, inc, k, i);
+		if (e->delta || (e->op == RT_OP_MOVE && (lt_point_hands(p) || lt_point_given(p) || lt_point_ends(p))))
+			return false;
+	}
+	return false;
+}
+
+/* store was done by the run that empties a slot by w, or by what that called */
+static bool is_in_run(const struct rt_lifetime *lt, const struct lt_event *store, const struct lt_event *w)
+{
+	unsigned out, in;
+
+	return (w->act && w->act == store->act) || (lt_come_together(lt, w, store, &out, &in) && !out);
+}
+
 /* whose pointer the slot held when event number i emptied it */
 enum held { UNKNOWN, OWN /* that of a reference */, BORROWED };
 
-static enum held held_in(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+static enum held held_in(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i, unsigned moves);
+
+/* The run that stored the pointer by event number `stored` took it out of another slot, and the reference with it. */
+static bool moved_from(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t stored, unsigned moves)
+{
+	const struct lt_event *w = &inc->ledger[stored];
+	const uint32_t to = stored + LT_SLOT_EVENTS < inc->nr ? stored + LT_SLOT_EVENTS : inc->nr;
+
+	for (uint32_t k = stored > LT_SLOT_EVENTS ? stored - LT_SLOT_EVENTS : 0; moves && k < to; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->slot != w->slot && lt_slot_empties(lt, e) && is_in_run(lt, w, e))
+			return held_in(lt, inc, k, moves - 1) == OWN;
+	}
+	return false;
+}
+
+static enum held held_in(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i, unsigned moves)
 {
 	const uint64_t slot = inc->ledger[i].slot;
-	bool filled = false;
+	uint32_t stored = LT_NO_EVENT;
 
 	for (uint32_t k = i; slot && k-- > 0;) {
 		const struct lt_event *e = &inc->ledger[k];
@@ -149,21 +224,27 @@ static enum held held_in(const struct rt_lifetime *lt, const struct lt_inc *inc,
 		if ((e->flags & LT_EV_KEPT) && lt_event_takes(e))
 			return OWN;
 		/* what was there before the memory was used again is of no interest */
-		if (filled && lt_slot_empties(lt, e))
+		if (stored != LT_NO_EVENT && lt_slot_empties(lt, e))
 			break;
-		filled |= lt_slot_fills(lt, e);
+		if (stored == LT_NO_EVENT && lt_slot_fills(lt, e))
+			stored = k;
 	}
-	return filled ? BORROWED : UNKNOWN;
+	if (stored == LT_NO_EVENT)
+		return UNKNOWN;
+	/* the one reference goes from slot to slot */
+	if ((lt_has_one(inc) && went_there_last(lt, inc, i)) || moved_from(lt, inc, stored, moves))
+		return OWN;
+	return BORROWED;
 }
 
 bool lt_slot_borrowed(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
-	return lt_slot_empties(lt, &inc->ledger[i]) && held_in(lt, inc, i) == BORROWED;
+	return lt_slot_empties(lt, &inc->ledger[i]) && held_in(lt, inc, i, MOVES) == BORROWED;
 }
 
 bool lt_slot_owned(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
-	return held_in(lt, inc, i) == OWN;
+	return held_in(lt, inc, i, MOVES) == OWN;
 }
 
 /* the run took a reference for the pointer that it stored */
@@ -179,21 +260,22 @@ static bool took_for(const struct lt_inc *inc, const struct lt_event *store)
 }
 
 /*
- * The run that empties the slot puts the same pointer into another one, before or after, and takes no reference for
- * that: what it pushes onto a list, or moves, is not lost.
+ * The run that empties the slot puts the same pointer into another one, before or after, itself or by what it calls,
+ * and takes no reference for that: what it pushes onto a list, or moves, is not lost. Returns that slot; 0: it does
+ * not.
  */
-static bool moved_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+static uint64_t moved_to(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
 	const uint32_t to = i + LT_SLOT_EVENTS < inc->nr ? i + LT_SLOT_EVENTS : inc->nr;
 
-	for (uint32_t k = i > LT_SLOT_EVENTS ? i - LT_SLOT_EVENTS : 0; w->act && w->slot && k < to; k++) {
+	for (uint32_t k = i > LT_SLOT_EVENTS ? i - LT_SLOT_EVENTS : 0; w->slot && k < to; k++) {
 		const struct lt_event *e = &inc->ledger[k];
 
-		if (e->act == w->act && e->slot != w->slot && lt_slot_fills(lt, e) && !took_for(inc, e))
-			return true;
+		if (e->slot != w->slot && lt_slot_fills(lt, e) && is_in_run(lt, e, w) && !took_for(inc, e))
+			return e->slot;
 	}
-	return false;
+	return 0;
 }
 
 /*
@@ -218,8 +300,8 @@ static bool put_aside(const struct rt_lifetime *lt, const struct lt_inc *inc, ui
 bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
-	const bool empties = lt_slot_empties(lt, w) && !moved_on(lt, inc, i) && !put_aside(lt, inc, i);
-	enum held held = empties ? held_in(lt, inc, i) : BORROWED;
+	const bool empties = lt_slot_empties(lt, w) && !moved_to(lt, inc, i) && !put_aside(lt, inc, i);
+	enum held held = empties ? held_in(lt, inc, i, MOVES) : BORROWED;
 
 	for (uint32_t k = 0; held != BORROWED && k < inc->nr; k++) {
 		const struct lt_event *put = &inc->ledger[k];
@@ -524,18 +606,24 @@ void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t 
 uint32_t lt_slot_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
 {
 	const struct lt_event *taken = &inc->ledger[ev];
+	uint64_t slot = taken->slot, to;
 
 	if (!(taken->flags & LT_EV_KEPT))
 		return LT_NO_EVENT;
 	for (uint32_t i = ev + 1; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if (e->slot != taken->slot)
+		if (e->slot != slot)
 			continue;
 		/* another reference was taken for the slot, or one was put: that was this one */
 		if ((e->flags & LT_EV_KEPT) && e->delta)
 			return LT_NO_EVENT;
-		if (lt_slot_empties(lt, e) && !put_aside(lt, inc, i))
+		if (!lt_slot_empties(lt, e) || put_aside(lt, inc, i))
+			continue;
+		to = moved_to(lt, inc, i);
+		if (to)
+			slot = to;
+		else
 			return lt_slot_dropped(lt, inc, i) ? i : LT_NO_EVENT;
 	}
 	return LT_NO_EVENT;

@@ -29,6 +29,13 @@ bool lt_slot_takes(const struct lt_event *e);
  */
 void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t end);
 
+/* The object never had more than the reference that it was made with, and all that happened to it is known. */
+bool lt_has_one(const struct lt_inc *inc);
+/*
+ * When event number i comes, no other slot has the pointer than the one that number `stored` put it into, as far as is
+ * known since the object was handed out last.
+ */
+bool lt_slot_only(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t stored, uint32_t i);
 /* e stores a pointer to the object in a slot; takes it out of one, or what holds it is freed. Slots are not on the
  * stack. */
 bool lt_slot_fills(const struct rt_lifetime *lt, const struct lt_event *e);

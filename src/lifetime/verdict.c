@@ -308,6 +308,8 @@ static void answer_deinit(struct lt_answer *a)
 	rt_map_deinit(&a->left);
 	rt_map_deinit(&a->dropped_left);
 	rt_map_deinit(&a->dropped_healthy);
+	rt_map_deinit(&a->freed_left);
+	rt_map_deinit(&a->freed_healthy);
 	rt_map_deinit(&a->several_left);
 	rt_map_deinit(&a->several_healthy);
 	rt_map_deinit(&a->taken_apart);
