@@ -37,7 +37,8 @@
 
 #include "lifetime/answer.h"
 
-static const double TWINS = 3, OWN = 0.9, SHOWN = 0.65, SUSPECT = 0.45, LEFT_TO_POOL = 0.4, STANDING = 0.3;
+static const double TWINS = 3, OWN = 0.9, SHOWN = 0.65, SUSPECT = 0.45, TWICE = 0.65, LEFT_TO_POOL = 0.4,
+		    STANDING = 0.3;
 
 /* It was at work on the object when the look at the process ended: what comes next was not seen. */
 static bool in_work(const struct rt_lifetime *lt, const struct lt_inc *inc)
@@ -333,7 +334,7 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 		/* a pool that is torn down takes along what its users still held, and who used it through helpers may
 		 * have ended with it: only a function that puts with its own hands is known to have forgotten */
 		if (!(closed && own))
-			return twins ? LEFT_TO_POOL : 0;
+			return lt_took_twice(a, ref) ? TWICE : twins ? LEFT_TO_POOL : 0;
 		/* what ends so many objects unseen may have ended the reference, too */
 		return m->type->incomplete < m->type->forced ? 0.8 : SUSPECT;
 	}
