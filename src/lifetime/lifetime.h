@@ -100,6 +100,7 @@ struct rt_type_count {
 	uint64_t news, gets, puts, frees, uses, live;
 	uint64_t incarnations; /* objects seen, whether or not their new was */
 	uint64_t leaked;       /* objects in findings */
+	uint64_t swept;        /* objects that ended with references open, with the pool that they lay in */
 };
 
 /* Of a type's objects, those of one class. */

@@ -194,6 +194,7 @@ static bool fill_types(struct lt_answer *a, struct rt_verdict *v)
 		c->puts = t->op[RT_OP_PUT];
 		c->frees = t->op[RT_OP_FREE];
 		c->uses = t->op[RT_OP_USE];
+		c->swept = t->forced;
 		for (size_t j = 0; j < v->finding_count; j++) {
 			if (v->findings[j].type == t->name && v->findings[j].kind == RT_LEAK)
 				c->leaked += v->findings[j].objects;

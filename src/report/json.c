@@ -363,6 +363,7 @@ static void types(struct rt_json *json, const struct rt_verdict *verdict)
 		rt_json_u64(json, "free", t->frees);
 		rt_json_u64(json, "use", t->uses);
 		rt_json_u64(json, "live", t->live);
+		rt_json_u64(json, "swept", t->swept);
 		rt_json_u64(json, "in_findings", t->leaked);
 		rt_json_end_object(json);
 	}

@@ -133,12 +133,13 @@ static void summary(struct rt_text_report *report)
 static void clean_result(struct rt_text_report *report)
 {
 	const struct rt_verdict *v = report->verdict;
-	uint64_t objects = 0, live = 0;
+	uint64_t objects = 0, live = 0, swept = 0;
 	const char *names = "";
 
 	for (size_t i = 0; i < v->type_count; i++) {
 		objects += v->types[i].incarnations;
 		live += v->types[i].live;
+		swept += v->types[i].swept;
 		if (i < 3)
 			names = rt_format(&report->arena, "%s%s%s", names, i ? ", " : "",
 					  rt_type_text(&report->arena, v->types[i].name, NULL));
@@ -162,11 +163,15 @@ static void clean_result(struct rt_text_report *report)
 		rt_sink_printf(report->sink, "no finding, but the answer is not complete: %llu object%s (%s), ",
 			       (unsigned long long)objects, rt_plural(objects), names);
 	if (!live)
-		rt_sink_puts(report->sink, v->counted ? "all balanced\n" : "all released\n");
+		rt_sink_puts(report->sink, v->counted ? "all balanced" : "all released");
 	else
-		rt_sink_printf(report->sink, "%llu released, %llu alive at the end\n",
+		rt_sink_printf(report->sink, "%llu released, %llu alive at the end",
 			       (unsigned long long)(objects - (live < objects ? live : objects)),
 			       (unsigned long long)live);
+	/* whoever sweeps a pool may do so on purpose; it is said all the same */
+	if (swept)
+		rt_sink_printf(report->sink, ", %llu freed with references open", (unsigned long long)swept);
+	rt_sink_puts(report->sink, "\n");
 }
 
 static void nothing_seen(struct rt_text_report *report)

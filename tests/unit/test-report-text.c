@@ -152,6 +152,11 @@ TEST(clean_only_when_complete)
 
 	assert_non_null(strstr(text, "no leaks: 100 objects (struct obj), all released\n"));
 	free(text);
+	v.types[0].swept = 3;
+	text = render(&v, &case_run, (struct rt_text_options){ 0 }, &namer);
+	assert_non_null(strstr(text, "all released, 3 freed with references open\n"));
+	v.types[0].swept = 0;
+	free(text);
 	v.trust.complete = false;
 	v.trust.lost = 12;
 	v.trust.notes = &note;
