@@ -95,7 +95,9 @@ static void count(struct lt_answer *a, const struct lt_inc *inc, struct rt_map *
 		if (drops(a, inc, i) && !dropped_earlier(a, inc, i))
 			lt_count_one(dropped, rt_key_make(lt_event_function(a->lt, &inc->ledger[i]), inc->type));
 	}
-	for (i = lt_has_one(inc) ? 0 : inc->nr; i < inc->nr && (i = freed_with(a, inc, i, &stored)) != LT_NO_EVENT; i++)
+	if (!lt_has_one(inc))
+		return;
+	for (i = freed_with(a, inc, 0, &stored); i != LT_NO_EVENT; i = freed_with(a, inc, i + 1, &stored))
 		lt_count_one(freed, rt_key_make(lt_event_function(a->lt, &inc->ledger[i]), inc->type));
 }
 
@@ -429,23 +431,24 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 static struct lt_loser last_block(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
-	uint32_t stored = LT_NO_EVENT, i = LT_NO_EVENT, next = ref->ev, function;
+	uint32_t stored = LT_NO_EVENT, i = LT_NO_EVENT, next = ref->ev;
 	struct rt_key key;
 	double left, healthy;
 
 	while (lt_has_one(inc) && (next = freed_with(a, inc, next + 1u, &stored)) != LT_NO_EVENT)
 		i = next;
-	for (uint32_t k = stored; i != LT_NO_EVENT && ++k < inc->nr;) {
+	if (i == LT_NO_EVENT || !lt_event_function(a->lt, &inc->ledger[i]))
+		return (struct lt_loser){ 0 };
+	for (uint32_t k = stored + 1; k < inc->nr; k++) {
 		/* it went on, or to who should have ended it */
 		if (lt_slot_fills(a->lt, &inc->ledger[k]) || lt_point_ends(lt_event_point(a->lt, &inc->ledger[k])))
 			return (struct lt_loser){ 0 };
 	}
-	function = i == LT_NO_EVENT ? 0 : lt_event_function(a->lt, &inc->ledger[i]);
-	key = rt_key_make(function, inc->type);
+	key = rt_key_make(lt_event_function(a->lt, &inc->ledger[i]), inc->type);
 	left = lt_counted(&a->freed_left, key);
 	healthy = lt_counted(&a->freed_healthy, key) * a->healthy_each;
-	if (!function || left < SHARE * (left + healthy) || frees_others(a, inc, i) ||
-	    !lt_slot_only(a->lt, inc, stored, i) || !lt_received_to_look(a, inc, stored, inc->nr))
+	if (left < SHARE * (left + healthy) || frees_others(a, inc, i) || !lt_slot_only(a->lt, inc, stored, i) ||
+	    !lt_received_to_look(a, inc, stored, inc->nr))
 		return (struct lt_loser){ 0 };
 	return (struct lt_loser){ .by = lt_event_src(a->lt, &inc->ledger[i]), .at = i, .freed = true, .thin = true };
 }

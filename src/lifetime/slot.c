@@ -18,6 +18,17 @@ enum {
 	MOVES = 4 /* from one slot to the next, that are followed back */
 };
 
+/* the events around number i in which what belongs to it is looked for: [near_from(), near_to()) */
+static uint32_t near_from(uint32_t i)
+{
+	return i > LT_SLOT_EVENTS ? i - LT_SLOT_EVENTS : 0;
+}
+
+static uint32_t near_to(const struct lt_inc *inc, uint32_t i)
+{
+	return i + LT_SLOT_EVENTS < inc->nr ? i + LT_SLOT_EVENTS : inc->nr;
+}
+
 /* A variable of a function that runs, an output of the one that stores mostly: what it had held is of no interest. */
 static bool on_stack(const struct lt_event *w)
 {
@@ -200,9 +211,9 @@ static enum held held_in(const struct rt_lifetime *lt, const struct lt_inc *inc,
 static bool moved_from(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t stored, unsigned moves)
 {
 	const struct lt_event *w = &inc->ledger[stored];
-	const uint32_t to = stored + LT_SLOT_EVENTS < inc->nr ? stored + LT_SLOT_EVENTS : inc->nr;
+	const uint32_t to = near_to(inc, stored);
 
-	for (uint32_t k = stored > LT_SLOT_EVENTS ? stored - LT_SLOT_EVENTS : 0; moves && k < to; k++) {
+	for (uint32_t k = near_from(stored); moves && k < to; k++) {
 		const struct lt_event *e = &inc->ledger[k];
 
 		if (e->slot != w->slot && lt_slot_empties(lt, e) && is_in_run(lt, w, e))
@@ -267,9 +278,9 @@ static bool took_for(const struct lt_inc *inc, const struct lt_event *store)
 static uint64_t moved_to(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
-	const uint32_t to = i + LT_SLOT_EVENTS < inc->nr ? i + LT_SLOT_EVENTS : inc->nr;
+	const uint32_t to = near_to(inc, i);
 
-	for (uint32_t k = i > LT_SLOT_EVENTS ? i - LT_SLOT_EVENTS : 0; w->slot && k < to; k++) {
+	for (uint32_t k = near_from(i); w->slot && k < to; k++) {
 		const struct lt_event *e = &inc->ledger[k];
 
 		if (e->slot != w->slot && lt_slot_fills(lt, e) && is_in_run(lt, e, w) && !took_for(inc, e))
@@ -478,9 +489,9 @@ static bool is_kept(const struct lt_inc *inc, uint32_t i)
 static bool pays_its_own(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t k, const struct lt_event *w)
 {
 	const struct lt_event *put = &inc->ledger[k];
-	const uint32_t to = k + LT_SLOT_EVENTS < inc->nr ? k + LT_SLOT_EVENTS : inc->nr;
+	const uint32_t to = near_to(inc, k);
 
-	for (uint32_t i = k > LT_SLOT_EVENTS ? k - LT_SLOT_EVENTS : 0; put->act && put->act != w->act && i < to; i++) {
+	for (uint32_t i = near_from(k); put->act && put->act != w->act && i < to; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
 		if (e->act == put->act && e->slot != w->slot && lt_slot_empties(lt, e) && is_kept(inc, i))

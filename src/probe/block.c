@@ -91,9 +91,12 @@ void rt_blocks_enter(struct rt_blocks *blocks)
 	rt_vec_clear(&blocks->steps);
 }
 
-bool rt_blocks_tired(const struct rt_blocks *blocks)
+bool rt_blocks_look(struct rt_blocks *blocks)
 {
-	return blocks->looked == LOOKS_MAX;
+	if (blocks->looked == LOOKS_MAX)
+		return false;
+	blocks->looked++;
+	return true;
 }
 
 struct variable {
@@ -222,9 +225,8 @@ static uint32_t table_at(struct rt_blocks *blocks, const struct rt_insn *insn)
 	size_t first;
 
 	if (insn->mem.disp < 0 || !rt_map_get(offsets, rt_key_make((uint64_t)insn->mem.disp, 0)) ||
-	    rt_blocks_tired(blocks))
+	    !rt_blocks_look(blocks))
 		return 0;
-	blocks->looked++;
 	first = rt_blocks_at(blocks, insn, insn->mem.base);
 	for (size_t i = first; rt_blocks_is_of(blocks, first, i); i++) {
 		const struct rt_block_member *m = &blocks->members.data[i - 1];

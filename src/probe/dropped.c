@@ -115,9 +115,8 @@ static bool free_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	struct drop drop = { .insn = *insn, .symbol = symbol, .stored = RT_REG_NONE, .freed = true };
 	size_t first;
 
-	if (!reg || rt_blocks_tired(&d->blocks) || d->way.now.fresh.regs[*reg].kind == RT_VALUE_OBJECT)
+	if (!reg || d->way.now.fresh.regs[*reg].kind == RT_VALUE_OBJECT || !rt_blocks_look(&d->blocks))
 		return true;
-	d->blocks.looked++;
 	drop.reg = (uint8_t)*reg;
 	first = rt_blocks_at(&d->blocks, insn, drop.reg);
 	for (size_t i = first; rt_blocks_is_of(&d->blocks, first, i) && i < first + MEMBERS_MAX; i++)
@@ -131,9 +130,8 @@ static bool clear(struct drops *d, struct drop *drop, int64_t from, int64_t to)
 {
 	size_t first;
 
-	if (d->copied || rt_blocks_tired(&d->blocks) || d->way.now.fresh.regs[drop->reg].kind == RT_VALUE_OBJECT)
+	if (d->copied || d->way.now.fresh.regs[drop->reg].kind == RT_VALUE_OBJECT || !rt_blocks_look(&d->blocks))
 		return true;
-	d->blocks.looked++;
 	first = rt_blocks_at(&d->blocks, &drop->insn, drop->reg);
 	for (size_t i = first; rt_blocks_is_of(&d->blocks, first, i) && i < first + MEMBERS_MAX; i++) {
 		const struct rt_block_member *m = &d->blocks.members.data[i - 1];
@@ -260,8 +258,7 @@ static bool store_at(struct drops *d, const struct rt_symbol *symbol, const stru
 	size_t first;
 	bool table;
 
-	if (!insn->is_mov || !insn->has_mem || !mem->writes || mem->size != 8 || rt_blocks_tired(&d->blocks) ||
-	    !may_be_member(d, mem))
+	if (!insn->is_mov || !insn->has_mem || !mem->writes || mem->size != 8 || !may_be_member(d, mem))
 		return true;
 	disp = rt_blocks_disp(&d->blocks, mem);
 	drop.offset = mem->disp - disp; /* what was added before to the index is not to be added again */
@@ -270,9 +267,8 @@ static bool store_at(struct drops *d, const struct rt_symbol *symbol, const stru
 		return true;
 	drop.stored = what_it_stores(d, insn);
 	drop.fresh = d->way.now.fresh.regs[mem->base].kind == RT_VALUE_OBJECT;
-	if (drop.stored == RT_TRACK_REGS || (drop.fresh && drop.stored == RT_REG_NONE))
+	if (drop.stored == RT_TRACK_REGS || (drop.fresh && drop.stored == RT_REG_NONE) || !rt_blocks_look(&d->blocks))
 		return true;
-	d->blocks.looked++;
 	if (table)
 		return add_entry(d, &drop, (uint64_t)disp);
 	first = rt_blocks_at(&d->blocks, insn, mem->base);
@@ -290,14 +286,13 @@ static bool pair_at(struct drops *d, const struct rt_symbol *symbol, const struc
 	struct drop drop = { .insn = *insn, .symbol = symbol, .reg = mem->base, .stored = RT_REG_NONE };
 	size_t first;
 
-	if (insn->vector_src == RT_REG_NONE || !(d->zeroes >> insn->vector_src & 1) || rt_blocks_tired(&d->blocks) ||
-	    mem->index != RT_REG_NONE || !may_be_member(d, mem) ||
-	    d->way.now.fresh.regs[mem->base].kind == RT_VALUE_OBJECT)
+	if (insn->vector_src == RT_REG_NONE || !(d->zeroes >> insn->vector_src & 1) || mem->index != RT_REG_NONE ||
+	    !may_be_member(d, mem) || d->way.now.fresh.regs[mem->base].kind == RT_VALUE_OBJECT)
 		return true;
-	if (!rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)mem->disp, 0)) &&
-	    !rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)mem->disp + 8, 0)))
+	if ((!rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)mem->disp, 0)) &&
+	     !rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)mem->disp + 8, 0))) ||
+	    !rt_blocks_look(&d->blocks))
 		return true;
-	d->blocks.looked++;
 	first = rt_blocks_at(&d->blocks, insn, mem->base);
 	for (size_t i = first; rt_blocks_is_of(&d->blocks, first, i); i++) {
 		const struct rt_block_member *m = &d->blocks.members.data[i - 1];

@@ -9,6 +9,7 @@
 #include "probe/effect.h"
 #include "probe/family.h"
 #include "probe/kin.h"
+#include "probe/making.h"
 #include "probe/scan.h"
 #include "probe/spec_type.h"
 #include "probe/survey.h"
@@ -103,6 +104,8 @@ RT_CHECK struct rt_error *rt_scan_counted_open(struct rt_scan *s, const struct r
 /* Whether code of a function that is inlined everywhere moves the counter by delta. */
 bool rt_scan_counts_inlined(struct rt_scan *s, const char *function, unsigned arg, const struct rt_member *counter,
 			    int16_t delta);
+/* Whether code of the function adds 1 to what may be the counter of an object, by where that lies in one. */
+bool rt_scan_counts_up(struct rt_scan *s, const struct rt_symbol *function, const struct rt_making *m);
 /* scan_put.c: families that have a put, but no get. */
 RT_CHECK struct rt_error *rt_scan_puts(struct rt_scan *s);
 /* scan_field.c: families by what their functions do to a member that counts references. */

@@ -11,7 +11,7 @@
 #include "probe/mangled.h"
 #include "probe/scan_build.h"
 
-enum { SLOT_INSNS = 400, FIND_INSNS = 2000 };
+enum { SLOT_INSNS = 400 };
 
 static bool same(const char *a, const char *b)
 {
@@ -123,35 +123,6 @@ static bool initialises(struct rt_scan *s, const struct rt_scan_family *f, const
 	return rt_making_inits(m, symbol) && rt_making_ends(m, f->put.symbol);
 }
 
-static bool adds_one(const struct rt_insn *insn)
-{
-	return (insn->is_add && insn->has_imm && insn->imm == 1) ||
-	       (insn->is_lea && insn->mem.disp == 1 && insn->mem.index == RT_REG_NONE);
-}
-
-/* It adds 1 to what may be the counter of an object, in place or (compilers that do not optimise) in a register. */
-static bool counts_up(struct rt_scan *s, const struct rt_making *m, const struct rt_symbol *symbol)
-{
-	enum { NEAR = 3 };
-	struct rt_elfaddr at = symbol->addr, end = { at.v + symbol->size };
-	struct rt_insn insn;
-	unsigned added = 0; /* so many instructions ago, from NEAR down; 0: not so lately */
-
-	for (unsigned n = 0; n < FIND_INSNS && at.v < end.v; n++, at.v += insn.length) {
-		bool adds;
-
-		if (!rt_decode(s->decoder, rt_image_at(s->module->image, at, 16), at, &insn))
-			return false;
-		adds = adds_one(&insn);
-		if (insn.has_mem && insn.mem.writes && insn.mem.index == RT_REG_NONE && insn.mem.base < RT_TRACK_REGS &&
-		    insn.mem.base != RT_REG_RSP && insn.mem.disp == m->counter && insn.mem.size == m->counter_size &&
-		    (adds || (added && insn.is_mov && !insn.has_imm)))
-			return true;
-		added = adds && !insn.mem.writes ? NEAR : added ? added - 1 : 0;
-	}
-	return false;
-}
-
 /*
  * "int packet_new(T **ret)"; or "int node_acquire(T *parent, T **ret)", which makes one where it finds none to take a
  * reference to: the counter tells which.
@@ -164,7 +135,7 @@ static struct rt_error *add_leaver(struct rt_scan *s, const struct rt_scan_famil
 	unsigned arg = slot_of(s, f->structure, d, &others);
 
 	if (arg && (others || sounds_like_find(d->name)))
-		return counts_up(s, m, symbol) && rt_making_starts(m, symbol)
+		return rt_scan_counts_up(s, symbol, m) && rt_making_starts(m, symbol)
 			       ? add_output(type, d, RT_OP_GET, (uint8_t)arg)
 			       : NULL;
 	return arg && rt_making_stores(m, symbol, (uint8_t)rt_reg_argument(arg))

@@ -8,7 +8,10 @@
 #include "probe/counted.h"
 #include "probe/scan_build.h"
 
-enum { INSTANCES_MAX = 16 /* of one function, looked at */ };
+enum {
+	INSTANCES_MAX = 16, /* of one function, looked at */
+	CODE_INSNS = 2000
+};
 
 /* The scan's tables are lent for as long as it takes: they may grow. */
 static struct rt_plan_build lend(struct rt_scan *s, struct rt_plan *plan)
@@ -58,6 +61,33 @@ bool rt_scan_counts_inlined(struct rt_scan *s, const char *function, unsigned ar
 	b = lend(s, NULL);
 	for (size_t i = 0; i < count && i < INSTANCES_MAX && !found; i++)
 		found = instance_counts(&b, &type, delta, &list[i]);
+	take_back(s, &b);
+	return found;
+}
+
+/* insn adds 1 to what lies as far behind a register as the counter does in an object, and not in the frame */
+static bool counts_one(struct rt_plan_build *b, const struct rt_insn *insn, const struct rt_making *m)
+{
+	const struct rt_mem_operand *mem = &insn->mem;
+	int64_t delta;
+
+	return insn->has_mem && mem->writes && mem->index == RT_REG_NONE && mem->base < RT_TRACK_REGS &&
+	       mem->base != RT_REG_RSP && mem->disp == m->counter && mem->size == m->counter_size &&
+	       rt_counted_delta(b, insn, &delta) && delta == 1;
+}
+
+bool rt_scan_counts_up(struct rt_scan *s, const struct rt_symbol *function, const struct rt_making *m)
+{
+	struct rt_elfaddr at = function->addr, end = { at.v + function->size };
+	struct rt_plan_build b = lend(s, NULL);
+	struct rt_insn insn;
+	bool found = false;
+
+	for (unsigned n = 0; n < CODE_INSNS && at.v < end.v && !found; n++, at.v += insn.length) {
+		if (!rt_plan_decode(&b, at, &insn))
+			break;
+		found = counts_one(&b, &insn, m);
+	}
 	take_back(s, &b);
 	return found;
 }
