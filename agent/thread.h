@@ -22,21 +22,9 @@ static uint32_t own_tid(void)
 
 #define PLACE(process, key, n) (&(process)->thread[(((key)*MIX >> 32) + (n)) & (RT_AGENT_THREADS - 1)])
 
-/* A thread that the tool has not told of: the first one, once it has a thread pointer; or one made behind its back. */
-static SELDOM struct rt_agent_thread *stranger(struct rt_agent_process *p, uint64_t key)
+/* From now on the thread pointer of key stands for the memory at offset. false: the table is full. */
+static bool make_known(struct rt_agent_process *p, uint64_t key, uint64_t offset)
 {
-	uint64_t base = rt_agent_head.pool, offset = 0;
-	struct rt_agent_thread *t;
-
-	for (uint32_t i = 0; i < RT_AGENT_SPARES && !offset; i++)
-		offset = __atomic_exchange_n(&p->spare[i], 0, __ATOMIC_ACQ_REL);
-	if (!offset) {
-		__atomic_fetch_add(&p->strangers, 1, __ATOMIC_RELAXED);
-		return NULL;
-	}
-	t = (void *)(base + offset);
-	t->tid = own_tid();
-	t->owner = key;
 	for (uint32_t n = 0; n < RT_AGENT_THREADS; n++) {
 		struct rt_agent_thread_key *k = PLACE(p, key, n);
 		uint64_t free = load(k->key);
@@ -46,9 +34,31 @@ static SELDOM struct rt_agent_thread *stranger(struct rt_agent_process *p, uint6
 			continue;
 		k->thread = offset;
 		store(k->key, key);
-		return t;
+		return true;
 	}
-	return t; /* the table is full of threads: the tool has no more memory either */
+	return false;
+}
+
+/*
+ * A thread that the tool has not told of: the first one, once it has a thread pointer; or one made behind its back.
+ * The tool takes no spare for used before it has found who did: whoever has not made himself known is not heard.
+ */
+static SELDOM struct rt_agent_thread *stranger(struct rt_agent_process *p, uint64_t key)
+{
+	uint64_t base = rt_agent_head.pool, offset = 0;
+	struct rt_agent_thread *t;
+
+	for (uint32_t i = 0; i < RT_AGENT_SPARES && !offset; i++)
+		offset = __atomic_exchange_n(&p->spare[i], 0, __ATOMIC_ACQ_REL);
+	t = (void *)(base + offset);
+	if (offset) {
+		t->tid = own_tid();
+		t->owner = key;
+	}
+	if (offset && make_known(p, key, offset))
+		return t;
+	__atomic_fetch_add(&p->strangers, 1, __ATOMIC_RELAXED);
+	return NULL;
 }
 
 static SELDOM struct rt_agent_thread *look_for(struct rt_agent_process *p, uint64_t key)

@@ -101,6 +101,7 @@ struct rt_agent_task {
 	uint64_t tallies;           /* of struct rt_agent_tallies there; 0: none */
 	struct rt_agent_sums *sums; /* of threads that have ended; NULL: none */
 	RT_VEC(struct rt_agent_member) members;
+	uint64_t spare[RT_AGENT_SPARES]; /* offsets of struct rt_agent_thread that a thread may take, or has taken */
 	RT_VEC(struct rt_agent_jump) jumps;
 	RT_VEC(struct rt_agent_area) areas;
 	RT_VEC(struct rt_semaphore_place) semaphores; /* that were raised */

@@ -85,25 +85,51 @@ static struct rt_agent_member *find(struct rt_agent_task *task, uint32_t tid)
 	return NULL;
 }
 
+static bool has_member(const struct rt_agent_task *task, uint64_t offset)
+{
+	for (size_t i = 0; i < task->members.len; i++)
+		if (task->members.data[i].offset == offset)
+			return true;
+	return false;
+}
+
+static bool is_spare_gone(const struct rt_agent_task *task, uint32_t i)
+{
+	return !task->spare[i] || !__atomic_load_n(&rt_agent_process(task)->spare[i], __ATOMIC_ACQUIRE);
+}
+
+/*
+ * There is a new spare where there was none, or where who took the last one is known by now: between the two steps of a
+ * thread, which takes it and then says who it is, nobody would look for that thread again.
+ */
+static void renew_spares(struct rt_agent *a, struct rt_agent_task *task)
+{
+	struct rt_agent_process *p = rt_agent_process(task);
+
+	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++) {
+		if (!is_spare_gone(task, i) || (task->spare[i] && !has_member(task, task->spare[i])))
+			continue;
+		task->spare[i] = rt_agent_thread_make(a, task->pool, 0);
+		__atomic_store_n(&p->spare[i], task->spare[i], __ATOMIC_RELEASE);
+	}
+}
+
 /* A thread that nobody told of has taken a spare: it says its tid there. */
 static struct rt_error *take_strangers(struct rt_agent *a, struct rt_agent_task *task)
 {
 	struct rt_agent_process *p = rt_agent_process(task);
-	bool none = true;
+	bool gone = false;
 
 	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++)
-		none = none && __atomic_load_n(&p->spare[i], __ATOMIC_ACQUIRE);
-	if (none)
+		gone = gone || is_spare_gone(task, i);
+	if (!gone)
 		return NULL;
 	for (uint32_t i = 0; i < RT_AGENT_THREADS; i++) {
 		uint64_t key = __atomic_load_n(&p->thread[i].key, __ATOMIC_ACQUIRE), offset = p->thread[i].thread;
 		struct rt_agent_member *m;
-		/* what the program may have written there is no place of memory by that */
-		bool known = key <= TAKEN || !rt_agent_pool_has(task->pool, offset);
 
-		for (size_t k = 0; k < task->members.len && !known; k++)
-			known = task->members.data[k].offset == offset;
-		if (known)
+		/* what the program may have written there is no place of memory by that */
+		if (key <= TAKEN || !rt_agent_pool_has(task->pool, offset) || has_member(task, offset))
 			continue;
 		m = rt_vec_add(&task->members);
 		if (!m)
@@ -112,9 +138,7 @@ static struct rt_error *take_strangers(struct rt_agent *a, struct rt_agent_task 
 					       .key = key,
 					       .offset = offset };
 	}
-	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++)
-		if (!__atomic_load_n(&p->spare[i], __ATOMIC_ACQUIRE))
-			__atomic_store_n(&p->spare[i], rt_agent_thread_make(a, task->pool, 0), __ATOMIC_RELEASE);
+	renew_spares(a, task);
 	return NULL;
 }
 
@@ -200,11 +224,10 @@ void rt_agent_threads_leave(struct rt_agent *a, struct rt_agent_task *task)
 	}
 	task->members.len = 0;
 	for (uint32_t i = 0; i < RT_AGENT_SPARES; i++) {
-		uint64_t offset = rt_agent_process(task)->spare[i];
-
-		if (!rt_agent_pool_has(task->pool, offset))
+		if (!task->spare[i])
 			continue;
-		give_number(&a->numbers, rt_agent_thread(task, offset));
-		rt_agent_pool_give(task->pool, offset, 1);
+		give_number(&a->numbers, rt_agent_thread(task, task->spare[i]));
+		rt_agent_pool_give(task->pool, task->spare[i], 1);
+		task->spare[i] = 0;
 	}
 }

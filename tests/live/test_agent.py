@@ -94,6 +94,17 @@ class Agent(live.LiveTest):
         self.assertEqual(run.findings['trust']['lost'], 0, str(run))
         self.assertEqual(run.findings['trust']['events'], done, str(run))
 
+    def test_threads_that_nobody_told_of(self):
+        """The first thread of a static program makes itself known, in more steps than one, while it is looked for: of each, all
+        is told."""
+        live.need_agent()
+        path = live.program('missing-put', flags=('-g', '-O2', '-static'))
+        run = live.trace(*AGENT, *live.told(path, 'ok'), '--', '/bin/sh', '-c', 'for i in $(seq 40); do "$0" ok; done', path)
+        done = sum(int(n) for n in re.findall(r'^count \w+ \w+ (\d+)$', run.stdout, re.MULTILINE))
+        self.assertGreater(done, 40, str(run))
+        told = sum(p['hits'] for p in run.findings['points'] if p['op'] in ('new', 'get', 'put'))
+        self.assertEqual((told, run.findings['trust']['lost']), (done, 0), str(run))
+
     def test_many_ways_to_one_place(self):
         """Stacks that are remembered are told only where all of them is the same: each way as often as it was gone."""
         for optimize in ('-O2', '-O0'):
