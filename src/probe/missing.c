@@ -47,13 +47,17 @@ static bool lacks(const struct rt_plan_type *type, enum rt_op a, enum rt_op b, s
 static struct rt_error *refused_error(const struct rt_plan *plan, const struct shortage *s)
 {
 	const char *why = "";
+	struct rt_error *err;
 
 	for (size_t i = 0; i < plan->refused.len; i++)
 		if (plan->refused.data[i].type == s->type->id &&
 		    rt_spec_means(s->refused->name, plan->refused.data[i].function, true))
 			why = plan->refused.data[i].why;
-	return rt_error_new(RT_E_UNARMED, "type %s: '%s' is there but cannot be probed: %s", s->type->spec->name,
-			    s->refused->name, why);
+	err = rt_error_new(RT_E_UNARMED, "type %s: '%s' is there but cannot be probed: %s", s->type->spec->name,
+			   s->refused->name, why);
+	return plan->options.room && !plan->options.breakpoints
+		       ? rt_error_fix(err, "a breakpoint needs no room; as root: --engine agent+uprobe")
+		       : err;
 }
 
 enum { DEMANGLED_MAX = 20000 }; /* names: each takes microseconds */
