@@ -11,19 +11,21 @@
 /*
  * A thread that lost the processor between an operation and the probe behind it
  * has yet to tell of it: until it has spoken again, and not for ever. Where there are more threads than processors,
- * this happens to most of them at the same time.
+ * this happens to most of them at the same time. What a new thread does first takes long: of that, only the last put
+ * but one is put down to it, as its own has to follow.
  */
-static bool unheard(struct rt_lifetime *lt, struct lt_inc *inc, const struct rt_wire_event *e, int64_t off)
+static bool unheard(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen, int64_t off)
 {
-	uint64_t missing = (uint64_t)(off < 0 ? -off : off);
+	uint64_t missing = (uint64_t)(off < 0 ? -off : off), now = seen->e->head.time_ns;
+	bool shared = lt_inc_type(lt, inc)->shared;
 
-	if (!lt_inc_type(lt, inc)->shared)
+	if (!shared && (seen->ev.delta >= 0 || seen->ev.count + seen->ev.delta))
 		return false;
 	if (!inc->doubted)
-		inc->doubt_ns = e->head.time_ns;
+		inc->doubt_ns = now;
 	inc->doubted = true;
-	return e->head.time_ns - inc->doubt_ns <= LT_FLIGHT_NS &&
-	       missing <= lt_thread_silent(lt, inc, e, inc->doubt_ns, missing);
+	return now - inc->doubt_ns <= LT_FLIGHT_NS &&
+	       missing <= lt_thread_silent(lt, inc, seen->e, inc->doubt_ns, shared, missing);
 }
 
 /*
@@ -34,9 +36,10 @@ static bool unheard(struct rt_lifetime *lt, struct lt_inc *inc, const struct rt_
 static bool explained(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
 	int64_t less, more, ahead_less, ahead_more, off = seen->ev.count - inc->balance;
+	bool shared = inc->shared || (inc->last_tid && inc->last_tid != seen->ev.tid);
 
 	/* the last one to tell of its put, read behind it: another thread had freed the memory by then */
-	if (inc->shared && seen->ev.delta < 0 && inc->balance + seen->ev.delta <= 0 &&
+	if (shared && seen->ev.delta < 0 && inc->balance + seen->ev.delta <= 0 &&
 	    (seen->ev.count < 0 || seen->ev.count > 2 * lt_inc_type(lt, inc)->max_count + 8 ||
 	     (inc->final_ns && seen->e->head.time_ns - inc->final_ns <= LT_FLIGHT_NS)))
 		return true;
@@ -48,7 +51,7 @@ static bool explained(struct rt_lifetime *lt, struct lt_inc *inc, const struct l
 		more += seen->ev.delta;
 	if (off >= -less && off <= more)
 		return true;
-	return unheard(lt, inc, seen->e, off < 0 ? off + less : off - more);
+	return unheard(lt, inc, seen, off < 0 ? off + less : off - more);
 }
 
 bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)

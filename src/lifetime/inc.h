@@ -122,6 +122,7 @@ struct lt_inc {
 	bool untold : 1;    /* lost, by whom is not known: it had more references than can be told apart */
 	bool returned : 1;  /* the allocator had its memory back: it was freed, and nobody told */
 	uint8_t rank;       /* RT_RANK_OF() its last event */
+	int16_t astray;     /* what the last step that no race explains was off; 0: by nothing, or too much */
 	uint32_t held[5];   /* pointers per enum rt_holder */
 	uint32_t epoch;     /* of the process' census that the above tell of */
 	int64_t final;      /* the counter at the end */

@@ -175,6 +175,7 @@ struct lt_units {
 struct lt_counting {
 	uint64_t agree, differ; /* steps from one count to the next of the same life */
 	uint64_t raced;         /* that differ, and a race may be why */
+	uint64_t crossed;       /* two that differ, of two threads, and together do not */
 	uint64_t born_one, born_zero, born_more, born_odd;
 	uint64_t more_died, more_rest; /* born with N > 1: ended at 0; at N - 1 */
 	uint64_t zero_over;            /* born with 0, and put after the death */
@@ -266,6 +267,7 @@ struct lt_thread {
 	uint32_t process; /* index + 1, 0 = not looked up yet */
 	uint32_t proven;  /* so many frames have a proven activation, outermost first */
 	bool ended;       /* and its number was not given to another one since */
+	bool told;        /* of something: last_ns is not that of its birth */
 	bool stood;       /* frames are those, of what was seen, that it stood in when its process ended */
 	bool struck;      /* and it was hit by the signal that ended the process */
 	uint32_t stand;   /* the stack that it stood in then: index + 1, 0 = not known */
@@ -457,9 +459,10 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_
  */
 void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
 		      int64_t *ret_less, int64_t *ret_more);
-/* threads of the process of inc that did something in the last LT_FLIGHT_NS, but nothing since since_ns; at most max */
+/* threads of the process of inc that did something (or were born) in the last LT_FLIGHT_NS, but nothing since since_ns
+ */
 uint64_t lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
-			  uint64_t since_ns, uint64_t max);
+			  uint64_t since_ns, bool told, uint64_t max);
 /* type.c */
 bool lt_type_record(struct rt_lifetime *lt, const struct rt_wire_type *r);
 bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r);

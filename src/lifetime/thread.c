@@ -215,15 +215,18 @@ void lt_thread_begin(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_
 
 	if (!t)
 		return;
-	lt->lifeless |= !t->ended && t->last_ns && t->last_ns + LT_CLOCK_NS < time_ns;
+	lt->lifeless |= !t->ended && t->told && t->last_ns + LT_CLOCK_NS < time_ns;
 	/* what the one before did may come late, behind what is told here */
 	if (!t->ended && time_ns > LT_CLOCK_NS)
 		t->from_ns = time_ns - LT_CLOCK_NS;
 	else
 		t->from_ns = 0;
 	t->until_ns = UINT64_MAX;
-	t->ended = t->stood = t->struck = false;
+	t->ended = t->stood = t->struck = t->told = false;
 	t->stand = 0;
+	t->last_ns = time_ns;
+	t->last_object = 0;
+	lt_thread_turn(lt, t);
 }
 
 void lt_thread_end(struct rt_lifetime *lt, uint32_t pid, uint32_t tid, uint64_t time_ns)
@@ -273,7 +276,7 @@ void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, co
 }
 
 uint64_t lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
-			  uint64_t since_ns, uint64_t max)
+			  uint64_t since_ns, bool told, uint64_t max)
 {
 	const struct lt_thread *t = thread_of(lt, lt->newest_turn.older);
 	uint64_t silent = 0;
@@ -281,7 +284,8 @@ uint64_t lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc
 	for (unsigned n = 0; t && n < THREADS_MAX && silent < max; n++, t = thread_of(lt, t->turn.older)) {
 		if ((int64_t)(e->head.time_ns - t->last_ns) > LT_FLIGHT_NS)
 			break;
-		silent += t->pid == inc->pid && t->tid != e->head.tid && !t->ended && t->last_ns < since_ns;
+		silent += t->pid == inc->pid && t->tid != e->head.tid && !t->ended && t->told == told &&
+			  t->last_ns < since_ns;
 	}
 	return silent;
 }

@@ -96,20 +96,27 @@ static inline bool lt_thread_lifeless(const struct lt_thread *t, const struct lt
 	       (p->ended && time_ns > p->end_ns && time_ns - p->end_ns > LT_CLOCK_NS);
 }
 
-/* e was the last thing that t did */
-static inline void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e,
-				  uint32_t type, int16_t delta)
+/* t did something at last, or was born */
+static inline void lt_thread_turn(struct rt_lifetime *lt, struct lt_thread *t)
 {
 	struct lt_turn *newest = &lt->newest_turn, *turn = &t->turn;
 
-	t->last_ns = e->head.time_ns;
-	t->last_object = e->object;
-	t->last_type = type;
-	t->last_delta = delta;
 	turn->newer->older = turn->older;
 	turn->older->newer = turn->newer;
 	turn->newer = newest;
 	turn->older = newest->older;
 	turn->older->newer = turn;
 	newest->older = turn;
+}
+
+/* e was the last thing that t did */
+static inline void lt_thread_last(struct rt_lifetime *lt, struct lt_thread *t, const struct rt_wire_event *e,
+				  uint32_t type, int16_t delta)
+{
+	t->last_ns = e->head.time_ns;
+	t->last_object = e->object;
+	t->last_type = type;
+	t->last_delta = delta;
+	t->told = true;
+	lt_thread_turn(lt, t);
 }

@@ -76,6 +76,18 @@ static inline void story_print(const struct rt_verdict *v)
 	print_message("complete: %d\n", v->trust.complete);
 }
 
+/* Neither a finding nor a suspect, and that is known. */
+static inline void story_is_quiet(const char *events)
+{
+	struct story s = story_run(events, NULL);
+
+	if (s.verdict->finding_count || s.verdict->suspect_count || !s.verdict->trust.complete) {
+		story_print(s.verdict);
+		fail_msg("expected nothing, and no doubt");
+	}
+	story_end(&s);
+}
+
 /* One finding and no other: kind, role, function, objects. */
 static inline void story_accuses(const char *events, enum rt_finding_kind kind, enum rt_role role, const char *function,
 				 uint64_t objects)

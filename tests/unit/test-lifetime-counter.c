@@ -61,6 +61,22 @@ TEST(true_counter_of_two_threads)
 	free(events);
 }
 
+/*
+ * Each reports its put behind it, and who is late reports what the other one has left: at nearly each object, neither
+ * is what the step before should have made of it.
+ */
+TEST(true_counter_of_two_threads_that_meet)
+{
+	const char *meet = "tid=1\nnew obj $ main;make@w.c:5 read=1 flags=return\nget obj $ main;make@w.c:6 read=1\n"
+			   "put obj $ main;make@w.c:8 read=1\ntid=7\nput obj $ loop;work@w.c:22 read=1\n";
+	const char *alone = "tid=1\nnew obj $ main;make@w.c:5 read=1 flags=return\nget obj $ main;make@w.c:6 read=1\n"
+			    "put obj $ main;make@w.c:8 read=2\ntid=7\nput obj $ loop;work@w.c:22 read=1\n";
+	char *events = story_join(story_loop(meet, 0, 60), story_loop(alone, 60, 4), "thread 7 end\nhits\nexit 0\n");
+
+	story_is_quiet(events);
+	free(events);
+}
+
 TEST(field_that_never_moves)
 {
 	disbelieved(lives("read=1", "read=1", "read=1", "read=1", "read=1"));

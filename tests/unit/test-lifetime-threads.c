@@ -289,6 +289,16 @@ static char *far_apart(const char *before, const char *after)
 	return out;
 }
 
+/* What a new thread does first takes long, and is told behind it: the other one has seen by then that it was done. */
+TEST(first_put_of_a_thread)
+{
+	story_is_quiet("tid=1\nnew obj 0x20 main;make@w.c:5 read=1 flags=return\nget obj 0x20 main;make@w.c:6 read=1\n"
+		       "put obj 0x20 main;make@w.c:8 read=2\nput obj 0x20 main;stop@w.c:9 read=1\n"
+		       "new obj 0x10 main;make@w.c:5 read=1 flags=return\nget obj 0x10 main;make@w.c:6 read=1\n"
+		       "thread 7\nput obj 0x10 main;make@w.c:8 read=1\n"
+		       "t=+300000 put obj 0x10 loop;work@w.c:22 read=6 tid=7\nthread 7 end\nhits\nexit 0\n");
+}
+
 /* Times say where a thread lived: an event outside is damage, and a record that only comes late is none. */
 TEST(lives_of_threads)
 {
