@@ -162,18 +162,19 @@ bool lt_cut_short(const struct lt_answer *a, const struct lt_inc *inc, uint32_t 
 }
 
 /*
- * One function, which was over when the process died, put all references to the object, and had taken them itself or
- * had had them made: nobody else had one that may have been missing.
+ * One function put all references to the object, and had taken them itself or had had them made: nobody else had one
+ * that may have been missing. *ret_over: it was over when the process died, and does not miss one either.
  */
-static bool kept_to_itself(const struct lt_answer *a, const struct lt_inc *inc)
+static bool kept_to_itself(const struct lt_answer *a, const struct lt_inc *inc, bool *ret_over)
 {
 	const uint16_t last = last_put(inc);
 	const struct lt_event *put = last == LT_NO_EVENT ? NULL : &inc->ledger[last];
 	const struct lt_thread *t = put ? thread_that_did(a, inc, last) : NULL;
 	const uint32_t function = put ? lt_event_function(a->lt, put) : 0;
 
-	if (!put || !inc->has_new || !t || !t->stood || stands_in(a->lt, t, function, NULL))
+	if (!put || !inc->has_new || !t || !t->stood)
 		return false;
+	*ret_over = !stands_in(a->lt, t, function, NULL);
 	/* it may have handed out what it had just made, and let go with that */
 	if (lt_back_at_once(a->lt, inc, last))
 		return false;
@@ -225,6 +226,7 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	unsigned n = 0;
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
+		bool over = false, kept;
 		uint16_t ev;
 
 		if (inc->type != type || inc->klass != m->klass)
@@ -234,13 +236,16 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->life != LT_DEAD || inc->folded || !lt_crashed(a->lt, inc->pid, false))
 			continue;
 		ev = lt_extra_for_nothing(a, inc);
-		if (ev == LT_NO_EVENT || kept_to_itself(a, inc))
+		kept = ev != LT_NO_EVENT && kept_to_itself(a, inc, &over);
+		if (ev == LT_NO_EVENT || (kept && over))
 			continue;
 		n++;
 		if (ref.inc && ref.inc->end_ns > inc->end_ns)
 			continue;
 		ref.inc = inc;
 		ref.bad = ev;
+		/* it may have gone on with what it had given back; or died of anything else */
+		b.confidence = kept ? 0.6 : 0.85;
 	}
 	if (!n || n > FEW)
 		return false;
