@@ -109,10 +109,35 @@ void lt_life_audit_start(struct rt_lifetime *lt, struct lt_inc *inc)
 	lt_life_incomplete(lt, inc);
 }
 
+/* nothing was done to it since its last reference was read to be put, and whoever had yet to tell has not */
+static bool awaits_put(const struct lt_inc *inc)
+{
+	return inc->known && inc->final_ns && inc->final_ns == inc->last_ns && inc->balance > 0;
+}
+
+bool lt_life_late(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
+{
+	const struct lt_event *ev = &seen->ev;
+	struct lt_type *type = lt_inc_type(lt, inc);
+	struct lt_inc *past = inc->before;
+
+	if (ev->op != RT_OP_PUT || !past || past->life != LT_LOST || !awaits_put(past) || past->gap ||
+	    past->balance + ev->delta != 0 || past->last_tid == ev->tid || inc->shared || inc->last_tid == ev->tid ||
+	    (int64_t)(ev->time_ns - inc->birth_ns) > LT_RACE_NS || !lt_ledger_add(lt, past, ev))
+		return false;
+	lt_life_moved(type, past, ev);
+	type->incomplete -= past->incomplete;
+	past->incomplete = inc->shaky = false;
+	past->life = LT_DEAD;
+	type->put_deaths++;
+	type->died++;
+	lt_shape_count(lt, past);
+	return true;
+}
+
 void lt_life_audit_end(struct rt_lifetime *lt, struct lt_inc *inc)
 {
-	/* nothing was done to it since its last reference was read to be put, and whoever had yet to tell never did */
-	if (inc->incomplete || !inc->known || !inc->final_ns || inc->final_ns != inc->last_ns || inc->balance <= 0)
+	if (inc->incomplete || !awaits_put(inc))
 		return;
 	inc->gap -= inc->balance;
 	lt_life_incomplete(lt, inc);

@@ -774,7 +774,7 @@ void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen)
 		life_hidden(lt, inc, seen);
 		return;
 	}
-	if (lt_nest_merge(lt, inc, &seen->ev))
+	if (lt_life_late(lt, inc, seen) || lt_nest_merge(lt, inc, &seen->ev))
 		return;
 	if ((seen->e->flags & RT_EV_COUNT_EXACT) && inc->known && !inc->assumed &&
 	    !lt_inc_type(lt, inc)->counting.off && (inc->shared || seen->ev.count != inc->balance)) {

@@ -46,6 +46,11 @@ bool lt_life_audit(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_s
 void lt_life_audit_start(struct rt_lifetime *lt, struct lt_inc *inc);
 /* nothing is told of inc any more, which is believed to live: what its counter said last, against what we counted */
 void lt_life_audit_end(struct rt_lifetime *lt, struct lt_inc *inc);
+/*
+ * A put that is told right behind the birth of inc, of a thread that has to do with the object before it there: that
+ * one read its last reference to be put before another thread had told of its own. true: that was it
+ */
+bool lt_life_late(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
 /* counter.c: the count at birth; an operation, before inc takes it; the end of a life; an event after it */
 void lt_counter_birth(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
 void lt_counter_step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
