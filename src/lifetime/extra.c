@@ -573,6 +573,25 @@ static struct lt_inc *past_of(struct lt_answer *a, const struct lt_inc *inc, str
 	return past && past != inc && past->last_ns <= inc->birth_ns ? past : NULL;
 }
 
+/*
+ * The put that is one too many came after the end, of a run that had nothing to do with the object before: where there
+ * was another one at the address, its pointer may be one to that, which somebody put before it was time.
+ */
+static bool may_mean_the_past(const struct lt_inc *inc, const struct lt_inc *past, const struct lt_ref *ref)
+{
+	const struct lt_event *bad = ref->bad == LT_NO_EVENT ? NULL : &inc->ledger[ref->bad];
+
+	if (!past || !bad || !(bad->flags & LT_EV_POST))
+		return false;
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e != bad && (!bad->act || e->act == bad->act || e->up == bad->act))
+			return false;
+	}
+	return true;
+}
+
 static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc, bool born_unseen,
 		  struct pasts *pasts)
 {
@@ -603,6 +622,10 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 		return;
 	if (l.usual && (ref.bad == LT_NO_EVENT || !lt_twice_in_row(a->lt, inc, ref.bad)))
 		b.confidence = fmin(b.confidence, 0.75);
+	if (may_mean_the_past(inc, past, &ref)) {
+		b.confidence = fmin(b.confidence, 0.65);
+		b.why = b.why ?: "the address had other objects before: it may have meant one of these";
+	}
 	lt_extra_taken(a, inc, &ref);
 	ref.shown = lt_shown_by_counter(a, &ref);
 	if (is_doubtful(a, m, &ref, born_unseen))
