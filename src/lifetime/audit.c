@@ -115,6 +115,14 @@ static bool awaits_put(const struct lt_inc *inc)
 	return inc->known && inc->final_ns && inc->final_ns == inc->last_ns && inc->balance > 0;
 }
 
+/* The thread of ev has told of nothing since the last reference of past was read to be put; not for ever. */
+static bool was_silent(struct rt_lifetime *lt, const struct lt_inc *past, const struct lt_event *ev)
+{
+	const struct lt_thread *t = lt_thread(lt, past->pid, ev->tid);
+
+	return t && t->last_ns < past->final_ns && ev->time_ns - past->final_ns <= LT_FLIGHT_NS;
+}
+
 bool lt_life_late(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
 	const struct lt_event *ev = &seen->ev;
@@ -123,7 +131,7 @@ bool lt_life_late(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 
 	if (ev->op != RT_OP_PUT || !past || past->life != LT_LOST || !awaits_put(past) || past->gap ||
 	    past->balance + ev->delta != 0 || past->last_tid == ev->tid || inc->shared || inc->last_tid == ev->tid ||
-	    (int64_t)(ev->time_ns - inc->birth_ns) > LT_RACE_NS || !lt_ledger_add(lt, past, ev))
+	    ev->count == inc->balance || !was_silent(lt, past, ev) || !lt_ledger_add(lt, past, ev))
 		return false;
 	lt_life_moved(type, past, ev);
 	type->incomplete -= past->incomplete;
