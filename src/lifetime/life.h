@@ -47,8 +47,8 @@ void lt_life_audit_start(struct rt_lifetime *lt, struct lt_inc *inc);
 /* nothing is told of inc any more, which is believed to live: what its counter said last, against what we counted */
 void lt_life_audit_end(struct rt_lifetime *lt, struct lt_inc *inc);
 /*
- * A put that is told right behind the birth of inc, of a thread that has to do with the object before it there: that
- * one read its last reference to be put before another thread had told of its own. true: that was it
+ * A put that is not what inc has, of a thread that has yet to tell what it did to the object before it at the address:
+ * whose last reference was read to be put before all puts were told. true: that was it
  */
 bool lt_life_late(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen);
 /* counter.c: the count at birth; an operation, before inc takes it; the end of a life; an event after it */
