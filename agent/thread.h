@@ -45,18 +45,18 @@ static bool make_known(struct rt_agent_process *p, uint64_t key, uint64_t offset
  */
 static SELDOM struct rt_agent_thread *stranger(struct rt_agent_process *p, uint64_t key)
 {
-	uint64_t base = rt_agent_head.pool, offset = 0;
-	struct rt_agent_thread *t;
+	uint64_t offset = 0;
 
 	for (uint32_t i = 0; i < RT_AGENT_SPARES && !offset; i++)
 		offset = __atomic_exchange_n(&p->spare[i], 0, __ATOMIC_ACQ_REL);
-	t = (void *)(base + offset);
 	if (offset) {
+		struct rt_agent_thread *t = (void *)(rt_agent_head.pool + offset);
+
 		t->tid = own_tid();
 		t->owner = key;
+		if (make_known(p, key, offset))
+			return t;
 	}
-	if (offset && make_known(p, key, offset))
-		return t;
 	__atomic_fetch_add(&p->strangers, 1, __ATOMIC_RELAXED);
 	return NULL;
 }

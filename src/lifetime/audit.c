@@ -138,7 +138,7 @@ bool lt_life_late(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_se
 	past->incomplete = inc->shaky = false;
 	past->life = LT_DEAD;
 	type->put_deaths++;
-	type->died++;
+	lt_type_death(type, ev->time_ns);
 	lt_shape_count(lt, past);
 	return true;
 }

@@ -101,11 +101,10 @@ static void differs(struct lt_counting *c, struct lt_inc *inc, const struct lt_s
 static void step(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen, bool agrees)
 {
 	struct lt_counting *c = counting_of(lt, inc);
-	uint64_t raced = c->raced;
+	const bool raced = lt_counter_count(c, inc, seen->ev.tid, seen->ev.time_ns, agrees);
 
-	lt_counter_count(c, inc, seen->ev.tid, seen->ev.time_ns, agrees);
 	if (!agrees)
-		differs(c, inc, seen, c->raced != raced);
+		differs(c, inc, seen, raced);
 	if (!c->off && against(c) > 2 * c->agree && against(c) >= MANY && !agrees)
 		disbelieve(lt, inc->type);
 	else if (c->off && c->agree > 2 * against(c))
@@ -206,12 +205,12 @@ const char *lt_counter_wrong(struct rt_lifetime *lt, uint32_t index, struct rt_a
 	const struct lt_counting *c = &type->counting;
 	bool most = true;
 	const char *why = births(lt, index, arena, &most);
+	const uint64_t differ = c->differ + c->raced + c->crossed;
 
 	if (against(c) > 1 && against(c) > c->agree) {
 		most = true;
-		why = lt_printf(arena, "it did not follow %llu of %llu gets and puts",
-				ULL(c->differ + c->raced + c->crossed),
-				ULL(c->differ + c->raced + c->crossed + c->agree));
+		why = lt_printf(arena, "it did not follow %llu of %llu gets and puts", ULL(differ),
+				ULL(differ + c->agree));
 	}
 	type->miscounted = why && most;
 	return why;

@@ -142,11 +142,8 @@ void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, u
 	type->lived -= type->lived / LIVED_FADES;
 	type->lived = inc->nr > type->lived ? inc->nr : type->lived;
 	lt_observe_end(lt, inc);
-	if (how == LT_DEAD) {
-		type->died++;
-		if (!type->first_death_ns)
-			type->first_death_ns = time_ns;
-	}
+	if (how == LT_DEAD)
+		lt_type_death(type, time_ns);
 	lt_row_remove(&lt->live, inc);
 	grave_add(lt, inc);
 	trim_graves(lt);

@@ -27,6 +27,12 @@ void lt_range_operation(struct rt_lifetime *lt, struct lt_seen *seen);
 void lt_life_freed(struct rt_lifetime *lt, const struct lt_seen *seen);
 struct lt_inc *lt_life_begin(struct rt_lifetime *lt, const struct lt_seen *seen, bool has_new);
 void lt_life_end(struct rt_lifetime *lt, struct lt_inc *inc, enum lt_life how, uint64_t time_ns);
+static inline void lt_type_death(struct lt_type *type, uint64_t time_ns)
+{
+	type->died++;
+	if (!type->first_death_ns)
+		type->first_death_ns = time_ns;
+}
 /* the last reference of inc was put at this time */
 void lt_life_put_down(struct rt_lifetime *lt, struct lt_inc *inc, uint64_t time_ns);
 void lt_life_incomplete(struct rt_lifetime *lt, struct lt_inc *inc);
@@ -69,9 +75,9 @@ void lt_shape_replaced(struct rt_lifetime *lt, struct lt_inc *inc);
 /*
  * The counter agreed with the operations, or did not; FITS: steps by which a life is judged. Where nothing moved since
  * it was read, it says nothing. Who is first in a race nobody can predict: no branches on that. When a life is judged,
- * and so needs no look at it, is easily predicted.
+ * and so needs no look at it, is easily predicted. true: another thread was at the object just before.
  */
-static inline void lt_counter_count(struct lt_counting *c, struct lt_inc *inc, uint32_t tid, uint64_t time_ns,
+static inline bool lt_counter_count(struct lt_counting *c, struct lt_inc *inc, uint32_t tid, uint64_t time_ns,
 				    bool agrees)
 {
 	enum { FITS = 8 };
@@ -79,11 +85,12 @@ static inline void lt_counter_count(struct lt_counting *c, struct lt_inc *inc, u
 
 	c->agree += agrees & moved;
 	if (agrees && judged)
-		return;
+		return false;
 	race = (inc->last_tid != tid) & ((int64_t)(time_ns - inc->last_ns) <= LT_RACE_NS);
 	c->differ += !agrees & !race;
 	c->raced += !agrees & race;
 	inc->fits = (int16_t)(inc->fits + (!race & moved & !judged) * (agrees ? 1 : -1));
+	return race;
 }
 
 /* what an operation that was read as count leaves for the next one */

@@ -459,8 +459,8 @@ void lt_thread_see(struct rt_lifetime *lt, struct lt_thread *t, const struct lt_
  */
 void lt_thread_flight(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
 		      int64_t *ret_less, int64_t *ret_more);
-/* threads of the process of inc that did something (or were born) in the last LT_FLIGHT_NS, but nothing since since_ns
- */
+/* threads of the process of inc that told of something (else: that were born and have not) in the last LT_FLIGHT_NS,
+ * but of nothing since since_ns; at most max */
 uint64_t lt_thread_silent(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct rt_wire_event *e,
 			  uint64_t since_ns, bool told, uint64_t max);
 /* type.c */

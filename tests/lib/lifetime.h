@@ -76,14 +76,17 @@ static inline void story_print(const struct rt_verdict *v)
 	print_message("complete: %d\n", v->trust.complete);
 }
 
-/* Neither a finding nor a suspect, and that is known. */
-static inline void story_is_quiet(const char *events)
+/* Neither a finding nor a suspect, and that is known; so many objects of the first type, so many of them alive. */
+static inline void story_lives(const char *events, uint64_t objects, uint64_t live)
 {
 	struct story s = story_run(events, NULL);
 
-	if (s.verdict->finding_count || s.verdict->suspect_count || !s.verdict->trust.complete) {
+	if (s.verdict->finding_count || s.verdict->suspect_count || !s.verdict->trust.complete ||
+	    s.verdict->types[0].incarnations != objects || s.verdict->types[0].live != live) {
 		story_print(s.verdict);
-		fail_msg("expected nothing, and no doubt");
+		fail_msg("expected %llu objects, %llu alive; are %llu, %llu", (unsigned long long)objects,
+			 (unsigned long long)live, (unsigned long long)s.verdict->types[0].incarnations,
+			 (unsigned long long)s.verdict->types[0].live);
 	}
 	story_end(&s);
 }

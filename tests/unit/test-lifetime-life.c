@@ -5,27 +5,12 @@
 
 #include "lifetime.h"
 
-/* runs to no finding, complete, with this many objects, this many alive */
-static void lives(const char *events, uint64_t objects, uint64_t live)
-{
-	struct story s = story_run(events, NULL);
-
-	if (s.verdict->finding_count || s.verdict->suspect_count || !s.verdict->trust.complete ||
-	    s.verdict->types[0].incarnations != objects || s.verdict->types[0].live != live) {
-		story_print(s.verdict);
-		fail_msg("expected %llu objects, %llu alive; are %llu, %llu", (unsigned long long)objects,
-			 (unsigned long long)live, (unsigned long long)s.verdict->types[0].incarnations,
-			 (unsigned long long)s.verdict->types[0].live);
-	}
-	story_end(&s);
-}
-
 TEST(start_at_0)
 {
-	lives("type obj start=0\n"
-	      "new obj 0x10 main@a.c:1\nget obj 0x10 main@a.c:2 count=0\nget obj 0x10 main;f@a.c:8 count=1\n"
-	      "put obj 0x10 main;f@a.c:9 count=2\nput obj 0x10 main@a.c:4 count=1\nexit 0\n",
-	      1, 0);
+	story_lives("type obj start=0\n"
+		    "new obj 0x10 main@a.c:1\nget obj 0x10 main@a.c:2 count=0\nget obj 0x10 main;f@a.c:8 count=1\n"
+		    "put obj 0x10 main;f@a.c:9 count=2\nput obj 0x10 main@a.c:4 count=1\nexit 0\n",
+		    1, 0);
 }
 
 /* Nobody says that counts start at 0, and no constructor is known: pages that wait in a pool without a reference. */
@@ -37,7 +22,7 @@ TEST(pools_whose_objects_wait_at_0)
 				  0, 3);
 
 	events = story_join(events, NULL, "exit 0\n");
-	lives(events, 6, 0);
+	story_lives(events, 6, 0);
 	free(events);
 }
 
@@ -47,7 +32,7 @@ TEST(start_is_learnt)
 		story_loop("new obj $ main@a.c:1\nget obj $ main@a.c:2 count=0\nput obj $ main@a.c:4 count=1\n", 0, 5);
 	char *events = story_join(turns, NULL, "exit 0\n");
 
-	lives(events, 5, 0);
+	story_lives(events, 5, 0);
 	free(events);
 }
 
@@ -59,7 +44,7 @@ TEST(constructors_that_give_different_counts)
 				 5, 5);
 	char *events = story_join(turns, pairs, "exit 0\n");
 
-	lives(events, 10, 0);
+	story_lives(events, 10, 0);
 	free(events);
 }
 
@@ -86,26 +71,27 @@ TEST(constructor_in_constructor)
 
 TEST(gets_inside_the_constructor)
 {
-	lives("type obj start=1\n"
-	      "get obj 0x10 main;make@j.c:3;obj_new@j.c:9;list_add@j.c:50 count=1\n"
-	      "new obj 0x10 main;make@j.c:3 via=obj_new flags=return\n"
-	      "put obj 0x10 main;list_del@j.c:60 count=2\n"
-	      "put obj 0x10 main;make@j.c:8 count=1\nexit 0\n",
-	      1, 0);
+	story_lives("type obj start=1\n"
+		    "get obj 0x10 main;make@j.c:3;obj_new@j.c:9;list_add@j.c:50 count=1\n"
+		    "new obj 0x10 main;make@j.c:3 via=obj_new flags=return\n"
+		    "put obj 0x10 main;list_del@j.c:60 count=2\n"
+		    "put obj 0x10 main;make@j.c:8 count=1\nexit 0\n",
+		    1, 0);
 }
 
 TEST(wrapper_put_is_one_put)
 {
-	lives("new obj 0x10 main@a.c:1\nget obj 0x10 main@a.c:2 count=1\n"
-	      "put obj 0x10 main@a.c:4 via=obj_release count=2\nput obj 0x10 main@a.c:4;obj_release@o.c:8 count=2\n"
-	      "put obj 0x10 main@a.c:5 via=obj_release count=1\nput obj 0x10 main@a.c:5;obj_release@o.c:8 "
-	      "count=1\nexit 0\n",
-	      1, 0);
+	story_lives(
+		"new obj 0x10 main@a.c:1\nget obj 0x10 main@a.c:2 count=1\n"
+		"put obj 0x10 main@a.c:4 via=obj_release count=2\nput obj 0x10 main@a.c:4;obj_release@o.c:8 count=2\n"
+		"put obj 0x10 main@a.c:5 via=obj_release count=1\nput obj 0x10 main@a.c:5;obj_release@o.c:8 "
+		"count=1\nexit 0\n",
+		1, 0);
 	/* and without a counter */
-	lives("type obj start=1\nnew obj 0x10 main@a.c:1\nget obj 0x10 main@a.c:2\n"
-	      "put obj 0x10 main@a.c:4 via=obj_release\nput obj 0x10 main@a.c:4;obj_release@o.c:8\n"
-	      "put obj 0x10 main@a.c:5 via=obj_release\nput obj 0x10 main@a.c:5;obj_release@o.c:8\nexit 0\n",
-	      1, 0);
+	story_lives("type obj start=1\nnew obj 0x10 main@a.c:1\nget obj 0x10 main@a.c:2\n"
+		    "put obj 0x10 main@a.c:4 via=obj_release\nput obj 0x10 main@a.c:4;obj_release@o.c:8\n"
+		    "put obj 0x10 main@a.c:5 via=obj_release\nput obj 0x10 main@a.c:5;obj_release@o.c:8\nexit 0\n",
+		    1, 0);
 }
 
 TEST(hidden_find_counts_once)
@@ -124,7 +110,7 @@ TEST(hidden_find_counts_once)
 	char *healthy = strdup(one), *events;
 
 	healthy = story_join(healthy, NULL, "exit 0\n");
-	lives(healthy, 6, 0);
+	story_lives(healthy, 6, 0);
 	free(healthy);
 	events = story_join(one, leak, "exit 0\n");
 	story_accuses(events, RT_LEAK, RT_ROLE_MISSING_PUT, "look", 2);
@@ -133,15 +119,15 @@ TEST(hidden_find_counts_once)
 
 TEST(hidden_find_without_a_probed_get)
 {
-	lives("type obj start=1\nnew obj 0x10 main@a.c:1\n"
-	      "find obj 0x10 main;look@a.c:5 via=obj_find read=2\n"
-	      "put obj 0x10 main;look@a.c:8 count=2\nput obj 0x10 main@a.c:3 count=1\nexit 0\n",
-	      1, 0);
+	story_lives("type obj start=1\nnew obj 0x10 main@a.c:1\n"
+		    "find obj 0x10 main;look@a.c:5 via=obj_find read=2\n"
+		    "put obj 0x10 main;look@a.c:8 count=2\nput obj 0x10 main@a.c:3 count=1\nexit 0\n",
+		    1, 0);
 	/* this one hands out a bare pointer: the counter says so */
-	lives("type obj start=1\nnew obj 0x10 main@a.c:1\n"
-	      "find obj 0x10 main;look@a.c:5 via=obj_find read=1\n"
-	      "put obj 0x10 main@a.c:3 count=1\nexit 0\n",
-	      1, 0);
+	story_lives("type obj start=1\nnew obj 0x10 main@a.c:1\n"
+		    "find obj 0x10 main;look@a.c:5 via=obj_find read=1\n"
+		    "put obj 0x10 main@a.c:3 count=1\nexit 0\n",
+		    1, 0);
 }
 
 TEST(slots_pair)
@@ -161,12 +147,12 @@ TEST(slots_pair)
 
 TEST(swap_drops_what_the_slot_held)
 {
-	lives("type obj start=1\n"
-	      "new obj 0x10 main@a.c:1\nnew obj 0x20 main@a.c:2\n"
-	      "swap obj 0x10 main@a.c:3 slot=0x99\nswap obj 0x20 main@a.c:4 slot=0x99\n"
-	      "swap obj 0 main@a.c:5 slot=0x99\n"
-	      "put obj 0x10 main@a.c:6\nput obj 0x20 main@a.c:7\nexit 0\n",
-	      2, 0);
+	story_lives("type obj start=1\n"
+		    "new obj 0x10 main@a.c:1\nnew obj 0x20 main@a.c:2\n"
+		    "swap obj 0x10 main@a.c:3 slot=0x99\nswap obj 0x20 main@a.c:4 slot=0x99\n"
+		    "swap obj 0 main@a.c:5 slot=0x99\n"
+		    "put obj 0x10 main@a.c:6\nput obj 0x20 main@a.c:7\nexit 0\n",
+		    2, 0);
 }
 
 /* nobody said who makes them: they are the program's all the same, and the answer says what it lacks */
@@ -232,31 +218,32 @@ TEST(made_before_the_file)
 
 TEST(floating_and_sink)
 {
-	lives("type obj floating start=1\n"
-	      "new obj 0x10 main@a.c:1\nsink obj 0x10 main;box_add@a.c:5 count=1\n"
-	      "sink obj 0x10 main;keep@a.c:9 count=1\nput obj 0x10 main;keep@a.c:10 count=2\n"
-	      "put obj 0x10 main;box_remove@a.c:7 count=1\nexit 0\n",
-	      1, 0);
+	story_lives("type obj floating start=1\n"
+		    "new obj 0x10 main@a.c:1\nsink obj 0x10 main;box_add@a.c:5 count=1\n"
+		    "sink obj 0x10 main;keep@a.c:9 count=1\nput obj 0x10 main;keep@a.c:10 count=2\n"
+		    "put obj 0x10 main;box_remove@a.c:7 count=1\nexit 0\n",
+		    1, 0);
 }
 
 /* a sink that finds nothing floating calls the get: one reference, told twice */
 TEST(sink_that_calls_the_get)
 {
-	lives("type obj floating start=1\n"
-	      "new obj 0x10 main@a.c:1\nsink obj 0x10 main@a.c:2 count=1\n"
-	      "sink obj 0x10 main;keep@a.c:9 count=1\nget obj 0x10 main;keep@a.c:9;obj_sink@o.c:5 count=1\n"
-	      "put obj 0x10 main;keep@a.c:10 count=2\nput obj 0x10 main@a.c:7 count=1\nexit 0\n",
-	      1, 0);
+	story_lives("type obj floating start=1\n"
+		    "new obj 0x10 main@a.c:1\nsink obj 0x10 main@a.c:2 count=1\n"
+		    "sink obj 0x10 main;keep@a.c:9 count=1\nget obj 0x10 main;keep@a.c:9;obj_sink@o.c:5 count=1\n"
+		    "put obj 0x10 main;keep@a.c:10 count=2\nput obj 0x10 main@a.c:7 count=1\nexit 0\n",
+		    1, 0);
 	/* one that always takes, and gives back what floated */
-	lives("type obj start=1\nnew obj 0x10 main@a.c:1\n"
-	      "sink obj 0x10 main@a.c:2 count=1\nget obj 0x10 main@a.c:2;obj_sink@o.c:5 count=1\n"
-	      "put obj 0x10 main@a.c:2;obj_sink@o.c:7 count=2\nput obj 0x10 main@a.c:7 count=1\nexit 0\n",
-	      1, 0);
+	story_lives("type obj start=1\nnew obj 0x10 main@a.c:1\n"
+		    "sink obj 0x10 main@a.c:2 count=1\nget obj 0x10 main@a.c:2;obj_sink@o.c:5 count=1\n"
+		    "put obj 0x10 main@a.c:2;obj_sink@o.c:7 count=2\nput obj 0x10 main@a.c:7 count=1\nexit 0\n",
+		    1, 0);
 	/* the get behind the sink is one more */
-	lives("type obj start=1\nnew obj 0x10 main@a.c:1\nsink obj 0x10 main@a.c:2 count=1\n"
-	      "get obj 0x10 main@a.c:3 count=2\nput obj 0x10 main@a.c:4 count=3\nput obj 0x10 main@a.c:5 count=2\n"
-	      "put obj 0x10 main@a.c:6 count=1\nexit 0\n",
-	      1, 0);
+	story_lives(
+		"type obj start=1\nnew obj 0x10 main@a.c:1\nsink obj 0x10 main@a.c:2 count=1\n"
+		"get obj 0x10 main@a.c:3 count=2\nput obj 0x10 main@a.c:4 count=3\nput obj 0x10 main@a.c:5 count=2\n"
+		"put obj 0x10 main@a.c:6 count=1\nexit 0\n",
+		1, 0);
 }
 
 /* what the last put does on its way: a dispose that takes the object once more, with its frames or without */
@@ -275,7 +262,7 @@ TEST(last_put_that_takes_it_once_more)
 		char *events = story_join(strdup("type obj start=1\nnew obj 0x10 main@a.c:1\n"), strdup(insides[i]),
 					  "new obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:3 count=1\nexit 0\n");
 
-		lives(events, 2, 0);
+		story_lives(events, 2, 0);
 		free(events);
 	}
 	/* behind the put it is what it seems */
@@ -291,10 +278,10 @@ TEST(constructor_that_hands_up_without_frames)
 {
 	struct story s;
 
-	lives("type obj start=1\nnew obj 0x10 ?@a.c:1 via=obj_end flags=return count=1 sp=0x7000\n"
-	      "new obj 0x10 main@a.c:1 via=obj_new_va flags=return count=1 sp=0x7100\n"
-	      "put obj 0x10 main@a.c:3 count=1\nexit 0\n",
-	      1, 0);
+	story_lives("type obj start=1\nnew obj 0x10 ?@a.c:1 via=obj_end flags=return count=1 sp=0x7000\n"
+		    "new obj 0x10 main@a.c:1 via=obj_new_va flags=return count=1 sp=0x7100\n"
+		    "put obj 0x10 main@a.c:3 count=1\nexit 0\n",
+		    1, 0);
 	/* another one, at the address of an object whose end was not seen */
 	s = story_run("type obj start=1\nnew obj 0x10 main@a.c:1 via=obj_end flags=return count=1 sp=0x7100\n"
 		      "new obj 0x10 main@a.c:2 via=obj_new_va flags=return count=1 sp=0x7100\n"
@@ -308,28 +295,28 @@ TEST(constructor_that_hands_up_without_frames)
 /* a thread gives its own reference back before its constructor has returned, at an address that was used before */
 TEST(another_thread_is_faster_than_new)
 {
-	lives("type obj start=2\n"
-	      "new obj 0x10 main@a.c:1 flags=return read=2\nput obj 0x10 tid=2 work@a.c:20 count=2\n"
-	      "put obj 0x10 tid=1 main@a.c:3 count=1\n"
-	      "put obj 0x10 tid=2 work@a.c:20 count=2\nnew obj 0x10 tid=1 main@a.c:1 flags=return read=1\n"
-	      "put obj 0x10 tid=1 main@a.c:3 count=1\nexit 0\n",
-	      2, 0);
+	story_lives("type obj start=2\n"
+		    "new obj 0x10 main@a.c:1 flags=return read=2\nput obj 0x10 tid=2 work@a.c:20 count=2\n"
+		    "put obj 0x10 tid=1 main@a.c:3 count=1\n"
+		    "put obj 0x10 tid=2 work@a.c:20 count=2\nnew obj 0x10 tid=1 main@a.c:1 flags=return read=1\n"
+		    "put obj 0x10 tid=1 main@a.c:3 count=1\nexit 0\n",
+		    2, 0);
 }
 
 /* a find that makes what it hands out, at an address that was used before */
 TEST(find_that_makes)
 {
-	lives("type obj start=1\nnew obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:2 count=1\n"
-	      "find obj 0x10 main;look@a.c:5 via=obj_find read=1\nput obj 0x10 main;look@a.c:8 count=1\nexit 0\n",
-	      2, 0);
+	story_lives("type obj start=1\nnew obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:2 count=1\n"
+		    "find obj 0x10 main;look@a.c:5 via=obj_find read=1\nput obj 0x10 main;look@a.c:8 count=1\nexit 0\n",
+		    2, 0);
 }
 
 TEST(fork_inherits)
 {
-	lives("pid=1\nnew obj 0x10 main@a.c:1\nfork 2\n"
-	      "pid=2\nput obj 0x10 main@a.c:9 count=1\nexit 0\n"
-	      "pid=1\nput obj 0x10 main@a.c:3 count=1\nexit 0\n",
-	      2, 0);
+	story_lives("pid=1\nnew obj 0x10 main@a.c:1\nfork 2\n"
+		    "pid=2\nput obj 0x10 main@a.c:9 count=1\nexit 0\n"
+		    "pid=1\nput obj 0x10 main@a.c:3 count=1\nexit 0\n",
+		    2, 0);
 	story_silent("pid=1\nnew obj 0x10 main@a.c:1\nget obj 0x10 main;f@a.c:2 count=1\nfork 2\n"
 		     "pid=2\nget obj 0x10 main;g@a.c:9 count=2\nexit 0\n"
 		     "pid=1\nput obj 0x10 main;f@a.c:3 count=2\nput obj 0x10 main@a.c:4 count=1\nexit 0\n");
@@ -347,29 +334,30 @@ TEST(attach_mid_life)
 
 TEST(address_is_used_again)
 {
-	lives("new obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:2 count=1\n"
-	      "free obj 0x10 main@a.c:2;obj_put\n"
-	      "new obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:2 count=1\nfree obj 0x10 main@a.c:2;obj_put\nexit 0\n",
-	      2, 0);
+	story_lives(
+		"new obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:2 count=1\n"
+		"free obj 0x10 main@a.c:2;obj_put\n"
+		"new obj 0x10 main@a.c:1\nput obj 0x10 main@a.c:2 count=1\nfree obj 0x10 main@a.c:2;obj_put\nexit 0\n",
+		2, 0);
 }
 
 TEST(racing_puts_out_of_order)
 {
 	/* the clock says 7 before 1, the exact counts say 1 before 7 */
-	lives("tid=1\nnew obj 0x10 main@a.c:1 t=100\nget obj 0x10 main@a.c:2 count=1 t=200\n"
-	      "tid=7\nput obj 0x10 work@a.c:9 count=1 t=1000\n"
-	      "tid=1\nput obj 0x10 main@a.c:3 count=2 t=1010\nexit 0\n",
-	      1, 0);
+	story_lives("tid=1\nnew obj 0x10 main@a.c:1 t=100\nget obj 0x10 main@a.c:2 count=1 t=200\n"
+		    "tid=7\nput obj 0x10 work@a.c:9 count=1 t=1000\n"
+		    "tid=1\nput obj 0x10 main@a.c:3 count=2 t=1010\nexit 0\n",
+		    1, 0);
 	/* both loaded the same value before either wrote */
-	lives("tid=1\nnew obj 0x10 main@a.c:1 t=100\nget obj 0x10 main@a.c:2 read=1 t=200\n"
-	      "tid=7\nput obj 0x10 work@a.c:9 read=2 t=1000\n"
-	      "tid=1\nput obj 0x10 main@a.c:3 read=2 t=1010\nexit 0\n",
-	      1, 0);
+	story_lives("tid=1\nnew obj 0x10 main@a.c:1 t=100\nget obj 0x10 main@a.c:2 read=1 t=200\n"
+		    "tid=7\nput obj 0x10 work@a.c:9 read=2 t=1000\n"
+		    "tid=1\nput obj 0x10 main@a.c:3 read=2 t=1010\nexit 0\n",
+		    1, 0);
 	/* and the records themselves come out of order */
-	lives("tid=1\nnew obj 0x10 main@a.c:1 t=100\n"
-	      "put obj 0x10 main@a.c:3 count=1 t=3000\n"
-	      "tid=7\nget obj 0x10 work@a.c:8 count=1 t=1000\nput obj 0x10 work@a.c:9 count=2 t=2000\nexit 0\n",
-	      1, 0);
+	story_lives("tid=1\nnew obj 0x10 main@a.c:1 t=100\n"
+		    "put obj 0x10 main@a.c:3 count=1 t=3000\n"
+		    "tid=7\nget obj 0x10 work@a.c:8 count=1 t=1000\nput obj 0x10 work@a.c:9 count=2 t=2000\nexit 0\n",
+		    1, 0);
 }
 
 TEST(unseen_operations_make_it_incomplete)
@@ -420,7 +408,7 @@ TEST(long_life_is_folded)
 	char *events = story_join(strdup("type obj start=1\nnew obj 0x10 main@a.c:1\n"), turns,
 				  "put obj 0x10 main@a.c:9\nexit 0\n");
 
-	lives(events, 1, 0);
+	story_lives(events, 1, 0);
 	free(events);
 }
 
@@ -633,10 +621,11 @@ TEST(certain_pairs)
 /* thread 0 is a thread: what a short life has not seen yet is not its */
 TEST(thread_0)
 {
-	lives("tid=0\nnew obj 0x10 main@a.c:1\nget obj 0x10 main;f@a.c:2 count=1\nput obj 0x10 main;f@a.c:3 count=2\n"
-	      "tid=7\nget obj 0x10 main;g@a.c:2 count=1\ntid=0\nput obj 0x10 main;g@a.c:3 count=2\n"
-	      "put obj 0x10 main@a.c:4 count=1\nexit 0\n",
-	      1, 0);
+	story_lives(
+		"tid=0\nnew obj 0x10 main@a.c:1\nget obj 0x10 main;f@a.c:2 count=1\nput obj 0x10 main;f@a.c:3 count=2\n"
+		"tid=7\nget obj 0x10 main;g@a.c:2 count=1\ntid=0\nput obj 0x10 main;g@a.c:3 count=2\n"
+		"put obj 0x10 main@a.c:4 count=1\nexit 0\n",
+		1, 0);
 }
 
 /* no limit is asserted: machines differ */
