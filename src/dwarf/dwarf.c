@@ -275,7 +275,7 @@ void rt_dwarf_destroy(struct rt_dwarf *dwarf)
 	rt_skim_deinit(&dwarf->skim);
 	rt_vec_deinit(&dwarf->fns);
 	rt_vec_deinit(&dwarf->type_dies);
-	rt_vec_deinit(&dwarf->pointer_dies);
+	rt_vec_deinit(&dwarf->global_dies);
 	rt_vec_deinit(&dwarf->fdes[0].list);
 	rt_vec_deinit(&dwarf->fdes[1].list);
 	rt_vec_deinit(&dwarf->parts);

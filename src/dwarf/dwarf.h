@@ -173,6 +173,21 @@ RT_CHECK struct rt_error *rt_dwarf_pointer_members(struct rt_dwarf *dwarf,
 RT_CHECK struct rt_error *
 rt_dwarf_pointer_globals(struct rt_dwarf *dwarf, bool (*visit)(struct rt_elfaddr addr, const char *pointee, void *arg),
 			 void *arg);
+/* A pointer to functions of one kind: a member of a struct, or a variable with one address in the module, or in one. */
+struct rt_function_pointer {
+	const char *structure; /* tag, or typedef name where it has none; NULL: it is, or lies in, a variable */
+	uint64_t place;        /* bytes from the start of structure; without one, its ELF address */
+	unsigned argument;     /* which of the functions' arguments is the mere pointer, from 1 on */
+};
+/*
+ * Calls visit for the pointers to functions of which wanted accepts the name, the member's or the variable's, and that
+ * take one mere pointer, and before it nothing but whole numbers and pointers. Structs within structs are looked
+ * through, arrays are not. Stops early when visit returns false.
+ */
+RT_CHECK struct rt_error *rt_dwarf_function_pointers(struct rt_dwarf *dwarf,
+						     bool (*wanted)(const char *name, void *arg),
+						     bool (*visit)(const struct rt_function_pointer *p, void *arg),
+						     void *arg);
 /*
  * Calls visit for each named struct that begins with another one, by value: a pointer to it points to that one, too.
  * Names are tags, or typedef names where there are none; stops early when visit returns false.

@@ -3,8 +3,7 @@
 #include "dwarf/location.h"
 #include "dwarf/types.h"
 
-/* The variable has one address, for all of the code. */
-static bool find_address(struct rt_dwarf *dwarf, Dwarf_Die *variable, uint64_t *ret)
+bool rt_global_address(struct rt_dwarf *dwarf, Dwarf_Die *variable, uint64_t *ret)
 {
 	struct rt_expression e = { .dwarf = dwarf };
 	struct rt_location where = { 0 };
@@ -31,15 +30,15 @@ struct rt_error *rt_dwarf_pointer_globals(struct rt_dwarf *dwarf,
 	if (!dwarf->dw)
 		return NULL;
 	RT_TRY(rt_types_read(dwarf));
-	for (size_t i = 0; i < dwarf->pointer_dies.len && more; i++) {
-		Dwarf_Die die = dwarf->pointer_dies.data[i], type;
+	for (size_t i = 0; i < dwarf->global_dies.len && more; i++) {
+		Dwarf_Die die = dwarf->global_dies.data[i], type;
 		struct rt_param spelled = { 0 };
 		struct rt_elfaddr at;
 
 		if (!rt_die_type(&die, &type))
 			continue;
 		rt_type_spell(dwarf, &type, &spelled);
-		if (spelled.pointers == 1 && spelled.pointee && find_address(dwarf, &die, &at.v))
+		if (spelled.pointers == 1 && spelled.pointee && rt_global_address(dwarf, &die, &at.v))
 			more = visit(at, spelled.pointee, arg);
 	}
 	return NULL;

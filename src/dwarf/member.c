@@ -41,7 +41,7 @@ bool rt_member_offset(Dwarf_Die *die, uint64_t *ret)
 	return true;
 }
 
-static bool is_member(Dwarf_Die *die)
+bool rt_is_member(Dwarf_Die *die)
 {
 	int tag = dwarf_tag(die);
 
@@ -62,7 +62,7 @@ static bool find_member(struct search *s, Dwarf_Die *structure, const char *name
 	do {
 		const char *own;
 
-		if (!is_member(&child) || !rt_die_type(&child, &type) || !rt_member_offset(&child, &offset))
+		if (!rt_is_member(&child) || !rt_die_type(&child, &type) || !rt_member_offset(&child, &offset))
 			continue;
 		if (!s->budget--) {
 			s->budget = 0;
@@ -200,7 +200,7 @@ static bool the_integer(struct search *s, Dwarf_Die *type, unsigned level, uint6
 	if (!rt_type_struct(s->dwarf, &at, &at) || dwarf_child(&at, &child) != 0)
 		return false;
 	do {
-		if (!is_member(&child) || !rt_die_type(&child, &member) || !rt_member_offset(&child, &offset))
+		if (!rt_is_member(&child) || !rt_die_type(&child, &member) || !rt_member_offset(&child, &offset))
 			continue;
 		if (any || !s->budget || dwarf_hasattr(&child, DW_AT_bit_size))
 			return false;
@@ -232,7 +232,7 @@ static bool is_counter_with_pointers(struct search *s, Dwarf_Die *structure)
 	do {
 		const char *name;
 
-		if (!is_member(&child))
+		if (!rt_is_member(&child))
 			continue;
 		name = dwarf_tag(&child) == DW_TAG_member ? dwarf_diename(&child) : NULL;
 		if (!s->budget || !name || !rt_die_type(&child, &type) || dwarf_hasattr(&child, DW_AT_bit_size))
@@ -267,7 +267,7 @@ static void rank_members(struct search *s, Dwarf_Die *structure, uint64_t base, 
 		const char *name;
 		int rank;
 
-		if (!is_member(&child) || !rt_die_type(&child, &type) || !rt_member_offset(&child, &offset))
+		if (!rt_is_member(&child) || !rt_die_type(&child, &type) || !rt_member_offset(&child, &offset))
 			continue;
 		if (!s->budget)
 			return;
@@ -336,7 +336,7 @@ static void see_pointers(struct pointers *p, Dwarf_Die *structure, uint64_t base
 	do {
 		struct rt_param spelled = { 0 };
 
-		if (!is_member(&child) || !rt_die_type(&child, &type) || !rt_member_offset(&child, &offset))
+		if (!rt_is_member(&child) || !rt_die_type(&child, &type) || !rt_member_offset(&child, &offset))
 			continue;
 		if (!p->s.budget)
 			return;
@@ -363,9 +363,8 @@ static void see_pointers(struct pointers *p, Dwarf_Die *structure, uint64_t base
 	} while (!p->stopped && rt_die_next(&child));
 }
 
-/* Each named struct once, by its tag, or by the typedef of one that has none; until visit returns false. */
-static struct rt_error *each_struct(struct rt_dwarf *dwarf,
-				    bool (*visit)(const char *name, Dwarf_Die *structure, void *arg), void *arg)
+struct rt_error *rt_type_each_struct(struct rt_dwarf *dwarf,
+				     bool (*visit)(const char *name, Dwarf_Die *structure, void *arg), void *arg)
 {
 	bool more = true;
 
@@ -400,7 +399,7 @@ struct rt_error *rt_dwarf_pointer_members(struct rt_dwarf *dwarf,
 {
 	struct pointers p = { .s = { .dwarf = dwarf, .budget = 100 * RT_MEMBERS_MAX }, .visit = visit, .arg = arg };
 
-	return each_struct(dwarf, see_struct, &p);
+	return rt_type_each_struct(dwarf, see_struct, &p);
 }
 
 /* the first name of a type, behind qualifiers */
@@ -425,7 +424,7 @@ static const char *head_of(struct rt_dwarf *dwarf, Dwarf_Die *structure, Dwarf_D
 	if (dwarf_tag(structure) == DW_TAG_union_type || dwarf_child(structure, &child) != 0)
 		return NULL;
 	do {
-		if (!is_member(&child) && dwarf_tag(&child) != DW_TAG_inheritance)
+		if (!rt_is_member(&child) && dwarf_tag(&child) != DW_TAG_inheritance)
 			continue;
 		if (!rt_die_type(&child, &type) || !rt_member_offset(&child, &offset) || offset ||
 		    !rt_type_struct(dwarf, &type, ret))
@@ -456,7 +455,7 @@ struct rt_error *rt_dwarf_heads(struct rt_dwarf *dwarf,
 {
 	struct heads h = { .dwarf = dwarf, .visit = visit, .arg = arg };
 
-	return each_struct(dwarf, see_head, &h);
+	return rt_type_each_struct(dwarf, see_head, &h);
 }
 
 const char *rt_type_spell_heads(struct rt_dwarf *dwarf, Dwarf_Die *type, const struct rt_param *spelled)

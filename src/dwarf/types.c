@@ -37,14 +37,15 @@ static struct rt_error *add_type(struct rt_dwarf *dwarf, Dwarf_Die *die, unsigne
 	return NULL;
 }
 
-static struct rt_error *add_pointer(struct rt_dwarf *dwarf, Dwarf_Die *variable)
+static struct rt_error *add_global(struct rt_dwarf *dwarf, Dwarf_Die *variable)
 {
 	Dwarf_Die type, peeled;
 
 	if (!dwarf_hasattr(variable, DW_AT_location) || !rt_die_type(variable, &type) ||
-	    !rt_type_peel(&type, &peeled) || dwarf_tag(&peeled) != DW_TAG_pointer_type)
+	    !rt_type_peel(&type, &peeled) ||
+	    (dwarf_tag(&peeled) != DW_TAG_pointer_type && !rt_type_is_aggregate(&peeled)))
 		return NULL;
-	return rt_vec_push(&dwarf->pointer_dies, *variable) ? NULL : rt_error_nomem();
+	return rt_vec_push(&dwarf->global_dies, *variable) ? NULL : rt_error_nomem();
 }
 
 static struct rt_error *walk_types(struct walk *w, Dwarf_Die *die, unsigned level)
@@ -70,7 +71,7 @@ static struct rt_error *walk_types(struct walk *w, Dwarf_Die *die, unsigned leve
 			RT_TRY(add_type(w->dwarf, &child, KIND_TYPEDEF));
 			break;
 		case DW_TAG_variable:
-			RT_TRY(add_pointer(w->dwarf, &child));
+			RT_TRY(add_global(w->dwarf, &child));
 			break;
 		case DW_TAG_namespace:
 			RT_TRY(walk_types(w, &child, level + 1));

@@ -5,8 +5,8 @@
 #include "dwarf/unit.h"
 
 /*
- * Reads the names of all types, those of dwarf->type_dies, and finds the units' variables that are pointers:
- * dwarf->pointer_dies. Doing it again costs nothing.
+ * Reads the names of all types, those of dwarf->type_dies, and finds the units' variables that are pointers,
+ * or structs: dwarf->global_dies. Doing it again costs nothing.
  */
 RT_CHECK struct rt_error *rt_types_read(struct rt_dwarf *dwarf);
 /* Definition of the struct, class or union of this tag or typedef name. */
@@ -14,6 +14,14 @@ bool rt_type_find(struct rt_dwarf *dwarf, const char *name, Dwarf_Die *ret);
 /* Definition of the struct that type is, behind typedefs and qualifiers; false when it is none. */
 bool rt_type_struct(struct rt_dwarf *dwarf, Dwarf_Die *type, Dwarf_Die *ret);
 bool rt_type_is_aggregate(Dwarf_Die *type);
+/* Each named struct once, by its tag, or by the typedef of one that has none; until visit returns false. */
+RT_CHECK struct rt_error *rt_type_each_struct(struct rt_dwarf *dwarf,
+					      bool (*visit)(const char *name, Dwarf_Die *structure, void *arg),
+					      void *arg);
+/* die describes what lies in a struct: a member, or a base; not what a class merely declares */
+bool rt_is_member(Dwarf_Die *die);
+/* The variable has one address, for all of the code. */
+bool rt_global_address(struct rt_dwarf *dwarf, Dwarf_Die *variable, uint64_t *ret);
 /* Member of a struct's definition by its name, nameless structs and base classes looked into: its DIE, and where it is.
  */
 bool rt_member_find(struct rt_dwarf *dwarf, Dwarf_Die *structure, const char *name, uint64_t *ret_offset,

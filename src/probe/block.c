@@ -188,6 +188,48 @@ size_t rt_blocks_at(struct rt_blocks *blocks, const struct rt_insn *insn, uint8_
 	return number ? blocks->structs.data[number - 1].first : 0;
 }
 
+/* ... of what lies disp bytes behind reg, which has such an origin, at this instruction */
+static struct rt_key place_behind(struct rt_blocks *blocks, struct rt_elfaddr at, uint8_t reg,
+				  const struct rt_block_origin *o, int64_t disp)
+{
+	const struct rt_block_step *step = o->step ? &blocks->steps.data[o->step - 1] : NULL;
+	size_t number;
+
+	if (step && step->entry && step->reg == RT_REG_RIP)
+		return rt_key_make(0, (uint64_t)step->disp + (uint64_t)disp);
+	number = struct_at(blocks, at, reg, o, STEPS_MAX);
+	return number ? rt_key_make(number, (uint64_t)disp) : (struct rt_key){ 0 };
+}
+
+struct rt_key rt_blocks_through(struct rt_blocks *blocks, const struct rt_insn *insn)
+{
+	const struct rt_mem_operand *mem = &insn->mem;
+	const struct rt_block_step *step;
+
+	if (insn->has_mem) {
+		if (mem->segment || mem->index != RT_REG_NONE)
+			return (struct rt_key){ 0 };
+		if (mem->base == RT_REG_RIP)
+			return rt_key_make(0, (uint64_t)mem->disp);
+		return mem->base < RT_TRACK_REGS
+			       ? place_behind(blocks, insn->addr, mem->base, &blocks->origins[mem->base], mem->disp)
+			       : (struct rt_key){ 0 };
+	}
+	step = insn->dst_reg < RT_TRACK_REGS && blocks->origins[insn->dst_reg].step
+		       ? &blocks->steps.data[blocks->origins[insn->dst_reg].step - 1]
+		       : NULL;
+	if (!step || step->entry || step->added != RT_REG_NONE)
+		return (struct rt_key){ 0 };
+	if (step->reg == RT_REG_RIP)
+		return rt_key_make(0, (uint64_t)step->disp);
+	return place_behind(blocks, step->at, step->reg, &step->origin, step->disp);
+}
+
+uint64_t rt_blocks_number(struct rt_blocks *blocks, const char *structure)
+{
+	return number_of(blocks, structure);
+}
+
 int64_t rt_blocks_disp(const struct rt_blocks *blocks, const struct rt_mem_operand *mem)
 {
 	const struct rt_block_origin *o = mem->index < RT_TRACK_REGS ? &blocks->origins[mem->index] : NULL;
@@ -243,7 +285,7 @@ static size_t step_by(struct rt_blocks *blocks, const struct rt_insn *insn, uint
 	struct rt_block_step step = { .at = insn->addr, .reg = reg, .added = added };
 
 	step.entry = !insn->has_mem || insn->is_lea;
-	step.disp = step.entry ? 0 : insn->mem.disp;
+	step.disp = step.entry && reg != RT_REG_RIP ? 0 : insn->mem.disp;
 	if (reg != RT_REG_RIP)
 		step.origin = blocks->origins[reg];
 	if (added != RT_REG_NONE)
@@ -269,8 +311,8 @@ static struct rt_block_origin found(struct rt_blocks *blocks, const struct rt_in
 
 	if (mem->segment || (mem->base >= RT_TRACK_REGS && mem->base != RT_REG_RIP))
 		return o;
-	/* part of a struct is no entry of an array */
-	if (!insn->is_lea || (mem->index < RT_TRACK_REGS && !mem->disp))
+	/* part of a struct is no entry of an array; a variable is what it is */
+	if (!insn->is_lea || mem->base == RT_REG_RIP || (mem->index < RT_TRACK_REGS && !mem->disp))
 		o.step = step_by(blocks, insn, mem->base,
 				 mem->index < RT_TRACK_REGS && mem->scale == 1 ? mem->index : RT_REG_NONE);
 	if (insn->is_add || !has_place(insn))

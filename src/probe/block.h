@@ -47,7 +47,7 @@ struct rt_block_step {
 	uint8_t added; /* it is an entry of the array that reg points to, or this one, which the other is added to; or
 			  RT_REG_NONE */
 	bool entry;    /* the same struct, further on in an array; else what lies disp bytes behind reg */
-	int64_t disp;
+	int64_t disp;  /* of an entry: 0, but with RT_REG_RIP the address itself */
 	struct rt_block_origin origin, added_origin; /* of what is in reg and added there */
 };
 
@@ -88,5 +88,12 @@ size_t rt_blocks_at(struct rt_blocks *blocks, const struct rt_insn *insn, uint8_
 int64_t rt_blocks_disp(const struct rt_blocks *blocks, const struct rt_mem_operand *mem);
 /* What reg holds was read from where a member with an object may lie. */
 bool rt_blocks_may_hold(const struct rt_blocks *blocks, uint8_t reg);
+/*
+ * Where the pointer lies that insn calls, or jumps through: so many bytes (the second half of the key) into the struct
+ * of this number (the first half), or, where that is 0, at this address. All zeroes: that is not known.
+ */
+struct rt_key rt_blocks_through(struct rt_blocks *blocks, const struct rt_insn *insn);
+/* Number of the struct of this name, the first half of such a key; 0: out of memory. */
+uint64_t rt_blocks_number(struct rt_blocks *blocks, const char *structure);
 /* Member number i, an index + 1, is one of the struct of number first. */
 bool rt_blocks_is_of(const struct rt_blocks *blocks, size_t first, size_t i);

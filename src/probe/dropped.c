@@ -61,9 +61,10 @@ struct drops {
 	const struct rt_takers *takers;
 	struct rt_plan_build *b;
 	struct rt_blocks blocks;
-	struct rt_map frees;  /* address of what frees blocks -> the register that tells which */
-	struct rt_map clears; /* address of memset() */
-	struct rt_map copies; /* address of memcpy() */
+	struct rt_map frees;            /* address of what frees blocks -> the register that tells which */
+	struct rt_map frees_pointed_to; /* the same by where a pointer to it lies, as of rt_blocks_through() */
+	struct rt_map clears;           /* address of memset() */
+	struct rt_map copies;           /* address of memcpy() */
 	RT_VEC(struct drop) all;
 	struct rt_way way;
 	uint16_t zeroes; /* vector registers that are 0 */
@@ -108,10 +109,19 @@ static const uint64_t *goes_to(const struct rt_map *functions, const struct rt_i
 		       : NULL;
 }
 
+/* the register with the block that insn gives a free() which it calls, or jumps to for good; NULL: it does neither */
+static const uint64_t *frees_by(struct drops *d, const struct rt_insn *insn)
+{
+	if (!insn->indirect || !d->frees_pointed_to.len)
+		return goes_to(&d->frees, insn);
+	return rt_blocks_look(&d->blocks) ? rt_map_get(&d->frees_pointed_to, rt_blocks_through(&d->blocks, insn))
+					  : NULL;
+}
+
 /* insn passes a block to a free(): each of its members is given up */
 static bool free_at(struct drops *d, const struct rt_symbol *symbol, const struct rt_insn *insn)
 {
-	const uint64_t *reg = goes_to(&d->frees, insn);
+	const uint64_t *reg = frees_by(d, insn);
 	struct drop drop = { .insn = *insn, .symbol = symbol, .stored = RT_REG_NONE, .freed = true };
 	size_t first;
 
@@ -351,6 +361,15 @@ static bool may_clear(const struct drops *d, struct rt_bytes code, size_t i)
 	       (indexed || rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)disp, 0)));
 }
 
+/* call or jmp by a pointer in memory or a register: code[i] may begin one */
+static bool may_go_through(const struct drops *d, struct rt_bytes code, size_t i)
+{
+	enum { GROUP = 0xff, CALL = 2, JUMP = 4 };
+	unsigned reg = code.data[i + 1] >> 3 & 7;
+
+	return d->frees_pointed_to.len && code.data[i] == GROUP && (reg == CALL || reg == JUMP);
+}
+
 /* Cheap look at the bytes: is there a call or jump to a free() or memset(), or a NULL stored where a member may lie? */
 static bool is_worth_it(struct drops *d, const struct rt_symbol *symbol)
 {
@@ -367,7 +386,7 @@ static bool is_worth_it(struct drops *d, const struct rt_symbol *symbol)
 		int32_t to;
 		uint64_t next = symbol->addr.v + i + 1 + (is_short ? 1 : sizeof(to));
 
-		worth = worth || may_clear(d, code, i) || is_rep(code, i, STOS);
+		worth = worth || may_clear(d, code, i) || is_rep(code, i, STOS) || may_go_through(d, code, i);
 		if (!is_short && ((code.data[i] != CALL && code.data[i] != JUMP) || i + 1 + sizeof(to) > code.size))
 			continue;
 		if (is_short)
@@ -524,6 +543,7 @@ static struct rt_error *look_everywhere(struct drops *d)
 	if (!d->blocks.members.len)
 		return NULL;
 	RT_TRY(rt_frees_find(d->b, &d->frees));
+	RT_TRY(rt_frees_pointed_to(&d->blocks, &d->frees_pointed_to));
 	RT_TRY(find_stubs(d, "memset", "__memset_chk", &d->clears));
 	RT_TRY(find_stubs(d, "memcpy", "__memcpy_chk", &d->copies));
 	for (size_t i = 0; i < d->b->survey.symbols.len; i++) {
@@ -542,6 +562,7 @@ struct rt_error *rt_plan_dropped(const struct rt_takers *t)
 
 	rt_blocks_deinit(&d.blocks);
 	rt_map_deinit(&d.frees);
+	rt_map_deinit(&d.frees_pointed_to);
 	rt_map_deinit(&d.clears);
 	rt_map_deinit(&d.copies);
 	rt_vec_deinit(&d.all);

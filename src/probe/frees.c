@@ -109,3 +109,38 @@ struct rt_error *rt_frees_find(struct rt_plan_build *b, struct rt_map *ret)
 	rt_map_deinit(&s.foreign);
 	return err;
 }
+
+struct pointed_to {
+	struct rt_blocks *blocks;
+	struct rt_map *all;
+	bool nomem;
+};
+
+static bool is_called_free(const char *name, void *arg)
+{
+	(void)arg;
+	return rt_words_free(name);
+}
+
+static bool see_pointer(const struct rt_function_pointer *p, void *arg)
+{
+	struct pointed_to *t = arg;
+	const uint64_t number = p->structure ? rt_blocks_number(t->blocks, p->structure) : 0;
+	uint64_t *reg;
+
+	if (p->argument > RT_SPEC_ARG_MAX)
+		return true;
+	reg = number || !p->structure ? rt_map_put(t->all, rt_key_make(number, p->place), NULL) : NULL;
+	if (reg)
+		*reg = rt_reg_argument(p->argument);
+	t->nomem |= !reg;
+	return reg != NULL;
+}
+
+struct rt_error *rt_frees_pointed_to(struct rt_blocks *blocks, struct rt_map *ret)
+{
+	struct pointed_to t = { .blocks = blocks, .all = ret };
+
+	RT_TRY(rt_dwarf_function_pointers(blocks->b->module->dwarf, is_called_free, see_pointer, &t));
+	return t.nomem ? rt_error_nomem() : NULL;
+}

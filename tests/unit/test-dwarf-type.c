@@ -29,10 +29,13 @@ static const char source_a[] =
 	"}\n"
 	"static struct obj *volatile kept; obj_ptr kept_too; __thread struct obj *mine; long *number; obj_ptr "
 	"*several;\n"
+	"struct table { long k; struct { void (*gfree)(void *); } in; void (*free_all)(void *, void *); void "
+	"(*freed)(int, void *); void (*free_at)(double, void *); void (*done)(void *); } the_table;\n"
+	"void (*free_it)(struct obj *, void *); static struct table tables[2]; void *a_table;\n"
 	"static void nothing(int x) {}\n"
 	"int main(void) {\n"
 	"	static struct obj o; obj_ptr q = &o, w = &o; static anon_t t;\n"
-	"	eat(nothing, (void **)&w, B); kept = mine = &o;\n"
+	"	eat(nothing, (void **)&w, B); kept = mine = &o; a_table = &tables[1];\n"
 	"	printf(\"%zu %zu %zu %zu %zu %zu\\n\", sizeof(struct obj), offsetof(struct obj, refcnt),\n"
 	"	       offsetof(struct embeds, kref), offsetof(struct derived, base.refcnt),\n"
 	"	       offsetof(struct many, m_refCount), offsetof(struct hidden, refcnt));\n"
@@ -143,6 +146,45 @@ static void check_globals(struct rt_dwarf *dwarf)
 	assert_int_equal(strlen(log_text), 2 * strlen("0123456789abcdef obj\n"));
 }
 
+static bool is_called_free(const char *name, void *arg)
+{
+	return strstr(name, "free") && arg == &log_text;
+}
+
+static bool keep_pointer(const struct rt_function_pointer *p, void *arg)
+{
+	char line[80];
+
+	assert_ptr_equal(arg, &log_text);
+	snprintf(line, sizeof(line), "%s %016lx %u\n", p->structure ? p->structure : "-", (unsigned long)p->place,
+		 p->argument);
+	strncat(log_text, line, sizeof(log_text) - strlen(log_text) - 1);
+	return true;
+}
+
+/* pointers to functions that take one mere pointer, in whole registers */
+static void check_function_pointers(struct rt_dwarf *dwarf)
+{
+	_cleanup_free_ char *table = built_output("nm prog | awk '$3 == \"the_table\" {print $1}'");
+	_cleanup_free_ char *variable = built_output("nm prog | awk '$3 == \"free_it\" {print $1}'");
+	const unsigned long at = strtoul(table, NULL, 16);
+	char line[80];
+
+	log_text[0] = '\0';
+	assert_ok(rt_dwarf_function_pointers(dwarf, is_called_free, keep_pointer, &log_text));
+	expect("table 0000000000000008 1\n");
+	expect("table 0000000000000018 2\n");
+	snprintf(line, sizeof(line), "- %016lx 1\n", at + 8);
+	expect(line);
+	snprintf(line, sizeof(line), "- %016lx 2\n", at + 24);
+	expect(line);
+	snprintf(line, sizeof(line), "- %.16s 2\n", variable);
+	expect(line);
+	/* of an array nothing is told, nor of those that take two, or a fraction before it */
+	assert_int_equal(strlen(log_text),
+			 2 * strlen("table 0123456789abcdef 1\n") + 3 * strlen("- 0123456789abcdef 1\n"));
+}
+
 static void check(const char *compiler, int level, int version)
 {
 	_cleanup_(rt_image_destroyp) struct rt_image *image = NULL;
@@ -164,6 +206,7 @@ static void check(const char *compiler, int level, int version)
 	expect("void eat(() * done, void ** list, enum how how)");
 	check_members(dwarf);
 	check_globals(dwarf);
+	check_function_pointers(dwarf);
 }
 
 TEST(gcc)

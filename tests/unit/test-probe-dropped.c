@@ -27,6 +27,18 @@ static const char program[] =
 	/* by functions of other modules: one is given anything, the other a struct of its own */
 	"API void to_obstack(struct box *b, void *all) { (obstack_free)(all, b); }\n"
 	"API void as_another(struct box *b) { freeaddrinfo((struct addrinfo *)b); }\n"
+	/* by a pointer that is called so: in a variable, in a struct that is one, or that another one points to */
+	"struct heap { long k; void (*gfree)(void *); void (*done)(void *), (*free_box)(struct box *), "
+	"(*free_with)(void *, void *), (*free_at)(double, long, void *); } heap;\n"
+	"void (*free_it)(void *);\n"
+	"API void by_heap(struct box *b) { b->k = 0; heap.gfree(b); }\n"
+	"API int by_heaps(struct box *b, struct box *c) { heap.gfree(b); heap.gfree(c); return heap.k; }\n"
+	"API void by_variable(struct box *b) { b->k = 1; free_it(b); }\n"
+	"API int by_member(struct heap *h, struct box *b) { h->gfree(b); return h->k; }\n"
+	"API int by_done(struct heap *h, struct box *b) { h->done(b); return h->k; }\n"
+	"API int by_box(struct heap *h, struct box *b) { h->free_box(b); return h->k; }\n"
+	"API int by_two(struct heap *h, struct box *b) { h->free_with(b, h); return h->k; }\n"
+	"API int by_fraction(struct heap *h, struct box *b) { h->free_at(1.5, 2, b); return h->k; }\n"
 	/* NULL */
 	"API int box_clear(struct box *b, int k) { if (b->k == k) return 0; b->o = NULL; return b->k; }\n"
 	"struct rack { long k; struct obj *all[5]; struct rack *next; };\n"
@@ -108,7 +120,8 @@ static const char program[] =
 	"other_forget(known, c); wipe_and_free(f); "
 	"to_obstack(b, n); "
 	"as_another(b); "
-	"by_inline_free(e); } return (int)(look(o) + "
+	"by_inline_free(e); by_heap(b); by_heaps(b, e); by_variable(b); by_member(&heap, b); by_done(&heap, b); "
+	"by_box(&heap, b); by_two(&heap, b); by_fraction(&heap, b); } return (int)(look(o) + "
 	"table.look(o)) & "
 	"0; }\n";
 
@@ -131,6 +144,14 @@ static const struct {
 	{ "box_free", FREED, 8, false },
 	{ "by_wrapper", FREED, 8, false },
 	{ "by_inlined", FREED, 8, false },
+	{ "by_heap", FREED, 8, false },
+	{ "by_heaps", FREED, 8, false },
+	{ "by_variable", FREED, 8, false },
+	{ "by_member", FREED, 8, false },
+	{ "by_done", NOTHING, 0, false },
+	{ "by_box", NOTHING, 0, false },
+	{ "by_two", NOTHING, 0, false },
+	{ "by_fraction", NOTHING, 0, false },
 	{ "pair_free", FREED, 8, false },
 	{ "node_remove", FREED, 8, true },
 	{ "box_clear", CLEARED, 8, false },
