@@ -308,6 +308,40 @@ static bool put_aside(const struct rt_lifetime *lt, const struct lt_inc *inc, ui
 	return false;
 }
 
+/* References that were taken for the slot before event number i, and are not paid for yet; *ret_taken: of how many. */
+static int kept_in(const struct lt_inc *inc, uint64_t slot, uint32_t i, int *ret_taken)
+{
+	int paid = 0;
+
+	*ret_taken = 0;
+	for (uint32_t k = 0; k < i; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (!(e->flags & LT_EV_KEPT) || e->slot != slot)
+			continue;
+		if (lt_event_takes(e))
+			++*ret_taken;
+		else
+			paid++;
+	}
+	return *ret_taken - paid;
+}
+
+static bool is_kept(const struct lt_inc *inc, uint64_t slot, uint32_t i)
+{
+	int taken;
+
+	return kept_in(inc, slot, i, &taken) > 0;
+}
+
+/* what was taken for the slot was put before event number i: the pointer that is still in it is an old one */
+static bool is_paid(const struct lt_inc *inc, uint64_t slot, uint32_t i)
+{
+	int taken;
+
+	return kept_in(inc, slot, i, &taken) <= 0 && taken;
+}
+
 bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
@@ -323,7 +357,7 @@ bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 		if (pays_for(lt, inc, put, w))
 			return false;
 	}
-	return held != BORROWED;
+	return held != BORROWED && !(held == OWN && is_paid(inc, w->slot, i));
 }
 
 /* x = make(); add(list, x): the run that got the object by the return of what took it gave it to what stores it */
@@ -471,20 +505,6 @@ static struct lt_event *taker_for(const struct rt_lifetime *lt, const struct lt_
 	return behind ? behind : before;
 }
 
-/* a reference was taken for the slot before event number i, and it is not paid for yet */
-static bool is_kept(const struct lt_inc *inc, uint32_t i)
-{
-	int kept = 0;
-
-	for (uint32_t k = 0; k < i; k++) {
-		const struct lt_event *e = &inc->ledger[k];
-
-		if ((e->flags & LT_EV_KEPT) && e->slot == inc->ledger[i].slot)
-			kept += lt_event_takes(e) ? 1 : -1;
-	}
-	return kept > 0;
-}
-
 /* the run that did put number k empties itself a slot that it has to pay for, another one than w */
 static bool pays_its_own(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t k, const struct lt_event *w)
 {
@@ -494,7 +514,7 @@ static bool pays_its_own(const struct rt_lifetime *lt, const struct lt_inc *inc,
 	for (uint32_t i = near_from(k); put->act && put->act != w->act && i < to; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if (e->act == put->act && e->slot != w->slot && lt_slot_empties(lt, e) && is_kept(inc, i))
+		if (e->act == put->act && e->slot != w->slot && lt_slot_empties(lt, e) && is_kept(inc, e->slot, i))
 			return true;
 	}
 	return false;
@@ -522,6 +542,30 @@ static struct lt_event *payer_of(const struct rt_lifetime *lt, const struct lt_i
 			after = &inc->ledger[k];
 	}
 	return before ? before : after;
+}
+
+/*
+ * The slot for which the reference was taken whose pointer event number i finds in another one: x->of = get(); part->of
+ * = x->of; and nothing was taken or put in between. 0: it was not stored there so, or is paid for.
+ */
+static uint64_t taken_for(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *w = &inc->ledger[i];
+	bool stored = false;
+
+	for (uint32_t k = i; k-- > 0;) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (stored && e->delta)
+			return lt_event_takes(e) && (e->flags & LT_EV_KEPT) && e->tid == w->tid &&
+					       is_kept(inc, e->slot, i)
+				       ? e->slot
+				       : 0;
+		if (e->slot == w->slot && lt_slot_empties(lt, e))
+			return 0;
+		stored |= e->slot == w->slot && lt_slot_fills(lt, e);
+	}
+	return 0;
 }
 
 bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
@@ -600,16 +644,18 @@ void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t 
 	inc->settled = (uint16_t)end;
 	for (uint32_t i = from; i < end; i++) {
 		struct lt_event *w = &inc->ledger[i], *e = NULL;
+		uint64_t slot = w->slot;
 
 		if (lt_slot_takes(w))
 			w->flags |= LT_EV_KEPT;
 		else if (lt_slot_fills(lt, w))
 			e = taker_for(lt, inc, i);
-		else if (lt_slot_empties(lt, w) && is_kept(inc, i))
+		else if (lt_slot_empties(lt, w) &&
+			 (is_kept(inc, slot, i) || (slot && (slot = taken_for(lt, inc, i)))))
 			e = payer_of(lt, inc, i);
 		if (!e)
 			continue;
-		e->slot = w->slot;
+		e->slot = slot;
 		e->flags |= LT_EV_KEPT;
 	}
 }
