@@ -205,8 +205,11 @@ struct rt_wire_point {
 	uint64_t function; /* ELF address of the function (or inlined instance) that it stands for */
 	uint32_t flags;    /* RT_EV_HIDDEN, RT_EV_AT_RETURN, RT_EV_INLINE, RT_EV_FIRST */
 	uint32_t aux;      /* enum rt_aux */
-	/* function name, and where debug information calls the same code something else, that: each NUL-terminated;
-	 * padded to 8 with zeroes */
+	/*
+	 * function name, and where debug information calls the same code something else, that; behind the name of a
+	 * block that is freed (RT_AUX_BLOCK), that of the function inlined there which ends the part of it that the
+	 * slot lies in: each NUL-terminated; padded to 8 with zeroes
+	 */
 	char name[];
 };
 

@@ -124,6 +124,13 @@ struct rt_inlined {
 RT_CHECK struct rt_error *rt_dwarf_inlined(struct rt_dwarf *dwarf, const char *function, unsigned param,
 					   struct rt_inlined **ret, size_t *ret_count);
 
+/*
+ * Calls visit with the name of each instance that is inlined into the piece of function around addr, a function or an
+ * instance itself, and not into another one within; until visit returns false. Names live as long as dwarf.
+ */
+RT_CHECK struct rt_error *rt_dwarf_inlined_into(struct rt_dwarf *dwarf, const char *function, struct rt_elfaddr addr,
+						bool (*visit)(const char *name, void *arg), void *arg);
+
 /* Each [start, end) of an instance's own code: compilers move parts of it, and copy it. */
 void rt_dwarf_inlined_ranges(struct rt_dwarf *dwarf, const struct rt_inlined *instance,
 			     void (*visit)(struct rt_elfaddr start, struct rt_elfaddr end, void *arg), void *arg);
@@ -194,6 +201,9 @@ RT_CHECK struct rt_error *rt_dwarf_function_pointers(struct rt_dwarf *dwarf,
  */
 RT_CHECK struct rt_error *rt_dwarf_heads(struct rt_dwarf *dwarf,
 					 bool (*visit)(const char *structure, const char *head, void *arg), void *arg);
+/* Whether byte offset of a struct lies in a part of it, by value, that is a struct of this name (of tags or typedefs).
+ */
+bool rt_dwarf_nested(struct rt_dwarf *dwarf, const char *structure, uint64_t offset, const char *part);
 /* Tag of the structure that the typedef of this name stands for, which may be known by its name alone; NULL: none. */
 const char *rt_dwarf_tag(struct rt_dwarf *dwarf, const char *name);
 /* sizeof a struct, 0 = unknown. */

@@ -5,13 +5,34 @@
 #include "dwarf/types.h"
 #include "dwarf/unit.h"
 
+/* A struct of numbers and texts alone (GError): nothing that a function knows can be in it. */
+static bool holds_nothing(struct rt_dwarf *dwarf, Dwarf_Die *type)
+{
+	Dwarf_Die structure, child, member;
+
+	if (!rt_type_struct(dwarf, type, &structure) || dwarf_child(&structure, &child) != 0)
+		return false;
+	do {
+		if (!rt_is_member(&child))
+			continue;
+		if (!rt_die_type(&child, &member) || !rt_type_peel(&member, &member))
+			return false;
+		if (dwarf_tag(&member) == DW_TAG_pointer_type &&
+		    (!rt_die_type(&member, &member) || !rt_type_peel(&member, &member)))
+			return false;
+		if (dwarf_tag(&member) != DW_TAG_base_type && dwarf_tag(&member) != DW_TAG_enumeration_type)
+			return false;
+	} while (rt_die_next(&child));
+	return true;
+}
+
 /*
  * The pointers that a function leaves where its T ** arguments say, behind those that it returns: of an inlined one
  * nobody sees it return, so that both come to its caller alike.
  */
 static const char *with_outputs(struct rt_dwarf *dwarf, Dwarf_Die *function, const char *returns)
 {
-	Dwarf_Die child, type;
+	Dwarf_Die child, type, pointer, pointee;
 
 	if (dwarf_child(function, &child) != 0)
 		return returns;
@@ -25,7 +46,9 @@ static const char *with_outputs(struct rt_dwarf *dwarf, Dwarf_Die *function, con
 		    !rt_die_type(&type, &type))
 			continue;
 		rt_type_spell(dwarf, &type, &output);
-		if (output.pointers != 1 || !output.pointee)
+		if (output.pointers != 1 || !output.pointee ||
+		    (rt_type_peel(&type, &pointer) && rt_die_type(&pointer, &pointee) &&
+		     holds_nothing(dwarf, &pointee)))
 			continue;
 		text = rt_type_spell_heads(dwarf, &type, &output);
 		if (text && asprintf(&all, "%s%s%s", returns ? returns : "", returns ? "|" : "", text) >= 0)

@@ -117,11 +117,11 @@ struct rt_dwarf {
 	struct rt_map fn_by_die; /* address of the DIE -> index of fns + 1 */
 	size_t span_count;
 	bool all_walked, types_read, fdes_read, parts_read, rows_tried;
-	struct rt_map types;                       /* (name id, 0 tag or 1 typedef) -> index of type_dies + 1 */
+	struct rt_map types;                      /* (name id, 0 tag or 1 typedef) -> index of type_dies + 1 */
 	RT_VEC(Dwarf_Die) type_dies, global_dies; /* globals: variables of units, not of functions */
-	struct rt_fdes fdes[2];                    /* of .eh_frame, of .debug_frame */
-	RT_VEC(uint64_t) parts;                    /* addresses of split-off parts of functions, sorted */
-	struct rt_image *package;                  /* .dwp; owned, NULL: none */
+	struct rt_fdes fdes[2];                   /* of .eh_frame, of .debug_frame */
+	RT_VEC(uint64_t) parts;                   /* addresses of split-off parts of functions, sorted */
+	struct rt_image *package;                 /* .dwp; owned, NULL: none */
 	struct rt_dwarf_source package_source;
 	bool package_tried;
 	struct rt_map skeleton_by_cu; /* unit of split debug info -> index of units + 1 */

@@ -36,7 +36,7 @@ struct rt_text {
 	struct word words[WORDS]; /* without the key=value ones */
 	unsigned nr;
 	struct text_event e;
-	struct word holder, signal, point, count, module, linkage, alias, structure, calls, hands, later, given;
+	struct word holder, signal, point, count, module, linkage, alias, ender, structure, calls, hands, later, given;
 	uint64_t entry, bytes; /* 0 = not told */
 	int32_t start;
 	uint64_t object_size;
@@ -219,6 +219,8 @@ static struct rt_error *key_value(struct rt_text *t, struct word w, bool *ret_ta
 		t->linkage = v;
 	} else if (is(k, "alias")) {
 		t->alias = v;
+	} else if (is(k, "ender")) {
+		t->ender = v;
 	} else if (is(k, "structure")) {
 		t->structure = v;
 	} else if (is(k, "calls")) {
@@ -245,7 +247,7 @@ static struct rt_error *split(struct rt_text *t, const char *s, const char *end)
 {
 	t->e = (struct text_event){ 0 };
 	t->holder = t->signal = t->point = t->count = t->module = t->linkage = (struct word){ 0 };
-	t->alias = t->structure = t->calls = t->hands = t->later = t->given = (struct word){ 0 };
+	t->alias = t->ender = t->structure = t->calls = t->hands = t->later = t->given = (struct word){ 0 };
 	t->entry = t->bytes = 0;
 	t->start = RT_START_UNKNOWN;
 	t->object_size = 0;
@@ -574,13 +576,15 @@ static struct rt_error *line_task(struct rt_text *t, bool *ret_known)
 	return NULL;
 }
 
-/* point NUMBER TYPE OP FUNCTION [slot|object|size|result|block|class|stored] [flags=] [delta=] [entry=] [alias=] */
+/* point NUMBER TYPE OP FUNCTION [slot|object|size|result|block|class|stored] [flags=] [delta=] [entry=] [alias=|ender=]
+ */
 static struct rt_error *line_point(struct rt_text *t)
 {
 	static const char *const kinds[] = { "", "slot", "object", "size", "result", "block", "class", "stored" };
 	enum rt_op op = t->nr > 3 ? rt_op_parse(t->words[3].s, t->words[3].len) : RT_OP_NONE;
 	struct rt_wire_point p = { .head = { .op = op }, .delta = t->e.delta, .function = t->entry };
-	const char *alias;
+	const struct word behind = t->ender.len ? t->ender : t->alias;
+	const char *second;
 	uint64_t id = 0;
 
 	if (op == RT_OP_NONE || t->nr < 5 || t->nr > 6)
@@ -593,9 +597,11 @@ static struct rt_error *line_point(struct rt_text *t)
 	}
 	p.flags = t->e.flags & (RT_EV_HIDDEN | RT_EV_AT_RETURN | RT_EV_INLINE | RT_EV_MAYBE | RT_EV_FIRST);
 	p.type = text_type(&t->build, t->words[2].s, t->words[2].len, NULL, NULL);
-	alias = t->alias.len ? text_unescape(&t->build, t->alias.s, t->alias.len) : NULL;
-	if (!p.type || (t->alias.len && !alias) ||
-	    !text_declare(&t->build, id, &p, t->words[4].s, t->words[4].len, alias))
+	if (p.aux == RT_AUX_BLOCK ? t->alias.len : t->ender.len)
+		return bad(t, behind.s, "expected: ender= with block, alias= without");
+	second = behind.len ? text_unescape(&t->build, behind.s, behind.len) : NULL;
+	if (!p.type || (behind.len && !second) ||
+	    !text_declare(&t->build, id, &p, t->words[4].s, t->words[4].len, second))
 		return rt_error_nomem();
 	return NULL;
 }

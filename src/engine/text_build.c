@@ -87,7 +87,7 @@ static uint64_t text_entry(struct text_build *b, uint32_t name)
 	return entry ? *entry : 0;
 }
 
-static uint32_t point_new(struct text_build *b, uint32_t name, const struct rt_wire_point *like, const char *alias)
+static uint32_t point_new(struct text_build *b, uint32_t name, const struct rt_wire_point *like, const char *second)
 {
 	struct text_point *p = text_module(b) ? rt_vec_add(&b->points) : NULL;
 	uint32_t id = (uint32_t)b->points.len;
@@ -97,7 +97,7 @@ static uint32_t point_new(struct text_build *b, uint32_t name, const struct rt_w
 		return 0;
 	*p = (struct text_point){ .type = like->type, .function = name, .op = like->head.op };
 	p->flags = (uint16_t)like->flags;
-	record = rt_record_point(id, rt_intern_text(&b->names, name), alias);
+	record = rt_record_point(id, rt_intern_text(&b->names, name), second);
 	if (record) {
 		record->head.op = like->head.op;
 		record->type = like->type;
@@ -111,11 +111,11 @@ static uint32_t point_new(struct text_build *b, uint32_t name, const struct rt_w
 }
 
 uint32_t text_declare(struct text_build *b, uint64_t number, const struct rt_wire_point *like, const char *function,
-		      size_t len, const char *alias)
+		      size_t len, const char *second)
 {
 	const char *plain = text_unescape(b, function, len);
 	uint32_t name = plain ? rt_intern_string(&b->names, plain) : 0;
-	uint32_t id = name ? point_new(b, name, like, alias) : 0;
+	uint32_t id = name ? point_new(b, name, like, second) : 0;
 	uint64_t *slot = id ? rt_map_put(&b->declared, rt_key_make(number, 0), NULL) : NULL;
 
 	if (!slot)

@@ -79,9 +79,9 @@ uint32_t text_type(struct text_build *b, const char *name, size_t len, const str
 		   const char *structure);
 uint32_t text_point(struct text_build *b, uint32_t type, enum rt_op op, uint16_t flags, uint32_t aux, int32_t delta,
 		    const char *function, size_t len);
-/* A point by number: entry is where its function starts, 0 = by its name. alias as in rt_record_point(). */
+/* A point by number: entry is where its function starts, 0 = by its name. second as in rt_record_point(). */
 uint32_t text_declare(struct text_build *b, uint64_t number, const struct rt_wire_point *like, const char *function,
-		      size_t len, const char *alias);
+		      size_t len, const char *second);
 uint32_t text_declared(const struct text_build *b, const char *s, size_t len); /* ":3" -> id; 0 = no such */
 /* pc of the frame that is written s; 0: out of memory */
 uint64_t text_frame_pc(struct text_build *b, const char *s, size_t len);

@@ -138,11 +138,11 @@ struct rt_wire_type *rt_record_type(uint32_t id, const char *name, const char *s
 	return r;
 }
 
-struct rt_wire_point *rt_record_point(uint32_t id, const char *name, const char *alias)
+struct rt_wire_point *rt_record_point(uint32_t id, const char *name, const char *second)
 {
 	char *tail;
 	struct rt_wire_point *r =
-		make(RT_WIRE_POINT, __builtin_offsetof(struct rt_wire_point, name), name, alias, &tail);
+		make(RT_WIRE_POINT, __builtin_offsetof(struct rt_wire_point, name), name, second, &tail);
 
 	if (r)
 		r->id = id;
@@ -162,7 +162,7 @@ struct rt_wire_class *rt_record_class(uint32_t type, uint64_t word, const char *
 	return r;
 }
 
-static const char *second(const struct rt_wire_head *r, const char *first)
+static const char *text_behind(const struct rt_wire_head *r, const char *first)
 {
 	const char *end = (const char *)r + r->size, *text = first + strlen(first) + 1;
 
@@ -171,12 +171,17 @@ static const char *second(const struct rt_wire_head *r, const char *first)
 
 const char *rt_type_structure(const struct rt_wire_type *r)
 {
-	return second(&r->head, r->name);
+	return text_behind(&r->head, r->name);
 }
 
 const char *rt_point_alias(const struct rt_wire_point *r)
 {
-	return second(&r->head, r->name);
+	return r->aux == RT_AUX_BLOCK ? NULL : text_behind(&r->head, r->name);
+}
+
+const char *rt_point_ender(const struct rt_wire_point *r)
+{
+	return r->aux == RT_AUX_BLOCK ? text_behind(&r->head, r->name) : NULL;
 }
 
 struct rt_wire_module *rt_record_module(uint32_t id, const char *path)

@@ -52,11 +52,11 @@ static inline const struct rt_wire_event *rt_record_event(const struct rt_wire_h
 
 /* Makes a TYPE, POINT, MODULE or LOSS record with its string; caller frees. NULL: out of memory. */
 /*
- * structure, alias: what debug information calls the struct, the function, where that is another name; NULL: it does
- * not
+ * structure, second: what debug information calls the struct, the function, where that is another name; or of a point
+ * with RT_AUX_BLOCK, who ends the part of the block that the slot lies in. NULL: there is none
  */
 struct rt_wire_type *rt_record_type(uint32_t id, const char *name, const char *structure);
-struct rt_wire_point *rt_record_point(uint32_t id, const char *name, const char *alias);
+struct rt_wire_point *rt_record_point(uint32_t id, const char *name, const char *second);
 struct rt_wire_class *rt_record_class(uint32_t type, uint64_t word, const char *name);
 struct rt_wire_module *rt_record_module(uint32_t id, const char *path);
 struct rt_wire_loss *rt_record_loss(enum rt_loss cause, uint32_t point, uint64_t value, const char *text);
@@ -64,6 +64,7 @@ struct rt_wire_loss *rt_record_loss(enum rt_loss cause, uint32_t point, uint64_t
 /* What a whole TYPE or POINT record tells beside the name; NULL: nothing. Lives as long as the record. */
 const char *rt_type_structure(const struct rt_wire_type *r);
 const char *rt_point_alias(const struct rt_wire_point *r);
+const char *rt_point_ender(const struct rt_wire_point *r);
 
 /* "get" for RT_OP_GET, ... ; "?" for others. Static string. */
 const char *rt_op_name(enum rt_op op);

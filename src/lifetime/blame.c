@@ -245,7 +245,7 @@ static bool taken_to_work(const struct lt_answer *a, const struct lt_ref *ref)
  * Nobody was ever seen to close such a reference, and the function that took it may not be the one that kept it: its
  * result is a pointer to something else, which holds the reference, or is the object under the name of what is derived
  * from it. The result of what a thread begins with is nobody's; but that, as main(), may have what it took once to its
- * end.
+ * end, unless it puts such objects itself, and so does not leave them to the end of the process.
  */
 static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
 				  const struct lt_blame *b)
@@ -255,7 +255,7 @@ static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_mod
 	bool few = lt_model_left_open(m, ref->site) < 2;
 
 	if (f->function && !strcmp(f->function, "main"))
-		return few;
+		return few && !lt_puts_itself(a->lt, lt_src(a->lt, b->guilty)->function, ref->inc->type);
 	if (b->guilty != site->src[site->nr - 1] || !lt_returns_stranger(a->lt, f) || taken_to_work(a, ref))
 		return false;
 	return few || !lt_starts_with(a->lt, &a->lt->uses.data[ref->inc->ledger[ref->ev].use],

@@ -501,6 +501,21 @@ static bool takes_other_apart(const struct lt_answer *a, const struct lt_loser *
 	       (loser->own || !lt_stem_within(lt_src_text(a->lt, (uint32_t)within), name));
 }
 
+/*
+ * Source id of who is inlined into the function that event number i frees the block in, and ends the part that held the
+ * pointer, by its name and what it is given; 0: nobody, or the function puts such objects itself.
+ */
+static uint32_t part_ender(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	struct lt_point as = *lt_event_point(a->lt, &inc->ledger[i]);
+
+	if (!as.ender || lt_puts_itself(a->lt, lt_event_function(a->lt, &inc->ledger[i]), inc->type))
+		return 0;
+	as.name = as.ender;
+	as.function = 0;
+	return lt_src_named(a->lt, &as);
+}
+
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	struct lt_loser loser = loser_of(a, ref);
@@ -508,6 +523,8 @@ struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *re
 		rt_map_get(&a->taken_apart, rt_key_make(lt_src(a->lt, loser.by)->function, ref->inc->type));
 	uint32_t destroyer = loser.freed ? lt_destroyer_before(a, ref, loser.at) : 0;
 
+	if (!destroyer && loser.freed)
+		destroyer = part_ender(a, ref->inc, loser.at);
 	if (destroyer) {
 		loser.around = loser.by;
 		loser.by = destroyer;

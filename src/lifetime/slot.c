@@ -650,8 +650,7 @@ void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t 
 			w->flags |= LT_EV_KEPT;
 		else if (lt_slot_fills(lt, w))
 			e = taker_for(lt, inc, i);
-		else if (lt_slot_empties(lt, w) &&
-			 (is_kept(inc, slot, i) || (slot && (slot = taken_for(lt, inc, i)))))
+		else if (lt_slot_empties(lt, w) && (is_kept(inc, slot, i) || (slot && (slot = taken_for(lt, inc, i)))))
 			e = payer_of(lt, inc, i);
 		if (!e)
 			continue;

@@ -647,6 +647,18 @@ unsigned lt_use_depth(const struct rt_lifetime *lt, const struct lt_use *use, ui
 	return UINT_MAX;
 }
 
+bool lt_puts_itself(const struct rt_lifetime *lt, uint32_t function, uint32_t type)
+{
+	for (size_t i = 0; i < lt->uses.len; i++) {
+		const struct lt_use *use = &lt->uses.data[i];
+		const struct lt_point *p = &lt->points.data[use->point];
+
+		if (use->events && p->type == type && p->op == RT_OP_PUT && lt_site_function(lt, use->site) == function)
+			return true;
+	}
+	return false;
+}
+
 bool lt_use_within_call(const struct rt_lifetime *lt, const struct lt_use *use, const struct lt_use *of,
 			unsigned frames)
 {

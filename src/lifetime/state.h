@@ -485,6 +485,8 @@ bool lt_returns_object(const struct lt_type *type, const struct rt_frame *f);
 bool lt_returns_stranger(const struct rt_lifetime *lt, const struct rt_frame *f);
 /* the program, or a thread of it, begins with the function: whoever called it is the C library */
 bool lt_starts_with(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function);
+/* the function was seen to put an object of the type with its own hands */
+bool lt_puts_itself(const struct rt_lifetime *lt, uint32_t function, uint32_t type);
 /* the function is the C library's, or the dynamic linker's */
 bool lt_is_c_library(const struct lt_src *src);
 int32_t lt_type_start(const struct lt_type *type);

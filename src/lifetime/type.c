@@ -124,7 +124,8 @@ bool lt_point_record(struct rt_lifetime *lt, const struct rt_wire_point *r)
 	p->module = r->module;
 	p->aux = (uint8_t)r->aux;
 	p->flags = (uint16_t)r->flags;
-	return true;
+	p->ender = rt_point_ender(r) ? rt_intern_string(&lt->names, rt_point_ender(r)) : 0;
+	return !rt_point_ender(r) || p->ender;
 }
 
 bool lt_module_record(struct rt_lifetime *lt, const struct rt_wire_module *r)

@@ -15,6 +15,7 @@
 #include "base/words.h"
 #include "dwarf/listing.h"
 #include "probe/block.h"
+#include "probe/ender.h"
 #include "probe/flow.h"
 #include "probe/frees.h"
 #include "probe/handing.h"
@@ -42,8 +43,9 @@ struct drop {
 	uint32_t type; /* index */
 	bool fresh;    /* in memory that was just allocated */
 	bool freed;
-	const char *cleared;  /* the struct, all of which is set to 0; NULL: that is not so */
-	const char *anything; /* the struct of which a member may hold anything; NULL: it is known what it holds */
+	const char *structure; /* that the block is; NULL: a table of pointers */
+	const char *cleared;   /* the struct, all of which is set to 0; NULL: that is not so */
+	const char *anything;  /* the struct of which a member may hold anything; NULL: it is known what it holds */
 };
 
 /*
@@ -81,6 +83,7 @@ static bool add(struct drops *d, const struct drop *like, const struct rt_block_
 		return true;
 	one.offset += (int64_t)m->offset;
 	one.type = m->type ? m->type - 1 : 0;
+	one.structure = m->structure;
 	one.anything = m->type ? NULL : m->structure;
 	return rt_vec_push(&d->all, one);
 }
@@ -487,20 +490,33 @@ static char *name_of(const struct drops *d, const struct drop *drop)
 	return name;
 }
 
+/* Who ends the part of the block that the pointer lies in, and has no frame when that is freed; NULL: nobody. */
+static struct rt_error *find_ender(const struct drops *d, const struct drop *drop, const char **ret)
+{
+	struct rt_scope at;
+
+	*ret = NULL;
+	if (!drop->freed || !drop->structure || drop->anything ||
+	    !rt_dwarf_scopes(d->b->module->dwarf, drop->insn.addr, &at, 1) || !at.function)
+		return NULL;
+	return rt_plan_ender(d->b, at.function, drop->insn.addr, drop->structure, (uint64_t)drop->offset, ret);
+}
+
 static struct rt_error *add_point(struct drops *d, const struct drop *drop)
 {
-	const struct rt_slot slot = { .type = drop->type,
-				      .insn = &drop->insn,
-				      .reg = drop->reg,
-				      .index = drop->insn.mem.index,
-				      .scale = drop->insn.mem.index == RT_REG_NONE ? 0 : drop->insn.mem.scale,
-				      .offset = drop->offset,
-				      .stored = drop->stored,
-				      .fresh = drop->fresh,
-				      .freed = drop->freed,
-				      .maybe = drop->anything != NULL };
+	struct rt_slot slot = { .type = drop->type,
+				.insn = &drop->insn,
+				.reg = drop->reg,
+				.index = drop->insn.mem.index,
+				.scale = drop->insn.mem.index == RT_REG_NONE ? 0 : drop->insn.mem.scale,
+				.offset = drop->offset,
+				.stored = drop->stored,
+				.fresh = drop->fresh,
+				.freed = drop->freed,
+				.maybe = drop->anything != NULL };
 	_cleanup_free_ char *name = name_of(d, drop);
 
+	RT_TRY(find_ender(d, drop, &slot.ender));
 	return name ? rt_plan_slot(d->b, &slot, name) : rt_error_nomem();
 }
 

@@ -58,6 +58,7 @@ void rt_plan_destroy(struct rt_plan *plan)
 	for (size_t i = 0; i < plan->points.len; i++) {
 		free(plan->points.data[i].name);
 		free(plan->points.data[i].alias);
+		free(plan->points.data[i].ender);
 	}
 	for (size_t i = 0; i < plan->refused.len; i++) {
 		free(plan->refused.data[i].function);
@@ -149,9 +150,11 @@ struct rt_error *rt_plan_add(struct rt_plan_build *b, uint32_t type, uint32_t fu
 	p.type = t->id;
 	p.name = strdup(name);
 	p.alias = alias ? strdup(alias) : NULL;
-	if (!p.name || (alias && !p.alias) || !rt_vec_push(&b->plan->points, p)) {
+	p.ender = point->ender ? strdup(point->ender) : NULL;
+	if (!p.name || (alias && !p.alias) || (point->ender && !p.ender) || !rt_vec_push(&b->plan->points, p)) {
 		free(p.name);
 		free(p.alias);
+		free(p.ender);
 		return rt_error_nomem();
 	}
 	t->points++;

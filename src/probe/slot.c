@@ -24,6 +24,7 @@ struct rt_error *rt_plan_slot(struct rt_plan_build *b, const struct rt_slot *slo
 			      .place = RT_PLACE_ARG_PTR,
 			      .frees = slot->freed,
 			      .filled = slot->filled,
+			      .ender = (char *)(uintptr_t)slot->ender, /* rt_plan_add() copies it */
 			      .deref = 1,
 			      .reg = slot->reg,
 			      .reg_offset = slot->offset,

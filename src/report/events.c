@@ -217,6 +217,8 @@ static struct rt_error *point(struct rt_events *w, const struct rt_wire_point *r
 		rt_sink_printf(sink, " entry=0x%" PRIx64, r->function);
 	if (rt_point_alias(r))
 		rt_sink_printf(sink, " alias=%s", word(w, rt_point_alias(r)));
+	if (rt_point_ender(r))
+		rt_sink_printf(sink, " ender=%s", word(w, rt_point_ender(r)));
 	rt_sink_puts(sink, "\n");
 	return NULL;
 }

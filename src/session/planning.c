@@ -131,7 +131,7 @@ static struct rt_error *take_points(struct rt_session *s, struct rt_batch *b, ui
 			       has_one_owner(b->plan->types.data[point->type - b->type_base - 1].spec);
 		point->class_at = class_at(point, b->plan->types.data[point->type - b->type_base - 1].spec);
 		s->classed |= point->class_at != 0;
-		record = rt_record_point(point->id, point->name, point->alias);
+		record = rt_record_point(point->id, point->name, point->ender ? point->ender : point->alias);
 		if (!record)
 			return rt_error_nomem();
 		record->head.op = point->op;

@@ -27,6 +27,19 @@ static const char program[] =
 	/* by functions of other modules: one is given anything, the other a struct of its own */
 	"API void to_obstack(struct box *b, void *all) { (obstack_free)(all, b); }\n"
 	"API void as_another(struct box *b) { freeaddrinfo((struct addrinfo *)b); }\n"
+	/* what a block holds in a part of it is ended by who gets that part, inlined there */
+	"struct value { long kind; union { struct obj *o; char *text; } u; };\n"
+	"struct item { struct item *next; struct value value; struct obj *own; };\n"
+	"INLINE void value_clear(struct value v) { if (v.kind == 3) free(v.u.text); }\n"
+	"INLINE void value_reset(struct value *v) { if (v->kind == 4) v->kind = 3; }\n"
+	"INLINE void item_clear(struct item *i) { if (i->value.kind == 6) i->next = NULL; }\n"
+	"INLINE void value_drop(struct value *v) { if (v->kind == 5) free(v->u.text); }\n"
+	"API void item_free(struct item *i) { value_clear(i->value); value_reset(&i->value); item_clear(i); free(i); "
+	"}\n"
+	"API void items_free(struct item *i) { while (i) { struct item *n = i->next; value_drop(&i->value); free(i); i "
+	"= n; "
+	"} }\n"
+	"API void item_end(struct item *i) { value_clear(i->value); value_drop(&i->value); free(i); }\n"
 	/* by a pointer that is called so: in a variable, in a struct that is one, or that another one points to */
 	"struct heap { long k; void (*gfree)(void *); void (*done)(void *), (*free_box)(struct box *), "
 	"(*free_with)(void *, void *), (*free_at)(double, long, void *); } heap;\n"
@@ -120,6 +133,7 @@ static const char program[] =
 	"other_forget(known, c); wipe_and_free(f); "
 	"to_obstack(b, n); "
 	"as_another(b); "
+	"item_free((struct item *)b); items_free((struct item *)b); item_end((struct item *)b); "
 	"by_inline_free(e); by_heap(b); by_heaps(b, e); by_variable(b); by_member(&heap, b); by_done(&heap, b); "
 	"by_box(&heap, b); by_two(&heap, b); by_fraction(&heap, b); } return (int)(look(o) + "
 	"table.look(o)) & "
@@ -236,6 +250,45 @@ static void check(const struct planned *p, const char *build, size_t i)
 	assert_int_equal(strchr(point->name, '+') != NULL, is_insn && (!cases[i].any || cases[i].mine));
 }
 
+/* who ends the part that lies there, by the points of the function that say so, each once: "16:value_clear ..." */
+static char *enders_in(const struct planned *p, const char *function)
+{
+	const struct rt_symbol *s = rt_symtab_find(p->symtab, function);
+	char *all = strdup("");
+
+	for (size_t i = 0; i < p->plan->points.len; i++) {
+		const struct rt_point *point = &p->plan->points.data[i];
+		char one[80], *more;
+
+		if (!point->frees || point->address.v < s->addr.v || point->address.v >= s->addr.v + s->size)
+			continue;
+		/* compilers copy the end of a function */
+		snprintf(one, sizeof(one), "%ld:%s ", (long)point->reg_offset, point->ender ?: "-");
+		if (strstr(all, one))
+			continue;
+		assert_true(asprintf(&more, "%s%s", all, one) > 0);
+		free(all);
+		all = more;
+	}
+	return all;
+}
+
+static void check_enders(const struct planned *p, const char *build)
+{
+	/* the part of the value, which is struct item's byte 16; not what lies beside it */
+	static const char *const wanted[][2] = { { "item_free", "16:value_clear 24:- " },
+						 { "items_free", "16:value_drop 24:- " },
+						 { "item_end", "16:- 24:- " } };
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		char *got = enders_in(p, wanted[i][0]);
+
+		if (strcmp(got, wanted[i][1]) != 0)
+			fail_msg("%s: %s: %s", build, wanted[i][0], got);
+		free(got);
+	}
+}
+
 /* by its name it ends its second argument: who is given as the first one is not ended */
 static void check_ended(const struct planned *p)
 {
@@ -289,6 +342,7 @@ TEST(pointers_given_up)
 			check(&p, builds[b], i);
 		check_ended(&p);
 		check_moved(&p);
+		check_enders(&p, builds[b]);
 		assert_int_equal(p.plan->refused.len, 0);
 		planned_close(&p);
 		workdir_remove(&w);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include "probe/ender.h"
+
+#include <string.h>
+
+#include "base/words.h"
+
+struct search {
+	struct rt_plan_build *b;
+	const char *structure;
+	uint64_t offset;
+	const char *found;
+	bool several;
+};
+
+/* the parameter is, or points to, a part of the struct that the byte lies in */
+static bool takes_part(const struct search *s, const struct rt_param *p)
+{
+	const char *name = p->pointers == 1 ? p->pointee : p->pointers ? NULL : p->type;
+
+	if (!name)
+		return false;
+	if (!p->pointers && (!strncmp(name, "struct ", 7) || !strncmp(name, "union ", 6)))
+		name = strchr(name, ' ') + 1;
+	return rt_dwarf_nested(s->b->module->dwarf, s->structure, s->offset, name);
+}
+
+static bool see_inlined(const char *name, void *arg)
+{
+	struct search *s = arg;
+	struct rt_survey *survey = &s->b->survey;
+	const struct rt_survey_function *f = NULL;
+
+	if (!rt_words_destroy(name) || (s->found && !strcmp(s->found, name)))
+		return true;
+	while ((f = rt_survey_function(survey, name, f))) {
+		for (unsigned i = 1; i <= f->param_count; i++) {
+			if (!takes_part(s, rt_survey_param(survey, f, i)))
+				continue;
+			s->several = s->found != NULL;
+			s->found = name;
+			return !s->several;
+		}
+	}
+	return true;
+}
+
+struct rt_error *rt_plan_ender(struct rt_plan_build *b, const char *function, struct rt_elfaddr at,
+			       const char *structure, uint64_t offset, const char **ret)
+{
+	struct search s = { .b = b, .structure = structure, .offset = offset };
+
+	*ret = NULL;
+	RT_TRY(rt_dwarf_inlined_into(b->module->dwarf, function, at, see_inlined, &s));
+	*ret = s.several ? NULL : s.found;
+	return NULL;
+}
