@@ -300,6 +300,8 @@ uint32_t lt_holder_end(struct rt_lifetime *lt, const struct lt_model *m, const s
 void lt_accuse(struct lt_answer *a, const struct lt_ref *ref, const struct lt_blame *blame);
 /* when all are accused: what rests on one or two objects whose address has a doubtful past is a suspicion */
 void lt_settle(struct lt_answer *a);
+/* the confidence of the finding that the group, which has members, makes: (0, 1] */
+double lt_group_claims(const struct lt_group *g);
 void lt_count_alive(struct lt_answer *a, const struct lt_inc *inc);
 /* finding.c: g as the report wants it */
 bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding *ret);

@@ -320,10 +320,7 @@ bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding
 	*f = (struct rt_finding){ .kind = g->kind, .role = g->role, .type = type->name };
 	f->klass = klass ? klass->name : NULL;
 	f->of = klass ? klass->objects : lt_type_objects(type);
-	f->confidence = g->confidence / (double)g->members.len;
-	/* what most of them show holds for the others of the same function, too */
-	if (2 * g->seen >= g->members.len)
-		f->confidence = g->seen_sum / (double)g->seen;
+	f->confidence = lt_group_claims(g);
 	f->guilty = lt_src(a->lt, g->guilty)->frame;
 	f->serials = ALLOC(a, g->members.len, uint64_t);
 	if (!f->serials)

@@ -3,6 +3,8 @@
  * Accusations that name the same function for the same fault of the same type
  * are one finding; below half confidence they are suspects of their own.
  */
+#include <math.h>
+
 #include "lifetime/answer.h"
 #include "lifetime/extra.h"
 
@@ -192,6 +194,51 @@ static void spread(struct lt_answer *a)
 	}
 }
 
+double lt_group_claims(const struct lt_group *g)
+{
+	/* what most of them show holds for the others of the same function, too */
+	return 2 * g->seen >= g->members.len ? g->seen_sum / (double)g->seen : g->confidence / (double)g->members.len;
+}
+
+static void limit(struct lt_group *g, double most)
+{
+	g->confidence = 0;
+	for (size_t k = 0; k < g->members.len; k++) {
+		g->members.data[k].confidence = fmin(g->members.data[k].confidence, most);
+		g->confidence += g->members.data[k].confidence;
+	}
+	if (g->seen)
+		g->seen_sum = fmin(g->seen_sum, most * (double)g->seen);
+}
+
+/*
+ * Where one function has lost many objects of a type, the few of them that another one has lost may be theirs: what the
+ * many should have given back, when they ended. That other one is less sure to be at fault than the first, unless what
+ * it did leaves no doubt.
+ */
+static void beside_many(struct lt_answer *a)
+{
+	enum { TIMES = 4 };
+	static const double LEAST = 0.5, LESS = 0.05, SURE = 0.95;
+
+	for (size_t i = 0; i < a->groups.len; i++) {
+		struct lt_group *g = &a->groups.data[i];
+		double most = 1;
+
+		if (g->suspect || g->kind != RT_LEAK || !g->members.len)
+			continue;
+		for (size_t k = 0; k < a->groups.len; k++) {
+			const struct lt_group *o = &a->groups.data[k];
+
+			if (!o->suspect && o->kind == RT_LEAK && o->lost && o->type == g->type &&
+			    o->klass == g->klass && o->members.len >= TIMES * g->members.len)
+				most = fmin(most, lt_group_claims(o) - LESS);
+		}
+		if (most < lt_group_claims(g) && lt_group_claims(g) < SURE)
+			limit(g, fmax(most, LEAST));
+	}
+}
+
 /* when what m is accused of happened, which is no leak; UINT64_MAX: that is not known */
 static uint64_t happened(const struct lt_member *m)
 {
@@ -354,6 +401,7 @@ void lt_settle(struct lt_answer *a)
 			merge(a, suspects, g);
 	}
 	spread(a);
+	beside_many(a);
 	follow(a);
 }
 
