@@ -36,7 +36,8 @@ struct rt_text {
 	struct word words[WORDS]; /* without the key=value ones */
 	unsigned nr;
 	struct text_event e;
-	struct word holder, signal, point, count, module, linkage, alias, ender, structure, calls, hands, later, given;
+	struct word holder, signal, point, count, module, linkage, alias, ender, structure, calls, hands, later, given,
+		leaves;
 	uint64_t entry, bytes; /* 0 = not told */
 	int32_t start;
 	uint64_t object_size;
@@ -217,6 +218,8 @@ static struct rt_error *key_value(struct rt_text *t, struct word w, bool *ret_ta
 		t->module = v;
 	} else if (is(k, "linkage")) {
 		t->linkage = v;
+	} else if (is(k, "leaves")) {
+		t->leaves = v;
 	} else if (is(k, "alias")) {
 		t->alias = v;
 	} else if (is(k, "ender")) {
@@ -247,7 +250,7 @@ static struct rt_error *split(struct rt_text *t, const char *s, const char *end)
 {
 	t->e = (struct text_event){ 0 };
 	t->holder = t->signal = t->point = t->count = t->module = t->linkage = (struct word){ 0 };
-	t->alias = t->ender = t->structure = t->calls = t->hands = t->later = t->given = (struct word){ 0 };
+	t->alias = t->ender = t->structure = t->calls = t->hands = t->later = t->given = t->leaves = (struct word){ 0 };
 	t->entry = t->bytes = 0;
 	t->start = RT_START_UNKNOWN;
 	t->object_size = 0;
@@ -606,7 +609,7 @@ static struct rt_error *line_point(struct rt_text *t)
 	return NULL;
 }
 
-/* frame FRAME [module=] [entry=] [linkage=] [calls=] [hands=] [later=|given=]; program PATH */
+/* frame FRAME [module=] [entry=] [linkage=] [calls=] [hands=] [later=|given=] [leaves=]; program PATH */
 static struct rt_error *line_code(struct rt_text *t)
 {
 	struct text_fact fact = { .entry = t->entry };
@@ -633,7 +636,9 @@ static struct rt_error *line_code(struct rt_text *t)
 	fact.given = t->given.len;
 	if (later.len)
 		fact.later = text_frame_pc(&t->build, later.s, later.len);
-	if ((t->calls.len && !fact.callee) || (later.len && !fact.later) ||
+	if (t->leaves.len)
+		fact.leaves = text_frame_pc(&t->build, t->leaves.s, t->leaves.len);
+	if ((t->leaves.len && !fact.leaves) || (t->calls.len && !fact.callee) || (later.len && !fact.later) ||
 	    !text_frame_fact(&t->build, t->words[1].s, t->words[1].len, &fact))
 		return rt_error_nomem();
 	return NULL;
@@ -755,6 +760,11 @@ static uint64_t text_callback(struct rt_namer *self, uint32_t pid, uint64_t time
 	return text_frame_later(&text_of(self)->build, pc, ret_given);
 }
 
+static uint64_t text_leaves(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t callee)
+{
+	return text_frame_leaves(&text_of(self)->build, callee);
+}
+
 static const char *text_source_line(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line_nr,
 				    bool *ret_stale)
 {
@@ -770,7 +780,7 @@ struct rt_error *rt_text_create(const char *text, size_t len, const char *name, 
 	if (!t)
 		return rt_error_nomem();
 	t->source = (struct rt_source){ text_next, text_source_destroy };
-	t->namer = (struct rt_namer){ text_name, text_source_line, text_hands, text_callback };
+	t->namer = (struct rt_namer){ text_name, text_source_line, text_hands, text_callback, text_leaves };
 	t->name = name;
 	t->build.module_path = "text";
 	t->pid = t->tid = 1;

@@ -231,6 +231,7 @@ static bool text_fact(struct text_build *b, const char *s, size_t len, struct rt
 	pc->hands = fact ? fact->hands : 0;
 	pc->later = fact ? fact->later : 0;
 	pc->given = fact && fact->given;
+	pc->leaves = fact ? fact->leaves : 0;
 	if (!fact)
 		return text != 0;
 	if (fact->module) {
@@ -569,6 +570,13 @@ uint64_t text_frame_later(const struct text_build *b, uint64_t pc, bool *ret_giv
 
 	*ret_given = frame && frame->given;
 	return frame ? frame->later : 0;
+}
+
+uint64_t text_frame_leaves(const struct text_build *b, uint64_t pc)
+{
+	const struct text_pc *frame = text_frame_at(b, pc);
+
+	return frame ? frame->leaves : 0;
 }
 
 bool text_stand(struct text_build *b, const struct text_event *e, uint32_t signal)

@@ -15,6 +15,7 @@ struct text_pc {
 	uint8_t hands; /* RT_HANDS_* of the function that has the frame */
 	bool given;
 	uint64_t later; /* text_fact.later of its frames, and given */
+	uint64_t leaves;
 };
 
 /* What a line says of a frame beside its text. */
@@ -23,6 +24,7 @@ struct text_fact {
 	uint32_t module_id;
 	uint64_t entry, callee; /* 0 = not told; callee: pc of the function that the call goes to */
 	uint64_t later;         /* and of the one that is called later with what the call returned; text_frame_pc() */
+	uint64_t leaves;        /* and the place that the function leaves by */
 	bool given;             /* or with what it was given */
 	uint8_t hands;          /* RT_HANDS_* */
 };
@@ -99,6 +101,8 @@ size_t text_frames(const struct text_build *b, uint64_t pc, struct rt_frame *ret
  */
 const char *text_flags(const char *s, size_t len, uint16_t *ret);
 const char *text_hands_list(const char *s, size_t len, uint8_t *ret);
+/* Where the function leaves that pc is the first frame of; 0: not told. */
+uint64_t text_frame_leaves(const struct text_build *b, uint64_t pc);
 /* RT_HANDS_* of the machine frame at pc */
 uint8_t text_frame_hands(const struct text_build *b, uint64_t pc);
 /* text_fact.later of it, and given */

@@ -99,6 +99,11 @@ struct rt_namer {
 	 * not known.
 	 */
 	uint64_t (*callback)(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool *ret_given);
+	/*
+	 * Where the function that begins at this address jumps to another one for good, in the process; NULL, 0: it does
+	 * so nowhere, at several places, or that is not known.
+	 */
+	uint64_t (*leaves)(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t callee);
 };
 
 /* Samples whose callers were found in a copy of their stack, and why not all of them were. */

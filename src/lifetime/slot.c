@@ -544,9 +544,19 @@ static struct lt_event *payer_of(const struct rt_lifetime *lt, const struct lt_i
 	return before ? before : after;
 }
 
+/* the pointer that event number k left in this slot is there until number i, as far as is known */
+static bool stays_until(const struct rt_lifetime *lt, const struct lt_inc *inc, uint64_t slot, uint32_t k, uint32_t i)
+{
+	while (++k < i) {
+		if (inc->ledger[k].slot == slot && lt_slot_empties(lt, &inc->ledger[k]))
+			return false;
+	}
+	return true;
+}
+
 /*
  * The slot for which the reference was taken whose pointer event number i finds in another one: x->of = get(); part->of
- * = x->of; and nothing was taken or put in between. 0: it was not stored there so, or is paid for.
+ * = x->of; and nothing was taken or put in between. 0: it was not stored there so, or is paid for, or has moved.
  */
 static uint64_t taken_for(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
@@ -558,7 +568,7 @@ static uint64_t taken_for(const struct rt_lifetime *lt, const struct lt_inc *inc
 
 		if (stored && e->delta)
 			return lt_event_takes(e) && (e->flags & LT_EV_KEPT) && e->tid == w->tid &&
-					       is_kept(inc, e->slot, i)
+					       is_kept(inc, e->slot, i) && stays_until(lt, inc, e->slot, k, i)
 				       ? e->slot
 				       : 0;
 		if (e->slot == w->slot && lt_slot_empties(lt, e))

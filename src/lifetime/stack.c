@@ -148,9 +148,34 @@ static uint32_t callee_src(struct rt_lifetime *lt, uint32_t pid, uint64_t time_n
 	return 0;
 }
 
+/* what stands in stack_srcs behind the source frames of a machine frame */
+enum { CALLEE, STUB, LEFT, LEFT_AT };
+
+/*
+ * How many source frames there are at the place that the callee leaves by, if it does so by one jump; they are added to
+ * stack_srcs behind their number. false: out of memory.
+ */
+static bool name_left(struct rt_lifetime *lt, uint32_t src, uint32_t pid, uint64_t time_ns, uint64_t callee)
+{
+	const uint64_t at = src && lt->namer->leaves ? lt->namer->leaves(lt->namer, pid, time_ns, callee) : 0;
+	struct rt_frame frames[INLINE_MAX];
+	size_t n = at ? lt->namer->name(lt->namer, pid, time_ns, at, false, frames, INLINE_MAX) : 0;
+	uint32_t whole = n ? lt_src_make(lt, &frames[n - 1]) : 0;
+
+	if (!whole || lt_src(lt, whole)->function != lt_src(lt, src)->function)
+		n = 0;
+	if (!rt_vec_push(&lt->stack_srcs, (uint32_t)n))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (!rt_vec_push(&lt->stack_srcs, lt_src_make(lt, &frames[i])))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Names one pc; equal pcs of a process share their entries of stack_srcs. Behind its source frames stand there whom it
- * calls, and where that is a PLT stub, the stub's name.
+ * calls, where that is a PLT stub, the stub's name, and the source frames that this one has where it leaves.
  */
 static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, uint64_t time_ns, bool innermost)
 {
@@ -166,7 +191,7 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 	if (!made) {
 		m->src = (uint32_t)(*memo >> 8);
 		m->srcs = *memo & 0xff;
-		m->callee = lt->stack_srcs.data[m->src + m->srcs];
+		m->callee = lt->stack_srcs.data[m->src + m->srcs + CALLEE];
 		m->function = m->srcs ? lt_src(lt, lt->stack_srcs.data[m->src + m->srcs - 1])->function : 0;
 		return true;
 	}
@@ -179,7 +204,8 @@ static bool name_machine(struct rt_lifetime *lt, uint32_t index, uint32_t pid, u
 	}
 	m->function = n ? lt_src(lt, lt->stack_srcs.data[m->src + n - 1])->function : 0;
 	m->callee = is_return && n ? callee_src(lt, pid, time_ns, frames[n - 1].callee, &stub) : 0;
-	if (!rt_vec_push(&lt->stack_srcs, m->callee) || !rt_vec_push(&lt->stack_srcs, stub))
+	if (!rt_vec_push(&lt->stack_srcs, m->callee) || !rt_vec_push(&lt->stack_srcs, stub) ||
+	    !name_left(lt, m->callee, pid, time_ns, n ? frames[n - 1].callee : 0))
 		return false;
 	*memo = (uint64_t)m->src << 8 | m->srcs;
 	return true;
@@ -289,6 +315,18 @@ static uint32_t jumper(const struct rt_lifetime *lt, const struct lt_stack *s, c
 	return !runs->name || runs->name == callee->name || runs->frame.entry == callee->frame.entry ? 0 : m->callee;
 }
 
+/* who was called at machine frame i and jumped on: as it stood there, with what is inlined, where that is known */
+static void add_jumper(const struct rt_lifetime *lt, const struct lt_machine *m, uint32_t jumped, uint32_t i,
+		       struct flat *ret)
+{
+	const uint32_t *behind = &lt->stack_srcs.data[m->src + m->srcs];
+
+	for (uint32_t j = 0; j < behind[LEFT]; j++)
+		flat_add(ret, behind[LEFT_AT + j], LT_PLACE_CALLED(i));
+	if (!behind[LEFT])
+		flat_add(ret, jumped, LT_PLACE_CALLED(i));
+}
+
 static void flatten(const struct rt_lifetime *lt, const struct lt_stack *s, const struct lt_point *point,
 		    struct flat *ret)
 {
@@ -298,7 +336,7 @@ static void flatten(const struct rt_lifetime *lt, const struct lt_stack *s, cons
 		uint32_t jumped = jumper(lt, s, point, i);
 
 		if (jumped)
-			flat_add(ret, jumped, LT_PLACE_CALLED(i));
+			add_jumper(lt, m, jumped, i, ret);
 		for (uint32_t j = 0; j < m->srcs; j++)
 			flat_add(ret, lt->stack_srcs.data[m->src + j], LT_PLACE(i));
 	}
@@ -516,7 +554,8 @@ static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_n
 	flatten(lt, s, point, &flat);
 	if (!flat.nr)
 		return true;
-	use->jumped = flat_machine(&flat, 0) == LT_JUMPED ? flat.src[0] : 0;
+	for (unsigned i = 0; i < flat.nr && flat_machine(&flat, i) == LT_JUMPED; i++)
+		use->jumped = flat.src[i];
 	at = skip_api(lt, type, point, &flat);
 	if (lt_point_looks(point))
 		at = skip_blind(lt, s, time_ns, &flat, at);
@@ -577,7 +616,7 @@ bool lt_use_called(const struct rt_lifetime *lt, const struct lt_use *use)
 	if (!s || !s->nr || use->jumped || (point->flags & RT_EV_INLINE))
 		return false;
 	m = &lt->machines.data[s->first];
-	return m->callee || (m->srcs && lt->stack_srcs.data[m->src + m->srcs + 1] == point->name);
+	return m->callee || (m->srcs && lt->stack_srcs.data[m->src + m->srcs + STUB] == point->name);
 }
 
 uint8_t lt_hands(const struct rt_lifetime *lt, const struct lt_event *e, uint32_t machine)

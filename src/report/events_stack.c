@@ -54,9 +54,16 @@ static const char *hands_text(struct rt_events *w, uint8_t hands)
 	return text;
 }
 
+/* What the namer tells of a frame beside its name; texts: of frames, NULL where there is none. */
+struct facts {
+	const char *calls, *later, *leaves;
+	uint8_t hands;
+	bool given; /* later: with what the call was given */
+};
+
 /* the line with what the text of the frame does not say; once */
-static struct rt_error *frame_fact(struct rt_events *w, const char *text, const struct rt_frame *f, const char *calls,
-				   uint8_t hands, const char *later, bool given, struct rt_sink *sink)
+static struct rt_error *frame_fact(struct rt_events *w, const char *text, const struct rt_frame *f,
+				   const struct facts *facts, struct rt_sink *sink)
 {
 	size_t known = w->frames.items.len;
 	uint32_t id = rt_intern_string(&w->frames, text);
@@ -72,13 +79,35 @@ static struct rt_error *frame_fact(struct rt_events *w, const char *text, const 
 		rt_sink_printf(sink, " entry=0x%" PRIx64, f->entry);
 	if (f->linkage)
 		rt_sink_printf(sink, " linkage=%s", rt_events_escape(w, f->linkage, "%#="));
-	if (calls)
-		rt_sink_printf(sink, " calls=%s", calls);
-	if (hands)
-		rt_sink_printf(sink, " hands=%s", hands_text(w, hands));
-	if (later)
-		rt_sink_printf(sink, " %s=%s", given ? "given" : "later", later);
+	if (facts->calls)
+		rt_sink_printf(sink, " calls=%s", facts->calls);
+	if (facts->hands)
+		rt_sink_printf(sink, " hands=%s", hands_text(w, facts->hands));
+	if (facts->later)
+		rt_sink_printf(sink, " %s=%s", facts->given ? "given" : "later", facts->later);
+	if (facts->leaves)
+		rt_sink_printf(sink, " leaves=%s", facts->leaves);
 	rt_sink_puts(sink, "\n");
+	return NULL;
+}
+
+/* the place that the function which begins at this address leaves by, with what is inlined there; NULL: not known */
+static struct rt_error *leaves_text(struct rt_events *w, const struct rt_wire_event *e, uint64_t callee,
+				    struct rt_sink *sink, const char **ret)
+{
+	const uint64_t at = w->namer->leaves ? w->namer->leaves(w->namer, e->head.pid, e->head.time_ns, callee) : 0;
+	struct rt_frame frames[FRAMES_MAX];
+	size_t n = at ? w->namer->name(w->namer, e->head.pid, e->head.time_ns, at, false, frames, FRAMES_MAX) : 0;
+	const char *text = "";
+
+	*ret = NULL;
+	for (size_t i = n; i-- > 0;) {
+		const char *one = frame_text(w, &frames[i]);
+
+		RT_TRY(frame_fact(w, one, &frames[i], &(struct facts){ 0 }, sink));
+		text = rt_format(&w->arena, "%s%s%s", text, i + 1 == n ? "" : ";~", one);
+		*ret = text;
+	}
 	return NULL;
 }
 
@@ -90,12 +119,14 @@ static struct rt_error *callee_text(struct rt_events *w, const struct rt_wire_ev
 	size_t n =
 		callee ? w->namer->name(w->namer, e->head.pid, e->head.time_ns, callee, false, frames, FRAMES_MAX) : 0;
 	const struct rt_frame *f = n ? &frames[n - 1] : NULL;
+	struct facts facts = { 0 };
 
 	*ret = NULL;
 	if (!f || !f->entry || f->entry != f->address)
 		return NULL;
+	RT_TRY(leaves_text(w, e, callee, sink, &facts.leaves));
 	*ret = frame_text(w, f);
-	return frame_fact(w, *ret, f, NULL, 0, NULL, false, sink);
+	return frame_fact(w, *ret, f, &facts, sink);
 }
 
 /* one machine frame: the function, and ";~" and what is inlined into it */
@@ -115,19 +146,19 @@ static struct rt_error *machine_text(struct rt_events *w, const struct rt_wire_e
 	}
 	n = w->namer->name(w->namer, e->head.pid, e->head.time_ns, pc, is_return, frames, FRAMES_MAX);
 	for (size_t i = n; i-- > 0;) {
-		const char *one = frame_text(w, &frames[i]), *calls = NULL, *later = NULL;
-		uint8_t hands = 0;
-		bool given = false;
+		const char *one = frame_text(w, &frames[i]);
+		struct facts facts = { 0 };
 
 		if (i + 1 == n && is_return) {
-			RT_TRY(callee_text(w, e, frames[i].callee, sink, &calls));
-			hands = w->namer->hands ? w->namer->hands(w->namer, e->head.pid, e->head.time_ns, pc) : 0;
+			RT_TRY(callee_text(w, e, frames[i].callee, sink, &facts.calls));
+			facts.hands = w->namer->hands ? w->namer->hands(w->namer, e->head.pid, e->head.time_ns, pc) : 0;
 			if (w->namer->callback)
 				RT_TRY(callee_text(
-					w, e, w->namer->callback(w->namer, e->head.pid, e->head.time_ns, pc, &given),
-					sink, &later));
+					w, e,
+					w->namer->callback(w->namer, e->head.pid, e->head.time_ns, pc, &facts.given),
+					sink, &facts.later));
 		}
-		RT_TRY(frame_fact(w, one, &frames[i], calls, hands, later, given, sink));
+		RT_TRY(frame_fact(w, one, &frames[i], &facts, sink));
 		text = rt_format(&w->arena, "%s%s%s", text, i + 1 == n ? "" : ";~", one);
 	}
 	id = rt_intern_string(&w->texts, text);

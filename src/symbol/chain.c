@@ -403,6 +403,35 @@ static uint8_t find_jump(struct rt_chain *chain, uint32_t pid, uint64_t time_ns,
 		       : 0;
 }
 
+/* as of leaves_by_place: rt_chain_leaves() of the function that begins at this place */
+static struct rt_elfaddr find_leaves(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset)
+{
+	struct rt_elfaddr at, start, end;
+
+	if (!has_code(chain, module) || !rt_image_address(module->image, (struct rt_foff){ offset }, true, &at) ||
+	    !find_function(module, at, &start, &end) || start.v != at.v)
+		return (struct rt_elfaddr){ 0 };
+	return rt_chain_leaves(module->image, chain->decoder, start, end);
+}
+
+static uint64_t chain_leaves(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t callee)
+{
+	struct rt_chain *chain = (struct rt_chain *)self;
+	struct rt_elfaddr begin;
+	uint64_t offset, *slot;
+	struct rt_chain_module *module = module_at(chain, pid, time_ns, callee, &offset);
+	bool made;
+
+	slot = module ? rt_map_put(&chain->leaves_by_place, rt_key_make(offset, module->id), &made) : NULL;
+	if (!slot)
+		return 0;
+	if (made)
+		*slot = find_leaves(chain, module, offset).v;
+	if (!*slot || !rt_image_address(module->image, (struct rt_foff){ offset }, true, &begin))
+		return 0;
+	return callee + (*slot - begin.v);
+}
+
 static uint8_t chain_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc)
 {
 	struct rt_chain *chain = (struct rt_chain *)self;
@@ -477,9 +506,11 @@ struct rt_error *rt_chain_create(const struct rt_maps *maps, const struct rt_cha
 
 	if (!chain)
 		return rt_error_nomem();
-	chain->namer = (struct rt_namer){
-		.name = chain_name, .source_line = chain_source_line, .hands = chain_hands, .callback = chain_callback
-	};
+	chain->namer = (struct rt_namer){ .name = chain_name,
+					  .source_line = chain_source_line,
+					  .hands = chain_hands,
+					  .callback = chain_callback,
+					  .leaves = chain_leaves };
 	chain->maps = maps;
 	if (options)
 		chain->options = *options;
@@ -526,6 +557,7 @@ void rt_chain_destroy(struct rt_chain *chain)
 	rt_map_deinit(&chain->module_by_id);
 	rt_map_deinit(&chain->answer_by_place);
 	rt_map_deinit(&chain->hands_by_place);
+	rt_map_deinit(&chain->leaves_by_place);
 	rt_map_deinit(&chain->waits_by_place);
 	rt_decoder_destroy(chain->decoder);
 	rt_map_deinit(&chain->source_by_name);

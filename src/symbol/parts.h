@@ -51,6 +51,7 @@ struct rt_chain {
 	RT_VEC(struct rt_chain_answer) answers;
 	struct rt_decoder *decoder; /* made when it is needed; NULL: not yet, or there is none */
 	bool decoder_tried;
+	struct rt_map leaves_by_place; /* (file offset, module) -> ELF address as of rt_chain_leaves() */
 	struct rt_map hands_by_place;  /* (file offset, module) -> RT_HANDS_* */
 	struct rt_map waits_by_place;  /* (file offset, module) -> address of a function there << 1 | by what was given,
 					  or 0 */
@@ -116,6 +117,12 @@ uint8_t rt_chain_hands(const struct rt_image *image, struct rt_decoder *decoder,
 bool rt_chain_goes_on(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
 		      struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr after);
 
+/*
+ * leaves.c: the one jump by which the function [start, end) of x86-64 goes to another one and does not come back; 0:
+ * none, several, or not known. decoder is for the image's machine.
+ */
+struct rt_elfaddr rt_chain_leaves(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
+				  struct rt_elfaddr end);
 /*
  * callback.c: the function to which the function [start, end) of x86-64 has somebody give what it got from the call
  * that returns to `after`, or gave that as its first argument (*ret_given). 0: none, or more than one. symtab may be

@@ -361,6 +361,58 @@ TEST(who_is_called_later)
 }
 
 /* through a stub it goes to what another module defines */
+static const char leaving[] =
+	"struct obj { int refs; }; int other;\n"
+	"#define FAR __attribute__((noinline, noclone, noipa))\n"
+	"#define INLINE static inline __attribute__((always_inline))\n"
+	"FAR int put(struct obj *o) { return --o->refs; }\n"
+	"FAR int note(struct obj *o) { return other += o->refs; }\n"
+	"INLINE int give_back(struct obj *o) { return put(o); }\n"
+	"FAR int done(struct obj *o) { other++; return give_back(o); }\n"
+	"FAR int either(struct obj *o, int k) { if (k > 3) return put(o); other += k; return note(o); }\n"
+	"FAR int comes_back(struct obj *o) { return put(o) + other; }\n"
+	"FAR int by_pointer(struct obj *o, int (*f)(struct obj *)) { other++; return f(o); }\n"
+	"FAR int round(struct obj *o, int k) { int n = 0; while (k--) n += note(o); return n; }\n"
+	"int main(int argc, char **argv) { struct obj o = { 9 }; return done(&o) + either(&o, argc) + comes_back(&o) + "
+	"by_pointer(&o, put) + round(&o, argc); }\n";
+
+/* the one place by which a function goes to another one for good, and what is inlined there */
+TEST(where_a_function_leaves)
+{
+	static const char *const builds[] = { "gcc -O2 -g", "gcc -O2 -g -fno-pie -no-pie",
+					      "clang-14 -O2 -g -Dnoipa= -Dnoclone= -w" };
+	static const char *const stay[] = { "either", "comes_back", "by_pointer", "round", "put" };
+
+	free(built_write("h.c", leaving));
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+		struct rt_frame frames[4];
+		uint64_t at;
+
+		assert_true(built_run("%s -Wl,--build-id -fcf-protection=none h.c -o p", builds[i]));
+		rig_open(&rig, "p", NULL, NULL, false);
+		at = rig.namer->leaves(rig.namer, PID, 5, BASE + address_of("nm p | sed -n 's/ T done$//p'"));
+		assert_true(at);
+		assert_int_equal(rig.namer->name(rig.namer, PID, 5, at, false, frames, 4), 2);
+		assert_string_equal(frames[0].function, "give_back");
+		assert_true(frames[0].inlined);
+		assert_string_equal(frames[1].function, "done");
+		for (size_t k = 0; k < sizeof(stay) / sizeof(stay[0]); k++) {
+			char command[64];
+
+			snprintf(command, sizeof(command), "nm p | sed -n 's/ T %s$//p'", stay[k]);
+			at = rig.namer->leaves(rig.namer, PID, 5, BASE + address_of(command));
+			if (at)
+				fail_msg("%s leaves at 0x%llx, built by %s", stay[k], (unsigned long long)at,
+					 builds[i]);
+		}
+		/* not where a function begins */
+		assert_int_equal(
+			rig.namer->leaves(rig.namer, PID, 5, 1 + BASE + address_of("nm p | sed -n 's/ T done$//p'")),
+			0);
+	}
+}
+
 TEST(where_a_call_through_a_stub_goes)
 {
 	__attribute__((cleanup(rig_close))) struct rig rig = { 0 }, other = { 0 };
