@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "engine/text_build.h"
+#include "engine/text_namer.h"
 
 #define BAD_STACK "too many frames, cfa= that is no list of numbers, or out of memory"
 
@@ -22,7 +23,7 @@ struct word {
 
 struct rt_text {
 	struct rt_source source;
-	struct rt_namer namer;
+	struct text_namer namer;
 	struct text_build build;
 	size_t pos; /* next record, in words */
 	const char *name;
@@ -739,40 +740,6 @@ static void text_source_destroy(struct rt_source *self)
 	(void)self; /* a part of struct rt_text */
 }
 
-static const struct rt_text *text_of(const struct rt_namer *self)
-{
-	return (const struct rt_text *)(const void *)((const char *)self - offsetof(struct rt_text, namer));
-}
-
-static size_t text_name(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool is_return,
-			struct rt_frame *ret, size_t max)
-{
-	return max ? text_frames(&text_of(self)->build, pc, ret, max) : 0;
-}
-
-static uint8_t text_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc)
-{
-	return text_frame_hands(&text_of(self)->build, pc);
-}
-
-static uint64_t text_callback(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool *ret_given)
-{
-	return text_frame_later(&text_of(self)->build, pc, ret_given);
-}
-
-static uint64_t text_leaves(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t callee)
-{
-	return text_frame_leaves(&text_of(self)->build, callee);
-}
-
-static const char *text_source_line(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line_nr,
-				    bool *ret_stale)
-{
-	if (ret_stale)
-		*ret_stale = false;
-	return NULL;
-}
-
 struct rt_error *rt_text_create(const char *text, size_t len, const char *name, struct rt_text **ret)
 {
 	_cleanup_(rt_text_destroyp) struct rt_text *t = calloc(1, sizeof(*t));
@@ -780,7 +747,7 @@ struct rt_error *rt_text_create(const char *text, size_t len, const char *name, 
 	if (!t)
 		return rt_error_nomem();
 	t->source = (struct rt_source){ text_next, text_source_destroy };
-	t->namer = (struct rt_namer){ text_name, text_source_line, text_hands, text_callback, text_leaves };
+	text_namer_init(&t->namer, &t->build);
 	t->name = name;
 	t->build.module_path = "text";
 	t->pid = t->tid = 1;
@@ -808,5 +775,5 @@ void rt_text_rewind(struct rt_text *t)
 
 struct rt_namer *rt_text_namer(struct rt_text *t)
 {
-	return &t->namer;
+	return &t->namer.namer;
 }

@@ -100,8 +100,8 @@ struct rt_namer {
 	 */
 	uint64_t (*callback)(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool *ret_given);
 	/*
-	 * Where the function that begins at this address jumps to another one for good, in the process; NULL, 0: it does
-	 * so nowhere, at several places, or that is not known.
+	 * Where the function that begins at this address jumps to another one for good, in the process; NULL, 0: it
+	 * does so nowhere, at several places, or that is not known.
 	 */
 	uint64_t (*leaves)(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t callee);
 };

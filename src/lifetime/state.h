@@ -78,11 +78,11 @@ struct lt_src {
 /* One machine frame of a stack. */
 struct lt_machine {
 	uint64_t pc;
-	uint32_t cfa;       /* minus sp of the event, 0 = unknown */
+	uint32_t cfa; /* minus sp of the event, 0 = unknown */
 	/* lt_state.stack_srcs[src, src + srcs), innermost first; behind them as name_machine() puts it down */
 	uint32_t src, srcs;
-	uint32_t callee;    /* src id of the function that the call before pc goes to, 0 = not known */
-	uint32_t function;  /* of the symbol that has the CFA (lt_src.function), 0 = not named */
+	uint32_t callee;   /* src id of the function that the call before pc goes to, 0 = not known */
+	uint32_t function; /* of the symbol that has the CFA (lt_src.function), 0 = not named */
 	bool is_site;
 };
 
