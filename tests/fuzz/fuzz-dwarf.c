@@ -129,6 +129,41 @@ static bool any_function(struct rt_dwarf *dwarf, const struct rt_instance *fn, v
 	return true;
 }
 
+static bool any_member(const struct rt_pointer_member *member, void *arg)
+{
+	return true;
+}
+
+static bool any_global(struct rt_elfaddr addr, const char *pointee, void *arg)
+{
+	return true;
+}
+
+static bool any_pointer(const struct rt_function_pointer *p, void *arg)
+{
+	return true;
+}
+
+static bool any_wanted(const char *name, void *arg)
+{
+	return true;
+}
+
+static void list_pointers(struct rt_dwarf *dwarf)
+{
+	rt_error_free(rt_dwarf_pointer_members(dwarf, any_member, NULL));
+	rt_error_free(rt_dwarf_pointer_globals(dwarf, any_global, NULL));
+	rt_error_free(rt_dwarf_function_pointers(dwarf, any_wanted, any_pointer, NULL));
+}
+
+static void ask_inlined(struct rt_dwarf *dwarf, struct rt_elfaddr at)
+{
+	struct rt_scope scope;
+
+	if (rt_dwarf_scopes(dwarf, at, &scope, 1) && scope.function)
+		rt_error_free(rt_dwarf_inlined_into(dwarf, scope.function, at, any_wanted, NULL));
+}
+
 static void list(struct rt_dwarf *dwarf)
 {
 	struct listing l = { .dwarf = dwarf };
@@ -151,7 +186,10 @@ static void list(struct rt_dwarf *dwarf)
 	rt_error_free(err);
 	for (size_t i = 0; i < count && i < 64; i++)
 		ask_variables(dwarf, instances[i].entry, &instances[i]);
+	for (size_t i = 0; i < count && i < 64; i++)
+		ask_inlined(dwarf, instances[i].entry);
 	free(instances);
+	list_pointers(dwarf);
 }
 
 static void ask_name(struct rt_dwarf *dwarf, const char *name)
@@ -164,6 +202,7 @@ static void ask_name(struct rt_dwarf *dwarf, const char *name)
 	rt_dwarf_counter(dwarf, name, &member);
 	rt_dwarf_member(dwarf, name, "refs.counter", &member);
 	rt_dwarf_struct_size(dwarf, name);
+	rt_dwarf_nested(dwarf, name, 8, name);
 	err = rt_dwarf_inlined(dwarf, name, 1, &list, &count);
 	rt_error_free(err);
 	free(list);

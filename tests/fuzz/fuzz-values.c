@@ -43,6 +43,16 @@ static void ask_calls(const struct rt_image *image, const struct rt_symtab *symt
 	}
 }
 
+/* the place by which it leaves is one in it */
+static void ask_leaves(const struct rt_image *image, struct rt_decoder *decoder, const struct rt_symbol *f)
+{
+	const struct rt_elfaddr end = { f->addr.v + f->size };
+	const struct rt_elfaddr at = rt_chain_leaves(image, decoder, f->addr, end);
+
+	if (at.v && (at.v < f->addr.v || at.v >= end.v))
+		abort();
+}
+
 static void ask_names(const struct rt_image *image, const struct rt_symtab *symtab)
 {
 	struct rt_opens opens;
@@ -80,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!symtab->symbols[i].function || symtab->symbols[i].plt || !symtab->symbols[i].size)
 			continue;
 		ask_calls(image, symtab, decoder, &symtab->symbols[i]);
+		ask_leaves(image, decoder, &symtab->symbols[i]);
 		n++;
 	}
 	return 0;
