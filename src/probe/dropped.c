@@ -23,10 +23,11 @@
 #include "probe/way.h"
 
 enum {
-	DROPS_MAX = 256,  /* of one type, in one module */
-	ANY_MAX = 32,     /* of these, places where anything may be held */
-	MEMBERS_MAX = 16, /* of one struct */
-	ENTRIES = 8,      /* of a table */
+	DROPS_MAX = 256,    /* of one type, in one module */
+	ANY_MAX = 32,       /* of these, places where anything may be held */
+	MEMBERS_MAX = 16,   /* of one struct */
+	THROUGH_MAX = 8192, /* calls by pointers that are looked at, in one module: most are of no free() */
+	ENTRIES = 8,        /* of a table */
 	CODE_INSNS = 4000,
 	CODE_BYTES = 64 << 10,
 	SCOPES_MAX = 16,
@@ -71,8 +72,9 @@ struct drops {
 	struct rt_way way;
 	uint16_t zeroes; /* vector registers that are 0 */
 	struct wipe wipe;
-	bool copied; /* the function has copied a block before: what it clears then went there, maybe */
-	bool counts; /* the function that is looked at counts references, or calls what does */
+	bool copied;      /* the function has copied a block before: what it clears then went there, maybe */
+	unsigned through; /* of THROUGH_MAX */
+	bool counts;      /* the function that is looked at counts references, or calls what does */
 };
 
 static bool add(struct drops *d, const struct drop *like, const struct rt_block_member *m)
@@ -117,8 +119,10 @@ static const uint64_t *frees_by(struct drops *d, const struct rt_insn *insn)
 {
 	if (!insn->indirect || !d->frees_pointed_to.len)
 		return goes_to(&d->frees, insn);
-	return rt_blocks_look(&d->blocks) ? rt_map_get(&d->frees_pointed_to, rt_blocks_through(&d->blocks, insn))
-					  : NULL;
+	if (d->through == THROUGH_MAX)
+		return NULL;
+	d->through++;
+	return rt_map_get(&d->frees_pointed_to, rt_blocks_through(&d->blocks, insn));
 }
 
 /* insn passes a block to a free(): each of its members is given up */
