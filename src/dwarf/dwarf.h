@@ -125,10 +125,10 @@ RT_CHECK struct rt_error *rt_dwarf_inlined(struct rt_dwarf *dwarf, const char *f
 					   struct rt_inlined **ret, size_t *ret_count);
 
 /*
- * Calls visit with the name of each instance that is inlined into the piece of function around addr, a function or an
- * instance itself, and not into another one within; until visit returns false. Names live as long as dwarf.
+ * Calls visit with the name of each instance that is inlined into the innermost function, or instance, around addr, and
+ * not into another one within; until visit returns false. Names live as long as dwarf.
  */
-RT_CHECK struct rt_error *rt_dwarf_inlined_into(struct rt_dwarf *dwarf, const char *function, struct rt_elfaddr addr,
+RT_CHECK struct rt_error *rt_dwarf_inlined_into(struct rt_dwarf *dwarf, struct rt_elfaddr addr,
 						bool (*visit)(const char *name, void *arg), void *arg);
 
 /* Each [start, end) of an instance's own code: compilers move parts of it, and copy it. */

@@ -63,13 +63,28 @@ static unsigned mere_pointer(const struct search *s, Dwarf_Die *type)
 	return found;
 }
 
+static void see(struct search *s, Dwarf_Die *die, uint64_t place, unsigned level);
+
+/* the struct lies at this place */
+static void see_members(struct search *s, Dwarf_Die *structure, uint64_t place, unsigned level)
+{
+	Dwarf_Die child;
+	uint64_t offset;
+
+	if (dwarf_child(structure, &child) != 0)
+		return;
+	do {
+		if (rt_is_member(&child) && rt_member_offset(&child, &offset))
+			see(s, &child, place + offset, level);
+	} while (!s->stopped && rt_die_next(&child));
+}
+
 /* die, a member or a variable, lies at this place */
 static void see(struct search *s, Dwarf_Die *die, uint64_t place, unsigned level)
 {
 	const char *name = dwarf_diename(die);
 	struct rt_function_pointer p = { .structure = s->structure, .place = place };
-	Dwarf_Die type, inner, child;
-	uint64_t offset;
+	Dwarf_Die type, inner;
 
 	if (!s->budget || !rt_die_type(die, &type))
 		return;
@@ -79,27 +94,16 @@ static void see(struct search *s, Dwarf_Die *die, uint64_t place, unsigned level
 		s->stopped = p.argument && !s->visit(&p, s->arg);
 		return;
 	}
-	if (level > NESTING_MAX || dwarf_child(&inner, &child) != 0)
-		return;
-	do {
-		if (rt_is_member(&child) && rt_member_offset(&child, &offset))
-			see(s, &child, place + offset, level + 1);
-	} while (!s->stopped && rt_die_next(&child));
+	if (level <= NESTING_MAX)
+		see_members(s, &inner, place, level + 1);
 }
 
 static bool see_struct(const char *name, Dwarf_Die *structure, void *arg)
 {
 	struct search *s = arg;
-	Dwarf_Die child;
-	uint64_t offset;
 
 	s->structure = name;
-	if (dwarf_child(structure, &child) != 0)
-		return true;
-	do {
-		if (rt_is_member(&child) && rt_member_offset(&child, &offset))
-			see(s, &child, offset, 1);
-	} while (!s->stopped && rt_die_next(&child));
+	see_members(s, structure, 0, 1);
 	return !s->stopped;
 }
 

@@ -202,40 +202,24 @@ struct rt_error *rt_dwarf_inlined(struct rt_dwarf *dwarf, const char *function, 
 	return NULL;
 }
 
-/* number of the node in the unit that is the innermost piece of this function (interned) around addr; false: none */
-static bool find_scope(struct rt_dwarf *dwarf, struct rt_unit *unit, uint64_t addr, const char *function, uint32_t *ret)
-{
-	struct rt_node *node = rt_unit_innermost(unit, addr);
-
-	while (node) {
-		rt_node_name(dwarf, unit, node);
-		*ret = (uint32_t)(node - unit->nodes.data);
-		if (node->function == function)
-			return true;
-		node = node->inlined && node->parent ? &unit->nodes.data[node->parent - 1] : NULL;
-	}
-	return false;
-}
-
-struct rt_error *rt_dwarf_inlined_into(struct rt_dwarf *dwarf, const char *function, struct rt_elfaddr addr,
+struct rt_error *rt_dwarf_inlined_into(struct rt_dwarf *dwarf, struct rt_elfaddr addr,
 				       bool (*visit)(const char *name, void *arg), void *arg)
 {
 	size_t pos = SIZE_MAX;
-	uint32_t index, scope;
+	uint32_t index;
 
-	function = rt_dwarf_text(dwarf, function);
-	if (!function)
-		return rt_error_nomem();
 	while (dwarf->dw && rt_spans_next(&dwarf->spans, addr.v, &pos, &index)) {
 		struct rt_unit *unit = &dwarf->units.data[index];
+		const struct rt_node *around;
 
 		RT_TRY(rt_unit_walk(dwarf, unit));
-		if (!find_scope(dwarf, unit, addr.v, function, &scope))
+		around = rt_unit_innermost(unit, addr.v);
+		if (!around)
 			continue;
 		for (size_t i = 0; i < unit->nodes.len; i++) {
 			struct rt_node *node = &unit->nodes.data[i];
 
-			if (!node->inlined || node->parent != scope + 1)
+			if (!node->inlined || node->parent != around - unit->nodes.data + 1)
 				continue;
 			rt_node_name(dwarf, unit, node);
 			if (!node->split && node->function && !visit(node->function, arg))

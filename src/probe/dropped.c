@@ -497,13 +497,10 @@ static char *name_of(const struct drops *d, const struct drop *drop)
 /* Who ends the part of the block that the pointer lies in, and has no frame when that is freed; NULL: nobody. */
 static struct rt_error *find_ender(const struct drops *d, const struct drop *drop, const char **ret)
 {
-	struct rt_scope at;
-
 	*ret = NULL;
-	if (!drop->freed || !drop->structure || drop->anything ||
-	    !rt_dwarf_scopes(d->b->module->dwarf, drop->insn.addr, &at, 1) || !at.function)
+	if (!drop->freed || !drop->structure || drop->anything)
 		return NULL;
-	return rt_plan_ender(d->b, at.function, drop->insn.addr, drop->structure, (uint64_t)drop->offset, ret);
+	return rt_plan_ender(d->b, drop->insn.addr, drop->structure, (uint64_t)drop->offset, ret);
 }
 
 static struct rt_error *add_point(struct drops *d, const struct drop *drop)

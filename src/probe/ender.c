@@ -45,13 +45,13 @@ static bool see_inlined(const char *name, void *arg)
 	return true;
 }
 
-struct rt_error *rt_plan_ender(struct rt_plan_build *b, const char *function, struct rt_elfaddr at,
-			       const char *structure, uint64_t offset, const char **ret)
+struct rt_error *rt_plan_ender(struct rt_plan_build *b, struct rt_elfaddr at, const char *structure, uint64_t offset,
+			       const char **ret)
 {
 	struct search s = { .b = b, .structure = structure, .offset = offset };
 
 	*ret = NULL;
-	RT_TRY(rt_dwarf_inlined_into(b->module->dwarf, function, at, see_inlined, &s));
+	RT_TRY(rt_dwarf_inlined_into(b->module->dwarf, at, see_inlined, &s));
 	*ret = s.several ? NULL : s.found;
 	return NULL;
 }

@@ -91,25 +91,8 @@ static struct rt_error *frame_fact(struct rt_events *w, const char *text, const 
 	return NULL;
 }
 
-/* the place that the function which begins at this address leaves by, with what is inlined there; NULL: not known */
-static struct rt_error *leaves_text(struct rt_events *w, const struct rt_wire_event *e, uint64_t callee,
-				    struct rt_sink *sink, const char **ret)
-{
-	const uint64_t at = w->namer->leaves ? w->namer->leaves(w->namer, e->head.pid, e->head.time_ns, callee) : 0;
-	struct rt_frame frames[FRAMES_MAX];
-	size_t n = at ? w->namer->name(w->namer, e->head.pid, e->head.time_ns, at, false, frames, FRAMES_MAX) : 0;
-	const char *text = "";
-
-	*ret = NULL;
-	for (size_t i = n; i-- > 0;) {
-		const char *one = frame_text(w, &frames[i]);
-
-		RT_TRY(frame_fact(w, one, &frames[i], &(struct facts){ 0 }, sink));
-		text = rt_format(&w->arena, "%s%s%s", text, i + 1 == n ? "" : ";~", one);
-		*ret = text;
-	}
-	return NULL;
-}
+static struct rt_error *machine_text(struct rt_events *w, const struct rt_wire_event *e, uint64_t pc, bool is_return,
+				     struct rt_sink *sink, const char **ret);
 
 /* the function that begins at this address, where one does; NULL: not known */
 static struct rt_error *callee_text(struct rt_events *w, const struct rt_wire_event *e, uint64_t callee,
@@ -120,11 +103,14 @@ static struct rt_error *callee_text(struct rt_events *w, const struct rt_wire_ev
 		callee ? w->namer->name(w->namer, e->head.pid, e->head.time_ns, callee, false, frames, FRAMES_MAX) : 0;
 	const struct rt_frame *f = n ? &frames[n - 1] : NULL;
 	struct facts facts = { 0 };
+	uint64_t leaves;
 
 	*ret = NULL;
 	if (!f || !f->entry || f->entry != f->address)
 		return NULL;
-	RT_TRY(leaves_text(w, e, callee, sink, &facts.leaves));
+	leaves = w->namer->leaves ? w->namer->leaves(w->namer, e->head.pid, e->head.time_ns, callee) : 0;
+	if (leaves)
+		RT_TRY(machine_text(w, e, leaves, false, sink, &facts.leaves));
 	*ret = frame_text(w, f);
 	return frame_fact(w, *ret, f, &facts, sink);
 }

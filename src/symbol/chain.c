@@ -386,38 +386,44 @@ static struct rt_chain_module *module_at(struct rt_chain *chain, uint32_t pid, u
 	return rt_chain_module(chain, mapping.module);
 }
 
+/* [start, end) of the function that begins at this place of the file; false: none does, or its code is not known */
+static bool begins_at(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset,
+		      struct rt_elfaddr *ret_start, struct rt_elfaddr *ret_end)
+{
+	struct rt_elfaddr at;
+
+	return has_code(chain, module) && rt_image_address(module->image, (struct rt_foff){ offset }, true, &at) &&
+	       find_function(module, at, ret_start, ret_end) && ret_start->v == at.v;
+}
+
 /* RT_HANDS_JUMPED, or 0: what the function that begins at this address does */
 static uint8_t find_jump(struct rt_chain *chain, uint32_t pid, uint64_t time_ns, uint64_t callee)
 {
 	uint64_t offset;
 	struct rt_chain_module *module = module_at(chain, pid, time_ns, callee, &offset);
-	struct rt_elfaddr at, start, end;
+	struct rt_elfaddr start, end;
 
-	if (!module || !has_code(chain, module) ||
-	    !rt_image_address(module->image, (struct rt_foff){ offset }, true, &at) ||
-	    !find_function(module, at, &start, &end) || start.v != at.v)
+	if (!module || !begins_at(chain, module, offset, &start, &end))
 		return 0;
-	return declared_given(module, at) != RT_CHAIN_GIVEN_STRUCTURE &&
+	return declared_given(module, start) != RT_CHAIN_GIVEN_STRUCTURE &&
 			       rt_chain_is_blind(module->image, chain->decoder, start, end, (struct rt_elfaddr){ 0 })
 		       ? RT_HANDS_JUMPED
 		       : 0;
 }
 
-/* as of leaves_by_place: rt_chain_leaves() of the function that begins at this place */
-static struct rt_elfaddr find_leaves(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset)
+/* as of leaves_by_place, of the function that begins at this place */
+static uint64_t find_leaves(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset)
 {
-	struct rt_elfaddr at, start, end;
+	struct rt_elfaddr start, end, at = { 0 };
 
-	if (!has_code(chain, module) || !rt_image_address(module->image, (struct rt_foff){ offset }, true, &at) ||
-	    !find_function(module, at, &start, &end) || start.v != at.v)
-		return (struct rt_elfaddr){ 0 };
-	return rt_chain_leaves(module->image, chain->decoder, start, end);
+	if (begins_at(chain, module, offset, &start, &end))
+		at = rt_chain_leaves(module->image, chain->decoder, start, end);
+	return at.v ? at.v - start.v + 1 : 0;
 }
 
 static uint64_t chain_leaves(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t callee)
 {
 	struct rt_chain *chain = (struct rt_chain *)self;
-	struct rt_elfaddr begin;
 	uint64_t offset, *slot;
 	struct rt_chain_module *module = module_at(chain, pid, time_ns, callee, &offset);
 	bool made;
@@ -426,10 +432,8 @@ static uint64_t chain_leaves(struct rt_namer *self, uint32_t pid, uint64_t time_
 	if (!slot)
 		return 0;
 	if (made)
-		*slot = find_leaves(chain, module, offset).v;
-	if (!*slot || !rt_image_address(module->image, (struct rt_foff){ offset }, true, &begin))
-		return 0;
-	return callee + (*slot - begin.v);
+		*slot = find_leaves(chain, module, offset);
+	return *slot ? callee + *slot - 1 : 0;
 }
 
 static uint8_t chain_hands(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc)

@@ -51,7 +51,7 @@ struct rt_chain {
 	RT_VEC(struct rt_chain_answer) answers;
 	struct rt_decoder *decoder; /* made when it is needed; NULL: not yet, or there is none */
 	bool decoder_tried;
-	struct rt_map leaves_by_place; /* (file offset, module) -> ELF address as of rt_chain_leaves() */
+	struct rt_map leaves_by_place; /* (file offset, module) -> rt_chain_leaves(), from there, + 1; or 0 */
 	struct rt_map hands_by_place;  /* (file offset, module) -> RT_HANDS_* */
 	struct rt_map waits_by_place;  /* (file offset, module) -> address of a function there << 1 | by what was given,
 					  or 0 */

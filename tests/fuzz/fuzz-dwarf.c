@@ -156,14 +156,6 @@ static void list_pointers(struct rt_dwarf *dwarf)
 	rt_error_free(rt_dwarf_function_pointers(dwarf, any_wanted, any_pointer, NULL));
 }
 
-static void ask_inlined(struct rt_dwarf *dwarf, struct rt_elfaddr at)
-{
-	struct rt_scope scope;
-
-	if (rt_dwarf_scopes(dwarf, at, &scope, 1) && scope.function)
-		rt_error_free(rt_dwarf_inlined_into(dwarf, scope.function, at, any_wanted, NULL));
-}
-
 static void list(struct rt_dwarf *dwarf)
 {
 	struct listing l = { .dwarf = dwarf };
@@ -187,7 +179,7 @@ static void list(struct rt_dwarf *dwarf)
 	for (size_t i = 0; i < count && i < 64; i++)
 		ask_variables(dwarf, instances[i].entry, &instances[i]);
 	for (size_t i = 0; i < count && i < 64; i++)
-		ask_inlined(dwarf, instances[i].entry);
+		rt_error_free(rt_dwarf_inlined_into(dwarf, instances[i].entry, any_wanted, NULL));
 	free(instances);
 	list_pointers(dwarf);
 }
