@@ -500,7 +500,7 @@ static struct rt_error *find_ender(const struct drops *d, const struct drop *dro
 	*ret = NULL;
 	if (!drop->freed || !drop->structure || drop->anything)
 		return NULL;
-	return rt_plan_ender(d->b, drop->insn.addr, drop->structure, (uint64_t)drop->offset, ret);
+	return rt_plan_ender(d->b, drop->symbol, drop->insn.addr, drop->structure, (uint64_t)drop->offset, ret);
 }
 
 static struct rt_error *add_point(struct drops *d, const struct drop *drop)

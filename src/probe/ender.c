@@ -25,7 +25,7 @@ static bool takes_part(const struct search *s, const struct rt_param *p)
 	return rt_dwarf_nested(s->b->module->dwarf, s->structure, s->offset, name);
 }
 
-static bool see_inlined(const char *name, void *arg)
+static bool see(const char *name, void *arg)
 {
 	struct search *s = arg;
 	struct rt_survey *survey = &s->b->survey;
@@ -45,13 +45,46 @@ static bool see_inlined(const char *name, void *arg)
 	return true;
 }
 
-struct rt_error *rt_plan_ender(struct rt_plan_build *b, struct rt_elfaddr at, const char *structure, uint64_t offset,
-			       const char **ret)
+/* The source function that a call leads to, here in the module; NULL: none is known. */
+static const char *callee(const struct rt_plan_build *b, const struct rt_insn *insn)
+{
+	enum { SCOPES_MAX = 16 };
+	struct rt_scope scopes[SCOPES_MAX];
+	const struct rt_symbol *to = rt_symtab_at(b->module->symtab, insn->target), *own;
+	struct rt_elfaddr addr = insn->target;
+	size_t n;
+
+	if (to && to->plt) {
+		own = rt_symtab_find(b->module->symtab, to->name);
+		addr = own ? own->addr : addr;
+	}
+	n = rt_dwarf_scopes(b->module->dwarf, addr, scopes, SCOPES_MAX);
+	return n && scopes[n - 1].entry.v == addr.v ? scopes[n - 1].function : NULL;
+}
+
+/* What the code of the function calls before it comes to `at`. */
+static void see_called(struct search *s, const struct rt_symbol *from, struct rt_elfaddr at)
+{
+	struct rt_elfaddr pc = from->addr;
+	struct rt_insn insn;
+
+	for (; pc.v < at.v && rt_plan_decode(s->b, pc, &insn); pc.v += insn.length) {
+		const char *name = insn.call && insn.has_target ? callee(s->b, &insn) : NULL;
+
+		if (name && !see(name, s))
+			return;
+	}
+}
+
+struct rt_error *rt_plan_ender(struct rt_plan_build *b, const struct rt_symbol *from, struct rt_elfaddr at,
+			       const char *structure, uint64_t offset, const char **ret)
 {
 	struct search s = { .b = b, .structure = structure, .offset = offset };
 
 	*ret = NULL;
-	RT_TRY(rt_dwarf_inlined_into(b->module->dwarf, at, see_inlined, &s));
+	RT_TRY(rt_dwarf_inlined_into(b->module->dwarf, at, see, &s));
+	if (!s.found)
+		see_called(&s, from, at);
 	*ret = s.several ? NULL : s.found;
 	return NULL;
 }

@@ -27,7 +27,7 @@ static const char program[] =
 	/* by functions of other modules: one is given anything, the other a struct of its own */
 	"API void to_obstack(struct box *b, void *all) { (obstack_free)(all, b); }\n"
 	"API void as_another(struct box *b) { freeaddrinfo((struct addrinfo *)b); }\n"
-	/* what a block holds in a part of it is ended by who gets that part, inlined there */
+	/* what a block holds in a part of it is ended by who gets that part, inlined there or called before */
 	"struct value { long kind; union { struct obj *o; char *text; } u; };\n"
 	"struct item { struct item *next; struct value value; struct obj *own; };\n"
 	"INLINE void value_clear(struct value v) { if (v.kind == 3) free(v.u.text); }\n"
@@ -40,6 +40,12 @@ static const char program[] =
 	"= n; "
 	"} }\n"
 	"API void item_end(struct item *i) { value_clear(i->value); value_drop(&i->value); free(i); }\n"
+	"API void value_destroy(struct value v) { if (v.kind == 7) free(v.u.text); }\n"
+	"static __attribute__((noinline)) void value_fini(struct value *v) { if (v->kind == 8) free(v->u.text); "
+	"v->kind = 0; }\n"
+	"API void item_destroy(struct item *i) { value_destroy(i->value); free(i); }\n"
+	"API int item_fini(struct item *i, int k) { value_fini(&i->value); free(i); return k; }\n"
+	"API int item_swap(struct item *i, struct item *j) { free(i); value_fini(&j->value); return 1; }\n"
 	/* by a pointer that is called so: in a variable, in a struct that is one, or that another one points to */
 	"struct heap { long k; void (*gfree)(void *); void (*done)(void *), (*free_box)(struct box *), "
 	"(*free_with)(void *, void *), (*free_at)(double, long, void *); } heap;\n"
@@ -134,6 +140,8 @@ static const char program[] =
 	"to_obstack(b, n); "
 	"as_another(b); "
 	"item_free((struct item *)b); items_free((struct item *)b); item_end((struct item *)b); "
+	"item_destroy((struct item *)b); item_fini((struct item *)b, 1); item_swap((struct item *)b, (struct item "
+	"*)b); "
 	"by_inline_free(e); by_heap(b); by_heaps(b, e); by_variable(b); by_member(&heap, b); by_done(&heap, b); "
 	"by_box(&heap, b); by_two(&heap, b); by_fraction(&heap, b); } return (int)(look(o) + "
 	"table.look(o)) & "
@@ -278,7 +286,10 @@ static void check_enders(const struct planned *p, const char *build)
 	/* the part of the value, which is struct item's byte 16; not what lies beside it */
 	static const char *const wanted[][2] = { { "item_free", "16:value_clear 24:- " },
 						 { "items_free", "16:value_drop 24:- " },
-						 { "item_end", "16:- 24:- " } };
+						 { "item_end", "16:- 24:- " },
+						 { "item_destroy", "16:value_destroy 24:- " },
+						 { "item_fini", "16:value_fini 24:- " },
+						 { "item_swap", "16:- 24:- " } };
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		char *got = enders_in(p, wanted[i][0]);
