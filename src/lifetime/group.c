@@ -88,8 +88,10 @@ static void merge(struct lt_answer *a, struct lt_group *o, struct lt_group *g)
 {
 	for (size_t i = 0; i < g->members.len; i++)
 		a->nomem |= !rt_vec_push(&o->members, g->members.data[i]);
-	for (size_t i = 0; i < g->choices.len && o->choices.len < 8; i++)
-		a->nomem |= !rt_vec_push(&o->choices, g->choices.data[i]);
+	for (size_t i = 0; i < g->choices.len && o->choices.len < 8; i++) {
+		if (lt_src(a->lt, g->choices.data[i].src)->function != lt_src(a->lt, o->guilty)->function)
+			a->nomem |= !rt_vec_push(&o->choices, g->choices.data[i]);
+	}
 	o->confidence += g->confidence;
 	o->lost += g->lost;
 	o->shaky |= g->shaky;
@@ -236,6 +238,66 @@ static void beside_many(struct lt_answer *a)
 		}
 		if (most < lt_group_claims(g) && lt_group_claims(g) < SURE)
 			limit(g, fmax(most, LEAST));
+	}
+}
+
+/* the function, or what it called for that, took more references to the object than it gave back */
+static bool owes_some(const struct lt_answer *a, const struct lt_inc *inc, uint32_t function)
+{
+	int64_t owed = 0;
+
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+		const struct lt_site *site = lt_site(a->lt, a->lt->uses.data[e->use].site);
+		bool mine = false;
+
+		for (unsigned k = 0; !mine && k < site->nr; k++)
+			mine = lt_src(a->lt, site->src[k])->function == function;
+		if (mine)
+			owed += e->op == RT_OP_NEW ? 1 : e->delta;
+	}
+	return owed > 0;
+}
+
+/* whom o accuses may be at fault for all the objects of g, too */
+static bool may_be_all(const struct lt_answer *a, const struct lt_group *o, const struct lt_group *g)
+{
+	uint32_t function = lt_src(a->lt, o->guilty)->function;
+
+	for (size_t k = 0; k < g->members.len; k++) {
+		if (!owes_some(a, g->members.data[k].ref.inc, function))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Two faults at a time are rare. Who is accused of some objects of a type, and owes references of all those as well
+ * that another function has lost, which owes none of the former, is at fault for all of them: where it is no more than
+ * a guess that it was the other one, or less sure than that it was this one for the others.
+ */
+static void one_for_all(struct lt_answer *a)
+{
+	static const double GUESS = 0.7, SEEN = 0.9, LESS = 0.2;
+
+	for (size_t i = 0; i < a->groups.len; i++) {
+		struct lt_group *g = &a->groups.data[i], *best = NULL;
+		struct lt_choice other = { g->guilty, LESS * (double)g->members.len };
+		double claims = missing_put(g) ? lt_group_claims(g) : SEEN;
+
+		for (size_t k = 0; claims < SEEN && k < a->groups.len; k++) {
+			struct lt_group *o = &a->groups.data[k];
+
+			if (o != g && missing_put(o) && o->type == g->type && o->klass == g->klass &&
+			    claims < fmax(GUESS, lt_group_claims(o)) && (!best || o->members.len > best->members.len) &&
+			    may_be_all(a, o, g) && !may_be_all(a, g, o))
+				best = o;
+		}
+		if (!best)
+			continue;
+		merge(a, best, g);
+		if (best->choices.len < 8)
+			a->nomem |= !rt_vec_push(&best->choices, other);
 	}
 }
 
@@ -400,6 +462,7 @@ void lt_settle(struct lt_answer *a)
 		if (suspects)
 			merge(a, suspects, g);
 	}
+	one_for_all(a);
 	spread(a);
 	beside_many(a);
 	follow(a);
