@@ -618,7 +618,8 @@ void lt_leaks(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	forget_rows(m, &s);
 	fates(a, m, &s);
 	lt_along_settle(a);
-	learn_healthy(a, type, m);
+	if (s.all.len)
+		learn_healthy(a, type, m);
 	lt_overwrites_settle(a, type);
 	ok = ok && lt_model_settle(m);
 	lt_workers(a, type, m);
