@@ -75,6 +75,11 @@ static inline const char *rt_hands_word(unsigned bit)
 	return words[bit];
 }
 
+/* A branch of a function, by lines of that function; 0 = unknown. */
+struct rt_branch {
+	uint32_t line, to; /* where it is decided, and where it leads */
+};
+
 struct rt_namer {
 	/*
 	 * Names for pc in process pid (RT_PID_MAKE) as mapped at time_ns. For a
@@ -104,6 +109,13 @@ struct rt_namer {
 	 * does so nowhere, at several places, or that is not known.
 	 */
 	uint64_t (*leaves)(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t callee);
+	/*
+	 * The branches by which the function of this frame, which is no inlined one, can go from the frame's place past
+	 * all of these (ELF addresses in it, as frames have them), but for those that ask whether there is an object at
+	 * all. At most max; NULL, 0: there is none, or that is not known.
+	 */
+	size_t (*skips)(struct rt_namer *self, const struct rt_frame *from, const uint64_t *places, size_t nr,
+			struct rt_branch *ret, size_t max);
 };
 
 /* Samples whose callers were found in a copy of their stack, and why not all of them were. */

@@ -264,6 +264,52 @@ static bool add_evidence(const struct lt_answer *a, const struct lt_group *g, co
 	return ok;
 }
 
+/* where the guilty function stands in the stack that took the reference; NULL: it is not in that */
+static const struct rt_frame *taken_through(const struct rt_finding *f)
+{
+	for (size_t i = 0; i < f->stack_count; i++) {
+		const struct rt_trace_stack *t = &f->stacks[i];
+
+		for (size_t k = 0; !strcmp(t->label, "taken") && k < t->count; k++) {
+			if (f->guilty.entry && t->frames[k].entry == f->guilty.entry &&
+			    t->frames[k].module_id == f->guilty.module_id)
+				return &t->frames[k];
+		}
+	}
+	return NULL;
+}
+
+/* A function that gives such references back itself has gone past that: by which of its branches it can. */
+static bool add_skips(const struct lt_answer *a, const struct lt_group *g, struct rt_finding *f)
+{
+	enum { PUTS_MAX = 16, SKIPS_MAX = 4 };
+	const struct rt_frame *taken = g->kind == RT_LEAK && g->role == RT_ROLE_MISSING_PUT ? taken_through(f) : NULL;
+	uint32_t function = lt_src(a->lt, g->guilty)->function;
+	uint64_t puts[PUTS_MAX];
+	size_t nr = 0;
+
+	if (!taken || !a->lt->namer->skips)
+		return true;
+	for (size_t i = 0; i < a->lt->uses.len; i++) {
+		const struct lt_use *use = &a->lt->uses.data[i];
+		const struct lt_point *point = &a->lt->points.data[use->point];
+		const struct rt_frame *site = &lt_src(a->lt, lt_site(a->lt, use->site)->src[0])->frame;
+
+		if (point->type != g->type || point->op != RT_OP_PUT || !use->events ||
+		    lt_site_function(a->lt, use->site) != function)
+			continue;
+		/* a put that it jumped to, or too many of them: where they all are is not known */
+		if (nr == PUTS_MAX || site->entry != taken->entry || site->address == site->entry)
+			return true;
+		puts[nr++] = site->address;
+	}
+	f->skips = nr ? ALLOC(a, SKIPS_MAX, struct rt_branch) : NULL;
+	if (!nr || !f->skips)
+		return !nr;
+	f->skip_count = a->lt->namer->skips(a->lt->namer, taken, puts, nr, f->skips, SKIPS_MAX);
+	return true;
+}
+
 static bool add_pids(const struct lt_answer *a, const struct lt_group *g, struct rt_finding *f)
 {
 	f->pids = ALLOC(a, a->lt->processes.len, uint32_t);
@@ -344,6 +390,6 @@ bool lt_finding(struct lt_answer *a, const struct lt_group *g, struct rt_finding
 		count_taken(a, g, &first->ref, f);
 	make_id(f);
 	return add_choices(a, g, f) && add_history(a, first->ref.inc, f) && add_balance(a, g, f) &&
-	       add_stacks(a, g, &first->ref, f) && add_evidence(a, g, first, f) && add_pids(a, g, f) &&
-	       lt_origins(a, g, f);
+	       add_stacks(a, g, &first->ref, f) && add_skips(a, g, f) && add_evidence(a, g, first, f) &&
+	       add_pids(a, g, f) && lt_origins(a, g, f);
 }

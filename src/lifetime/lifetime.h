@@ -69,6 +69,8 @@ struct rt_finding {
 	uint64_t taken_count, taken_closed; /* how often the taking site took, and how often that was closed */
 	struct rt_place_name *alternatives;
 	size_t alternative_count;
+	struct rt_branch *skips; /* by which the guilty function can go past the puts that it does elsewhere */
+	size_t skip_count;
 	const char **evidence; /* sentences, lower case, without full stop */
 	size_t evidence_count;
 	uint64_t first_object; /* serial of the first affected object, 1.. per type */

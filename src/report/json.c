@@ -179,6 +179,14 @@ static void finding_members(struct rt_json *json, const struct rt_finding *findi
 		rt_json_null(json, "taken_by");
 	}
 	alternatives(json, finding);
+	rt_json_begin_array(json, "skips");
+	for (size_t i = 0; i < finding->skip_count; i++) {
+		rt_json_begin_object(json, NULL);
+		rt_json_u64(json, "line", finding->skips[i].line);
+		rt_json_u64(json, "to", finding->skips[i].to);
+		rt_json_end_object(json);
+	}
+	rt_json_end_array(json);
 	rt_json_begin_array(json, "evidence");
 	for (size_t i = 0; i < finding->evidence_count; i++)
 		rt_json_string(json, NULL, finding->evidence[i]);

@@ -131,6 +131,19 @@ static void guilty_line(struct rt_text_report *report, const struct rt_finding *
 		       call, rt_paint(report, RT_PAINT_END), rt_report_place(report, &f->guilty, room), sure);
 }
 
+/* "from line 30 to 31, from line 44 to 52" */
+static const char *skips(struct rt_text_report *report, const struct rt_finding *f)
+{
+	const char *text = "";
+
+	for (size_t i = 0; i < f->skip_count; i++) {
+		text = rt_format(&report->arena, "%s%sfrom line %u", text, i ? ", " : "", f->skips[i].line);
+		if (f->skips[i].to && f->skips[i].to != f->skips[i].line)
+			text = rt_format(&report->arena, "%s to %u", text, f->skips[i].to);
+	}
+	return text;
+}
+
 /* Where it was taken, other candidates, and why: as much as is needed to believe the line above. */
 static void reasons(struct rt_text_report *report, const struct rt_finding *f)
 {
@@ -147,6 +160,8 @@ static void reasons(struct rt_text_report *report, const struct rt_finding *f)
 			rt_sink_printf(report->sink, "  why: %s\n",
 				       rt_report_fit(report, rt_clean(&report->arena, f->evidence[i])));
 	}
+	if (f->skip_count)
+		rt_sink_printf(report->sink, "  can skip the put: %s\n", rt_report_fit(report, skips(report, f)));
 	for (size_t i = 0; i < f->alternative_count && (all || (i < 1 && f->confidence < RT_CERTAIN)); i++)
 		rt_sink_printf(report->sink, "  or: %s  %s   (%.2f)\n", call_text(report, &f->alternatives[i].frame),
 			       rt_report_place(report, &f->alternatives[i].frame, 40), f->alternatives[i].confidence);

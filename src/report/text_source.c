@@ -111,6 +111,8 @@ void rt_report_source(struct rt_text_report *report, const struct rt_finding *f)
 	choose(&e, guilty, guilty);
 	if (same_function(&f->taken_by, &f->guilty))
 		choose(&e, f->taken_by.line, guilty);
+	for (size_t i = 0; i < f->skip_count; i++)
+		choose(&e, f->skips[i].line, guilty);
 	for (size_t i = 0; i < f->balance_count; i++) {
 		if (!same_function(&f->balance[i].site, &f->guilty))
 			continue;

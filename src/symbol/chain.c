@@ -491,6 +491,40 @@ static uint64_t chain_callback(struct rt_namer *self, uint32_t pid, uint64_t tim
 		       : 0;
 }
 
+/* the line of the function itself, of what is inlined there that of the call; 0: unknown */
+static uint32_t line_at(struct rt_chain_module *module, struct rt_elfaddr at)
+{
+	struct rt_scope scopes[RT_SCOPES_MAX];
+	size_t n = rt_dwarf_scopes(module->dwarf, at, scopes, RT_SCOPES_MAX);
+
+	return n ? scopes[n - 1].line : 0;
+}
+
+static size_t chain_skips(struct rt_namer *self, const struct rt_frame *from, const uint64_t *places, size_t nr,
+			  struct rt_branch *ret, size_t max)
+{
+	struct rt_chain *chain = (struct rt_chain *)self;
+	struct rt_chain_module *module = from->module_id && !from->inlined ? get_module(chain, from->module_id) : NULL;
+	struct rt_elfaddr start, end, (*found)[2];
+	size_t n, lines = 0;
+
+	if (!module || !has_code(chain, module) || !module->dwarf ||
+	    !find_function(module, (struct rt_elfaddr){ from->address - 1 }, &start, &end))
+		return 0;
+	found = calloc(max, sizeof(*found));
+	n = found ? rt_chain_skips(module->image, module->symtab, chain->decoder, start, end, from->address, places, nr,
+				   found, max)
+		  : 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct rt_branch b = { line_at(module, found[i][0]), line_at(module, found[i][1]) };
+
+		if (b.line && (!lines || ret[lines - 1].line != b.line || ret[lines - 1].to != b.to))
+			ret[lines++] = b;
+	}
+	free(found);
+	return lines;
+}
+
 static const char *chain_source_line(struct rt_namer *self, uint32_t module_id, const char *file, uint32_t line,
 				     bool *ret_stale)
 {
@@ -514,7 +548,8 @@ struct rt_error *rt_chain_create(const struct rt_maps *maps, const struct rt_cha
 					  .source_line = chain_source_line,
 					  .hands = chain_hands,
 					  .callback = chain_callback,
-					  .leaves = chain_leaves };
+					  .leaves = chain_leaves,
+					  .skips = chain_skips };
 	chain->maps = maps;
 	if (options)
 		chain->options = *options;

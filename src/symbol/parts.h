@@ -124,6 +124,15 @@ bool rt_chain_goes_on(const struct rt_image *image, const struct rt_symtab *symt
 struct rt_elfaddr rt_chain_leaves(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
 				  struct rt_elfaddr end);
 /*
+ * skips.c: the branches of the function [start, end) of x86-64 by which it can go from the instruction that `from`
+ * tells of past all of these places, each with what it leads to then; by address, at most max. An address tells of the
+ * instruction there, or of the call that returns there. None that ask whether the call returned an object at all; 0 as
+ * well where that is not known. symtab may be NULL. Bounded work.
+ */
+size_t rt_chain_skips(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
+		      struct rt_elfaddr start, struct rt_elfaddr end, uint64_t from, const uint64_t *places, size_t nr,
+		      struct rt_elfaddr (*ret)[2], size_t max);
+/*
  * callback.c: the function to which the function [start, end) of x86-64 has somebody give what it got from the call
  * that returns to `after`, or gave that as its first argument (*ret_given). 0: none, or more than one. symtab may be
  * NULL. Bounded work.

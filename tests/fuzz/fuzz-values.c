@@ -53,6 +53,22 @@ static void ask_leaves(const struct rt_image *image, struct rt_decoder *decoder,
 		abort();
 }
 
+/* branches are in it, and lead somewhere in it */
+static void ask_skips(const struct rt_image *image, const struct rt_symtab *symtab, struct rt_decoder *decoder,
+		      const struct rt_symbol *f)
+{
+	const struct rt_elfaddr end = { f->addr.v + f->size };
+	const uint64_t places[] = { f->addr.v + f->size / 2, f->addr.v + f->size / 3 };
+	struct rt_elfaddr found[4][2];
+	const size_t n =
+		rt_chain_skips(image, symtab, decoder, f->addr, end, f->addr.v, places, f->size & 1 ? 1 : 2, found, 4);
+
+	for (size_t i = 0; i < n; i++)
+		for (unsigned k = 0; k < 2; k++)
+			if (found[i][k].v < f->addr.v || found[i][k].v >= end.v)
+				abort();
+}
+
 static void ask_names(const struct rt_image *image, const struct rt_symtab *symtab)
 {
 	struct rt_opens opens;
@@ -91,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		ask_calls(image, symtab, decoder, &symtab->symbols[i]);
 		ask_leaves(image, decoder, &symtab->symbols[i]);
+		ask_skips(image, symtab, decoder, &symtab->symbols[i]);
 		n++;
 	}
 	return 0;

@@ -413,6 +413,109 @@ TEST(where_a_function_leaves)
 	}
 }
 
+static const char skipping[] = "struct obj { int refs, kind; }; int other;\n"
+			       "#define FAR __attribute__((noinline, noclone, noipa))\n"
+			       "FAR struct obj *get(struct obj *o) { o->refs++; return o; }\n"
+			       "FAR void put(struct obj *o) { o->refs--; }\n"
+			       "FAR int look(struct obj *o) { return o->kind + other; }\n"
+			       "FAR int one(struct obj *in)\n"
+			       "{\n"
+			       "	struct obj *o = get(in);\n"
+			       "	int n;\n"
+			       "	if (!o)\n"
+			       "		return -1;\n"
+			       "	n = look(o);\n"
+			       "	if (n > 7)\n" /* 13 */
+			       "		return n;\n"
+			       "	if (n < 3)\n"
+			       "		look(o);\n"
+			       "	put(o);\n" /* 17 */
+			       "	return 0;\n"
+			       "}\n"
+			       "FAR int two(struct obj *in)\n"
+			       "{\n"
+			       "	struct obj *o = get(in);\n"
+			       "	if (look(o) == 5)\n" /* 23 */
+			       "		return 5;\n"
+			       "	if (look(o) > 9) {\n"
+			       "		put(o);\n"
+			       "		return 3;\n"
+			       "	}\n"
+			       "	while (look(o)) { if (look(o) == 6) return 6; }\n" /* 29 */
+			       "	put(o);\n"
+			       "	return 0;\n"
+			       "}\n"
+			       "FAR int none(struct obj *in, int k)\n"
+			       "{\n"
+			       "	struct obj *o = get(in);\n"
+			       "	if (look(o) == 5)\n"
+			       "		k++;\n"
+			       "	if (o)\n"
+			       "		put(o);\n"
+			       "	return k;\n"
+			       "}\n"
+			       "FAR int apart(struct obj *in, int (*f)(struct obj *), int k)\n"
+			       "{\n"
+			       "	struct obj *o = get(in);\n"
+			       "	if (k)\n"
+			       "		return f(o);\n" /* may put it */
+			       "	look(o);\n"
+			       "	put(o);\n"
+			       "	return 0;\n"
+			       "}\n"
+			       "int main(void) { struct obj o = { 9, 1 }; return one(&o) + two(&o) + none(&o, 1) + "
+			       "apart(&o, look, 1); }\n";
+
+/* where the function's first call of the other one returns to */
+static uint64_t behind_call(const char *function, const char *callee)
+{
+	char command[160];
+
+	snprintf(command, sizeof(command),
+		 "objdump -d --no-show-raw-insn --disassemble=%s p | grep -A1 'call.*<%s>' | sed -n 2p", function,
+		 callee);
+	return address_of(command);
+}
+
+/* The branches by which a function goes past its put, not those that ask whether there is an object. */
+TEST(which_branches_skip_the_put)
+{
+	static const char *const builds[] = { "gcc -O0 -g", "gcc -O2 -g", "gcc -O2 -g -fno-pie -no-pie",
+					      "clang-14 -O1 -g -Dnoipa= -Dnoclone= -w" };
+	static const struct {
+		const char *function;
+		uint32_t lines[3];
+	} wanted[] = { { "one", { 13 } }, { "two", { 23, 29 } }, { "none", { 0 } }, { "apart", { 0 } } };
+
+	free(built_write("s.c", skipping));
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		__attribute__((cleanup(rig_close))) struct rig rig = { 0 };
+
+		assert_true(built_run("%s -Wl,--build-id -fcf-protection=none s.c -o p", builds[i]));
+		rig_open(&rig, "p", NULL, NULL, false);
+		for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++) {
+			const uint64_t back = behind_call(wanted[k].function, "get"),
+				       puts[] = { behind_call(wanted[k].function, "put") };
+			struct rt_branch branches[4];
+			struct rt_frame frames[4];
+			size_t n, lines = 0;
+
+			assert_int_equal(rig.namer->name(rig.namer, PID, 5, BASE + back, true, frames, 4), 1);
+			assert_string_equal(frames[0].function, wanted[k].function);
+			n = rig.namer->skips(rig.namer, &frames[0], puts, 1, branches, 4);
+			while (wanted[k].lines[lines])
+				lines++;
+			if (n != lines)
+				fail_msg("%s: %s: %zu branches, not %zu", builds[i], wanted[k].function, n, lines);
+			for (size_t l = 0; l < n; l++)
+				assert_int_equal(branches[l].line, wanted[k].lines[l]);
+			/* a place that is none of the function's own: nothing is known */
+			assert_int_equal(rig.namer->skips(rig.namer, &frames[0], NULL, 0, branches, 4), 0);
+			assert_int_equal(rig.namer->skips(rig.namer, &frames[0], (uint64_t[]){ 1 }, 1, branches, 4), 0);
+		}
+	}
+}
+
 TEST(where_a_call_through_a_stub_goes)
 {
 	__attribute__((cleanup(rig_close))) struct rig rig = { 0 }, other = { 0 };
