@@ -413,7 +413,7 @@ void lt_extra_at_once(const struct lt_answer *a, const struct lt_inc *inc, struc
 {
 	uint32_t i = 0;
 
-	if (ref->bad != LT_NO_EVENT && lt_twice_in_row(a->lt, inc, ref->bad))
+	if (ref->bad != LT_NO_EVENT && lt_twice_in_line(a->lt, inc, ref->bad))
 		return;
 	while (i < inc->nr && ((inc->ledger[i].flags & LT_EV_POST) || !lt_back_at_once(a->lt, inc, (uint16_t)i)))
 		i++;
