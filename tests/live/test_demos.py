@@ -20,6 +20,8 @@ DEMOS = {
 # Where nobody tells of uses, who put before the use is named, as its code shows it, and not who it called to use it
 EARLY = {'use-after-put': 'finish'}
 ONLY_AGENT = {'freed-list'}  # what is in a block that is freed no uprobe looks at: each free() would cost one
+# by which branch the guilty function skips its put: what is written in that line
+SKIPS = {'missing-put': "if (s->user[0] == 'g'", 'error-path': 'if (healthy)'}
 COMPILERS = list(itertools.product(('gcc', 'clang'), ('-O0', '-O2')))
 SETTLE_LIMIT = 5.0  # seconds from the program's end to the report; the aim is 1.5
 
@@ -58,6 +60,10 @@ class Demos(live.LiveTest):
         if is_told or DEMOS[name]:
             self.assert_clean_trust(run)
         self.assert_guilty(run, guilty, exact=is_told or DEMOS[name], also=None if is_told else EARLY.get(name))
+        if name in SKIPS and guilty:
+            lines = (live.PROGRAMS / f'{name}.c').read_text(encoding='utf-8').splitlines()
+            skips = run.findings['findings'][0]['skips']
+            self.assertEqual([SKIPS[name] in lines[skip['line'] - 1] for skip in skips], [True], f'{skips}\n{run}')
         if is_told:
             self.assert_report(run, guilty)
             self.assert_counts(run)
