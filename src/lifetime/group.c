@@ -274,30 +274,44 @@ static bool may_be_all(const struct lt_answer *a, const struct lt_group *o, cons
 /*
  * Two faults at a time are rare. Who is accused of some objects of a type, and owes references of all those as well
  * that another function has lost, which owes none of the former, is at fault for all of them: where it is no more than
- * a guess that it was the other one, or less sure than that it was this one for the others.
+ * a guess that it was the other one, or less sure than that it was this one for the others, or these are more.
  */
+static struct lt_group *rather_than(struct lt_answer *a, const struct lt_group *g)
+{
+	static const double GUESS = 0.7, SEEN = 0.92;
+	const double claims = missing_put(g) ? lt_group_claims(g) : SEEN;
+	struct lt_group *best = NULL;
+
+	for (size_t k = 0; claims < SEEN && k < a->groups.len; k++) {
+		struct lt_group *o = &a->groups.data[k];
+
+		if (o != g && missing_put(o) && o->type == g->type && o->klass == g->klass &&
+		    (claims < fmax(GUESS, lt_group_claims(o)) || o->members.len > g->members.len) &&
+		    (!best || o->members.len > best->members.len) && may_be_all(a, o, g) && !may_be_all(a, g, o))
+			best = o;
+	}
+	return best;
+}
+
 static void one_for_all(struct lt_answer *a)
 {
-	static const double GUESS = 0.7, SEEN = 0.9, LESS = 0.2;
+	static const double LESS = 0.2;
+	bool more = true;
 
-	for (size_t i = 0; i < a->groups.len; i++) {
-		struct lt_group *g = &a->groups.data[i], *best = NULL;
-		struct lt_choice other = { g->guilty, LESS * (double)g->members.len };
-		double claims = missing_put(g) ? lt_group_claims(g) : SEEN;
+	/* who has taken over one is accused of more than before */
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < a->groups.len; i++) {
+			struct lt_group *g = &a->groups.data[i], *best = rather_than(a, g);
+			struct lt_choice other = { g->guilty, LESS * (double)g->members.len };
 
-		for (size_t k = 0; claims < SEEN && k < a->groups.len; k++) {
-			struct lt_group *o = &a->groups.data[k];
-
-			if (o != g && missing_put(o) && o->type == g->type && o->klass == g->klass &&
-			    claims < fmax(GUESS, lt_group_claims(o)) && (!best || o->members.len > best->members.len) &&
-			    may_be_all(a, o, g) && !may_be_all(a, g, o))
-				best = o;
+			if (!best)
+				continue;
+			merge(a, best, g);
+			more = true;
+			if (best->choices.len < 8)
+				a->nomem |= !rt_vec_push(&best->choices, other);
 		}
-		if (!best)
-			continue;
-		merge(a, best, g);
-		if (best->choices.len < 8)
-			a->nomem |= !rt_vec_push(&best->choices, other);
 	}
 }
 

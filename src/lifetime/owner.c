@@ -310,11 +310,11 @@ static bool gets(const struct rt_lifetime *lt, const struct lt_event *e, const s
 
 /*
  * Outward from this level as long as the code of functions says that they return what they took: the object, where that
- * is seen when the get returns, else what the get was given; or, further out, their declaration. What they are known to
- * give back themselves they do not hand up.
+ * is seen when the get returns, else what the get was given; or, from level `declared` on, their declaration. What they
+ * are known to give back themselves they do not hand up.
  */
 static unsigned returned_to(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_event *e,
-			    const struct levels *l, unsigned from)
+			    const struct levels *l, unsigned from, unsigned declared)
 {
 	unsigned level = from;
 	bool given = !level && e->op == RT_OP_GET && !(lt_event_point(lt, e)->flags & RT_EV_AT_RETURN);
@@ -335,7 +335,7 @@ static unsigned returned_to(const struct rt_lifetime *lt, const struct lt_type *
 		} else {
 			hands = lt_hands(lt, e, machine);
 			if (!(hands & RT_HANDS_RESULT) && !(given && (hands & RT_HANDS_ARGUMENT)) &&
-			    !(level > from && lt_returns_object(type, &lt_src(lt, l->src[level])->frame)))
+			    !(level >= declared && lt_returns_object(type, &lt_src(lt, l->src[level])->frame)))
 				break;
 			given &= (hands & RT_HANDS_OWN) != 0;
 		}
@@ -401,12 +401,12 @@ uint32_t lt_owner_beyond(const struct lt_answer *a, const struct lt_ref *ref, un
 	at = climb(a->lt, lt_inc_type(a->lt, ref->inc), &l, false, &sure);
 	at = sure ? at : 0;
 	*ret_learnt = at > path;
-	returned = returned_to(a->lt, lt_inc_type(a->lt, ref->inc), e, &l, 0);
+	returned = returned_to(a->lt, lt_inc_type(a->lt, ref->inc), e, &l, 0, 1);
 	/* by its declaration it returns anything: what that is its code says */
 	if (path < l.nr && path > returned && rt_returns_anything(lt_src(a->lt, l.src[path])->frame.returns))
-		returned = returned_to(a->lt, lt_inc_type(a->lt, ref->inc), e, &l, path);
+		returned = returned_to(a->lt, lt_inc_type(a->lt, ref->inc), e, &l, path, path + 1);
 	if (at && returned < at)
-		returned = returned_to(a->lt, lt_inc_type(a->lt, ref->inc), e, &l, at);
+		returned = returned_to(a->lt, lt_inc_type(a->lt, ref->inc), e, &l, at, at);
 	at = returned > at ? returned : at;
 	if (at <= path)
 		at = put_out(a->lt, ref->inc, ref->ev, &l);
