@@ -29,7 +29,7 @@ def case(made, name, m, status):
     """A mutant as an entry of truth.json."""
     traits = [m.way] + (['dies'] if status > 128 or status < 0 else [])
     path = m.call.source.path.relative_to(made.source)
-    also = [made.recipe.alias.format(m.call.function.name)] if made.recipe.alias else []
+    also = ([made.recipe.alias.format(m.call.function.name, file=path.stem.replace('-', '_'))] if made.recipe.alias else [])
     return {'id': name, 'kind': m.kind, 'type': m.type, 'traits': traits,
             'guilty': {'function': m.call.function.name, 'also_accepted': also, 'file': str(path),
                        'line': m.call.line},
