@@ -271,11 +271,7 @@ static bool may_be_all(const struct lt_answer *a, const struct lt_group *o, cons
 	return true;
 }
 
-/*
- * Two faults at a time are rare. Who is accused of some objects of a type, and owes references of all those as well
- * that another function has lost, which owes none of the former, is at fault for all of them: where it is no more than
- * a guess that it was the other one, or less sure than that it was this one for the others, or these are more.
- */
+/* who may be at fault for all that g is accused of as well, as one_for_all() has it; NULL: nobody */
 static struct lt_group *rather_than(struct lt_answer *a, const struct lt_group *g)
 {
 	static const double GUESS = 0.7, SEEN = 0.92;
@@ -293,6 +289,11 @@ static struct lt_group *rather_than(struct lt_answer *a, const struct lt_group *
 	return best;
 }
 
+/*
+ * Two faults at a time are rare. Who is accused of some objects of a type, and owes references of all those as well
+ * that another function has lost, which owes none of the former, is at fault for all of them: where it is no more than
+ * a guess that it was the other one, or less sure than that it was this one for the others, or these are more.
+ */
 static void one_for_all(struct lt_answer *a)
 {
 	static const double LESS = 0.2;

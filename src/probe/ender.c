@@ -45,8 +45,9 @@ static bool see(const char *name, void *arg)
 	return true;
 }
 
-/* The source function that a call leads to, here in the module; NULL: none is known. */
-static const char *callee(const struct rt_plan_build *b, const struct rt_insn *insn)
+/* The source function that a call leads to, here in the module, if it ends something by its name; NULL: none is known.
+ */
+static const char *ender_called(const struct rt_plan_build *b, const struct rt_insn *insn)
 {
 	enum { SCOPES_MAX = 16 };
 	struct rt_scope scopes[SCOPES_MAX];
@@ -54,7 +55,10 @@ static const char *callee(const struct rt_plan_build *b, const struct rt_insn *i
 	struct rt_elfaddr addr = insn->target;
 	size_t n;
 
-	if (to && to->plt) {
+	/* debug information is slow to tell where an address lies */
+	if (!to || !rt_words_destroy(to->name))
+		return NULL;
+	if (to->plt) {
 		own = rt_symtab_find(b->module->symtab, to->name);
 		addr = own ? own->addr : addr;
 	}
@@ -69,7 +73,7 @@ static void see_called(struct search *s, const struct rt_symbol *from, struct rt
 	struct rt_insn insn;
 
 	for (; pc.v < at.v && rt_plan_decode(s->b, pc, &insn); pc.v += insn.length) {
-		const char *name = insn.call && insn.has_target ? callee(s->b, &insn) : NULL;
+		const char *name = insn.call && insn.has_target ? ender_called(s->b, &insn) : NULL;
 
 		if (name && !see(name, s))
 			return;
