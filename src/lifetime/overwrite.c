@@ -502,8 +502,9 @@ static bool takes_other_apart(const struct lt_answer *a, const struct lt_loser *
 }
 
 /*
- * Source id of who is inlined into the function that event number i frees the block in, and ends the part that held the
- * pointer, by its name and what it is given; 0: nobody, or the function puts such objects itself.
+ * Source id of who is inlined into the function that event number i frees the block in, or called by it before, and
+ * ends the part that held the pointer, by its name and what it is given; 0: nobody, or the function puts such objects
+ * itself.
  */
 static uint32_t part_ender(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {

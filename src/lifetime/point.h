@@ -18,7 +18,7 @@ struct lt_point {
 	uint8_t op;
 	uint8_t aux;
 	uint16_t flags;
-	uint32_t ender; /* name of who is inlined there and ends the part of the block that is freed; 0: nobody */
+	uint32_t ender; /* name of who ends the part of the freed block, inlined there or called before; 0: nobody */
 	bool unarmed;
 	bool strays; /* it stored a pointer to what nobody had been given by then */
 };

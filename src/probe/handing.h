@@ -52,7 +52,7 @@ struct rt_slot {
 	bool fresh;           /* in memory that was just allocated: nothing was held there */
 	bool filled;          /* it was filled just before insn: what it held before is gone */
 	bool maybe;           /* it may hold anything */
-	const char *ender;    /* freed: who is inlined there and ends the part that the slot lies in; NULL: nobody */
+	const char *ender;    /* freed: who ends the part that the slot is in, inlined or called before; NULL: nobody */
 };
 /*
  * slot.c: points that look at what the slot held, and at what is stored there. Nothing is counted there, and what

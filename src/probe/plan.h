@@ -74,7 +74,7 @@ struct rt_point {
 				there the count is the one AFTER the operation */
 	char *name;          /* function; owned by the plan */
 	char *alias;         /* what debug information calls it, where that is another name; NULL; owned by the plan */
-	char *ender; /* with frees: who is inlined there and ends the part that the slot is in; NULL; likewise */
+	char *ender; /* with frees: who ends the part that the slot is in, inlined or called before; NULL; likewise */
 };
 
 /* A function of the spec that could not become a point, and why. */
