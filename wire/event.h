@@ -207,8 +207,8 @@ struct rt_wire_point {
 	uint32_t aux;      /* enum rt_aux */
 	/*
 	 * function name, and where debug information calls the same code something else, that; behind the name of a
-	 * block that is freed (RT_AUX_BLOCK), that of the function inlined there which ends the part of it that the
-	 * slot lies in: each NUL-terminated; padded to 8 with zeroes
+	 * block that is freed (RT_AUX_BLOCK), that of the function, inlined there or called before, which ends the part
+	 * of it that the slot lies in: each NUL-terminated; padded to 8 with zeroes
 	 */
 	char name[];
 };
