@@ -248,12 +248,8 @@ static bool owes_some(const struct lt_answer *a, const struct lt_inc *inc, uint3
 
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
-		const struct lt_site *site = lt_site(a->lt, a->lt->uses.data[e->use].site);
-		bool mine = false;
 
-		for (unsigned k = 0; !mine && k < site->nr; k++)
-			mine = lt_src(a->lt, site->src[k])->function == function;
-		if (mine)
+		if (lt_site_passes(a->lt, a->lt->uses.data[e->use].site, function))
 			owed += e->op == RT_OP_NEW ? 1 : e->delta;
 	}
 	return owed > 0;

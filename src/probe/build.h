@@ -63,6 +63,10 @@ enum { RT_DECODED = 1 << 15 };
  */
 bool rt_plan_decode(const struct rt_plan_build *b, struct rt_elfaddr at, struct rt_insn *ret);
 
+/* Where a call or jump to target leads: behind a stub, the function of this module that it stands for, if it has one.
+ */
+struct rt_elfaddr rt_plan_callee(const struct rt_plan_build *b, struct rt_elfaddr target);
+
 /* How an operation changes the count. */
 int16_t rt_op_delta(uint8_t op, int32_t start);
 

@@ -51,17 +51,14 @@ static const char *ender_called(const struct rt_plan_build *b, const struct rt_i
 {
 	enum { SCOPES_MAX = 16 };
 	struct rt_scope scopes[SCOPES_MAX];
-	const struct rt_symbol *to = rt_symtab_at(b->module->symtab, insn->target), *own;
-	struct rt_elfaddr addr = insn->target;
+	const struct rt_symbol *to = rt_symtab_at(b->module->symtab, insn->target);
+	struct rt_elfaddr addr;
 	size_t n;
 
 	/* debug information is slow to tell where an address lies */
 	if (!to || !rt_words_destroy(to->name))
 		return NULL;
-	if (to->plt) {
-		own = rt_symtab_find(b->module->symtab, to->name);
-		addr = own ? own->addr : addr;
-	}
+	addr = rt_plan_callee(b, insn->target);
 	n = rt_dwarf_scopes(b->module->dwarf, addr, scopes, SCOPES_MAX);
 	return n && scopes[n - 1].entry.v == addr.v ? scopes[n - 1].function : NULL;
 }

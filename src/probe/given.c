@@ -71,22 +71,12 @@ static bool stores(const struct rt_track *objects, const struct rt_insn *insn)
 		objects->regs[mem->base].kind != RT_VALUE_OBJECT);
 }
 
-/* where a call or jump leads; through a stub, to the function of this module that it stands for */
-static uint64_t callee_of(const struct given_search *s, const struct rt_insn *insn)
-{
-	const struct rt_symtab *symtab = s->t->b->module->symtab;
-	const struct rt_symbol *to = rt_symtab_at(symtab, insn->target);
-	const struct rt_symbol *own = to && to->plt ? rt_symtab_find(symtab, to->name) : NULL;
-
-	return own && own->addr.v ? own->addr.v : insn->target.v;
-}
-
 static bool note_passes(struct given_search *s, struct keeper *k, const struct rt_insn *insn)
 {
 	for (uint8_t arg = 1; arg <= RT_SPEC_ARG_MAX; arg++) {
 		if (!is_object(&s->way.now.objects, (uint8_t)rt_reg_argument(arg)))
 			continue;
-		if (!rt_vec_push(&s->passes, ((struct pass){ callee_of(s, insn), arg })))
+		if (!rt_vec_push(&s->passes, ((struct pass){ rt_plan_callee(s->t->b, insn->target).v, arg })))
 			return false;
 		k->passes++;
 	}

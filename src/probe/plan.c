@@ -47,6 +47,14 @@ bool rt_plan_decode(const struct rt_plan_build *b, struct rt_elfaddr at, struct 
 	return true;
 }
 
+struct rt_elfaddr rt_plan_callee(const struct rt_plan_build *b, struct rt_elfaddr target)
+{
+	const struct rt_symbol *to = rt_symtab_at(b->module->symtab, target);
+	const struct rt_symbol *own = to && to->plt ? rt_symtab_find(b->module->symtab, to->name) : NULL;
+
+	return own && own->addr.v ? own->addr : target;
+}
+
 void rt_plan_destroy(struct rt_plan *plan)
 {
 	if (!plan)

@@ -13,10 +13,10 @@ enum { INSNS_MAX = 8000, COPIES_MAX = 32, NOWHERE = UINT32_MAX };
 
 /* An instruction, and where it goes on: indexes, NOWHERE where it does not. */
 struct step {
-	struct rt_elfaddr at;
+	struct rt_elfaddr at, to; /* to: where a direct call or jump leads, 0: it is none */
 	uint32_t next, target;
 	uint8_t length;
-	bool call, conditional;
+	bool call, jump, conditional;
 	bool place;   /* one of the places */
 	bool unknown; /* it may do, or lead to, what is done at one */
 	bool leads;   /* some way from here comes to one */
@@ -59,26 +59,31 @@ static bool read_steps(struct walk *w)
 	struct rt_insn insn;
 
 	for (struct rt_elfaddr at = w->start; at.v < w->end.v; at.v += insn.length) {
+		struct step *s = &w->steps[w->count];
+
 		if (w->count == INSNS_MAX || !decode(w, at, &insn))
 			return false;
-		w->steps[w->count++] = (struct step){ .at = at, .length = insn.length };
+		*s = (struct step){ .at = at, .length = insn.length, .call = insn.call, .target = NOWHERE };
+		s->to.v = (insn.call || insn.jump) && insn.has_target ? insn.target.v : 0;
+		s->jump = insn.jump;
+		s->conditional = insn.jump && insn.conditional;
+		s->next = insn.ret || (insn.jump && !insn.conditional) ||
+					  (insn.call && rt_noreturn(w->image, w->symtab, w->decoder, &insn))
+				  ? NOWHERE
+				  : w->count + 1;
+		s->unknown = insn.call && insn.indirect;
+		w->count++;
 	}
 	for (uint32_t i = 0; i < w->count; i++) {
 		struct step *s = &w->steps[i];
-		bool inside;
 
-		if (!decode(w, s->at, &insn))
-			return false;
-		inside = insn.has_target && insn.target.v >= w->start.v && insn.target.v < w->end.v;
-		s->call = insn.call;
-		s->conditional = insn.jump && insn.conditional;
-		s->next = i + 1 == w->count || insn.ret || (insn.jump && !insn.conditional) ||
-					  (insn.call && rt_noreturn(w->image, w->symtab, w->decoder, &insn))
-				  ? NOWHERE
-				  : i + 1;
-		s->target = insn.jump && inside ? step_at(w, insn.target.v) : NOWHERE;
-		/* a jump into another instruction, out of the function or by a pointer; a call by one */
-		s->unknown = (insn.jump && s->target == NOWHERE) || (insn.call && insn.indirect);
+		if (s->next == w->count)
+			s->next = NOWHERE;
+		if (!s->jump)
+			continue;
+		/* into another instruction, out of the function or by a pointer: nobody knows */
+		s->target = s->to.v ? step_at(w, s->to.v) : NOWHERE;
+		s->unknown = s->target == NOWHERE;
 	}
 	return true;
 }
@@ -101,16 +106,12 @@ static bool mark_places(struct walk *w, const uint64_t *places, size_t nr)
 {
 	for (size_t k = 0; k < nr; k++) {
 		uint32_t i = told_by(w, places[k]);
-		struct rt_insn mine, other;
 
-		if (i == NOWHERE || !decode(w, w->steps[i].at, &mine))
+		if (i == NOWHERE)
 			return false;
 		w->steps[i].place = true;
-		for (uint32_t j = 0; mine.call && mine.has_target && j < w->count; j++) {
-			if (w->steps[j].call && decode(w, w->steps[j].at, &other) && other.has_target &&
-			    other.target.v == mine.target.v)
-				w->steps[j].place = true;
-		}
+		for (uint32_t j = 0; w->steps[i].call && w->steps[i].to.v && j < w->count; j++)
+			w->steps[j].place |= w->steps[j].call && w->steps[j].to.v == w->steps[i].to.v;
 	}
 	return true;
 }
