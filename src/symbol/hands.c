@@ -17,7 +17,9 @@ struct way {
 struct walk {
 	const struct rt_image *image;
 	struct rt_decoder *decoder;
-	struct rt_elfaddr start, end;
+	struct rt_elfaddr start, end, after; /* of the function; behind the call */
+	uint32_t registers;                  /* that hold what is looked for there */
+	struct rt_elfaddr callee;            /* where the call leads; 0: who knows */
 	RT_VEC(struct way) waiting;
 	struct rt_map entered; /* (address, registers) */
 	unsigned insns;
@@ -62,6 +64,18 @@ static void go_on(struct walk *w, struct way way)
 		w->unknown = true;
 }
 
+/* It calls, or jumps to, the function that was called: what that returns now is as good as what it returned then. */
+static bool is_same(const struct walk *w, const struct rt_insn *call)
+{
+	return w->registers == 1u << RT_REG_RAX && w->callee.v && call->has_target && call->target.v == w->callee.v;
+}
+
+/* a call of the same; or the next turn of a loop, that calls once more */
+static bool gives_another(const struct walk *w, const struct rt_insn *call)
+{
+	return call->addr.v + call->length == w->after.v || is_same(w, call);
+}
+
 /* until the way ends, or parts: then what is to be followed waits */
 static void follow(struct walk *w, struct way way)
 {
@@ -80,13 +94,15 @@ static void follow(struct walk *w, struct way way)
 			return;
 		}
 		step(&way, &insn);
-		if (insn.jump)
+		if (insn.jump && !is_same(w, &insn)) /* else it returns for this one */
 			go_on(w, (struct way){ insn.target, way.value, way.zero });
 		if (insn.jump && !insn.conditional)
 			return;
 		way.at.v += insn.length;
 		if (insn.call && way.at.v >= w->end.v)
 			return; /* does not return */
+		if (insn.call && gives_another(w, &insn))
+			way.value = w->registers;
 		if (insn.jump) {
 			go_on(w, way);
 			return;
@@ -96,15 +112,16 @@ static void follow(struct walk *w, struct way way)
 }
 
 /* what the registers hold behind the call is what the function returns, or 0 */
-static bool returns(struct walk *w, struct rt_elfaddr after, uint32_t registers)
+static bool returns(struct walk *w, uint32_t registers)
 {
+	w->registers = registers;
 	w->insns = 0;
 	w->waiting.len = 0;
 	w->returned = w->unknown = false;
 	rt_map_deinit(&w->entered);
 	if (!registers)
 		return false;
-	go_on(w, (struct way){ after, registers, 0 });
+	go_on(w, (struct way){ w->after, registers, 0 });
 	while (w->waiting.len && !w->unknown)
 		follow(w, w->waiting.data[--w->waiting.len]);
 	return w->returned && !w->unknown;
@@ -112,7 +129,7 @@ static bool returns(struct walk *w, struct rt_elfaddr after, uint32_t registers)
 
 /*
  * The registers that the call leaves alone and that hold its first argument, as the code stands, without its jumps;
- * *ret_own: that is the function's own.
+ * *ret_own: that is the function's own. Where the call leads is noted.
  */
 static uint32_t same_as_argument(struct walk *w, struct rt_elfaddr after, bool *ret_own)
 {
@@ -138,6 +155,8 @@ static uint32_t same_as_argument(struct walk *w, struct rt_elfaddr after, bool *
 	}
 	if (!insn.call || at.v + insn.length != after.v)
 		return 0;
+	if (insn.has_target)
+		w->callee = insn.target;
 	*ret_own = number[RT_REG_RDI] == RT_REG_RDI;
 	for (unsigned i = 0; i < REGS; i++)
 		same |= number[i] == number[RT_REG_RDI] && !(RT_CHAIN_CLOBBERED >> i & 1u) ? 1u << i : 0;
@@ -147,13 +166,13 @@ static uint32_t same_as_argument(struct walk *w, struct rt_elfaddr after, bool *
 uint8_t rt_chain_hands(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
 		       struct rt_elfaddr end, struct rt_elfaddr after)
 {
-	struct walk w = { .image = image, .decoder = decoder, .start = start, .end = end };
+	struct walk w = { .image = image, .decoder = decoder, .start = start, .end = end, .after = after };
 	bool own;
 	uint32_t same = same_as_argument(&w, after, &own);
 	uint8_t hands = own ? RT_HANDS_OWN : 0;
 
-	hands |= returns(&w, after, 1u << RT_REG_RAX) ? RT_HANDS_RESULT : 0;
-	hands |= returns(&w, after, same) ? RT_HANDS_ARGUMENT : 0;
+	hands |= returns(&w, 1u << RT_REG_RAX) ? RT_HANDS_RESULT : 0;
+	hands |= returns(&w, same) ? RT_HANDS_ARGUMENT : 0;
 	rt_vec_deinit(&w.waiting);
 	rt_map_deinit(&w.entered);
 	return hands;

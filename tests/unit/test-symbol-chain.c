@@ -131,6 +131,13 @@ static const char handing[] =
 	"{ struct obj *o = find(h), *old = h->obj; touch(); return h->n ? o : old; }\n"
 	"FAR int count(struct holder *h) { struct obj *o = find(h); touch(); return o ? o->refs : 0; }\n"
 	"FAR void *any(struct holder *h) { void *p = lookup(h); touch(); return p; }\n"
+	/* the next one, or nothing; and out of one of two places */
+	"FAR struct obj *next(struct holder *h)\n"
+	"{ for (;;) { struct obj *o = lookup(h); touch(); if (o->refs > 3) return o; if (h->n++ > 9) return 0; } }\n"
+	"FAR struct obj *one_of(struct holder *h)\n"
+	"{ struct obj *o = lookup(h); if (o->refs > 3) return o; touch(); h->n++; return lookup(h + 1); }\n"
+	"FAR struct obj *this_or_that(struct holder *h)\n"
+	"{ struct obj *o = lookup(h); if (o->refs > 3) return o; touch(); return find(h); }\n"
 	/* who looks into what he passes on, and who does not */
 	"FAR void blind(int n, void *p) { if (p) take(p); touch(); }\n"
 	"FAR int looks(struct obj *o) { int n = o->refs; take(o); touch(); return n; }\n"
@@ -145,7 +152,7 @@ static const char handing[] =
 	"int main(int argc, char **argv)\n"
 	"{ struct obj o = { argc }; struct holder h = { argc, &o }; any(&h); blind(1, &o); looks(&o); mem_free(&o); "
 	"obj_free(&o); has_it_looked_at(&o); "
-	"calls(&o); hands_on(&o);\n"
+	"calls(&o); hands_on(&o); next(&h); one_of(&h); this_or_that(&h);\n"
 	"  return ref(&o) == either(&h) ? count(&h) : 0; }\n";
 
 /* the return address of the first call of `callee` in `function` */
@@ -184,6 +191,10 @@ TEST(what_it_got_it_returns)
 		assert_int_equal(returned(&rig, "lookup", "take"), RT_HANDS_ARGUMENT);
 		assert_int_equal(returned(&rig, "find", "lookup"), RT_HANDS_RESULT | RT_HANDS_OWN | RT_HANDS_TAKEN);
 		assert_int_equal(returned(&rig, "either", "find"), RT_HANDS_OWN | RT_HANDS_TAKEN);
+		assert_int_equal(returned(&rig, "next", "lookup"), RT_HANDS_RESULT | RT_HANDS_OWN | RT_HANDS_TAKEN);
+		assert_int_equal(returned(&rig, "one_of", "lookup"), RT_HANDS_RESULT | RT_HANDS_OWN | RT_HANDS_TAKEN);
+		/* what another one returns is another one's */
+		assert_int_equal(returned(&rig, "this_or_that", "lookup") & RT_HANDS_RESULT, 0);
 		assert_int_equal(returned(&rig, "count", "find"), RT_HANDS_OWN | RT_HANDS_TAKEN);
 	}
 	assert_int_equal(rig.namer->hands(rig.namer, PID, 5, 0), 0);
