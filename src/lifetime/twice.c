@@ -28,6 +28,20 @@ static const uint32_t *inlined_chain(const struct rt_lifetime *lt, const struct 
 	return NULL;
 }
 
+/*
+ * Not more than this many lines apart; where nobody knows lines, so near that nothing lies between them but what a call
+ * needs.
+ */
+static bool near_by(const struct rt_frame *x, const struct rt_frame *y, int lines)
+{
+	enum { CALL_BYTES = 16 };
+	const uint64_t bytes = x->address > y->address ? x->address - y->address : y->address - x->address;
+
+	if (!x->line && !y->line)
+		return bytes <= CALL_BYTES;
+	return abs((int)x->line - (int)y->line) <= lines;
+}
+
 /* both lie in one instance of one function: not more than this many lines apart */
 static bool one_instance(const struct rt_lifetime *lt, const struct lt_use *x, const struct lt_use *y, int lines)
 {
@@ -39,7 +53,7 @@ static bool one_instance(const struct rt_lifetime *lt, const struct lt_use *x, c
 		return false;
 	sx = lt_src(lt, cx[0]);
 	sy = lt_src(lt, cy[0]);
-	if (sx->function != sy->function || abs((int)sx->frame.line - (int)sy->frame.line) > lines)
+	if (sx->function != sy->function || !near_by(&sx->frame, &sy->frame, lines))
 		return false;
 	for (uint32_t i = 1; i < nx; i++) {
 		if (cx[i] != cy[i])
