@@ -235,7 +235,7 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 			return false; /* there is more to go by */
 		if (inc->life != LT_DEAD || inc->folded || !lt_crashed(a->lt, inc->pid, false))
 			continue;
-		ev = lt_extra_for_nothing(a, inc);
+		ev = lt_extra_for_nothing(a, m, inc);
 		kept = ev != LT_NO_EVENT && kept_to_itself(a, inc, &over);
 		if (ev == LT_NO_EVENT || (kept && over))
 			continue;
@@ -351,7 +351,7 @@ static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	b.why = "it put the last reference, and in a call that it made after that the program died";
 	if (lt_damaged(a->lt, m->type))
 		b.confidence = 0.45;
-	lt_extra_at_once(a, ref.inc, &ref, &b);
+	lt_extra_at_once(a, m, ref.inc, &ref, &b);
 	lt_extra_taken(a, ref.inc, &ref);
 	if (b.guilty)
 		lt_accuse(a, &ref, &b);

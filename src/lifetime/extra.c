@@ -277,12 +277,26 @@ static bool use_after(const struct lt_answer *a, const struct lt_model *m, const
 	return false;
 }
 
-uint16_t lt_extra_for_nothing(const struct lt_answer *a, const struct lt_inc *inc)
+/* Event number i gives back at once what was taken for it, and so it goes in healthy objects: it has a purpose there.
+ */
+static bool is_usual(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, uint32_t i)
+{
+	static const double HEALTHY = 3;
+	uint32_t get = i;
+
+	while (get-- > 0 && !inc->ledger[get].delta)
+		;
+	return get < i && lt_model_certain(m, a->lt->uses.data[inc->ledger[get].use].site,
+					   a->lt->uses.data[inc->ledger[i].use].site) >= HEALTHY;
+}
+
+uint16_t lt_extra_for_nothing(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc)
 {
 	uint16_t put = put_in_row(a, inc);
 
 	for (uint32_t i = inc->nr; put == LT_NO_EVENT && i-- > 0;) {
-		if (!(inc->ledger[i].flags & LT_EV_POST) && lt_back_at_once(a->lt, inc, (uint16_t)i))
+		if (!(inc->ledger[i].flags & LT_EV_POST) && lt_back_at_once(a->lt, inc, (uint16_t)i) &&
+		    !(m && is_usual(a, m, inc, i)))
 			put = (uint16_t)i;
 	}
 	return put;
@@ -315,7 +329,7 @@ static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, co
 
 	if (!past || past->incomplete || !read_life(a, m, past, &l))
 		return false;
-	put = lt_extra_for_nothing(a, past);
+	put = lt_extra_for_nothing(a, m, past);
 	if (put != LT_NO_EVENT && lt_event_function(a->lt, &past->ledger[put]) != victim)
 		return past_put(a, past, put, ref, b);
 	lt_model_match(m, l.marks, l.n, -1, NULL, &match);
@@ -335,9 +349,11 @@ static bool past_culprit(const struct lt_answer *a, const struct lt_model *m, co
 }
 
 /* Nothing in the life says why it was used after its end: it may have been the object before that was meant. */
-static bool used_the_past(const struct lt_answer *a, const struct lt_inc *past, struct lt_ref *ref, struct lt_blame *b)
+static bool used_the_past(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *past,
+			  struct lt_ref *ref, struct lt_blame *b)
 {
-	uint16_t put = past && !past->incomplete && past->life == LT_DEAD ? lt_extra_for_nothing(a, past) : LT_NO_EVENT;
+	uint16_t put =
+		past && !past->incomplete && past->life == LT_DEAD ? lt_extra_for_nothing(a, m, past) : LT_NO_EVENT;
 
 	if (put == LT_NO_EVENT || lt_event_src(a->lt, &past->ledger[put]) == b->guilty)
 		return false;
@@ -409,13 +425,15 @@ static bool has_unborn(const struct lt_answer *a, uint32_t type)
 	return false;
 }
 
-void lt_extra_at_once(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref, struct lt_blame *b)
+void lt_extra_at_once(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct lt_ref *ref,
+		      struct lt_blame *b)
 {
 	uint32_t i = 0;
 
 	if (ref->bad != LT_NO_EVENT && lt_twice_in_line(a->lt, inc, ref->bad))
 		return;
-	while (i < inc->nr && ((inc->ledger[i].flags & LT_EV_POST) || !lt_back_at_once(a->lt, inc, (uint16_t)i)))
+	while (i < inc->nr && ((inc->ledger[i].flags & LT_EV_POST) || !lt_back_at_once(a->lt, inc, (uint16_t)i) ||
+			       is_usual(a, m, inc, i)))
 		i++;
 	if (i == inc->nr || !lt_event_src(a->lt, &inc->ledger[i]))
 		return;
@@ -548,7 +566,7 @@ static void find_pasts(struct lt_answer *a, uint32_t type, struct pasts *ret)
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
 		uint64_t *last;
 
-		if (inc->type != type || inc->post || lt_extra_for_nothing(a, inc) == LT_NO_EVENT)
+		if (inc->type != type || inc->post || lt_extra_for_nothing(a, NULL, inc) == LT_NO_EVENT)
 			continue;
 		last = rt_map_put(&ret->by_object, rt_key_make(inc->object, inc->pid), NULL);
 		if (!last)
@@ -614,10 +632,10 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	else if (!held_for_other(a, inc, &ref, &b) && !lt_twice_in_line(a->lt, inc, ref.bad) &&
 		 past_culprit(a, m, past, lt_src(a->lt, b.guilty)->function, &ref, &b))
 		ref.inc = inc = past;
-	if (!own && b.role == RT_ROLE_USE && used_the_past(a, past, &ref, &b))
+	if (!own && b.role == RT_ROLE_USE && used_the_past(a, m, past, &ref, &b))
 		ref.inc = inc = past;
 	if (!own)
-		lt_extra_at_once(a, inc, &ref, &b);
+		lt_extra_at_once(a, m, inc, &ref, &b);
 	if (!b.guilty)
 		return;
 	if (l.usual && (ref.bad == LT_NO_EVENT || !lt_twice_in_row(a->lt, inc, ref.bad)))

@@ -8,13 +8,18 @@
 uint32_t lt_extra_doer(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev);
 /* a get by the guilty function, or the creation */
 void lt_extra_taken(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref);
-/* the put that a run did twice in a row, or right where it had taken the reference; LT_NO_EVENT: there is none */
-uint16_t lt_extra_for_nothing(const struct lt_answer *a, const struct lt_inc *inc);
+/*
+ * The put that a run did twice in a row, or right where it had taken the reference, as it is not done to healthy
+ * objects of m (NULL: whatever these do); LT_NO_EVENT: there is none.
+ */
+uint16_t lt_extra_for_nothing(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc);
 /*
  * A reference that is given back right where it was taken was taken for nothing: that put was meant for nobody, and the
- * one that is left over is the owner's, whose reference went with it.
+ * one that is left over is the owner's, whose reference went with it. Not where healthy objects are treated so: a
+ * cleanup stands in the line that takes what it is for.
  */
-void lt_extra_at_once(const struct lt_answer *a, const struct lt_inc *inc, struct lt_ref *ref, struct lt_blame *b);
+void lt_extra_at_once(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct lt_ref *ref,
+		      struct lt_blame *b);
 /*
  * Operations on the object were not seen, but the counter says what became of it: what one run put twice in one line,
  * or right where it had taken it, was one too many, whatever the others did.

@@ -349,7 +349,7 @@ static void lessen_behind(struct lt_group *g, const struct lt_member *first)
 /* of its object some run put a reference for nothing, whatever became of it: twice in a row, or just taken */
 static bool for_nothing(const struct lt_answer *a, const struct lt_member *m)
 {
-	return lt_extra_for_nothing(a, m->ref.inc) != LT_NO_EVENT;
+	return lt_extra_for_nothing(a, NULL, m->ref.inc) != LT_NO_EVENT;
 }
 
 /*
