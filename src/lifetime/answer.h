@@ -153,6 +153,8 @@ uint32_t lt_owner_beyond(const struct lt_answer *a, const struct lt_ref *ref, un
  */
 bool lt_come_together(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b, unsigned *ret_a,
 		      unsigned *ret_b);
+/* a and b were done by what one call led to: of the innermost run in which both were, even where that jumped on. */
+bool lt_in_one_call(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b);
 /* source id of the function so many out from the site of e; 0: there is none */
 uint32_t lt_src_around(const struct rt_lifetime *lt, const struct lt_event *e, unsigned level);
 /* leak.c: why it is alive, where nobody is accused of it */

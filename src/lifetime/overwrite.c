@@ -517,6 +517,22 @@ static uint32_t part_ender(const struct lt_answer *a, const struct lt_inc *inc, 
 	return lt_src_named(a->lt, &as);
 }
 
+/*
+ * What the function calls has put this very object there, for another reference: one that it had taken itself, so that
+ * its puts say nothing about who was to put this one.
+ */
+static bool put_another(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_loser *loser, uint32_t src)
+{
+	for (uint32_t i = 0; i < loser->at; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->delta < 0 && lt_event_function(a->lt, e) == lt_src(a->lt, src)->function &&
+		    lt_use_depth(a->lt, &a->lt->uses.data[e->use], lt_src(a->lt, loser->by)->function) != UINT_MAX)
+			return true;
+	}
+	return false;
+}
+
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	struct lt_loser loser = loser_of(a, ref);
@@ -532,6 +548,8 @@ struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *re
 		return loser;
 	}
 	if (!loser.freed || !within || !*within)
+		return loser;
+	if (*within != FURTHER_IN && put_another(a, ref->inc, &loser, (uint32_t)*within))
 		return loser;
 	if (*within == FURTHER_IN || takes_other_apart(a, &loser, *within)) {
 		loser.thin |= !loser.own;

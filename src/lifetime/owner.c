@@ -128,6 +128,14 @@ bool lt_come_together(const struct rt_lifetime *lt, const struct lt_event *a, co
 	return *ret_a < la.nr;
 }
 
+bool lt_in_one_call(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b)
+{
+	uint32_t ma, mb;
+
+	return shared(lt, a, b, &ma, &mb) && ma && mb &&
+	       lt->machines.data[stack_of(lt, a)->first + ma].pc == lt->machines.data[stack_of(lt, b)->first + mb].pc;
+}
+
 uint32_t lt_src_around(const struct rt_lifetime *lt, const struct lt_event *e, unsigned level)
 {
 	struct levels l;
@@ -249,23 +257,38 @@ static uint64_t all(const struct lt_owned *o)
 	return o->own + o->up + o->far;
 }
 
-/* what the function at this level does with such references, as far as that is known, else with all; NULL: nothing is
+/* what the function at this level does with references that `from` takes, 0: with all of them; NULL: too little is
+ * known
  */
+static const struct lt_owned *known_from(const struct rt_lifetime *lt, const struct lt_type *type,
+					 const struct levels *l, unsigned level, bool put, uint32_t from)
+{
+	const uint64_t *at = rt_map_get(&type->owner_of, rt_key_make(lt_src(lt, l->src[level])->function, from));
+	const struct lt_owner *o = at ? &type->owners.data[*at] : NULL;
+	const struct lt_owned *c = !o ? NULL : put ? &o->puts : &o->gets;
+
+	return c && all(c) >= SURE ? c : NULL;
+}
+
+/* ... with such references as this one, as far as that is known, else with all */
 static const struct lt_owned *known(const struct rt_lifetime *lt, const struct lt_type *type, const struct levels *l,
 				    unsigned level, bool put)
 {
-	const uint32_t from[] = { lt_src(lt, l->src[0])->function, 0 };
+	return known_from(lt, type, l, level, put, lt_src(lt, l->src[0])->function)
+		       ?: known_from(lt, type, l, level, put, 0);
+}
 
-	for (unsigned k = 0; k < 2; k++) {
-		const uint64_t *at =
-			rt_map_get(&type->owner_of, rt_key_make(lt_src(lt, l->src[level])->function, from[k]));
-		const struct lt_owner *o = at ? &type->owners.data[*at] : NULL;
-		const struct lt_owned *c = !o ? NULL : put ? &o->puts : &o->gets;
+/*
+ * It is known to give such references back itself. Of others that is no word where code says that it returns this one
+ * on all its ways: what it makes on the side is another object.
+ */
+static bool gives_back(const struct rt_lifetime *lt, const struct lt_type *type, const struct levels *l, unsigned level,
+		       bool returns)
+{
+	const struct lt_owned *c = returns ? known_from(lt, type, l, level, false, lt_src(lt, l->src[0])->function)
+					   : known(lt, type, l, level, false);
 
-		if (c && all(c) >= SURE)
-			return c;
-	}
-	return NULL;
+	return c && c->own * 4 > all(c);
 }
 
 /*
@@ -320,20 +343,19 @@ static unsigned returned_to(const struct rt_lifetime *lt, const struct lt_type *
 	bool given = !level && e->op == RT_OP_GET && !(lt_event_point(lt, e)->flags & RT_EV_AT_RETURN);
 
 	for (; level + 1 < l->nr && !e->slot; level++) {
-		const struct lt_owned *c = known(lt, type, l, level, false);
 		uint32_t machine = l->place[level] / 2;
-		uint8_t hands;
+		const bool jumped = l->place[level] == LT_PLACE_CALLED(machine);
+		uint8_t hands = jumped ? 0 : lt_hands(lt, e, machine);
 
-		if (c && c->own * 4 > all(c))
+		if (gives_back(lt, type, l, level, hands & RT_HANDS_RESULT))
 			break;
-		if (l->place[level] == LT_PLACE_CALLED(machine)) {
+		if (jumped) {
 			/* it jumped to the get: what that returns it returns as well, whatever a declaration says of it
 			 */
 			if (lt_src(lt, l->src[level])->frame.file)
 				break;
 			given = false;
 		} else {
-			hands = lt_hands(lt, e, machine);
 			if (!(hands & RT_HANDS_RESULT) && !(given && (hands & RT_HANDS_ARGUMENT)) &&
 			    !(level >= declared && lt_returns_object(type, &lt_src(lt, l->src[level])->frame)))
 				break;

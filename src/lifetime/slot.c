@@ -85,16 +85,30 @@ static bool has_own(const struct lt_inc *inc, uint32_t act)
 	return false;
 }
 
-/* The run that did the put had a reference itself, that it took, or was handed up, and gives that back. */
-static bool gives_own(const struct lt_inc *inc, const struct lt_event *put)
+/* other was done by what the run that `level` frames around the put stands for had called when it put */
+static bool in_that_call(const struct rt_lifetime *lt, const struct lt_event *other, const struct lt_event *put,
+			 unsigned level)
+{
+	unsigned out, in;
+
+	return lt_come_together(lt, other, put, &out, &in) &&
+	       (in < level || (in == level && lt_in_one_call(lt, other, put)));
+}
+
+/*
+ * The run that did the put had a reference itself, that it took, or was handed up, and gives that back; or the call by
+ * which the run that `level` frames around it stands for led to the put had taken one before, in whatever it called.
+ */
+static bool gives_own(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *put,
+		      unsigned level)
 {
 	int own = 0;
 
 	for (const struct lt_event *e = inc->ledger; put->act && e < put; e++) {
 		if (lt_event_takes(e))
-			own += e->act == put->act || e->up == put->act;
+			own += e->act == put->act || e->up == put->act || in_that_call(lt, e, put, level);
 		else if (e->delta < 0)
-			own -= e->act == put->act;
+			own -= e->act == put->act || in_that_call(lt, e, put, level);
 	}
 	return own > 0;
 }
@@ -142,7 +156,7 @@ static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, con
 		return true;
 	if (lt_come_together(lt, w, e, &out, &in) && (!out || (!in && out <= CALLERS)))
 		return out ? !has_own(inc, e->act) && !may_have_own(inc, lt_event_point(lt, w))
-			   : !in || !gives_own(inc, e);
+			   : !in || !gives_own(lt, inc, e, in);
 	/* what it frees itself it need not put */
 	return lt_inside(lt, w, e);
 }
