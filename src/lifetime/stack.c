@@ -105,9 +105,15 @@ uint32_t lt_src_make(struct rt_lifetime *lt, const struct rt_frame *f)
 
 uint32_t lt_src_named(struct rt_lifetime *lt, const struct lt_point *p)
 {
-	struct rt_frame f = { .function = rt_intern_text(&lt->names, p->name), .module_id = p->module };
+	const char *name = rt_intern_text(&lt->names, p->name);
+	/* no function is called by a number: that is where one without a name begins */
+	const bool nameless = name[0] >= '0' && name[0] <= '9' && p->function;
+	struct rt_frame f = { .function = nameless ? NULL : name,
+			      .module_id = p->module,
+			      .entry = nameless ? p->function : 0,
+			      .address = nameless ? p->function : 0 };
 
-	for (size_t i = 0; i < lt->srcs.len && !f.file; i++) {
+	for (size_t i = 0; i < lt->srcs.len && !f.file && !(nameless && f.module); i++) {
 		const struct lt_src *known = &lt->srcs.data[i];
 		const struct rt_frame *k = &known->frame;
 		bool named = known->name == p->name, placed = k->entry && p->function;
@@ -500,6 +506,17 @@ static bool hands_up_inlined(const struct rt_lifetime *lt, const struct lt_type 
 	       hands_up(lt, type, lt_src(lt, flat->src[own]));
 }
 
+/*
+ * An init function of a derived type: it was given the memory, as what it calls to begin the object was, by a
+ * constructor, which hands the object up.
+ */
+static bool begins_for_caller(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_point *point,
+			      const struct flat *flat, unsigned at)
+{
+	return point->op == RT_OP_NEW && (point->flags & RT_EV_FIRST) && at + 1 < flat->nr &&
+	       !hands_up(lt, type, lt_src(lt, flat->src[at])) && hands_up(lt, type, lt_src(lt, flat->src[at + 1]));
+}
+
 uint32_t lt_site_make(struct rt_lifetime *lt, const struct lt_site *site)
 {
 	size_t known = lt->sites.len;
@@ -557,6 +574,8 @@ static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_n
 	for (unsigned i = 0; i < flat.nr && flat_machine(&flat, i) == LT_JUMPED; i++)
 		use->jumped = flat.src[i];
 	at = skip_api(lt, type, point, &flat);
+	if (begins_for_caller(lt, type, point, &flat, at))
+		at++;
 	if (lt_point_looks(point))
 		at = skip_blind(lt, s, time_ns, &flat, at);
 	use->machine = flat_machine(&flat, at);
