@@ -133,8 +133,8 @@ static void read_fdes(struct rt_dwarf *dwarf)
 	}
 }
 
-/* The one that starts last before addr. */
-static const struct rt_fde *find(const struct rt_fdes *fdes, uint64_t addr)
+/* The first one that starts behind addr: its index, or the number of all. */
+static size_t first_behind(const struct rt_fdes *fdes, uint64_t addr)
 {
 	size_t lo = 0, hi = fdes->list.len;
 
@@ -146,7 +146,15 @@ static const struct rt_fde *find(const struct rt_fdes *fdes, uint64_t addr)
 		else
 			hi = mid;
 	}
-	return lo && addr < fdes->list.data[lo - 1].end ? &fdes->list.data[lo - 1] : NULL;
+	return lo;
+}
+
+/* The one that starts last before addr, or there. */
+static const struct rt_fde *find(const struct rt_fdes *fdes, uint64_t addr)
+{
+	size_t behind = first_behind(fdes, addr);
+
+	return behind && addr < fdes->list.data[behind - 1].end ? &fdes->list.data[behind - 1] : NULL;
 }
 
 const struct rt_fde *rt_fde_find(struct rt_dwarf *dwarf, struct rt_elfaddr addr,
@@ -164,6 +172,28 @@ const struct rt_fde *rt_fde_find(struct rt_dwarf *dwarf, struct rt_elfaddr addr,
 		}
 	}
 	return NULL;
+}
+
+bool rt_dwarf_next_fde(struct rt_dwarf *dwarf, struct rt_elfaddr from, struct rt_elfaddr *ret_start,
+		       struct rt_elfaddr *ret_end)
+{
+	const struct rt_fde *first = NULL;
+
+	if (!dwarf->fdes_read)
+		read_fdes(dwarf);
+	for (size_t i = 0; i < 2; i++) {
+		const struct rt_fdes *fdes = &dwarf->fdes[i];
+		size_t at = first_behind(fdes, from.v - 1);
+		const struct rt_fde *fde = at < fdes->list.len ? &fdes->list.data[at] : NULL;
+
+		if (fde && (!first || fde->start < first->start))
+			first = fde;
+	}
+	if (!first)
+		return false;
+	ret_start->v = first->start;
+	ret_end->v = first->end;
+	return true;
 }
 
 bool rt_dwarf_fde(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_elfaddr *ret_start,

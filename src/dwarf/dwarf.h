@@ -256,6 +256,9 @@ enum rt_dwarf_step {
  */
 enum rt_dwarf_step rt_dwarf_step(struct rt_dwarf *dwarf, struct rt_elfaddr addr, const struct rt_dwarf_memory *memory,
 				 struct rt_dwarf_regs *regs, bool *ret_signal);
+/* The first FDE that begins at from (not 0) or behind it: [start, end). false: there is none. */
+bool rt_dwarf_next_fde(struct rt_dwarf *dwarf, struct rt_elfaddr from, struct rt_elfaddr *ret_start,
+		       struct rt_elfaddr *ret_end);
 /* The FDE around addr: [start, end), and whether it has exception landing pads. false: none. */
 bool rt_dwarf_fde(struct rt_dwarf *dwarf, struct rt_elfaddr addr, struct rt_elfaddr *ret_start,
 		  struct rt_elfaddr *ret_end, bool *ret_lsda);

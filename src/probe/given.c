@@ -154,10 +154,10 @@ static struct rt_error *find_keepers(struct given_search *s)
 
 	for (size_t i = 0; i < b->survey.functions.len; i++) {
 		const struct rt_survey_function *d = &b->survey.functions.data[i];
-		const struct rt_symbol *symbol = d->has_body ? rt_symtab_at(b->module->symtab, d->addr) : NULL;
+		const struct rt_symbol *symbol = rt_survey_code(&b->survey, d);
 		enum rt_clone clone = RT_CLONE_PART;
 
-		if (!symbol || symbol->addr.v != d->addr.v || !symbol->size)
+		if (!symbol)
 			continue;
 		/* of a changed copy parameters may be gone */
 		(void)rt_clone_base(symbol->name, &clone);
@@ -330,10 +330,10 @@ static struct rt_error *find_enders(struct given_search *s)
 
 	for (size_t i = 0; i < b->survey.functions.len && left; i++) {
 		const struct rt_survey_function *d = &b->survey.functions.data[i];
-		const struct rt_symbol *symbol = d->has_body ? rt_symtab_at(b->module->symtab, d->addr) : NULL;
+		const struct rt_symbol *symbol = rt_survey_code(&b->survey, d);
 		enum rt_clone clone = RT_CLONE_PART;
 
-		if (!symbol || symbol->addr.v != d->addr.v || !symbol->size || !rt_words_destroy(d->name))
+		if (!symbol || !rt_words_destroy(d->name))
 			continue;
 		(void)rt_clone_base(symbol->name, &clone);
 		if (clone != RT_CLONE_FULL || rt_takers_told_any(s->t, d->name))

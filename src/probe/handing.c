@@ -334,8 +334,8 @@ static struct rt_error *consider(struct search *s, struct giver h)
 
 	if (rt_takers_told(&s->t, h.type, h.declared->name))
 		return NULL;
-	h.symbol = rt_symtab_at(s->b->module->symtab, h.declared->addr);
-	if (!h.symbol || h.symbol->addr.v != h.declared->addr.v || !h.symbol->size)
+	h.symbol = rt_survey_code(&s->b->survey, h.declared);
+	if (!h.symbol)
 		return NULL;
 	/* of a changed copy the result may be gone */
 	(void)rt_clone_base(h.symbol->name, &clone);
@@ -439,12 +439,13 @@ struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 	struct search s = { .t = { .b = b, .low = UINT64_MAX }, .b = b };
 	struct rt_error *err;
 
-	if (!b->module->symtab || !b->survey.functions.len || !b->plan->options.return_points ||
-	    b->plan->options.counts_only)
+	if (!b->module->symtab || !b->plan->options.return_points || b->plan->options.counts_only)
 		return NULL;
 	err = name_types(&s);
 	if (!err)
 		err = find_takers(&s);
+	if (!err && s.t.at.len && !b->survey.functions.len)
+		err = rt_plan_infer(&s.t);
 	if (!err && s.t.at.len)
 		err = name_typedefs(&s);
 	if (!err && s.t.at.len)

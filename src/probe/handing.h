@@ -60,6 +60,8 @@ struct rt_slot {
  */
 RT_CHECK struct rt_error *rt_plan_slot(struct rt_plan_build *b, const struct rt_slot *slot, const char *name);
 
+/* inferred.c: what code implies, where nothing is declared: fills t->b->survey.functions, which has none. */
+RT_CHECK struct rt_error *rt_plan_infer(struct rt_takers *t);
 /* overwrite.c: points at the stores that may overwrite the pointer to an object. */
 RT_CHECK struct rt_error *rt_plan_overwrites(const struct rt_takers *t);
 /* given.c: points at the entries of functions that may keep an object that they are given. */

@@ -394,10 +394,9 @@ static struct rt_error *each_function(struct stores *s, const struct variables *
 
 	for (size_t i = 0; i < survey->functions.len; i++) {
 		const struct rt_survey_function *d = &survey->functions.data[i];
-		const struct rt_symbol *symbol =
-			d->has_body ? rt_symtab_at(s->takers->b->module->symtab, d->addr) : NULL;
+		const struct rt_symbol *symbol = rt_survey_code(survey, d);
 
-		if (!symbol || symbol->addr.v != d->addr.v || !symbol->size)
+		if (!symbol)
 			continue;
 		RT_TRY(v ? find_others(s, v, d, symbol) : look_at(s, d, symbol));
 	}

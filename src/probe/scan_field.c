@@ -121,8 +121,8 @@ static void add_function(struct rt_scan *s, struct field_type *t, const struct r
 	if (!f.arg || t->count == FIELD_FUNCTIONS_MAX || taken || rt_scan_is_known(s->known, d->name))
 		return;
 	if (d->has_body) {
-		const struct rt_symbol *symbol = rt_symtab_at(s->module->symtab, d->addr);
-		int delta = symbol && symbol->addr.v == d->addr.v && symbol->size ? moves(s, t, symbol, f.arg) : 0;
+		const struct rt_symbol *symbol = rt_survey_code(&s->survey, d);
+		int delta = symbol ? moves(s, t, symbol, f.arg) : 0;
 
 		if (!delta || !has_word(d->name, delta > 0 ? gets : puts_))
 			return;
@@ -188,12 +188,11 @@ static bool ends_objects(struct rt_scan *s, const struct field_type *t, const st
 {
 	struct rt_making m = { .image = s->module->image, .symtab = s->module->symtab, .decoder = s->decoder };
 	const struct rt_param *p = rt_survey_param(&s->survey, d, 1);
-	const struct rt_symbol *symbol = d->has_body ? rt_symtab_at(s->module->symtab, d->addr) : NULL;
+	const struct rt_symbol *symbol = rt_survey_code(&s->survey, d);
 
 	return p && p->pointers == 1 && p->pointee && !strcmp(p->pointee, t->structure) && !d->returns.pointers &&
-	       rt_words_destroy(d->name) && symbol && symbol->addr.v == d->addr.v && symbol->size &&
-	       strncmp(symbol->name, "_Z", 2) != 0 && !rt_scan_is_known(s->known, d->name) && !moves(s, t, symbol, 1) &&
-	       rt_making_ends(&m, symbol);
+	       rt_words_destroy(d->name) && symbol && strncmp(symbol->name, "_Z", 2) != 0 &&
+	       !rt_scan_is_known(s->known, d->name) && !moves(s, t, symbol, 1) && rt_making_ends(&m, symbol);
 }
 
 static struct rt_error *add_enders(struct rt_scan *s, const struct field_type *t, struct rt_spec_type *type)

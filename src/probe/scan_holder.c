@@ -59,9 +59,9 @@ static bool takes_both(struct rt_scan *s, const struct rt_survey_function *d)
 
 static const struct rt_symbol *code_of(struct rt_scan *s, const struct rt_survey_function *d)
 {
-	const struct rt_symbol *symbol = d->has_body ? rt_symtab_at(s->module->symtab, d->addr) : NULL;
+	const struct rt_symbol *symbol = rt_survey_code(&s->survey, d);
 
-	return symbol && symbol->addr.v == d->addr.v && symbol->size && symbol->bind != RT_BIND_LOCAL ? symbol : NULL;
+	return symbol && symbol->bind != RT_BIND_LOCAL ? symbol : NULL;
 }
 
 /* What one function of the allocator does; RT_OP_NONE: nothing that counts. */

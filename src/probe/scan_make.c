@@ -226,14 +226,10 @@ static struct rt_error *by_declaration(struct rt_scan *s, const struct rt_scan_f
 {
 	for (size_t i = 0; i < s->survey.functions.len; i++) {
 		const struct rt_survey_function *d = &s->survey.functions.data[i];
-		const struct rt_symbol *symbol;
+		const struct rt_symbol *symbol = f->structure ? rt_survey_code(&s->survey, d) : NULL;
 
-		if (!d->has_body || !f->structure)
-			continue;
-		symbol = rt_symtab_at(s->module->symtab, d->addr);
 		/* methods are armed by their mangled names */
-		if (!symbol || symbol->addr.v != d->addr.v || !symbol->size || rt_scan_is_known(s->known, d->name) ||
-		    strncmp(symbol->name, "_Z", 2) == 0)
+		if (!symbol || rt_scan_is_known(s->known, d->name) || strncmp(symbol->name, "_Z", 2) == 0)
 			continue;
 		if (declared_as_maker(s, f, d) && !sounds_like_find(d->name) && rt_making_starts(m, symbol))
 			RT_TRY(rt_scan_add_function(type, d->name, RT_OP_NEW, RT_PLACE_RET, 0));

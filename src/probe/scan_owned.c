@@ -36,10 +36,10 @@ struct search {
 /* Where the code of a C function begins that nobody counts yet; NULL: it has none. */
 static const struct rt_symbol *code_of(struct rt_scan *s, const struct rt_survey_function *d)
 {
-	const struct rt_symbol *symbol = d->has_body ? rt_symtab_at(s->module->symtab, d->addr) : NULL;
+	const struct rt_symbol *symbol = rt_survey_code(&s->survey, d);
 
-	if (!symbol || symbol->addr.v != d->addr.v || !symbol->size || !strncmp(symbol->name, "_Z", 2) ||
-	    rt_scan_is_known(s->known, d->name) || rt_scan_is_known(&s->found, d->name))
+	if (!symbol || !strncmp(symbol->name, "_Z", 2) || rt_scan_is_known(s->known, d->name) ||
+	    rt_scan_is_known(&s->found, d->name))
 		return NULL;
 	return symbol;
 }

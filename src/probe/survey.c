@@ -181,6 +181,15 @@ const char *rt_survey_alias(struct rt_survey *survey, const char *name)
 	return f && !has_code(survey, name) ? f->name : NULL;
 }
 
+const struct rt_symbol *rt_survey_code(const struct rt_survey *survey, const struct rt_survey_function *function)
+{
+	const struct rt_symbol *symbol = function->code;
+
+	if (!symbol && function->has_body && survey->module->symtab)
+		symbol = rt_symtab_at(survey->module->symtab, function->addr);
+	return symbol && symbol->addr.v == function->addr.v && symbol->size ? symbol : NULL;
+}
+
 const struct rt_param *rt_survey_param(const struct rt_survey *survey, const struct rt_survey_function *function,
 				       unsigned n)
 {

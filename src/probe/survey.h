@@ -24,6 +24,7 @@ struct rt_survey_function {
 	uint32_t line;
 	bool external, has_body, has_inlined;
 	struct rt_elfaddr addr;
+	const struct rt_symbol *code; /* no symbol tells of it: inferred.c; NULL: one does, if any */
 	struct rt_param returns;
 	size_t first_param, param_count; /* in survey->params */
 	uint32_t name_id;
@@ -67,6 +68,8 @@ const struct rt_survey_function *rt_survey_at(const struct rt_survey *survey, st
  * information knows name itself, or nothing.
  */
 const char *rt_survey_alias(struct rt_survey *survey, const char *name);
+/* The symbol whose code is that of the function, from its first to its last instruction; NULL: none is. */
+const struct rt_symbol *rt_survey_code(const struct rt_survey *survey, const struct rt_survey_function *function);
 /* Parameter n from 1, or NULL. */
 const struct rt_param *rt_survey_param(const struct rt_survey *survey, const struct rt_survey_function *function,
 				       unsigned n);

@@ -43,6 +43,16 @@ static uint64_t address_of(struct workdir *w, const char *name)
 	return addr;
 }
 
+/* those that count: not where code implies that an object goes */
+static size_t counting(const struct rt_plan *plan)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->points.len; i++)
+		n += !plan->points.data[i].guessed;
+	return n;
+}
+
 static const char *const builds[] = {
 	"gcc -O0",      "gcc -O2",     "gcc -O2 -fcf-protection=full", "gcc -O2 -fno-omit-frame-pointer",
 	"clang-14 -O0", "clang-14 -O2"
@@ -61,7 +71,7 @@ TEST(every_compiler_and_level)
 			     "type=obj new=obj_new get=obj_get,obj_tryget:1?ret!=0 put=obj_put,obj_drop:*1 "
 			     "hidden=obj_open:out*2?ret>0",
 			     NULL);
-		assert_int_equal(p.plan->points.len, 6);
+		assert_int_equal(counting(p.plan), 6);
 		assert_int_equal(p.plan->refused.len, 0);
 		/* no debug info: read from the code */
 		assert_int_equal(p.plan->types.data[0].counter_offset, 8);
@@ -69,6 +79,8 @@ TEST(every_compiler_and_level)
 		assert_string_equal(p.plan->types.data[0].counter_from, "inferred");
 		for (size_t k = 0; k < p.plan->points.len; k++) {
 			point = &p.plan->points.data[k];
+			if (point->guessed)
+				continue;
 			assert_int_equal(point->function.v, address_of(&w, point->name));
 			assert_int_not_equal(point->cost, RT_COST_NEVER);
 			assert_true(point->address.v - point->function.v < 64);
@@ -149,7 +161,7 @@ TEST(a_function_counts_for_one_type)
 
 	build(&w, &p, "gcc -O1");
 	planned_make(&p, "[a] get=obj_get put=obj_put [b] get=obj_alias free=obj_put", NULL);
-	assert_int_equal(p.plan->points.len, 3);
+	assert_int_equal(counting(p.plan), 3);
 	assert_string_equal(planned_why(&p, "obj_alias"), "it is already counted for type a");
 	finish(&w, &p);
 }
