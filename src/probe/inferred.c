@@ -30,7 +30,7 @@ struct rt_error *rt_infer_add_known(struct rt_inference *f, uint64_t address)
 
 	if (!round)
 		return rt_error_nomem();
-	*round = f->round;
+	*round = f->begun ? f->round + 1 : 0;
 	f->t->low = address < f->t->low ? address : f->t->low;
 	f->t->high = address > f->t->high ? address : f->t->high;
 	return NULL;
@@ -117,7 +117,39 @@ static struct rt_error *find_stubs(struct rt_inference *f)
 	return NULL;
 }
 
-/* what the specs say is given an object, here or behind a stub */
+/*
+ * The library of a preset knows its own objects: what half of its functions do inside is of interest to who builds it,
+ * and has its debug information. Who uses them is looked at.
+ */
+static void find_own(struct rt_inference *f)
+{
+	const struct rt_plan_build *b = f->t->b;
+
+	for (size_t i = 0; i < b->plan->points.len; i++) {
+		const struct rt_point *p = &b->plan->points.data[i];
+
+		if (p->module == b->module->id && rt_spec_is_preset(b->plan->types.data[p->type - 1].spec))
+			f->own[p->type - 1] = true;
+	}
+}
+
+static struct rt_error *add_told(struct rt_inference *f, uint64_t address, uint32_t type, unsigned arg)
+{
+	if (f->own[type])
+		return NULL;
+	return arg ? rt_infer_add_arg(f, address, arg, type + 1) : rt_infer_add_known(f, address);
+}
+
+static unsigned argument_of(const struct rt_point *p)
+{
+	unsigned arg = RT_SPEC_ARG_MAX;
+
+	while (arg && !(p->place == RT_PLACE_ARG && !p->deref && rt_reg_argument(arg) == (enum rt_reg)p->reg))
+		arg--;
+	return arg;
+}
+
+/* what the specs say is given an object, or hands one out, here or behind a stub */
 static struct rt_error *find_told(struct rt_inference *f)
 {
 	const struct rt_plan_build *b = f->t->b;
@@ -126,11 +158,8 @@ static struct rt_error *find_told(struct rt_inference *f)
 	for (size_t i = 0; i < b->plan->points.len; i++) {
 		const struct rt_point *p = &b->plan->points.data[i];
 
-		for (unsigned arg = 1; p->module == b->module->id && p->kind != RT_POINT_INSN && arg <= RT_SPEC_ARG_MAX;
-		     arg++) {
-			if (p->place == RT_PLACE_ARG && !p->deref && rt_reg_argument(arg) == (enum rt_reg)p->reg)
-				RT_TRY(rt_infer_add_arg(f, p->function.v, arg, p->type));
-		}
+		if (p->module == b->module->id && p->kind != RT_POINT_INSN)
+			RT_TRY(add_told(f, p->function.v, p->type - 1, argument_of(p)));
 	}
 	for (size_t i = 0; i < symtab->count; i++) {
 		const struct rt_symbol *stub = &symtab->symbols[i];
@@ -140,10 +169,10 @@ static struct rt_error *find_told(struct rt_inference *f)
 
 			for (size_t k = 0; k < spec->functions.len; k++) {
 				const struct rt_spec_function *s = &spec->functions.data[k];
+				const bool given = s->place == RT_PLACE_ARG && s->arg <= RT_SPEC_ARG_MAX;
 
-				if (s->place == RT_PLACE_ARG && s->arg >= 1 && s->arg <= RT_SPEC_ARG_MAX &&
-				    rt_spec_means(s->name, stub->name, rt_spec_is_told(spec)))
-					RT_TRY(rt_infer_add_arg(f, stub->addr.v, s->arg, t + 1));
+				if (rt_spec_means(s->name, stub->name, rt_spec_is_told(spec)))
+					RT_TRY(add_told(f, stub->addr.v, t, given ? s->arg : 0));
 			}
 		}
 	}
@@ -155,7 +184,7 @@ static bool is_news(const struct rt_inference *f, uint64_t address)
 {
 	const uint64_t *round = rt_map_get(&f->known, rt_key_make(address, 0));
 
-	return (round && *round + 1 >= f->round) || (!f->round && rt_map_get(&f->t->at, rt_key_make(address, 0)));
+	return round && *round >= f->round;
 }
 
 /* Cheap look at the bytes: may this code call, or jump to, what something was learnt of? */
@@ -248,8 +277,9 @@ static struct rt_error *infer(struct rt_inference *f)
 {
 	RT_TRY(find_functions(f));
 	RT_TRY(find_stubs(f));
+	find_own(f);
 	RT_TRY(find_told(f));
-	f->more = true;
+	f->begun = f->more = true;
 	for (f->round = 0; f->more && f->round < ROUNDS; f->round++) {
 		f->more = false;
 		for (size_t i = 0; i < f->functions.len; i++) {
@@ -269,9 +299,10 @@ static struct rt_error *infer(struct rt_inference *f)
 struct rt_error *rt_plan_infer(struct rt_takers *t)
 {
 	_cleanup_free_ unsigned *spread = calloc(t->b->plan->types.len + 1, sizeof(*spread));
-	struct rt_inference f = { .t = t, .spread = spread };
+	_cleanup_free_ bool *own = calloc(t->b->plan->types.len + 1, sizeof(*own));
+	struct rt_inference f = { .t = t, .spread = spread, .own = own };
 	const uint64_t low = t->low, high = t->high;
-	struct rt_error *err = spread ? infer(&f) : rt_error_nomem();
+	struct rt_error *err = spread && own ? infer(&f) : rt_error_nomem();
 
 	t->low = low;
 	t->high = high;

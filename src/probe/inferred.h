@@ -38,11 +38,13 @@ struct rt_inference {
 	struct rt_map index; /* address of a function, or of its stub -> index + 1 */
 	struct rt_map args;  /* (address, argument) of what is given an object -> index of the type + 1 */
 	RT_VEC(struct rt_infer_member) members;
-	struct rt_map known; /* addresses of what something was learnt of -> in which round */
+	struct rt_map known; /* addresses of what something was learnt of -> the round behind that; 0: it was told */
 	unsigned *spread;    /* by the index of a type: functions that are given one */
+	bool *own;           /* the same: a preset's, and this is its library */
 	struct rt_way way;
 	uint16_t zeroes; /* vector registers that are 0 */
 	unsigned round, insns, clears;
+	bool begun;
 	bool more; /* something was learnt in this round */
 };
 

@@ -9,7 +9,7 @@
 
 enum {
 	CODE_INSNS = 4000,
-	MODULE_INSNS = 250000, /* in all */
+	MODULE_INSNS = 200000, /* in all */
 	MEMBERS_MAX = 1024,
 	CLEARS_MAX = 256,
 	TAG_SHIFT = 40,
@@ -83,7 +83,7 @@ static void see_result(struct rt_inference *f, struct rt_infer_function *fn, con
 	for (uint32_t type = 0; type < t->b->plan->types.len; type++) {
 		const uint64_t *out = rt_map_get(&t->at, rt_key_make(insn->target.v, type + 1));
 
-		if (out && !*out)
+		if (out && !*out && !f->own[type])
 			set_tag(&f->way.now.objects, RT_REG_RAX, TAG_RESULT + type);
 	}
 }
