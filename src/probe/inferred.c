@@ -14,7 +14,9 @@
 enum {
 	ROUNDS = 6,
 	FUNCTIONS_MAX = 1 << 17,
-	SHORTEST = 5 /* bytes of a call or jump to an address */
+	CODE_BYTES = 1 << 17,
+	MODULE_BYTES = 1 << 28, /* in all rounds */
+	SHORTEST = 5            /* bytes of a call or jump to an address */
 };
 
 struct rt_infer_function *rt_infer_at(const struct rt_inference *f, struct rt_elfaddr at)
@@ -188,11 +190,15 @@ static bool is_news(const struct rt_inference *f, uint64_t address)
 }
 
 /* Cheap look at the bytes: may this code call, or jump to, what something was learnt of? */
-static bool mentions(const struct rt_inference *f, const struct rt_symbol *symbol)
+static bool mentions(struct rt_inference *f, const struct rt_symbol *symbol)
 {
 	struct rt_bytes code = rt_image_at(f->t->b->module->image, symbol->addr, symbol->size);
 	int32_t to;
 
+	/* unwind tables of a damaged file may say that all of it is each function's */
+	if (code.size > CODE_BYTES || f->bytes > MODULE_BYTES)
+		return false;
+	f->bytes += code.size;
 	for (size_t i = 0; i + SHORTEST <= code.size; i++) {
 		uint64_t target;
 
@@ -221,10 +227,10 @@ static bool is_output(const struct rt_infer_function *fn, unsigned arg)
  */
 static uint32_t type_of(const struct rt_inference *f, const struct rt_infer_function *fn, unsigned arg)
 {
-	const uint32_t passed = fn->passed[arg - 1], type = fn->given[arg - 1]
-								    ?: passed != RT_INFER_ANYTHING ? passed
-												   : 0;
+	uint32_t type = fn->given[arg - 1];
 
+	if (!type && fn->passed[arg - 1] != RT_INFER_ANYTHING)
+		type = fn->passed[arg - 1];
 	return type && f->spread[type - 1] <= RT_INFER_CURRENCY ? type : 0;
 }
 

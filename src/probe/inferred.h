@@ -44,6 +44,7 @@ struct rt_inference {
 	struct rt_way way;
 	uint16_t zeroes; /* vector registers that are 0 */
 	unsigned round, insns, clears;
+	uint64_t bytes; /* of code that was looked over for calls */
 	bool begun;
 	bool more; /* something was learnt in this round */
 };
