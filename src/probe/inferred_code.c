@@ -16,14 +16,21 @@ enum {
 	TAG_RESULT = 16 /* + index of the type: what a call handed out; below it the number of an argument */
 };
 
-/* The tag of what the register holds as it came: 1.. an argument of the function, TAG_RESULT.. a result; 0: neither. */
-static unsigned tag_of(const struct rt_track *objects, uint8_t reg)
+/*
+ * The tag of what the register holds as it came: 1.. an argument of the function, TAG_RESULT.. a result; 0: neither.
+ * Code may add to a pointer whatever it likes: not each number is one.
+ */
+static unsigned tag_of(const struct rt_inference *f, uint8_t reg)
 {
-	const struct rt_value *v = reg < RT_TRACK_REGS ? &objects->regs[reg] : NULL;
+	const struct rt_value *v = reg < RT_TRACK_REGS ? &f->way.now.objects.regs[reg] : NULL;
+	int64_t tag;
 
 	if (!v || v->kind != RT_VALUE_OBJECT || v->n <= 0 || (v->n & ((INT64_C(1) << TAG_SHIFT) - 1)))
 		return 0;
-	return (unsigned)(v->n >> TAG_SHIFT);
+	tag = v->n >> TAG_SHIFT;
+	return tag <= RT_SPEC_ARG_MAX || (tag >= TAG_RESULT && (uint64_t)tag < TAG_RESULT + f->t->b->plan->types.len)
+		       ? (unsigned)tag
+		       : 0;
 }
 
 static void set_tag(struct rt_track *objects, uint8_t reg, unsigned tag)
@@ -104,7 +111,7 @@ static void learn_passed(struct rt_inference *f, struct rt_infer_function *fn, u
 /* the type of what the register has here: a result, or an argument that is known by now; index + 1, 0: not known */
 static uint32_t type_in(const struct rt_inference *f, const struct rt_infer_function *fn, uint8_t reg)
 {
-	unsigned tag = tag_of(&f->way.now.objects, reg);
+	unsigned tag = tag_of(f, reg);
 
 	if (tag >= TAG_RESULT)
 		return tag - TAG_RESULT + 1;
@@ -127,7 +134,7 @@ static struct rt_error *see_pointer(struct rt_inference *f, struct rt_infer_func
 {
 	const uint8_t reg = (uint8_t)rt_reg_argument(arg), bit = (uint8_t)(1u << (arg - 1));
 	const uint8_t framed = callee->framed, elsewhere = callee->elsewhere;
-	const unsigned own = tag_of(&f->way.now.objects, reg);
+	const unsigned own = tag_of(f, reg);
 
 	if (own && own <= RT_SPEC_ARG_MAX) {
 		callee->framed |= fn->framed >> (own - 1) & 1 ? bit : 0;
@@ -162,15 +169,14 @@ static struct rt_error *see_given(struct rt_inference *f, struct rt_infer_functi
 /* an object that a call handed out is stored right where an argument points to */
 static struct rt_error *see_store(struct rt_inference *f, struct rt_infer_function *fn, const struct rt_insn *insn)
 {
-	const struct rt_track *objects = &f->way.now.objects;
 	const struct rt_mem_operand *mem = &insn->mem;
 	unsigned to, tag;
 
 	if (!insn->is_mov || !insn->has_mem || !mem->writes || mem->segment || mem->size != 8 || mem->disp ||
 	    mem->index != RT_REG_NONE)
 		return NULL;
-	to = tag_of(objects, mem->base);
-	tag = tag_of(objects, insn->src_reg);
+	to = tag_of(f, mem->base);
+	tag = tag_of(f, insn->src_reg);
 	return to && to <= RT_SPEC_ARG_MAX && tag >= TAG_RESULT ? learn_out(f, fn, to, tag - TAG_RESULT + 1) : NULL;
 }
 
@@ -182,7 +188,7 @@ static struct rt_error *see(struct rt_inference *f, struct rt_infer_function *fn
 	for (unsigned arg = 1; (insn->call || insn->jump) && insn->has_target && arg <= RT_SPEC_ARG_MAX; arg++) {
 		const uint64_t *type = rt_map_get(&f->args, rt_key_make(insn->target.v, arg));
 
-		tag = type ? tag_of(objects, (uint8_t)rt_reg_argument(arg)) : 0;
+		tag = type ? tag_of(f, (uint8_t)rt_reg_argument(arg)) : 0;
 		fn->calls |= type != NULL;
 		if (type)
 			RT_TRY(learn_member(f, fn, &objects->regs[rt_reg_argument(arg)], (uint32_t)*type));
@@ -191,7 +197,7 @@ static struct rt_error *see(struct rt_inference *f, struct rt_infer_function *fn
 	}
 	if ((insn->call || insn->jump) && insn->has_target)
 		RT_TRY(see_given(f, fn, insn));
-	tag = insn->ret ? tag_of(objects, RT_REG_RAX) : 0;
+	tag = insn->ret ? tag_of(f, RT_REG_RAX) : 0;
 	if (tag >= TAG_RESULT && !fn->returns) {
 		fn->returns = tag - TAG_RESULT + 1;
 		f->more = true;
@@ -223,11 +229,12 @@ static struct rt_error *add_clear(struct rt_inference *f, const struct rt_infer_
 
 	for (size_t i = 0; base && base->kind == RT_VALUE_OBJECT && i < f->members.len; i++) {
 		const struct rt_infer_member *m = &f->members.data[i];
-		const int64_t behind = m->at - base->n - insn->mem.disp;
+		/* as addresses: code may have added anything */
+		const uint64_t behind = (uint64_t)m->at - (uint64_t)base->n - (uint64_t)insn->mem.disp;
 		const struct rt_slot slot = { .type = m->type - 1,
 					      .insn = insn,
 					      .reg = insn->mem.base,
-					      .offset = insn->mem.disp + behind,
+					      .offset = (int64_t)((uint64_t)insn->mem.disp + behind),
 					      .stored = RT_REG_NONE };
 		_cleanup_free_ char *name = NULL;
 

@@ -45,7 +45,8 @@ BUILT = {
     'inner': ('gcc -O2 -g', 'inner'), 'inner-O0': ('gcc -O0 -g', 'inner'), 'inner-clang': ('clang-14 -O2 -g', 'inner'), 'opencoded': ('gcc -O2 -g', 'opencoded'),
     'opencoded-clang': ('clang-14 -O1 -g', 'opencoded'), 'scan': ('gcc -O2', 'scan'), 'scan-debug': ('gcc -O1 -g', 'scan'), 'scan-clang': ('clang-14 -O0 -g', 'scan'),
     'plan': ('gcc -O2 -g', 'plan'), 'cxx': ('g++ -O1 -fno-exceptions', CXX), 'cxx-debug': ('clang++-14 -O1 -g -fno-exceptions', CXX), 'camel': ('gcc -O2 -g', CAMEL),
-    'camel-bare': ('gcc -Os', CAMEL)}
+    'camel-bare': ('gcc -Os', CAMEL),
+    'inferred': ('gcc -O2 -Dstatic=', 'inferred'), 'inferred-O0': ('gcc -O0 -Dstatic=', 'inferred')}
 
 
 def program(test):
