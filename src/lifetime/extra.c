@@ -277,8 +277,7 @@ static bool use_after(const struct lt_answer *a, const struct lt_model *m, const
 	return false;
 }
 
-/* Event number i gives back at once what was taken for it, and so it goes in healthy objects: it has a purpose there.
- */
+/* event number i gives back at once what was taken for it, and so it goes in healthy objects: it is for something */
 static bool is_usual(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, uint32_t i)
 {
 	static const double HEALTHY = 3;

@@ -130,7 +130,7 @@ bool lt_come_together(const struct rt_lifetime *lt, const struct lt_event *a, co
 
 bool lt_in_one_call(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b)
 {
-	uint32_t ma, mb;
+	uint32_t ma = 0, mb = 0;
 
 	return shared(lt, a, b, &ma, &mb) && ma && mb &&
 	       lt->machines.data[stack_of(lt, a)->first + ma].pc == lt->machines.data[stack_of(lt, b)->first + mb].pc;
@@ -257,8 +257,9 @@ static uint64_t all(const struct lt_owned *o)
 	return o->own + o->up + o->far;
 }
 
-/* what the function at this level does with references that `from` takes, 0: with all of them; NULL: too little is
- * known
+/*
+ * What the function at this level does with references that `from` takes, 0: with all of them; NULL: too little is
+ * known.
  */
 static const struct lt_owned *known_from(const struct rt_lifetime *lt, const struct lt_type *type,
 					 const struct levels *l, unsigned level, bool put, uint32_t from)

@@ -119,25 +119,33 @@ static struct rt_error *find_stubs(struct rt_inference *f)
 	return NULL;
 }
 
+/* nothing counts them: memory itself, descriptors, mappings, which anything may be */
+static bool is_only_made(const struct rt_spec_type *spec)
+{
+	return !rt_spec_has_op(spec, RT_OP_GET) && !rt_spec_has_op(spec, RT_OP_PUT) && !rt_spec_has_counter(spec);
+}
+
 /*
  * The library of a preset knows its own objects: what half of its functions do inside is of interest to who builds it,
  * and has its debug information. Who uses them is looked at.
  */
-static void find_own(struct rt_inference *f)
+static void find_left_out(struct rt_inference *f)
 {
 	const struct rt_plan_build *b = f->t->b;
 
+	for (uint32_t type = 0; type < b->plan->types.len; type++)
+		f->left_out[type] = is_only_made(b->plan->types.data[type].spec);
 	for (size_t i = 0; i < b->plan->points.len; i++) {
 		const struct rt_point *p = &b->plan->points.data[i];
 
 		if (p->module == b->module->id && rt_spec_is_preset(b->plan->types.data[p->type - 1].spec))
-			f->own[p->type - 1] = true;
+			f->left_out[p->type - 1] = true;
 	}
 }
 
 static struct rt_error *add_told(struct rt_inference *f, uint64_t address, uint32_t type, unsigned arg)
 {
-	if (f->own[type])
+	if (f->left_out[type])
 		return NULL;
 	return arg ? rt_infer_add_arg(f, address, arg, type + 1) : rt_infer_add_known(f, address);
 }
@@ -283,7 +291,7 @@ static struct rt_error *infer(struct rt_inference *f)
 {
 	RT_TRY(find_functions(f));
 	RT_TRY(find_stubs(f));
-	find_own(f);
+	find_left_out(f);
 	RT_TRY(find_told(f));
 	f->begun = f->more = true;
 	for (f->round = 0; f->more && f->round < ROUNDS; f->round++) {
@@ -305,10 +313,10 @@ static struct rt_error *infer(struct rt_inference *f)
 struct rt_error *rt_plan_infer(struct rt_takers *t)
 {
 	_cleanup_free_ unsigned *spread = calloc(t->b->plan->types.len + 1, sizeof(*spread));
-	_cleanup_free_ bool *own = calloc(t->b->plan->types.len + 1, sizeof(*own));
-	struct rt_inference f = { .t = t, .spread = spread, .own = own };
+	_cleanup_free_ bool *left_out = calloc(t->b->plan->types.len + 1, sizeof(*left_out));
+	struct rt_inference f = { .t = t, .spread = spread, .left_out = left_out };
 	const uint64_t low = t->low, high = t->high;
-	struct rt_error *err = spread && own ? infer(&f) : rt_error_nomem();
+	struct rt_error *err = spread && left_out ? infer(&f) : rt_error_nomem();
 
 	t->low = low;
 	t->high = high;

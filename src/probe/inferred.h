@@ -40,7 +40,7 @@ struct rt_inference {
 	RT_VEC(struct rt_infer_member) members;
 	struct rt_map known; /* addresses of what something was learnt of -> the round behind that; 0: it was told */
 	unsigned *spread;    /* by the index of a type: functions that are given one */
-	bool *own;           /* the same: a preset's, and this is its library */
+	bool *left_out;      /* the same: nothing is inferred about these */
 	struct rt_way way;
 	uint16_t zeroes; /* vector registers that are 0 */
 	unsigned round, insns, clears;

@@ -90,7 +90,7 @@ static void see_result(struct rt_inference *f, struct rt_infer_function *fn, con
 	for (uint32_t type = 0; type < t->b->plan->types.len; type++) {
 		const uint64_t *out = rt_map_get(&t->at, rt_key_make(insn->target.v, type + 1));
 
-		if (out && !*out && !f->own[type])
+		if (out && !*out && !f->left_out[type])
 			set_tag(&f->way.now.objects, RT_REG_RAX, TAG_RESULT + type);
 	}
 }
