@@ -91,7 +91,7 @@ static bool in_that_call(const struct rt_lifetime *lt, const struct lt_event *ot
 {
 	unsigned out, in;
 
-	return lt_come_together(lt, other, put, &out, &in) &&
+	return other->tid == put->tid && lt_come_together(lt, other, put, &out, &in) &&
 	       (in < level || (in == level && lt_in_one_call(lt, other, put)));
 }
 

@@ -149,12 +149,16 @@ static struct rt_error *add_stubs(struct search *s)
 			const struct rt_spec_type *spec = s->b->plan->types.data[t].spec;
 
 			for (size_t i = 0; i < spec->functions.len; i++) {
-				if (!rt_spec_means(spec->functions.data[i].name, stub->name, rt_spec_is_told(spec)))
+				const struct rt_spec_function *f = &spec->functions.data[i];
+				const struct rt_told_stub told = { stub->addr.v, t, f };
+
+				if (!rt_spec_means(f->name, stub->name, rt_spec_is_told(spec)))
 					continue;
+				if (!rt_vec_push(&s->t.stubs, told))
+					return rt_error_nomem();
 				RT_TRY(add_counting(s, stub->addr.v));
-				if (opens(spec->functions.data[i].op, spec->functions.data[i].hidden))
-					RT_TRY(add_taker(s, stub->addr.v, t, spec->functions.data[i].place,
-							 spec->functions.data[i].arg));
+				if (opens(f->op, f->hidden))
+					RT_TRY(add_taker(s, stub->addr.v, t, f->place, f->arg));
 			}
 		}
 	}
@@ -465,6 +469,7 @@ struct rt_error *rt_plan_handing(struct rt_plan_build *b)
 	rt_map_deinit(&s.t.type_of);
 	rt_map_deinit(&s.t.at);
 	rt_map_deinit(&s.t.counts);
+	rt_vec_deinit(&s.t.stubs);
 	rt_vec_deinit(&s.t.inlined);
 	rt_vec_deinit(&s.t.inline_takers);
 	rt_vec_deinit(&s.sites);

@@ -17,14 +17,22 @@ struct rt_inline_taker {
 	int64_t offset;
 };
 
+/* A stub of a function that a spec names. */
+struct rt_told_stub {
+	uint64_t address;
+	uint32_t type; /* index */
+	const struct rt_spec_function *function;
+};
+
 struct rt_takers {
 	struct rt_plan_build *b;
 	struct rt_map type_of; /* a structure's name -> index of the type + 1 */
-	struct rt_map at;     /* (address, type + 1) of what hands out a reference to its caller, or the stub of such ->
-				 0: as its result; else the argument that says where it is left; and (address, 0) */
-	uint64_t low, high;   /* all of these addresses lie in [low, high] */
-	struct rt_map counts; /* addresses of all that counts references, of any type, or of the stubs of such */
-	RT_VEC(uint64_t) inlined;                     /* and where such is inlined */
+	struct rt_map at;   /* (address, type + 1) of what hands out a reference to its caller, or the stub of such ->
+			       0: as its result; else the argument that says where it is left; and (address, 0) */
+	uint64_t low, high; /* all of these addresses lie in [low, high] */
+	RT_VEC(struct rt_told_stub) stubs; /* through which this module calls functions of the specs */
+	struct rt_map counts;     /* addresses of all that counts references, of any type, or of the stubs of such */
+	RT_VEC(uint64_t) inlined; /* and where such is inlined */
 	RT_VEC(struct rt_inline_taker) inline_takers; /* by their addresses */
 };
 
@@ -61,7 +69,7 @@ struct rt_slot {
 RT_CHECK struct rt_error *rt_plan_slot(struct rt_plan_build *b, const struct rt_slot *slot, const char *name);
 
 /* inferred.c: what code implies, where nothing is declared: fills t->b->survey.functions, which has none. */
-RT_CHECK struct rt_error *rt_plan_infer(struct rt_takers *t);
+RT_CHECK struct rt_error *rt_plan_infer(const struct rt_takers *t);
 /* overwrite.c: points at the stores that may overwrite the pointer to an object. */
 RT_CHECK struct rt_error *rt_plan_overwrites(const struct rt_takers *t);
 /* given.c: points at the entries of functions that may keep an object that they are given. */

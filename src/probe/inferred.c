@@ -33,8 +33,8 @@ struct rt_error *rt_infer_add_known(struct rt_inference *f, uint64_t address)
 	if (!round)
 		return rt_error_nomem();
 	*round = f->begun ? f->round + 1 : 0;
-	f->t->low = address < f->t->low ? address : f->t->low;
-	f->t->high = address > f->t->high ? address : f->t->high;
+	f->low = address < f->low ? address : f->low;
+	f->high = address > f->high ? address : f->high;
 	return NULL;
 }
 
@@ -119,12 +119,6 @@ static struct rt_error *find_stubs(struct rt_inference *f)
 	return NULL;
 }
 
-/* nothing counts them: memory itself, descriptors, mappings, which anything may be */
-static bool is_only_made(const struct rt_spec_type *spec)
-{
-	return !rt_spec_has_op(spec, RT_OP_GET) && !rt_spec_has_op(spec, RT_OP_PUT) && !rt_spec_has_counter(spec);
-}
-
 /*
  * The library of a preset knows its own objects: what half of its functions do inside is of interest to who builds it,
  * and has its debug information. Who uses them is looked at.
@@ -133,8 +127,9 @@ static void find_left_out(struct rt_inference *f)
 {
 	const struct rt_plan_build *b = f->t->b;
 
+	/* memory itself, descriptors, mappings: anything may be one */
 	for (uint32_t type = 0; type < b->plan->types.len; type++)
-		f->left_out[type] = is_only_made(b->plan->types.data[type].spec);
+		f->left_out[type] = rt_spec_is_only_made(b->plan->types.data[type].spec);
 	for (size_t i = 0; i < b->plan->points.len; i++) {
 		const struct rt_point *p = &b->plan->points.data[i];
 
@@ -163,7 +158,6 @@ static unsigned argument_of(const struct rt_point *p)
 static struct rt_error *find_told(struct rt_inference *f)
 {
 	const struct rt_plan_build *b = f->t->b;
-	const struct rt_symtab *symtab = b->module->symtab;
 
 	for (size_t i = 0; i < b->plan->points.len; i++) {
 		const struct rt_point *p = &b->plan->points.data[i];
@@ -171,20 +165,11 @@ static struct rt_error *find_told(struct rt_inference *f)
 		if (p->module == b->module->id && p->kind != RT_POINT_INSN)
 			RT_TRY(add_told(f, p->function.v, p->type - 1, argument_of(p)));
 	}
-	for (size_t i = 0; i < symtab->count; i++) {
-		const struct rt_symbol *stub = &symtab->symbols[i];
+	for (size_t i = 0; i < f->t->stubs.len; i++) {
+		const struct rt_told_stub *stub = &f->t->stubs.data[i];
+		const bool given = stub->function->place == RT_PLACE_ARG && stub->function->arg <= RT_SPEC_ARG_MAX;
 
-		for (uint32_t t = 0; stub->plt && t < b->plan->types.len; t++) {
-			const struct rt_spec_type *spec = b->plan->types.data[t].spec;
-
-			for (size_t k = 0; k < spec->functions.len; k++) {
-				const struct rt_spec_function *s = &spec->functions.data[k];
-				const bool given = s->place == RT_PLACE_ARG && s->arg <= RT_SPEC_ARG_MAX;
-
-				if (rt_spec_means(s->name, stub->name, rt_spec_is_told(spec)))
-					RT_TRY(add_told(f, stub->addr.v, t, given ? s->arg : 0));
-			}
-		}
+		RT_TRY(add_told(f, stub->address, stub->type, given ? stub->function->arg : 0));
 	}
 	return NULL;
 }
@@ -214,7 +199,7 @@ static bool mentions(struct rt_inference *f, const struct rt_symbol *symbol)
 			continue;
 		memcpy(&to, code.data + i + 1, sizeof(to));
 		target = symbol->addr.v + i + SHORTEST + (uint64_t)(int64_t)to;
-		if (target >= f->t->low && target <= f->t->high && is_news(f, target))
+		if (target >= f->low && target <= f->high && is_news(f, target))
 			return true;
 	}
 	return false;
@@ -310,16 +295,13 @@ static struct rt_error *infer(struct rt_inference *f)
 	return NULL;
 }
 
-struct rt_error *rt_plan_infer(struct rt_takers *t)
+struct rt_error *rt_plan_infer(const struct rt_takers *t)
 {
 	_cleanup_free_ unsigned *spread = calloc(t->b->plan->types.len + 1, sizeof(*spread));
 	_cleanup_free_ bool *left_out = calloc(t->b->plan->types.len + 1, sizeof(*left_out));
-	struct rt_inference f = { .t = t, .spread = spread, .left_out = left_out };
-	const uint64_t low = t->low, high = t->high;
+	struct rt_inference f = { .t = t, .spread = spread, .left_out = left_out, .low = UINT64_MAX };
 	struct rt_error *err = spread && left_out ? infer(&f) : rt_error_nomem();
 
-	t->low = low;
-	t->high = high;
 	rt_vec_deinit(&f.functions);
 	rt_vec_deinit(&f.members);
 	rt_map_deinit(&f.index);

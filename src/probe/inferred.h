@@ -33,12 +33,13 @@ struct rt_infer_member {
 };
 
 struct rt_inference {
-	struct rt_takers *t;
+	const struct rt_takers *t;
 	RT_VEC(struct rt_infer_function) functions;
 	struct rt_map index; /* address of a function, or of its stub -> index + 1 */
 	struct rt_map args;  /* (address, argument) of what is given an object -> index of the type + 1 */
 	RT_VEC(struct rt_infer_member) members;
 	struct rt_map known; /* addresses of what something was learnt of -> the round behind that; 0: it was told */
+	uint64_t low, high;  /* all known lie in [low, high] */
 	unsigned *spread;    /* by the index of a type: functions that are given one */
 	bool *left_out;      /* the same: nothing is inferred about these */
 	struct rt_way way;

@@ -84,6 +84,12 @@ static inline bool rt_spec_has_counter(const struct rt_spec_type *type)
 	return type->counter_struct || type->counter_offset != RT_COUNTER_UNKNOWN;
 }
 
+/* Nothing counts its objects: they are made and freed. */
+static inline bool rt_spec_is_only_made(const struct rt_spec_type *type)
+{
+	return !rt_spec_has_op(type, RT_OP_GET) && !rt_spec_has_op(type, RT_OP_PUT) && !rt_spec_has_counter(type);
+}
+
 /* The functions' common prefix without what joins it ("obj" of obj_get, obj_put), else "object". NULL: out of memory.
  */
 char *rt_spec_common_stem(const struct rt_spec_type *type);

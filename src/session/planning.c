@@ -42,8 +42,7 @@ static uint32_t type_flags(const struct rt_session *s, const struct rt_batch *b,
 
 	if (call)
 		flags |= RT_TYPE_KERNEL | (call->kind == RT_CALL_DESCRIPTOR ? RT_TYPE_DESCRIPTOR : 0);
-	if (!rt_spec_has_op(type->spec, RT_OP_GET) && !rt_spec_has_op(type->spec, RT_OP_PUT) &&
-	    !rt_spec_has_counter(type->spec))
+	if (rt_spec_is_only_made(type->spec))
 		flags |= RT_TYPE_HEAP_ONLY;
 	if (type->spec->owned)
 		flags |= RT_TYPE_OWNED;
