@@ -166,6 +166,7 @@ struct rt_error *rt_plan_add(struct rt_plan_build *b, uint32_t type, uint32_t fu
 		return rt_error_nomem();
 	}
 	t->points++;
+	t->present |= p.op != RT_OP_MOVE;
 	t->seen[function] |= RT_SEEN_POINT;
 	return NULL;
 }

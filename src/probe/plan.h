@@ -98,6 +98,7 @@ struct rt_plan_type {
 	uint32_t object_size;
 	char *structure; /* what declarations call the struct, where that is another name; NULL; owned by the plan */
 	uint32_t points; /* how many so far */
+	bool present;    /* some of them tell what a function of its own does, not just where a pointer goes */
 	uint8_t *seen;   /* per function of spec: RT_SEEN_*; owned by the plan */
 };
 

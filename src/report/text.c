@@ -135,16 +135,18 @@ static void clean_result(struct rt_text_report *report)
 	const struct rt_verdict *v = report->verdict;
 	uint64_t objects = 0, live = 0, swept = 0;
 	const char *names = "";
+	unsigned named = 0;
 
 	for (size_t i = 0; i < v->type_count; i++) {
-		objects += v->types[i].incarnations;
-		live += v->types[i].live;
-		swept += v->types[i].swept;
-		if (i < 3)
-			names = rt_format(&report->arena, "%s%s%s", names, i ? ", " : "",
-					  rt_type_text(&report->arena, v->types[i].name, NULL));
-		else if (i == 3)
-			names = rt_format(&report->arena, "%s, ...", names);
+		const struct rt_type_count *t = &v->types[i];
+
+		objects += t->incarnations;
+		live += t->live;
+		swept += t->swept;
+		if (!t->incarnations || ++named > 4)
+			continue;
+		names = rt_format(&report->arena, "%s%s%s", names, named > 1 ? ", " : "",
+				  named > 3 ? "..." : rt_type_text(&report->arena, t->name, NULL));
 	}
 	if (v->trust.sampling.partial)
 		rt_sink_printf(report->sink,

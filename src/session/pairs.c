@@ -43,7 +43,7 @@ const char *rt_session_pairs(const struct rt_session *session)
 		return s->pairs;
 	for (size_t i = 0; i < s->batches.len; i++) {
 		for (size_t k = 0; k < s->batches.data[i]->plan->types.len; k++)
-			total += s->batches.data[i]->plan->types.data[k].points != 0;
+			total += s->batches.data[i]->plan->types.data[k].present;
 	}
 	if (!total)
 		return "pairs: none";
@@ -55,7 +55,7 @@ const char *rt_session_pairs(const struct rt_session *session)
 		for (size_t k = 0; k < s->batches.data[i]->plan->types.len; k++) {
 			const struct rt_plan_type *type = &s->batches.data[i]->plan->types.data[k];
 
-			if (!type->points)
+			if (!type->present)
 				continue;
 			if (!origin)
 				origin = origin_of(type->spec);

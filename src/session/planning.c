@@ -292,7 +292,7 @@ static bool half_found(const struct rt_batch *b)
 			opens |= p->op == RT_OP_NEW || p->op == RT_OP_GET;
 			closes |= p->op == RT_OP_PUT || p->op == RT_OP_FREE || p->op == RT_OP_STEAL;
 		}
-		if (type->points && (!opens || !closes))
+		if (type->present && (!opens || !closes))
 			return true;
 	}
 	return false;
@@ -387,7 +387,7 @@ struct rt_error *rt_session_note_unseen(struct rt_session *s)
 			const struct rt_plan_type *type = &plan->types.data[k];
 
 			/* a preset names what many versions of a library have; -P means each word */
-			if (!type->points || !type->spec->origin || strcmp(type->spec->origin, "-P") != 0)
+			if (!type->present || !type->spec->origin || strcmp(type->spec->origin, "-P") != 0)
 				continue;
 			for (size_t n = 0; n < type->spec->functions.len; n++) {
 				const struct rt_spec_function *f = &type->spec->functions.data[n];

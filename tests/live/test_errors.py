@@ -146,6 +146,36 @@ void sess_unref(struct sess *s) { if (!--s->refs) free(s); }
                 self.assertEqual(run.status, 24, str(run))
                 self.assertIn('sess_nwe: no function of this name in any module; did you mean: sess_new', run.report)
 
+    def test_absent_type(self):
+        """Of two types one is not in the program, whichever is told first: it says which pair it has."""
+        live.need_engine()
+        path = live.temp_path('one-of-two')
+        (path.with_suffix('.c')).write_text(self.SESS + """
+struct node { void *value; struct node *next; };
+static struct node *list;
+static __attribute__((noinline)) void node_set(struct node *n, void *value) { n->value = value; }
+static __attribute__((noinline)) void node_free(struct node *n) { free(n); }
+int main(void)
+{
+	struct sess *s = sess_new();
+
+	list = calloc(1, sizeof(*list));
+	node_set(list, sess_ref(s));
+	sess_unref(list->value);
+	node_free(list);
+	sess_unref(s);
+	return 0;
+}
+""")
+        subprocess.run([live.compiler('gcc'), '-g', '-O1', path.with_suffix('.c'), '-o', path], check=True)
+        here, absent = 'type=sess new=sess_new get=sess_ref put=sess_unref', 'type=other new=other_new get=other_ref put=other_unref'
+        for specs in ((here, absent), (absent, here)):
+            run = live.trace(*(word for spec in specs for word in ('-P', spec)), '--', path)
+            self.assertEqual(run.status, 0, str(run))
+            self.assertIn('pairs: new sess_new, get sess_ref, put sess_unref -> struct sess', run.report)
+            self.assertIn('no leaks: 1 object (struct sess), all released', run.report)
+        self.assert_error(live.call('run', '-P', absent, '--', path), 'E02', (125,), "no function 'other_ref'")
+
     def test_unknown_type(self):
         live.need_engine()
         path = self.library_program()
