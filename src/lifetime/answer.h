@@ -258,10 +258,16 @@ uint32_t lt_took_twice_by_helper(const struct lt_answer *a, const struct lt_ref 
 void lt_given_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /* source id of the function that was given the reference, passes on what it is given, and did not; 0: none is known */
 uint32_t lt_given_to(const struct lt_answer *a, const struct lt_ref *ref);
-/* received.c: counts what functions do with a healthy object of one reference that they receive */
+/*
+ * received.c: counts what functions do with a healthy object that they receive, if it has one reference, or all that
+ * were taken beside its first one are given back for sure
+ */
 void lt_received_healthy(struct lt_answer *a, const struct lt_inc *inc);
-/* What tells who it was: it puts or stores other objects; others in its place do; it emptied the slot of this one. */
-enum lt_by { LT_BY_ITSELF, LT_BY_KIN, LT_BY_SLOT };
+/*
+ * What tells who it was: it puts or stores other objects; others in its place do; it emptied the slot of this one;
+ * others put theirs who give such to the same function, which takes a reference of its own.
+ */
+enum lt_by { LT_BY_ITSELF, LT_BY_KIN, LT_BY_SLOT, LT_BY_SHARERS };
 /* Who had the object last, and lost its reference. */
 struct lt_receiver {
 	uint32_t src; /* source id; 0: nobody is known */

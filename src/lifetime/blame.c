@@ -602,6 +602,9 @@ static bool received(const struct lt_answer *a, const struct lt_ref *ref, struct
 			      "receive "
 			      "such objects there",
 		[LT_BY_SLOT] = "it took the object out of where it was stored last, and neither put nor stored it",
+		[LT_BY_SHARERS] =
+			"it gave the object to what takes a reference of its own, and did not put the one that it had, "
+			"as others do",
 	};
 	struct lt_receiver last = { 0 };
 

@@ -164,40 +164,42 @@ static void leave(struct graph *g, uint32_t n, const bool *others)
 	}
 }
 
-/*
- * The slot that the reference was taken for has it still, as far as that was seen, and the object was not handed out
- * since: else it may be that one's who got it.
- */
-static bool stays_in_slot(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
+/* the slot that the reference is in is one for such pointers, by what the code says of it: not one for just any */
+static bool is_its_slot(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
 {
-	const struct lt_event *taken = &inc->ledger[ev];
-	bool handed = false;
+	bool any = false;
 
-	if (!lt_event_takes(taken) || !(taken->flags & LT_EV_KEPT))
-		return false;
-	for (uint32_t i = ev + 1; i < inc->nr; i++) {
+	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if (e->slot == taken->slot && (lt_slot_empties(lt, e) || (e->flags & LT_EV_KEPT)))
-			return false;
-		if (e->op == RT_OP_MOVE && lt_point_hands(lt_event_point(lt, e)))
-			handed = true;
-		else if (e->slot == taken->slot && lt_slot_fills(lt, e))
-			handed = false;
+		if (i > ev && lt_slot_handed(lt, e))
+			return true;
+		any |= e->slot == inc->ledger[ev].slot && lt_slot_fills(lt, e) &&
+		       (lt_event_point(lt, e)->flags & RT_EV_MAYBE);
 	}
-	return !handed;
+	return !any;
 }
 
 /* all that is left of the object is in the slots that it was taken for: it has its owners */
-static bool is_in_slots(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
+static bool is_in(const struct graph *g, const struct rt_lifetime *lt, uint32_t node, bool its)
 {
 	struct lt_inc *inc = g->nodes.data[node];
 	int64_t kept = 0;
 
 	lt_slots_settle(lt, inc, inc->nr);
 	for (uint32_t i = 0; i < inc->nr; i++)
-		kept += stays_in_slot(lt, inc, i);
+		kept += lt_slot_keeps(lt, inc, i) && (!its || is_its_slot(lt, inc, i));
 	return inc->known && kept >= inc->balance;
+}
+
+static bool is_in_slots(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
+{
+	return is_in(g, lt, node, false);
+}
+
+static bool is_in_its_slots(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
+{
+	return is_in(g, lt, node, true);
 }
 
 /* the last time that a function handed the object out; NULL: none did */
@@ -255,7 +257,7 @@ static bool judge_circle(struct graph *g, const struct rt_lifetime *lt, uint32_t
 {
 	/* what is lost with others, where there are such, the surest reason first */
 	static bool (*const reasons[])(const struct graph *, const struct rt_lifetime *,
-				       uint32_t node) = { is_held, is_in_slots, is_part };
+				       uint32_t node) = { is_held, is_in_slots, is_in_its_slots, is_part };
 	bool *others = calloc(n + 1, sizeof(*others));
 
 	if (!others)

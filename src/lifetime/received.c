@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Who had it last. An object that has one reference all its life is passed from function to function, and the reference
- * goes with it: as an argument, as what a function hands out to its caller, out of a slot that is emptied. Whoever
- * receives it puts it, stores it, or just looks at it, as healthy objects show. The last who received a lost one, and
- * did neither of the former, has lost it: if it does so otherwise; or if nothing is known of it, but all others do who
- * receive objects by that very call (operations of a table), or from that very function (what takes them out of a
- * queue); or if it emptied the slot that the object was stored in last.
+ * goes with it: as an argument, as what a function hands out to its caller, out of a slot that is emptied. So it does
+ * where others are taken beside that first one, if each of them is given back for sure. Whoever receives the object
+ * puts it, stores it, or just looks at it, as healthy objects show. The last who received a lost one, and did neither
+ * of the former, has lost it: if it does so otherwise; or if nothing is known of it, but all others do who receive
+ * objects by that very call (operations of a table), or from that very function (what takes them out of a queue), or
+ * who give them to that very function, which takes a reference of its own (what puts them into a queue); or if it
+ * emptied the slot that the object was stored in last.
  *
  * An argument is received by the function that is called; the rest by the function around, or by one further out of
  * which that one is a helper.
@@ -19,8 +21,17 @@ static const double SHARE = 0.8, KIN = 3;
 /* how it was received */
 enum way { NOT, GIVEN, HANDED, TAKEN_OUT };
 
-/* what is counted: by which way who received it, and who gave it */
-enum { OF_RECEIVER = 0, OF_GIVER = 4 };
+/* what is counted: by which way who received it, and who gave it; and who gave it to what took a reference of its own
+ */
+enum { OF_RECEIVER = 0, OF_GIVER = 4, OF_SHARER = 8 };
+
+enum { EVENTS_MAX = 256 }; /* of an object that had more than one reference */
+
+/* The way of the first reference to an object. */
+struct trail {
+	const struct lt_inc *inc;
+	uint64_t beside[EVENTS_MAX / 64]; /* a bit for each event that was for another reference */
+};
 
 struct balance {
 	double acted, idle;
@@ -77,6 +88,57 @@ static bool mostly_acts(struct balance b)
 	return b.acted >= SHARE * (b.acted + b.idle);
 }
 
+static bool is_beside(const struct trail *t, uint32_t i)
+{
+	return i < EVENTS_MAX && t->beside[i / 64] >> i % 64 & 1;
+}
+
+static void set_beside(struct trail *t, uint32_t i)
+{
+	t->beside[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+/* the reference that opener u began was another one, and is closed: what concerns it alone */
+static void leave_out(const struct lt_answer *a, const struct lt_units *units, const struct lt_unit *u, struct trail *t)
+{
+	const struct lt_event *taken = &t->inc->ledger[u->ev];
+
+	set_beside(t, u->ev);
+	set_beside(t, units->u[u->mate].ev);
+	for (uint32_t i = 0; (taken->flags & LT_EV_KEPT) && i < t->inc->nr; i++) {
+		const struct lt_event *e = &t->inc->ledger[i];
+
+		if (e->slot == taken->slot && (lt_slot_fills(a->lt, e) || lt_slot_empties(a->lt, e)))
+			set_beside(t, i);
+	}
+}
+
+/* false: which of the references went which way is not known for sure */
+static bool follow(const struct lt_answer *a, const struct lt_inc *inc, struct trail *ret)
+{
+	struct lt_units units;
+	unsigned first = 0, open = 0;
+
+	*ret = (struct trail){ .inc = inc };
+	if (lt_has_one(inc))
+		return true;
+	if (!inc->has_new || inc->folded || inc->nr > EVENTS_MAX || inc->ledger[0].op != RT_OP_NEW)
+		return false;
+	lt_pair_certain(a->lt, inc, &units);
+	for (unsigned i = 0; i < units.nr; i++) {
+		const struct lt_unit *u = &units.u[i];
+
+		if (u->ev == LT_NO_EVENT)
+			return false;
+		first += u->opens && !u->ev;
+		open += u->mate < 0 && (!u->opens || u->ev);
+		if (u->opens && u->ev && u->mate >= 0)
+			leave_out(a, &units, u, ret);
+	}
+	/* its own put may be what is left */
+	return !units.cut && first == 1 && open <= 1;
+}
+
 /* event number k was done by the function so many levels out that received the object by number i, or below it */
 static bool within(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i, unsigned level, uint32_t k)
 {
@@ -90,15 +152,16 @@ static bool within(const struct lt_answer *a, const struct lt_inc *inc, uint32_t
 
 /* how many levels out the reference was put, or stored somewhere, after event number i; as many as there are: nowhere
  */
-static unsigned acted_at(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+static unsigned acted_at(const struct lt_answer *a, const struct trail *t, uint32_t i)
 {
+	const struct lt_inc *inc = t->inc;
 	const unsigned levels = levels_of(way_of(a, &inc->ledger[i]));
 	unsigned level = levels;
 
 	for (uint32_t k = i + 1; k < inc->nr && level; k++) {
 		const struct lt_event *e = &inc->ledger[k];
 
-		if (e->delta >= 0 && !lt_slot_fills(a->lt, e))
+		if (is_beside(t, k) || (e->delta >= 0 && !lt_slot_fills(a->lt, e)))
 			continue;
 		while (level && within(a, inc, i, level - 1, k))
 			level--;
@@ -106,14 +169,46 @@ static unsigned acted_at(const struct lt_answer *a, const struct lt_inc *inc, ui
 	return level;
 }
 
+/* event number i gives the object to a function that takes a reference of its own */
+static bool is_shared(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	for (uint32_t k = i + 1; inc->ledger[i].act && way_of(a, &inc->ledger[i]) == GIVEN && k < inc->nr; k++) {
+		if (lt_event_takes(&inc->ledger[k]) && lt_inside(a->lt, &inc->ledger[k], &inc->ledger[i]))
+			return true;
+	}
+	return false;
+}
+
+static struct rt_key sharer_key(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e)
+{
+	return key_of(inc, OF_SHARER, a->lt->uses.data[e->use].point);
+}
+
+/* whether those who give the object to what takes a reference of its own put it themselves, later */
+static void count_sharers(struct lt_answer *a, const struct lt_inc *inc)
+{
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		bool puts = false;
+
+		if (!is_shared(a, inc, i))
+			continue;
+		for (uint32_t k = i + 1; k < inc->nr; k++)
+			puts |= inc->ledger[k].delta < 0 && inc->ledger[k].act == inc->ledger[i].act;
+		lt_count_one(puts ? &a->received_acted : &a->received_idle, sharer_key(a, inc, &inc->ledger[i]));
+	}
+}
+
 void lt_received_healthy(struct lt_answer *a, const struct lt_inc *inc)
 {
-	if (!lt_has_one(inc))
+	struct trail trail;
+
+	count_sharers(a, inc);
+	if (!follow(a, inc, &trail))
 		return;
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
-		enum way way = way_of(a, e);
-		unsigned at = way ? acted_at(a, inc, i) : 0;
+		enum way way = is_beside(&trail, i) ? NOT : way_of(a, e);
+		unsigned at = way ? acted_at(a, &trail, i) : 0;
 
 		if (!way)
 			continue;
@@ -192,19 +287,43 @@ static uint32_t source_of(const struct lt_answer *a, const struct lt_inc *inc, u
 	return way_of(a, e) == GIVEN ? lt_entry_source(a, e) : lt_src_around(a->lt, e, level);
 }
 
+/*
+ * The run that gave the object to somebody by event number i had been handed it, and nothing is known of its function;
+ * all others that give such to him, who takes a reference of his own, put the one they have afterwards.
+ */
+static bool sharers_act(const struct lt_answer *a, const struct trail *t, uint32_t i)
+{
+	const struct lt_event *given = &t->inc->ledger[i];
+	struct balance others;
+
+	if (!is_shared(a, t->inc, i))
+		return false;
+	others = balance_of(a, sharer_key(a, t->inc, given));
+	for (uint32_t k = i; others.acted >= KIN && mostly_acts(others) && k-- > 0;) {
+		const struct lt_event *e = &t->inc->ledger[k];
+
+		if (e->act == given->act && way_of(a, e) == HANDED)
+			return is_unknown(a, t->inc, k);
+	}
+	return false;
+}
+
 struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
+	struct trail trail;
 	uint32_t last = LT_NO_EVENT;  /* the last time that a function received it */
 	uint32_t inner = LT_NO_EVENT; /* ... of which nothing is known */
 
-	if (!lt_has_one(inc))
+	if (!follow(a, inc, &trail) || is_beside(&trail, ref->ev))
 		return (struct lt_receiver){ 0 };
 	for (uint32_t i = inc->nr; i-- > ref->ev + 1u;) {
 		enum way way = way_of(a, &inc->ledger[i]);
 		unsigned level;
 
-		if (lt_slot_fills(a->lt, &inc->ledger[i]) || (way && acted_at(a, inc, i) < levels_of(way)))
+		if (is_beside(&trail, i))
+			continue;
+		if (lt_slot_fills(a->lt, &inc->ledger[i]) || (way && acted_at(a, &trail, i) < levels_of(way)))
 			break;
 		if (!way)
 			continue;
@@ -219,6 +338,8 @@ struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_r
 				return (struct lt_receiver){ source_of(a, inc, i, taker_out(a, inc, i)), LT_BY_SLOT };
 			continue;
 		}
+		if (last == LT_NO_EVENT && sharers_act(a, &trail, i))
+			return (struct lt_receiver){ lt_event_src(a->lt, &inc->ledger[i]), LT_BY_SHARERS };
 		if (last == LT_NO_EVENT)
 			last = i;
 		if (!is_unknown(a, inc, i))

@@ -59,6 +59,11 @@ bool lt_slot_takes(const struct lt_event *e)
 	return e->slot && lt_event_takes(e) && !on_stack(e);
 }
 
+bool lt_slot_handed(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return e->op == RT_OP_MOVE && e->slot && lt_point_hands(lt_event_point(lt, e)) && !on_stack(e);
+}
+
 bool lt_slot_empties(const struct rt_lifetime *lt, const struct lt_event *e)
 {
 	const struct lt_point *p = lt_event_point(lt, e);
@@ -707,4 +712,24 @@ uint32_t lt_slot_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, ui
 			return lt_slot_dropped(lt, inc, i) ? i : LT_NO_EVENT;
 	}
 	return LT_NO_EVENT;
+}
+
+bool lt_slot_keeps(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
+{
+	const struct lt_event *taken = &inc->ledger[ev];
+	bool handed = false;
+
+	if (!lt_event_takes(taken) || !(taken->flags & LT_EV_KEPT))
+		return false;
+	for (uint32_t i = ev + 1; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->slot == taken->slot && (lt_slot_empties(lt, e) || (e->flags & LT_EV_KEPT)))
+			return false;
+		if (lt_slot_handed(lt, e) || (e->slot == taken->slot && lt_slot_fills(lt, e)))
+			handed = false;
+		else if (e->op == RT_OP_MOVE && lt_point_hands(lt_event_point(lt, e)))
+			handed = true;
+	}
+	return !handed;
 }
