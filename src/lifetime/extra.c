@@ -407,9 +407,14 @@ static bool may_be_another(const struct lt_answer *a, const struct lt_inc *inc, 
 	return born_unseen && !(ref->bad != LT_NO_EVENT && lt_twice_in_row(a->lt, inc, ref->bad));
 }
 
-static bool has_unborn(const struct lt_answer *a, uint32_t type)
+/*
+ * When the first object of the type was seen that nobody was seen to make; UINT64_MAX: there is none. What comes after
+ * a put too many may be its doing: it is no reason to doubt that.
+ */
+static uint64_t unborn_since(const struct lt_answer *a, uint32_t type)
 {
 	const struct lt_row *const rows[] = { &a->lt->live, &a->lt->graves };
+	uint64_t since = UINT64_MAX;
 
 	for (size_t i = 0; i < 2; i++) {
 		const struct lt_inc *inc;
@@ -417,11 +422,11 @@ static bool has_unborn(const struct lt_answer *a, uint32_t type)
 
 		while ((inc = lt_row_older(rows[i], &at))) {
 			if (inc->type == type && !inc->has_new && !inc->inert && !inc->attached && !inc->inherited &&
-			    !lt_born_bare(a->lt, inc))
-				return true;
+			    !lt_born_bare(a->lt, inc) && (!inc->nr || inc->ledger[0].time_ns < since))
+				since = inc->nr ? inc->ledger[0].time_ns : 0;
 		}
 	}
-	return false;
+	return since;
 }
 
 void lt_extra_at_once(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct lt_ref *ref,
@@ -650,16 +655,22 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	lt_accuse(a, &ref, &b);
 }
 
+/* What comes behind a put too many that the process died of may be its doing, and is no reason to doubt it. */
+static uint64_t spoilt_since(const struct lt_answer *a, const struct lt_inc *inc)
+{
+	return lt_crashed(a->lt, inc->pid, false) ? inc->end_ns : UINT64_MAX;
+}
+
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
-	bool born_unseen = m->type->op[RT_OP_NEW] && has_unborn(a, type);
+	uint64_t unborn = m->type->op[RT_OP_NEW] ? unborn_since(a, type) : UINT64_MAX;
 	struct pasts pasts = { .found = false };
 	struct lt_inc *inc;
 	uint32_t at = 0;
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
 		if (inc->type == type && inc->klass == m->klass && inc->post)
-			judge(a, m, inc, born_unseen, &pasts);
+			judge(a, m, inc, unborn < spoilt_since(a, inc), &pasts);
 	}
 	rt_map_deinit(&pasts.by_object);
 	if (!lt_died(a, type, m))
