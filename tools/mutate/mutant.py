@@ -108,15 +108,17 @@ class Maker:
         yield from self.earlier(call, argument)
 
     def earlier(self, call, argument):
-        """The statement before it is given the object: the put goes before that. Who only reads a member is nothing that
-        can be traced."""
+        """The statement before it is a call that is given the object: the put goes before that. Who only reads a member is
+        nothing that can be traced."""
         clean, begin = self.source.clean, call.function.begin
         before = re.search(r'[;{}]\s*(\w+\s*\([^;{}]*\)\s*;)\s*$', clean[begin:call.begin])
         word = argument.lstrip('&')
         if not before or self.puts[call.name].pointer or \
                 not re.search(r'(?<![\w.>])' + re.escape(word) + r'(?!\w|\s*(?:->|\.|\[))', before.group(1)):
             return
-        if before.group(1).split('(')[0].strip() in self.own | {'if', 'while', 'for', 'switch', 'return'}:
+        name = before.group(1).split('(')[0].strip()
+        # what is called like a macro may do nothing, as one for debugging does
+        if name in self.own | {'if', 'while', 'for', 'switch', 'return'} or name.isupper():
             return
         start = begin + before.start(1)
         used = self.source.text[start:begin + before.end(1)]
