@@ -116,6 +116,8 @@ class Case:
         """All suspects, best first, each function once."""
         names = []
         for finding in found:
+            if (finding.get('guilty') or {}).get('function') in self.other:
+                continue
             for guilty in [finding.get('guilty'), *finding.get('alternatives', [])]:
                 name = guilty and guilty.get('function')
                 if name and name not in self.skip and name not in names:

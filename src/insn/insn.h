@@ -79,9 +79,9 @@ struct rt_insn {
 	int64_t imm;              /* sign-extended from width */
 	uint8_t width;            /* bytes of the first operand: a mov of 4 is no copy of a pointer */
 	uint8_t dst_reg, src_reg; /* first and second operand where they are registers, enum rt_reg or RT_REG_NONE */
-	/* vector registers 0 to 15: bit sets of those changed, and of those set to 0; stored whole (16 bytes) into mem,
-	 * or RT_REG_NONE */
-	uint16_t vector_writes, vector_zeroes;
+	/* vector registers 0 to 15: bit sets of those changed, of those set to 0, and of those loaded whole (16 bytes)
+	 * from mem; the one stored whole into mem, or RT_REG_NONE */
+	uint16_t vector_writes, vector_zeroes, vector_loads;
 	uint8_t vector_src;
 };
 

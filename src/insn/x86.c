@@ -174,6 +174,8 @@ static void set_vectors(const cs_insn *in, struct rt_insn *ret)
 	case X86_INS_VMOVDQA:
 		if (last == 1 && op[0].type == X86_OP_MEM && op[0].size == 16 && vector_bit(op[1].reg))
 			ret->vector_src = (uint8_t)__builtin_ctz(vector_bit(op[1].reg));
+		if (last == 1 && op[1].type == X86_OP_MEM && op[1].size == 16)
+			ret->vector_loads = ret->vector_writes;
 		break;
 	default:
 		break;

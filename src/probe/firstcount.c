@@ -3,14 +3,21 @@
  * Constructors that are inlined where nobody returns what they make: the instruction that stores the first count shows
  * the object, in the register that it stores through.
  */
+#include <string.h>
+
 #include "probe/counted.h"
 
 enum { CODE_BYTES = 64 << 10 };
 
+enum { VECTORS = 16, VECTOR_BYTES = 16 };
+
 /* Numbers that registers hold, as far as straight code tells. */
 struct constants {
+	const struct rt_image *image;
 	uint32_t known; /* bit set */
 	int64_t value[RT_TRACK_REGS];
+	uint16_t vectors; /* bit set */
+	uint8_t vector[VECTORS][VECTOR_BYTES];
 };
 
 struct first_search {
@@ -20,33 +27,68 @@ struct first_search {
 	unsigned count;
 };
 
-static void step(struct constants *c, const struct rt_insn *insn)
+/*
+ * The instruction loads size bytes from the file's constants: compilers keep the first values of members side by side
+ * there, to store several at once.
+ */
+static bool is_constant(const struct constants *c, const struct rt_insn *insn, size_t size, void *ret)
 {
-	bool loads = insn->is_mov && insn->has_imm && !insn->has_mem && insn->dst_reg < RT_TRACK_REGS;
+	struct rt_elfaddr at = { (uint64_t)insn->mem.disp }, start;
+	struct rt_bytes bytes;
 
-	c->known &= ~insn->writes;
-	if (loads) {
-		c->known |= 1u << insn->dst_reg;
-		c->value[insn->dst_reg] = insn->imm;
+	if (!insn->has_mem || insn->mem.writes || insn->mem.base != RT_REG_RIP || insn->mem.segment ||
+	    insn->mem.index != RT_REG_NONE || insn->mem.size != size)
+		return false;
+	for (const char *const *name = (const char *const[]){ ".rodata", ".rodata.cst16", ".rodata.cst8", NULL }; *name;
+	     name++) {
+		if (!rt_image_section(c->image, *name, &bytes, &start) || at.v < start.v ||
+		    at.v - start.v > bytes.size || bytes.size - (at.v - start.v) < size)
+			continue;
+		memcpy(ret, bytes.data + (at.v - start.v), size);
+		return true;
 	}
-	if (insn->ret || (insn->jump && !insn->conditional))
-		c->known = 0;
+	return false;
 }
 
-/* the number that the instruction stores, by itself or from a register: atomic stores are exchanges */
-static bool stored(const struct constants *c, const struct rt_insn *insn, uint64_t *ret)
+static void step(struct constants *c, const struct rt_insn *insn)
+{
+	bool loads = insn->is_mov && insn->has_imm && !insn->has_mem;
+	uint64_t value = (uint64_t)insn->imm;
+
+	if (insn->is_mov && (insn->width == 4 || insn->width == 8) && !loads) {
+		value = 0;
+		loads = is_constant(c, insn, insn->width, &value);
+	}
+	c->known &= ~insn->writes;
+	if (loads && insn->dst_reg < RT_TRACK_REGS) {
+		c->known |= 1u << insn->dst_reg;
+		c->value[insn->dst_reg] = (int64_t)value;
+	}
+	c->vectors &= (uint16_t)~insn->vector_writes;
+	if (insn->vector_loads && is_constant(c, insn, VECTOR_BYTES, c->vector[__builtin_ctz(insn->vector_loads)]))
+		c->vectors |= insn->vector_loads;
+	if (insn->ret || (insn->jump && !insn->conditional))
+		c->known = c->vectors = 0;
+}
+
+/* The bytes that the instruction stores, by itself or from a register: atomic stores are exchanges. false: not known */
+static bool stored(const struct constants *c, const struct rt_insn *insn, uint8_t ret[VECTOR_BYTES])
 {
 	bool swaps = insn->mem.reads && !insn->is_mov && !insn->is_add && !insn->is_sub && !insn->is_xadd &&
 		     !insn->is_cmpxchg && !insn->is_test_or_cmp;
 
+	if (insn->vector_src != RT_REG_NONE) {
+		memcpy(ret, c->vector[insn->vector_src], VECTOR_BYTES);
+		return c->vectors >> insn->vector_src & 1;
+	}
 	if (insn->is_mov && insn->has_imm) {
-		*ret = (uint64_t)insn->imm;
+		memcpy(ret, &insn->imm, sizeof(insn->imm));
 		return true;
 	}
 	for (unsigned r = 0; r < RT_TRACK_REGS; r++) {
 		if (!(c->known & 1u << r) || !(insn->is_mov ? insn->src_reg == r : swaps && insn->writes == 1u << r))
 			continue;
-		*ret = (uint64_t)c->value[r];
+		memcpy(ret, &c->value[r], sizeof(c->value[r]));
 		return true;
 	}
 	return false;
@@ -55,21 +97,24 @@ static bool stored(const struct constants *c, const struct rt_insn *insn, uint64
 /* Does it store the count that new objects have into the counter's place, with or without what lies around it? */
 static bool is_first_count(const struct rt_plan_type *type, const struct constants *c, const struct rt_insn *insn)
 {
-	int64_t at = type->counter_offset - insn->mem.disp;
-	int64_t first = type->start == RT_START_UNKNOWN ? 1 : type->start;
-	uint64_t mask = type->counter_size >= 8 ? UINT64_MAX : (UINT64_C(1) << 8 * type->counter_size) - 1, number;
+	const int64_t at = type->counter_offset - insn->mem.disp;
+	const int64_t first = type->start == RT_START_UNKNOWN ? 1 : type->start;
+	const int64_t bytes = insn->vector_src != RT_REG_NONE ? VECTOR_BYTES : 8;
+	uint8_t number[VECTOR_BYTES];
 
 	if (!insn->has_mem || !insn->mem.writes || insn->mem.segment || insn->mem.index != RT_REG_NONE ||
 	    insn->mem.base >= RT_TRACK_REGS || insn->mem.base == RT_REG_RSP)
 		return false;
-	return at >= 0 && at < 8 && at + (int64_t)type->counter_size <= insn->mem.size && stored(c, insn, &number) &&
-	       (number >> 8 * at & mask) == (uint64_t)first;
+	/* both are little-endian */
+	return at >= 0 && at < bytes && type->counter_size <= sizeof(first) &&
+	       at + (int64_t)type->counter_size <= (insn->mem.size < bytes ? insn->mem.size : bytes) &&
+	       stored(c, insn, number) && !memcmp(number + at, &first, type->counter_size);
 }
 
 static void look(struct rt_elfaddr start, struct rt_elfaddr end, void *arg)
 {
 	struct first_search *s = arg;
-	struct constants c = { .known = 0 };
+	struct constants c = { .image = s->b->module->image };
 	struct rt_elfaddr at = start, last;
 	struct rt_insn insn;
 
