@@ -124,7 +124,7 @@ static const char *confirmed(struct scan *s, const struct rt_spec_type *type, co
 		if (!rt_spec_has_op(planned->spec, RT_OP_PUT))
 			return "by debug info: counted in the open";
 		return rt_spec_has_op(planned->spec, RT_OP_GET) ? "by code: both change one counter"
-								: "by code: the put counts down and frees";
+								: "by code: the put counts down";
 	}
 	if (planned && planned->counter_from)
 		return rt_format(&s->arena, "by %s: its counter is known", planned->counter_from);

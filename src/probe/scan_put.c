@@ -2,19 +2,22 @@
 /*
  * Families that have no get: dev_create() makes an object, dev_find() counts
  * by itself, dev_put() gives back. A name like a put's says little, so the code
- * must count down one field, free, and there must be a constructor that sets that field.
+ * must count down one field, free (or leave that to others, where names say that
+ * it counts references), and there must be a constructor that sets that field.
  */
 #include <string.h>
 
 #include "probe/making.h"
 #include "probe/scan_build.h"
 
-/* Words for giving back that nothing else is called by. */
-static const char *const words[] = { "_put",     "_unref", "_decref", "_dec_ref", "_unreference",
-				     "_release", "_rele",  "_drop",   "_dec",     NULL };
+/* Words for giving back that nothing else is called by. The first ones say that it is a reference. */
+static const char *const words[] = { "_unref",    "_decref",  "_dec_ref", "_unreference", "_remove_ref",
+				     "_drop_ref", "_del_ref", "_put_ref", "_release_ref", "_put",
+				     "_release",  "_rele",    "_drop",    "_dec",         NULL };
+enum { SAY_REFERENCE = 9 };
 
-/* "dev" of "dev_put"; false: no such name. */
-static bool family_of(const char *name, char *family)
+/* "dev" of "dev_put"; false: no such name. *ret_reference: it says that it gives a reference back. */
+static bool family_of(const char *name, char *family, bool *ret_reference)
 {
 	size_t len = strlen(name);
 
@@ -28,6 +31,7 @@ static bool family_of(const char *name, char *family)
 			len--;
 		memcpy(family, name, len);
 		family[len] = '\0';
+		*ret_reference = w < words + SAY_REFERENCE;
 		return len > 0;
 	}
 	return false;
@@ -98,17 +102,19 @@ static struct rt_error *consider_put(struct rt_scan *s, const char *name)
 {
 	struct rt_scan_family f = { .put_levels = 1, .by_code = true };
 	struct rt_making m = { .image = s->module->image, .symtab = s->module->symtab, .decoder = s->decoder };
+	bool reference = false;
 
-	if (!family_of(name, f.stem_name) || rt_scan_is_known(s->known, name) || rt_scan_is_known(&s->found, name) ||
-	    !rt_scan_lookup(s, name, &f.put) || !f.put.symbol || !m.symtab || !counts_down(s, &f) ||
-	    !declaration_fits(s, &f) || !rt_scan_wanted(s, &f))
+	if (!family_of(name, f.stem_name, &reference) || rt_scan_is_known(s->known, name) ||
+	    rt_scan_is_known(&s->found, name) || !rt_scan_lookup(s, name, &f.put) || !f.put.symbol || !m.symtab ||
+	    !counts_down(s, &f) || !declaration_fits(s, &f) || !rt_scan_wanted(s, &f))
 		return NULL;
 	for (size_t i = 0; i < s->found.types.len; i++)
 		if (strcmp(s->found.types.data[i].name, f.structure ? f.structure : f.stem_name) == 0)
 			return NULL;
 	m.counter = f.counter;
 	m.counter_size = f.counter_size;
-	if (!rt_making_ends(&m, f.put.symbol) ||
+	/* a timer may free it, later: then the member and the function have to be called so */
+	if (!(rt_making_ends(&m, f.put.symbol) || (reference && f.by_type)) ||
 	    !(f.structure ? makes_declared(s, &f, &m) : has_named_maker(s, &f, &m)))
 		return NULL;
 	return rt_scan_add_family(s, &f);

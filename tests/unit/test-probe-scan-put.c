@@ -292,4 +292,55 @@ TEST(references_of_holders)
 	}
 }
 
+/* A put that leaves the free() to a timer, of a type without a get; and add_ref() with remove_ref(), told who called.
+ */
+TEST(freed_later_and_by_whom)
+{
+	static const char code[] =
+		"#include <stdlib.h>\n#define API __attribute__((noinline))\n"
+		"struct client { char name[40]; int references; void *peer; };\n"
+		"struct window { struct window *next; int references; };\n"
+		"struct gauge { int level; int references; };\n"
+		"static void (*later)(void *); static void *what;\n"
+		"API void once(void (*call)(void *), void *with) { later = call; what = with; }\n"
+		"API void say(const char *from, void *p) { if (!from) what = p; }\n"
+		"static void client_free(void *p) { struct client *c = p; free(c->peer); free(c); }\n"
+		"API struct client *client_create(void) { struct client *c = calloc(1, sizeof(*c)); c->references = 1; "
+		"return c; }\n"
+		"API void client_unref(struct client *c) { say(c->name, c); if (--c->references == 0) "
+		"once(client_free, c); }\n"
+		"API struct window *window_create(void) { struct window *w = calloc(1, sizeof(*w)); return w; }\n"
+		"API void window_add_ref(struct window *w, const char *from) { w->references++; say(from, w); }\n"
+		"API void window_remove_ref(struct window *w, const char *from) { say(from, w); if (--w->references == "
+		"0) free(w); }\n"
+		/* the name says of no reference, and nothing is freed */
+		"API struct gauge *gauge_create(void) { struct gauge *g = calloc(1, sizeof(*g)); g->references = 1; "
+		"return g; }\n"
+		"API void gauge_drop(struct gauge *g) { if (--g->references == 0) once(client_free, g); }\n"
+		"int main(void) { struct client *c = client_create(); struct window *w = window_create();\n"
+		"  window_add_ref(w, __func__); c->references++; client_unref(c); client_unref(c); "
+		"window_remove_ref(w, __func__);\n"
+		"  gauge_drop(gauge_create()); later(what); return 0; }\n";
+
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		const struct rt_spec_type *client, *window;
+		struct workdir w;
+		struct planned p;
+
+		/* as where what it calls is in another file */
+		scan(&w, &p, code, i ? builds[i] : "gcc -O2 -fno-ipa-ra");
+		client = rt_spec_type_named(&p.spec, "client");
+		window = rt_spec_type_named(&p.spec, "window");
+		assert_non_null(client);
+		assert_int_equal(planned_function(client, "client_unref")->op, RT_OP_PUT);
+		assert_int_equal(planned_function(client, "client_create")->op, RT_OP_NEW);
+		assert_non_null(window);
+		assert_int_equal(planned_function(window, "window_add_ref")->op, RT_OP_GET);
+		assert_int_equal(planned_function(window, "window_remove_ref")->op, RT_OP_PUT);
+		assert_null(rt_spec_type_named(&p.spec, "gauge"));
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
 TEST_MAIN();
