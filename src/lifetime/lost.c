@@ -8,7 +8,7 @@
  * others are held by just those that the circle says, and would go with it. What is still in the slots that its
  * references were taken for goes with it as well, and what the constructor of one of them made for it is a part of that
  * one. Of what a function made and links with each other, the one that it hands out then is whose reference its caller
- * has.
+ * has. And who has more pointers than references has owners enough.
  *
  * The last one that a walk along the pointers is done with stands in such a circle, and whoever leads to it is in it
  * as well. What it reaches besides hangs on it; then the same with the rest.
@@ -164,42 +164,28 @@ static void leave(struct graph *g, uint32_t n, const bool *others)
 	}
 }
 
-/* the slot that the reference is in is one for such pointers, by what the code says of it: not one for just any */
-static bool is_its_slot(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < inc->nr; i++) {
-		const struct lt_event *e = &inc->ledger[i];
-
-		if (i > ev && lt_slot_handed(lt, e))
-			return true;
-		any |= e->slot == inc->ledger[ev].slot && lt_slot_fills(lt, e) &&
-		       (lt_event_point(lt, e)->flags & RT_EV_MAYBE);
-	}
-	return !any;
-}
-
 /* all that is left of the object is in the slots that it was taken for: it has its owners */
-static bool is_in(const struct graph *g, const struct rt_lifetime *lt, uint32_t node, bool its)
+static bool is_in_slots(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
 {
 	struct lt_inc *inc = g->nodes.data[node];
 	int64_t kept = 0;
 
 	lt_slots_settle(lt, inc, inc->nr);
 	for (uint32_t i = 0; i < inc->nr; i++)
-		kept += lt_slot_keeps(lt, inc, i) && (!its || is_its_slot(lt, inc, i));
+		kept += lt_slot_keeps(lt, inc, i);
 	return inc->known && kept >= inc->balance;
 }
 
-static bool is_in_slots(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
+/*
+ * More pointers than references: it has all its owners, and indexes or friends besides. Of one with just as many, one
+ * of these may stand where its owner is missing.
+ */
+static bool has_more(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
 {
-	return is_in(g, lt, node, false);
-}
+	const struct lt_inc *inc = g->nodes.data[node];
 
-static bool is_in_its_slots(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
-{
-	return is_in(g, lt, node, true);
+	(void)lt;
+	return inc->known && (int64_t)inc->held[RT_HOLDER_OBJECT] > inc->balance;
 }
 
 /* the last time that a function handed the object out; NULL: none did */
@@ -253,24 +239,30 @@ static bool is_held(const struct graph *g, const struct rt_lifetime *lt, uint32_
 	return lt_held_by_lost(g->nodes.data[node]);
 }
 
+/* those of the circle that the reason holds for are lost with the others, where there are such */
+static void leave_for(struct graph *g, const struct rt_lifetime *lt, uint32_t n, bool *others,
+		      bool (*reason)(const struct graph *, const struct rt_lifetime *, uint32_t node))
+{
+	for (uint32_t i = 0; i < n; i++)
+		others[i] = reason(g, lt, g->circle[i]);
+	leave(g, n, others);
+}
+
 static bool judge_circle(struct graph *g, const struct rt_lifetime *lt, uint32_t n)
 {
-	/* what is lost with others, where there are such, the surest reason first */
-	static bool (*const reasons[])(const struct graph *, const struct rt_lifetime *,
-				       uint32_t node) = { is_held, is_in_slots, is_in_its_slots, is_part };
 	bool *others = calloc(n + 1, sizeof(*others));
 
 	if (!others)
 		return false;
-	for (size_t k = 0; k < sizeof(reasons) / sizeof(reasons[0]); k++) {
-		for (uint32_t i = 0; i < n; i++)
-			others[i] = reasons[k](g, lt, g->circle[i]);
-		leave(g, n, others);
-	}
+	/* the surest reason first */
+	leave_for(g, lt, n, others, is_held);
+	leave_for(g, lt, n, others, is_in_slots);
+	leave_for(g, lt, n, others, is_part);
 	if (n > 1) {
 		find_linked(g, lt, n, others);
 		leave(g, n, others);
 	}
+	leave_for(g, lt, n, others, has_more);
 	free(others);
 	return true;
 }
