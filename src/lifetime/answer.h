@@ -224,6 +224,7 @@ struct lt_loser {
 	bool freed;      /* it freed the block that held the pointer */
 	bool thin;       /* it was seen to do so to this object only: the memory may have been used again */
 	bool own;        /* the slot was that of just this reference */
+	bool always;     /* it freed blocks with such pointers more than twice, none of them of a healthy object */
 	uint32_t at;     /* the event by which it did so */
 };
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);

@@ -557,8 +557,8 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 	/* lost objects that live on stand for all that is left: in their memory the pointers are still there */
 	if (!held && lt_held_by_lost(ref->inc) && !loser.own)
 		return false;
-	/* what all objects say outweighs a pointer that may have stood for another reference */
-	if (!loser.by || (ref->invariant && !loser.own))
+	/* what all objects say outweighs a pointer that may have stood for another reference, now and then */
+	if (!loser.by || (ref->invariant && !loser.own && !loser.always))
 		return false;
 	if (held && lt_ended_well(a->lt, ref->inc->pid))
 		b->confidence = fmax(b->confidence, 0.6);
@@ -606,6 +606,11 @@ static bool received(const struct lt_answer *a, const struct lt_ref *ref, struct
 			"it gave the object to what takes a reference of its own, and did not put the one that it had, "
 			"as others do",
 	};
+	/* at least and at most */
+	static const double claims[][2] = { [LT_BY_ITSELF] = { 0.7, 0.85 },
+					    [LT_BY_KIN] = { 0.65, 0.75 },
+					    [LT_BY_SLOT] = { 0.65, 0.75 },
+					    [LT_BY_SHARERS] = { 0.75, 0.85 } };
 	struct lt_receiver last = { 0 };
 
 	if (ref->inc->nobody)
@@ -613,8 +618,7 @@ static bool received(const struct lt_answer *a, const struct lt_ref *ref, struct
 	if (!last.src || lt_src(a->lt, last.src)->function == lt_src(a->lt, b->guilty)->function)
 		return false;
 	rather(b, last.src, 0.25);
-	b->confidence =
-		last.by == LT_BY_ITSELF ? fmin(fmax(b->confidence, 0.7), 0.85) : fmin(fmax(b->confidence, 0.65), 0.75);
+	b->confidence = fmin(fmax(b->confidence, claims[last.by][0]), claims[last.by][1]);
 	b->why = why[last.by];
 	return true;
 }

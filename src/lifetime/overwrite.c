@@ -490,7 +490,8 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 		return (struct lt_loser){ .by = lt_event_src(a->lt, &inc->ledger[i]),
 					  .at = i,
 					  .freed = freed,
-					  .thin = left < FEW || seldom(a, &inc->ledger[i]) };
+					  .thin = left < FEW || seldom(a, &inc->ledger[i]),
+					  .always = freed && left > FEW && !healthy };
 	}
 	return last_block(a, ref);
 }

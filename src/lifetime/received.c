@@ -288,24 +288,28 @@ static uint32_t source_of(const struct lt_answer *a, const struct lt_inc *inc, u
 }
 
 /*
- * The run that gave the object to somebody by event number i had been handed it, and nothing is known of its function;
- * all others that give such to him, who takes a reference of his own, put the one they have afterwards.
+ * The run that gave the object to somebody by event number i had been handed it, and nothing is known of its function,
+ * or had it made in some way by what it called; all others that give such to him, who takes a reference of his own, put
+ * the one they have afterwards.
  */
 static bool sharers_act(const struct lt_answer *a, const struct trail *t, uint32_t i)
 {
 	const struct lt_event *given = &t->inc->ledger[i];
 	struct balance others;
+	unsigned out, in;
 
 	if (!is_shared(a, t->inc, i))
 		return false;
 	others = balance_of(a, sharer_key(a, t->inc, given));
-	for (uint32_t k = i; others.acted >= KIN && mostly_acts(others) && k-- > 0;) {
+	if (others.acted < KIN || !mostly_acts(others))
+		return false;
+	for (uint32_t k = i; k-- > 0;) {
 		const struct lt_event *e = &t->inc->ledger[k];
 
 		if (e->act == given->act && way_of(a, e) == HANDED)
 			return is_unknown(a, t->inc, k);
 	}
-	return false;
+	return lt_come_together(a->lt, given, &t->inc->ledger[0], &out, &in) && !out && in;
 }
 
 struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_ref *ref)
