@@ -113,7 +113,8 @@ int main(int argc, char **argv)
 
 	folder = argc > 1 ? argv[1] : ".";
 	for (int i = 0; i < 4; i++) {
-		struct libmnt_table *tb = table("mountinfo", cache), *some, *fstab = table("fstab", i & 1 ? cache : NULL);
+		struct libmnt_table *tb = table("mountinfo", cache), *some,
+				    *fstab = table("fstab", i & 1 ? cache : NULL);
 
 		some = some_of(tb, i & 1 ? "tmpfs" : "ext4");
 		look(tb);
