@@ -407,10 +407,7 @@ static bool may_be_another(const struct lt_answer *a, const struct lt_inc *inc, 
 	return born_unseen && !(ref->bad != LT_NO_EVENT && lt_twice_in_row(a->lt, inc, ref->bad));
 }
 
-/*
- * When the first object of the type was seen that nobody was seen to make; UINT64_MAX: there is none. What comes after
- * a put too many may be its doing: it is no reason to doubt that.
- */
+/* when the first object of the type was seen that nobody was seen to make; UINT64_MAX: there is none */
 static uint64_t unborn_since(const struct lt_answer *a, uint32_t type)
 {
 	const struct lt_row *const rows[] = { &a->lt->live, &a->lt->graves };

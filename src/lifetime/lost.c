@@ -25,6 +25,7 @@ struct graph {
 	RT_VEC(struct lt_inc *) nodes;
 	struct rt_map number; /* address of the lt_inc -> its number */
 	RT_VEC(struct edge) edges;
+	uint64_t *own; /* of each node, its pointers to itself */
 	/* of each node the edges out of it, and into it: [first[n], first[n + 1]) */
 	uint32_t *first_out, *out, *first_in, *in;
 	uint32_t *done;   /* nodes as a walk was done with them */
@@ -48,8 +49,9 @@ static bool add_edges(struct graph *g, const struct rt_lifetime *lt)
 		uint64_t *from = by ? rt_map_get(&g->number, rt_key_make((uintptr_t)by, 0)) : NULL;
 		uint64_t *to = rt_map_get(&g->number, rt_key_make((uintptr_t)h->inc, 0));
 
-		if (from && to && *from != *to &&
-		    !rt_vec_push(&g->edges, ((struct edge){ (uint32_t)*from, (uint32_t)*to })))
+		if (from && to && *from == *to)
+			g->own[*to] += h->pointers;
+		else if (from && to && !rt_vec_push(&g->edges, ((struct edge){ (uint32_t)*from, (uint32_t)*to })))
 			return false;
 	}
 	return true;
@@ -185,7 +187,7 @@ static bool has_more(const struct graph *g, const struct rt_lifetime *lt, uint32
 	const struct lt_inc *inc = g->nodes.data[node];
 
 	(void)lt;
-	return inc->known && (int64_t)inc->held[RT_HOLDER_OBJECT] > inc->balance;
+	return inc->known && (int64_t)inc->held[RT_HOLDER_OBJECT] - (int64_t)g->own[node] > inc->balance;
 }
 
 /* the last time that a function handed the object out; NULL: none did */
@@ -319,13 +321,15 @@ static bool find_short(const struct graph *g, const struct rt_lifetime *lt)
 bool lt_lost(struct rt_lifetime *lt)
 {
 	struct graph g = { 0 };
-	bool ok = add_nodes(&g, lt) && add_edges(&g, lt);
+	bool ok = add_nodes(&g, lt);
 
+	g.own = calloc(g.nodes.len + 1, sizeof(*g.own));
 	g.done = calloc(g.nodes.len + 1, sizeof(*g.done));
 	g.circle = calloc(g.nodes.len + 1, sizeof(*g.circle));
 	g.mark = calloc(g.nodes.len + 1, sizeof(*g.mark));
-	ok = ok && g.done && g.circle && g.mark && sort_edges(&g, true, &g.first_out, &g.out) &&
-	     sort_edges(&g, false, &g.first_in, &g.in) && judge(&g, lt) && find_short(&g, lt);
+	ok = ok && g.own && g.done && g.circle && g.mark && add_edges(&g, lt) &&
+	     sort_edges(&g, true, &g.first_out, &g.out) && sort_edges(&g, false, &g.first_in, &g.in) && judge(&g, lt) &&
+	     find_short(&g, lt);
 	for (size_t i = 0; ok && i < g.nodes.len; i++) {
 		g.nodes.data[i]->nobody = g.mark[i] == FAULT;
 		g.nodes.data[i]->child = g.mark[i] == CHILD;
@@ -338,6 +342,7 @@ bool lt_lost(struct rt_lifetime *lt)
 	free(g.out);
 	free(g.first_in);
 	free(g.in);
+	free(g.own);
 	free(g.done);
 	free(g.circle);
 	free(g.mark);

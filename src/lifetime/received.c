@@ -117,7 +117,7 @@ static void leave_out(const struct lt_answer *a, const struct lt_units *units, c
 static bool follow(const struct lt_answer *a, const struct lt_inc *inc, struct trail *ret)
 {
 	struct lt_units units;
-	unsigned first = 0, open = 0;
+	unsigned first = 0, puts = 0;
 
 	*ret = (struct trail){ .inc = inc };
 	if (lt_has_one(inc))
@@ -128,15 +128,15 @@ static bool follow(const struct lt_answer *a, const struct lt_inc *inc, struct t
 	for (unsigned i = 0; i < units.nr; i++) {
 		const struct lt_unit *u = &units.u[i];
 
-		if (u->ev == LT_NO_EVENT)
+		if (u->ev == LT_NO_EVENT || (u->opens && u->ev && u->mate < 0))
 			return false;
 		first += u->opens && !u->ev;
-		open += u->mate < 0 && (!u->opens || u->ev);
-		if (u->opens && u->ev && u->mate >= 0)
+		puts += !u->opens && u->mate < 0;
+		if (u->opens && u->ev)
 			leave_out(a, &units, u, ret);
 	}
 	/* its own put may be what is left */
-	return !units.cut && first == 1 && open <= 1;
+	return !units.cut && first == 1 && puts <= 1;
 }
 
 /* event number k was done by the function so many levels out that received the object by number i, or below it */
@@ -187,7 +187,7 @@ static struct rt_key sharer_key(const struct lt_answer *a, const struct lt_inc *
 /* whether those who give the object to what takes a reference of its own put it themselves, later */
 static void count_sharers(struct lt_answer *a, const struct lt_inc *inc)
 {
-	for (uint32_t i = 0; i < inc->nr; i++) {
+	for (uint32_t i = 0; inc->nr <= EVENTS_MAX && i < inc->nr; i++) {
 		bool puts = false;
 
 		if (!is_shared(a, inc, i))
