@@ -19,13 +19,14 @@
 /* An edge from one lost object to another, by their numbers. */
 struct edge {
 	uint32_t from, to;
+	uint32_t pointers;
 };
 
 struct graph {
 	RT_VEC(struct lt_inc *) nodes;
 	struct rt_map number; /* address of the lt_inc -> its number */
 	RT_VEC(struct edge) edges;
-	uint64_t *own; /* of each node, its pointers to itself */
+	uint64_t *back; /* of each node, its pointers to itself; at last those of what is lost with it as well */
 	/* of each node the edges out of it, and into it: [first[n], first[n + 1]) */
 	uint32_t *first_out, *out, *first_in, *in;
 	uint32_t *done;   /* nodes as a walk was done with them */
@@ -50,8 +51,9 @@ static bool add_edges(struct graph *g, const struct rt_lifetime *lt)
 		uint64_t *to = rt_map_get(&g->number, rt_key_make((uintptr_t)h->inc, 0));
 
 		if (from && to && *from == *to)
-			g->own[*to] += h->pointers;
-		else if (from && to && !rt_vec_push(&g->edges, ((struct edge){ (uint32_t)*from, (uint32_t)*to })))
+			g->back[*to] += h->pointers;
+		else if (from && to &&
+			 !rt_vec_push(&g->edges, ((struct edge){ (uint32_t)*from, (uint32_t)*to, h->pointers })))
 			return false;
 	}
 	return true;
@@ -103,7 +105,7 @@ static bool walk(struct graph *g, uint32_t node, const uint32_t *first, const ui
 {
 	g->mark[node] = mark;
 	rt_vec_clear(&g->stack);
-	if (!rt_vec_push(&g->stack, ((struct edge){ node, first[node] })))
+	if (!rt_vec_push(&g->stack, ((struct edge){ node, first[node], 0 })))
 		return false;
 	while (g->stack.len) {
 		struct edge *top = &g->stack.data[g->stack.len - 1];
@@ -119,7 +121,7 @@ static bool walk(struct graph *g, uint32_t node, const uint32_t *first, const ui
 		if (g->mark[to] != from)
 			continue;
 		g->mark[to] = mark;
-		if (!rt_vec_push(&g->stack, ((struct edge){ to, first[to] })))
+		if (!rt_vec_push(&g->stack, ((struct edge){ to, first[to], 0 })))
 			return false;
 	}
 	return true;
@@ -170,12 +172,9 @@ static void leave(struct graph *g, uint32_t n, const bool *others)
 static bool is_in_slots(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
 {
 	struct lt_inc *inc = g->nodes.data[node];
-	int64_t kept = 0;
 
 	lt_slots_settle(lt, inc, inc->nr);
-	for (uint32_t i = 0; i < inc->nr; i++)
-		kept += lt_slot_keeps(lt, inc, i);
-	return inc->known && kept >= inc->balance;
+	return inc->known && lt_slots_kept(lt, inc) >= inc->balance;
 }
 
 /*
@@ -187,7 +186,7 @@ static bool has_more(const struct graph *g, const struct rt_lifetime *lt, uint32
 	const struct lt_inc *inc = g->nodes.data[node];
 
 	(void)lt;
-	return inc->known && (int64_t)inc->held[RT_HOLDER_OBJECT] - (int64_t)g->own[node] > inc->balance;
+	return inc->known && (int64_t)inc->held[RT_HOLDER_OBJECT] - (int64_t)g->back[node] > inc->balance;
 }
 
 /* the last time that a function handed the object out; NULL: none did */
@@ -291,31 +290,21 @@ static bool judge(struct graph *g, const struct rt_lifetime *lt)
 	return true;
 }
 
-/*
- * Says of the faults which have more references than pointers, their own and those in what is lost with them aside.
- * false: out of memory
- */
-static bool find_short(const struct graph *g, const struct rt_lifetime *lt)
+/* Says of the faults which have more references than pointers, their own and those in what is lost with them aside. */
+static void find_short(struct graph *g)
 {
-	uint64_t *back = calloc(g->nodes.len + 1, sizeof(*back));
+	for (size_t i = 0; i < g->edges.len; i++) {
+		const struct edge *e = &g->edges.data[i];
 
-	for (size_t i = 0; back && i < lt->holders.len; i++) {
-		const struct lt_holder *h = &lt->holders.data[i];
-		const struct lt_inc *by = lt_holder_of(lt, h);
-		const uint64_t *from = by ? rt_map_get(&g->number, rt_key_make((uintptr_t)by, 0)) : NULL;
-		const uint64_t *to = rt_map_get(&g->number, rt_key_make((uintptr_t)h->inc, 0));
-
-		if (from && to && (*from == *to || g->mark[*from] == CHILD))
-			back[*to] += h->pointers;
+		if (g->mark[e->from] == CHILD)
+			g->back[e->to] += e->pointers;
 	}
-	for (size_t i = 0; back && i < g->nodes.len; i++) {
+	for (size_t i = 0; i < g->nodes.len; i++) {
 		struct lt_inc *inc = g->nodes.data[i];
 
-		inc->backwards = g->mark[i] == FAULT && back[i] && inc->known &&
-				 (int64_t)inc->held[RT_HOLDER_OBJECT] - (int64_t)back[i] < inc->balance;
+		inc->backwards = g->mark[i] == FAULT && g->back[i] && inc->known &&
+				 (int64_t)inc->held[RT_HOLDER_OBJECT] - (int64_t)g->back[i] < inc->balance;
 	}
-	free(back);
-	return back != NULL;
 }
 
 bool lt_lost(struct rt_lifetime *lt)
@@ -323,13 +312,14 @@ bool lt_lost(struct rt_lifetime *lt)
 	struct graph g = { 0 };
 	bool ok = add_nodes(&g, lt);
 
-	g.own = calloc(g.nodes.len + 1, sizeof(*g.own));
+	g.back = calloc(g.nodes.len + 1, sizeof(*g.back));
 	g.done = calloc(g.nodes.len + 1, sizeof(*g.done));
 	g.circle = calloc(g.nodes.len + 1, sizeof(*g.circle));
 	g.mark = calloc(g.nodes.len + 1, sizeof(*g.mark));
-	ok = ok && g.own && g.done && g.circle && g.mark && add_edges(&g, lt) &&
-	     sort_edges(&g, true, &g.first_out, &g.out) && sort_edges(&g, false, &g.first_in, &g.in) && judge(&g, lt) &&
-	     find_short(&g, lt);
+	ok = ok && g.back && g.done && g.circle && g.mark && add_edges(&g, lt) &&
+	     sort_edges(&g, true, &g.first_out, &g.out) && sort_edges(&g, false, &g.first_in, &g.in) && judge(&g, lt);
+	if (ok)
+		find_short(&g);
 	for (size_t i = 0; ok && i < g.nodes.len; i++) {
 		g.nodes.data[i]->nobody = g.mark[i] == FAULT;
 		g.nodes.data[i]->child = g.mark[i] == CHILD;
@@ -342,7 +332,7 @@ bool lt_lost(struct rt_lifetime *lt)
 	free(g.out);
 	free(g.first_in);
 	free(g.in);
-	free(g.own);
+	free(g.back);
 	free(g.done);
 	free(g.circle);
 	free(g.mark);

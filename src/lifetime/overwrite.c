@@ -134,14 +134,12 @@ static bool takes(const struct lt_answer *a, uint32_t function, uint32_t type)
 bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
-	int64_t n = 0, kept = 0;
+	int64_t n = 0;
 
-	for (uint32_t i = 0; i < inc->nr; i++) {
+	for (uint32_t i = 0; i < inc->nr; i++)
 		n += drops(a, inc, i) && takes(a, lt_event_function(a->lt, &inc->ledger[i]), inc->type);
-		kept += lt_slot_keeps(a->lt, inc, i);
-	}
 	/* where other slots have all that is left, it is not what the emptied ones had */
-	return inc->known && n >= inc->balance && kept < inc->balance;
+	return inc->known && n >= inc->balance && lt_slots_kept(a->lt, inc) < inc->balance;
 }
 
 /* the same pointer once more: a helper frees the block that it was given by who was about to free it */

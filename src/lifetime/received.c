@@ -172,8 +172,12 @@ static unsigned acted_at(const struct lt_answer *a, const struct trail *t, uint3
 /* event number i gives the object to a function that takes a reference of its own */
 static bool is_shared(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
-	for (uint32_t k = i + 1; inc->ledger[i].act && way_of(a, &inc->ledger[i]) == GIVEN && k < inc->nr; k++) {
-		if (lt_event_takes(&inc->ledger[k]) && lt_inside(a->lt, &inc->ledger[k], &inc->ledger[i]))
+	const struct lt_event *given = &inc->ledger[i];
+
+	if (!given->act || way_of(a, given) != GIVEN)
+		return false;
+	for (uint32_t k = i + 1; k < inc->nr; k++) {
+		if (lt_event_takes(&inc->ledger[k]) && lt_inside(a->lt, &inc->ledger[k], given))
 			return true;
 	}
 	return false;

@@ -59,11 +59,6 @@ bool lt_slot_takes(const struct lt_event *e)
 	return e->slot && lt_event_takes(e) && !on_stack(e);
 }
 
-bool lt_slot_handed(const struct rt_lifetime *lt, const struct lt_event *e)
-{
-	return e->op == RT_OP_MOVE && e->slot && lt_point_hands(lt_event_point(lt, e)) && !on_stack(e);
-}
-
 bool lt_slot_empties(const struct rt_lifetime *lt, const struct lt_event *e)
 {
 	const struct lt_point *p = lt_event_point(lt, e);
@@ -714,7 +709,14 @@ uint32_t lt_slot_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, ui
 	return LT_NO_EVENT;
 }
 
-bool lt_slot_keeps(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
+/* e hands the object out through a T ** which is no variable of the stack: it stays in that slot */
+static bool hands_to_slot(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return e->op == RT_OP_MOVE && e->slot && lt_point_hands(lt_event_point(lt, e)) && !on_stack(e);
+}
+
+/* one of those that lt_slots_kept() counts */
+static bool is_kept_to_the_end(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
 {
 	const struct lt_event *taken = &inc->ledger[ev];
 	bool handed = false;
@@ -726,10 +728,19 @@ bool lt_slot_keeps(const struct rt_lifetime *lt, const struct lt_inc *inc, uint3
 
 		if (e->slot == taken->slot && (lt_slot_empties(lt, e) || (e->flags & LT_EV_KEPT)))
 			return false;
-		if (lt_slot_handed(lt, e) || (e->slot == taken->slot && lt_slot_fills(lt, e)))
+		if (hands_to_slot(lt, e) || (e->slot == taken->slot && lt_slot_fills(lt, e)))
 			handed = false;
 		else if (e->op == RT_OP_MOVE && lt_point_hands(lt_event_point(lt, e)))
 			handed = true;
 	}
 	return !handed;
+}
+
+int64_t lt_slots_kept(const struct rt_lifetime *lt, const struct lt_inc *inc)
+{
+	int64_t kept = 0;
+
+	for (uint32_t i = 0; i < inc->nr; i++)
+		kept += is_kept_to_the_end(lt, inc, i);
+	return kept;
 }

@@ -23,8 +23,6 @@ void lt_slots_begin(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_
 void lt_slots_born(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t tid);
 /* e takes a reference that is handed out through a T ** which is no variable of the stack: that is its slot. */
 bool lt_slot_takes(const struct lt_event *e);
-/* e hands the object out through such a T **: it stays in that slot. */
-bool lt_slot_handed(const struct rt_lifetime *lt, const struct lt_event *e);
 /*
  * Gives the gets and puts of a life the slots that their references were kept in, as far as that was seen, by its
  * stores before event number end. Behind it LT_SLOT_EVENTS events must be there, or the life be over.
@@ -57,7 +55,7 @@ bool lt_slot_owned(const struct rt_lifetime *lt, const struct lt_inc *inc, uint3
  */
 uint32_t lt_slot_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev);
 /*
- * The slot that the reference of event number ev was taken for has it still, as far as that was seen, and the object
- * was not handed out since: else it may be that one's who got it. After lt_slots_settle().
+ * How many references are still in the slots that they were taken for, as far as that was seen, the object not being
+ * handed out since: else it may be that one's who got it. After lt_slots_settle().
  */
-bool lt_slot_keeps(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev);
+int64_t lt_slots_kept(const struct rt_lifetime *lt, const struct lt_inc *inc);
