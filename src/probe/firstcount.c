@@ -39,15 +39,11 @@ static bool is_constant(const struct constants *c, const struct rt_insn *insn, s
 	if (!insn->has_mem || insn->mem.writes || insn->mem.base != RT_REG_RIP || insn->mem.segment ||
 	    insn->mem.index != RT_REG_NONE || insn->mem.size != size)
 		return false;
-	for (const char *const *name = (const char *const[]){ ".rodata", ".rodata.cst16", ".rodata.cst8", NULL }; *name;
-	     name++) {
-		if (!rt_image_section(c->image, *name, &bytes, &start) || at.v < start.v ||
-		    at.v - start.v > bytes.size || bytes.size - (at.v - start.v) < size)
-			continue;
-		memcpy(ret, bytes.data + (at.v - start.v), size);
-		return true;
-	}
-	return false;
+	if (!rt_image_section(c->image, ".rodata", &bytes, &start) || at.v < start.v || at.v - start.v > bytes.size ||
+	    bytes.size - (at.v - start.v) < size)
+		return false;
+	memcpy(ret, bytes.data + (at.v - start.v), size);
+	return true;
 }
 
 static void step(struct constants *c, const struct rt_insn *insn)

@@ -10,28 +10,33 @@
 #include "probe/making.h"
 #include "probe/scan_build.h"
 
-/* Words for giving back that nothing else is called by. The first ones say that it is a reference. */
-static const char *const words[] = { "_unref",    "_decref",  "_dec_ref", "_unreference", "_remove_ref",
-				     "_drop_ref", "_del_ref", "_put_ref", "_release_ref", "_put",
-				     "_release",  "_rele",    "_drop",    "_dec",         NULL };
-enum { SAY_REFERENCE = 9 };
+/* Words for giving back that nothing else is called by, and whether they say that it is a reference. */
+static const struct {
+	const char *word;
+	bool reference;
+} words[] = {
+	{ "_unref", true },       { "_decref", true },   { "_dec_ref", true },  { "_unreference", true },
+	{ "_remove_ref", true },  { "_drop_ref", true }, { "_del_ref", true },  { "_put_ref", true },
+	{ "_release_ref", true }, { "_put", false },     { "_release", false }, { "_rele", false },
+	{ "_drop", false },       { "_dec", false },
+};
 
 /* "dev" of "dev_put"; false: no such name. *ret_reference: it says that it gives a reference back. */
 static bool family_of(const char *name, char *family, bool *ret_reference)
 {
 	size_t len = strlen(name);
 
-	for (const char *const *w = words; *w; w++) {
-		size_t n = strlen(*w);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t n = strlen(words[i].word);
 
-		if (len <= n || len - n >= RT_FAMILY_NAME_MAX || strcmp(name + len - n, *w) != 0)
+		if (len <= n || len - n >= RT_FAMILY_NAME_MAX || strcmp(name + len - n, words[i].word) != 0)
 			continue;
 		len -= n;
 		while (len && name[len - 1] == '_')
 			len--;
 		memcpy(family, name, len);
 		family[len] = '\0';
-		*ret_reference = w < words + SAY_REFERENCE;
+		*ret_reference = words[i].reference;
 		return len > 0;
 	}
 	return false;

@@ -68,7 +68,7 @@ struct rt_error *rt_session_copy_spec(const struct rt_session *session, struct r
 		for (size_t k = 0; k < plan->types.len; k++) {
 			const struct rt_plan_type *type = &plan->types.data[k];
 
-			if (type->points && !rt_spec_type_named(to, type->spec->name))
+			if (type->present && !rt_spec_type_named(to, type->spec->name))
 				RT_TRY(copy_type(session, plan, type->spec, to));
 		}
 	}

@@ -45,12 +45,17 @@ static const char *const builds[] = { "gcc -O0 -g", "gcc -O1 -g", "gcc -O2 -g",
 static const char *const makers[] = { "plain", "filled", "careful", "either" };
 static const char *const others[] = { "find", "keep", "pair", "chain", "lossy", "inside" };
 
-static void build(struct workdir *w, struct planned *p, const char *how)
+static void build_code(struct workdir *w, struct planned *p, const char *how, const char *code)
 {
 	workdir_make(w);
-	workdir_write(w, "prog.c", program);
+	workdir_write(w, "prog.c", code);
 	workdir_run(w, "%s -o prog prog.c", how);
 	planned_open(p, workdir_path(w, "prog"));
+}
+
+static void build(struct workdir *w, struct planned *p, const char *how)
+{
+	build_code(w, p, how, program);
 }
 
 static void finish(struct workdir *w, struct planned *p)
@@ -139,10 +144,7 @@ TEST(a_first_count_among_others)
 		struct workdir w;
 		struct planned p;
 
-		workdir_make(&w);
-		workdir_write(&w, "prog.c", code);
-		workdir_run(&w, "%s -o prog prog.c", how[i]);
-		planned_open(&p, workdir_path(&w, "prog"));
+		build_code(&w, &p, how[i], code);
 		planned_make(&p, "type=obj new=obj_new get=obj_get put=obj_put", NULL);
 		if (points_of(&p, "obj_new") != 1)
 			fail_msg("%s: %s", how[i], planned_why(&p, "obj_new"));
