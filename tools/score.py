@@ -112,12 +112,14 @@ class Case:
             if other['id'] in told:
                 self.known |= {other['guilty']['function'], *other['guilty'].get('also_accepted', [])}
 
+    def is_other(self, finding):
+        """It speaks of one that does wrong on purpose, and of no case."""
+        return (finding.get('guilty') or {}).get('function') in self.other
+
     def suspects(self, found):
         """All suspects, best first, each function once."""
         names = []
         for finding in found:
-            if (finding.get('guilty') or {}).get('function') in self.other:
-                continue
             for guilty in [finding.get('guilty'), *finding.get('alternatives', [])]:
                 name = guilty and guilty.get('function')
                 if name and name not in self.skip and name not in names:
@@ -141,7 +143,7 @@ class Case:
     def false(self, found, buggy):
         """Accusations that are not true."""
         fine = self.known | (self.guilty | self.symbol | self.taker if buggy else set())
-        return [f for f in found if f.get('guilty') and f['guilty'].get('function') not in fine | set(self.other)]
+        return [f for f in found if f.get('guilty') and f['guilty'].get('function') not in fine]
 
 
 class Runner:
@@ -159,10 +161,10 @@ class Runner:
             answers, seconds = self.replay(self.options.source / case.name / which), 0
         else:
             answers, seconds = self.run(case, which, number)
-        found = [f for a in answers for f in a['findings']]
+        found, suspected = ([f for a in answers for f in a.get(kind, []) if not case.is_other(f)] for kind in ('findings', 'suspects'))
         found.sort(key=lambda f: -f['confidence'])
         whole = bool(answers) and all(a['trust']['complete'] for a in answers)
-        return found, [f for a in answers for f in a.get('suspects', [])], whole, seconds, bool(answers)
+        return found, suspected, whole, seconds, bool(answers)
 
     def run(self, case, which, number):
         folder = self.temp / f'{case.name}-{which}-{number}'
