@@ -228,7 +228,8 @@ struct lt_loser {
 	uint32_t at;     /* the event by which it did so */
 };
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref);
-/* each reference that the object has left stood in a slot that was overwritten by who takes references to put there */
+/* each reference that the object has left stood in a slot that was overwritten: by who takes references to put there,
+ * or where one was known to be */
 bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref);
 /* entry.c: e tells that its object was given to a function. What that function does is counted by this */
 struct rt_key lt_entry_key(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e);
@@ -328,8 +329,15 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust);
 char *lt_printf(struct rt_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Objects end that were taken, or that nobody saw begin, and nothing was ever seen given back: it happens unseen. */
 bool lt_puts_unseen(const struct lt_type *type);
-/* blame.c: more references are open than there are pointers to the object; after a census */
+/* pointed.c: more references are open than there are pointers to the object; after a census */
 bool lt_has_more(const struct lt_inc *inc);
+/* references of the site whose objects ended all the same, nobody knows by whom */
+double lt_end_unseen(const struct lt_model *m, uint32_t site);
+/*
+ * Somebody points to the object: how sure is it that the reference is lost all the same, 0 to 1. twins: the function
+ * gives such references back itself, and the run that took this one is over.
+ */
+double lt_pointed(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref, bool twins);
 /* events of the type are missing: what is not local evidence is a suspicion at most */
 bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type);
 /* origin.c: fills f->origins. false: out of memory */

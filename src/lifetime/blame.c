@@ -75,33 +75,6 @@ bool lt_damaged(const struct rt_lifetime *lt, const struct lt_type *type)
 	       lt->goes_on;
 }
 
-bool lt_has_more(const struct lt_inc *inc)
-{
-	double pointers = 0;
-
-	for (unsigned i = RT_HOLDER_GLOBAL; i <= RT_HOLDER_OBJECT; i++)
-		pointers += inc->held[i];
-	return inc->known && (double)inc->balance > pointers;
-}
-
-static const struct lt_stat *stat_of(const struct lt_learnt *learnt, uint32_t site)
-{
-	uint64_t *index = rt_map_get(&learnt->stat_of, rt_key_make(site, 0));
-
-	return index ? &learnt->stats.data[*index] : NULL;
-}
-
-static bool keeps(const struct rt_lifetime *lt, uint32_t site)
-{
-	const struct lt_site *s = lt_site(lt, site);
-
-	for (unsigned i = 0; i < s->nr; i++) {
-		if (lt_stem_keeps(lt_function_name(lt, site, i)))
-			return true;
-	}
-	return false;
-}
-
 /*
  * No pointer tells who has a descriptor. One may be there for all of its process' life (a wakeup), and so may some
  * where not many more were closed.
@@ -116,7 +89,7 @@ static bool may_be_for_life(const struct lt_answer *a, const struct lt_ref *ref,
 /* without a census, and not closed where it was taken: do twins say that this reference should have been closed? */
 static double by_twins(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
-	const struct lt_stat *stat = stat_of(m->learnt, ref->site);
+	const struct lt_stat *stat = lt_learnt_stat(m->learnt, ref->site);
 	double closed = lt_model_closed(m, ref->site);
 	uint64_t taken_ns = ref->inc->ledger[ref->ev].time_ns;
 
@@ -127,62 +100,15 @@ static double by_twins(const struct lt_answer *a, const struct lt_model *m, cons
 			return 0.3; /* the youngest ones: on their way */
 		if (m->type->flags & RT_TYPE_DESCRIPTOR && may_be_for_life(a, ref, closed))
 			return SUSPECT;
-		return keeps(a->lt, ref->site) ? 0.35 : 0.65;
+		return lt_site_keeps(a->lt, ref->site) ? 0.35 : 0.65;
 	}
 	if (!m->learnt->healthy)
-		return keeps(a->lt, ref->site) ? 0.2 : 0.4;
+		return lt_site_keeps(a->lt, ref->site) ? 0.2 : 0.4;
 	if (lt_kept(a, ref))
 		return 0.3;
 	if (ref->inc->last_ns < m->type->first_death_ns)
 		return 0.3; /* made at the start, never touched again: a table or a pool */
-	return keeps(a->lt, ref->site) ? 0.35 : 0.6;
-}
-
-/* references of the site whose objects ended all the same, nobody knows by whom */
-static double end_unseen(const struct lt_model *m, uint32_t site)
-{
-	const struct lt_stat *stat = stat_of(m->learnt, site);
-
-	return lt_model_ends_unseen(m, site) + (stat ? (double)stat->replaced : 0);
-}
-
-/*
- * Somebody points to the object. Stale pointers are frequent, on stacks above
- * all: objects that share their fault with lost ones are lost, too.
- */
-static double by_census(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref, bool twins)
-{
-	const struct lt_inc *inc = ref->inc;
-	double closed = lt_model_closed(m, ref->site), left = lt_model_left_open(m, ref->site);
-	double lost = lt_model_fates(m, ref->site, true), held = lt_model_fates(m, ref->site, false);
-	bool stack_only = !inc->held[RT_HOLDER_GLOBAL] && !inc->held[RT_HOLDER_HEAP] && !inc->held[RT_HOLDER_OBJECT];
-	bool more = lt_has_more(inc);
-	/* what memory points to for each of its references was put there on purpose; one global may be left over */
-	int64_t globals = inc->held[RT_HOLDER_GLOBAL] ? inc->held[RT_HOLDER_GLOBAL] - 1 : 0;
-	bool kept = inc->known && inc->balance <= globals + inc->held[RT_HOLDER_HEAP] + inc->held[RT_HOLDER_OBJECT];
-	/* a block has one owner: who can be reached has not lost it, and frees it before he takes the next one */
-	bool owned = m->type->flags & RT_TYPE_HEAP_ONLY && inc->rooted;
-
-	/* who has it would have given it back later, had the program not died */
-	if (lt_crashed(a->lt, inc->pid, false))
-		return a->lt->strict ? 0.5 : 0;
-	/* pointers that are left in memory that is used no more look like holders */
-	twins &= end_unseen(m, ref->site) <= lost + held;
-	if (twins && lost >= held)
-		return 0.9;
-	/* two pointers that one line takes references for are both there, or one is taken for nobody */
-	if (more && ref->ev != LT_NO_EVENT && ref->inc->ledger[ref->ev].op == RT_OP_GET &&
-	    lt_twice_in_line(a->lt, inc, ref->ev))
-		return 0.7;
-	if (stack_only && lost >= TWINS * held)
-		return 0.7;
-	if (twins && more && closed >= left)
-		return 0.85;
-	if (twins && closed >= 10 && closed >= 4 * left && !owned && !kept && !keeps(a->lt, ref->site))
-		return 0.6;
-	if (more || twins)
-		return 0.4;
-	return a->lt->strict ? 0.5 : 0;
+	return lt_site_keeps(a->lt, ref->site) ? 0.35 : 0.6;
 }
 
 /*
@@ -305,7 +231,7 @@ static double who(const struct lt_answer *a, const struct lt_model *m, const str
 	if (ref->inc->ledger[ref->ev].flags & LT_EV_KEPT)
 		share = fmin(share, OTHERS);
 	/* objects of this site mostly end in a way that is not seen, and this one, or what it was, may have, too */
-	if (end_unseen(m, ref->site) > lt_model_fates(m, ref->site, true))
+	if (lt_end_unseen(m, ref->site) > lt_model_fates(m, ref->site, true))
 		return fmin(lost, SUSPECT);
 	/* it is lost all the same: no mere suspicion, where the matching does not make it one */
 	return lost < LEAST ? lost : fmax(LEAST, share * (1 - ref->doubt));
@@ -349,7 +275,7 @@ static double confidence(const struct lt_answer *a, const struct lt_model *m, co
 	if (inc->child)
 		return 0;
 	if (inc->census)
-		return by_census(a, m, ref, twins && proven);
+		return lt_pointed(a, m, ref, twins && proven);
 	if (!twins)
 		return by_twins(a, m, ref);
 	/* that somebody further out closes what a helper opens need not hold for each that opens by it */
@@ -474,7 +400,7 @@ static bool did_its_part(const struct lt_answer *a, const struct lt_model *m, co
 /* younger references were taken over and put by another thread, and nobody keeps this one: it got there */
 static bool went_over(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref)
 {
-	const struct lt_stat *stat = stat_of(m->learnt, ref->site);
+	const struct lt_stat *stat = lt_learnt_stat(m->learnt, ref->site);
 
 	return lt_model_crossed(m, ref->site) >= OWN * lt_model_closed(m, ref->site) && stat &&
 	       (ref->inc->nobody || stat->newest_ns > ref->inc->ledger[ref->ev].time_ns) && did_its_part(a, m, ref);
@@ -545,6 +471,14 @@ static bool kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref, s
 	return true;
 }
 
+/* The process died of a fault, and the run that did event number ev was over: it would not have put anything later. */
+static bool was_over(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)
+{
+	const uint32_t act = inc->ledger[ev].act;
+
+	return lt_crashed(a->lt, inc->pid, false) && act && !rt_map_get(&a->running, rt_key_make(act, 0));
+}
+
 /* a store has lost the pointer that stood for the reference */
 static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, struct lt_blame *b)
 {
@@ -560,7 +494,7 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 	/* what all objects say outweighs a pointer that may have stood for another reference, now and then */
 	if (!loser.by || (ref->invariant && !loser.own && !loser.always))
 		return false;
-	if (held && lt_ended_well(a->lt, ref->inc->pid))
+	if (held && (lt_ended_well(a->lt, ref->inc->pid) || was_over(a, ref->inc, loser.at)))
 		b->confidence = fmax(b->confidence, 0.6);
 	/* the store itself was seen: no guess from what became of others */
 	if (b->lost)
@@ -723,7 +657,7 @@ static bool ends_elsewhere(const struct lt_model *m, const struct lt_ref *ref, b
 	const struct lt_type *type = m->type;
 
 	if (type->flags & RT_TYPE_OWNED)
-		return end_unseen(m, ref->site) >=
+		return lt_end_unseen(m, ref->site) >=
 			       lt_model_left_open(m, ref->site) - lt_model_ends_unseen(m, ref->site) ||
 		       (!seen && type->died < type->objects - type->died);
 	return type->unarmed && !audited(ref->inc);

@@ -268,6 +268,38 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 }
 
 /*
+ * Frame number i of the stack s was called from just where the put e was; where who did that had jumped, from where he
+ * had been called; where that is not known: by who did it.
+ */
+static bool called_there(const struct lt_answer *a, const struct lt_thread *t, const struct lt_stack *s, uint32_t i,
+			 const struct lt_event *e)
+{
+	const struct lt_use *use = &a->lt->uses.data[e->use];
+	const struct lt_stack *of = use->stack ? &a->lt->stacks.data[use->stack - 1] : NULL;
+	const uint32_t at = use->machine == LT_JUMPED ? 0 : use->machine;
+
+	if (!of || at >= of->nr)
+		return stands_in(a->lt, t, lt_event_function(a->lt, e), NULL);
+	return i + 1 < s->nr && a->lt->machines.data[s->first + i + 1].pc == a->lt->machines.data[of->first + at].pc;
+}
+
+bool lt_died_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
+{
+	const struct lt_event *e = &inc->ledger[ev];
+	const struct lt_thread *t = e->delta < 0 ? thread_that_did(a, inc, ev) : NULL;
+	const struct lt_stack *s = t && t->struck && t->stood ? &a->lt->stacks.data[t->stand - 1] : NULL;
+
+	for (uint32_t i = 0; s && e->sp && i < s->nr; i++) {
+		const struct lt_machine *m = &a->lt->machines.data[s->first + i];
+
+		/* of the same depth another call may be */
+		if (m->cfa && t->stand_sp + m->cfa == e->sp)
+			return called_there(a, t, s, i, e);
+	}
+	return false;
+}
+
+/*
  * How far in the thread that the fatal signal hit still ran what ended the object, or ran what that had jumped to;
  * 0: it was another's, or is over.
  */
@@ -283,6 +315,9 @@ static uint64_t ended_by_struck(const struct lt_answer *a, const struct lt_inc *
 		depth = *at;
 	else if (t && t->struck && t->stood && end->act && end->act == t->left)
 		depth = t->nr + 1u;
+	/* what it died in ends the object: it may have found that wrong, but used nothing that was gone */
+	if (depth && !lt_crashed(a->lt, inc->pid, true) && lt_died_in(a, inc, put))
+		return 0;
 	if (!depth || lt_crashed(a->lt, inc->pid, true))
 		return depth;
 	/* an assertion may be about anything, and a limit of time is about nothing */
@@ -356,35 +391,6 @@ static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	if (b.guilty)
 		lt_accuse(a, &ref, &b);
 	return true;
-}
-
-/* frame number i of the stack s was called from just where the put e was; where that is not known: by who did it */
-static bool called_there(const struct lt_answer *a, const struct lt_thread *t, const struct lt_stack *s, uint32_t i,
-			 const struct lt_event *e)
-{
-	const struct lt_use *use = &a->lt->uses.data[e->use];
-	const struct lt_stack *of = use->stack ? &a->lt->stacks.data[use->stack - 1] : NULL;
-
-	if (!of || use->machine >= of->nr)
-		return stands_in(a->lt, t, lt_event_function(a->lt, e), NULL);
-	return i + 1 < s->nr &&
-	       a->lt->machines.data[s->first + i + 1].pc == a->lt->machines.data[of->first + use->machine].pc;
-}
-
-bool lt_died_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
-{
-	const struct lt_event *e = &inc->ledger[ev];
-	const struct lt_thread *t = e->delta < 0 ? thread_that_did(a, inc, ev) : NULL;
-	const struct lt_stack *s = t && t->struck && t->stood ? &a->lt->stacks.data[t->stand - 1] : NULL;
-
-	for (uint32_t i = 0; s && e->sp && i < s->nr; i++) {
-		const struct lt_machine *m = &a->lt->machines.data[s->first + i];
-
-		/* of the same depth another call may be */
-		if (m->cfa && t->stand_sp + m->cfa == e->sp)
-			return called_there(a, t, s, i, e);
-	}
-	return false;
 }
 
 /*

@@ -90,14 +90,6 @@ static const struct lt_process *process_of(struct rt_lifetime *lt, struct lt_thr
 	return p;
 }
 
-/* an object of the type lives where the event says: what counts there counts its references */
-static bool concerns(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type)
-{
-	const struct lt_inc *inc = e->object ? lt_inc_find(lt, e->head.pid, type, e->object) : NULL;
-
-	return inc && inc->life == LT_LIVE;
-}
-
 /*
  * None lives there any more, but the very run of the function that put the last reference to it puts once more:
  * whatever else may be at the address by now, it means that one.
@@ -120,6 +112,7 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	struct lt_thread *thread = lt_thread(lt, e->head.pid, e->head.tid);
 	const struct lt_process *process = thread ? process_of(lt, thread) : NULL;
 	const struct lt_known *known = process && sane(e) ? lt_known(lt, e) : NULL;
+	struct lt_known maybe;
 	struct lt_seen seen;
 	struct lt_type *type;
 	struct lt_use *use;
@@ -130,13 +123,18 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 		return;
 	}
 	lt->lifeless |= lt_thread_lifeless(thread, process, e->head.time_ns);
+	silent = e->head.op == RT_OP_MOVE && lt_point_silent(&lt->points.data[lt->uses.data[known->use].point]);
+	stray = false;
+	if ((e->flags & RT_EV_MAYBE) && !silent) {
+		maybe = *known;
+		stray = !lt_maybe(lt, e, &maybe);
+		known = &maybe;
+	}
 	type = &lt->types.data[known->type];
 	use = &lt->uses.data[known->use];
-	silent = e->head.op == RT_OP_MOVE && lt_point_silent(&lt->points.data[use->point]);
 	use->events++;
 	if (e->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		lt->points.data[use->point].unread++;
-	stray = (e->flags & RT_EV_MAYBE) && !silent && !concerns(lt, e, known->type);
 	if (stray && e->head.op != RT_OP_PUT)
 		return;
 	lt_thread_see(lt, thread, use, &known->plain, e->sp);

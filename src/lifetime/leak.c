@@ -444,7 +444,8 @@ static bool piles_up(struct lt_answer *a, const struct lt_ref *refs, unsigned n,
 	const struct lt_type *type = lt_inc_type(a->lt, inc);
 
 	if (inc->life != LT_LIVE || !inc->census || inc->nobody || inc->child || !lt_has_more(inc) ||
-	    !lt_ended_well(a->lt, inc->pid) || refs[i].ev == LT_NO_EVENT || !outnumbers(refs, n, i))
+	    (!lt_ended_well(a->lt, inc->pid) && !lt_crashed(a->lt, inc->pid, false)) || refs[i].ev == LT_NO_EVENT ||
+	    !outnumbers(refs, n, i))
 		return false;
 	/* where no put of the type is seen, and not who made the object, what gives them back is not known */
 	if (!type->op[RT_OP_PUT] && !inc->has_new)

@@ -65,7 +65,9 @@ struct lt_class {
 };
 
 #define LT_TIMES_MAX (UINT64_C(1) << 48) /* more than this is not told to other runs */
-/* shape.c: what other objects did, too; false: out of memory */
+/* shape.c: what is known of a site; NULL: nothing */
+const struct lt_stat *lt_learnt_stat(const struct lt_learnt *learnt, uint32_t site);
+/* what other objects did, too; false: out of memory */
 bool lt_learnt_site(struct lt_learnt *learnt, uint32_t site, uint64_t opened, uint64_t closed, uint64_t objects);
 bool lt_learnt_pair(struct lt_learnt *learnt, uint32_t opens, uint32_t closes, uint64_t times);
 void lt_learnt_shape(struct lt_learnt *learnt, const struct lt_mark *marks, unsigned n, uint64_t times);

@@ -12,12 +12,14 @@ struct lt_point {
 	uint64_t events;   /* as of the last verdict */
 	uint64_t hits, dropped, passed;
 	uint64_t faults, unread; /* what could not be read: as its engine tells, and events that say so themselves */
-	uint64_t outside;        /* of its events, those that no use counts: they are not in the sample */
-	uint64_t found, stale;   /* pointers that it overwrites: to objects that live; to what was one, or long put */
-	uint64_t strange;        /* and to what never was an object */
+	uint64_t elsewhere;    /* its hits that objects of other types had: points that are made from it count these */
+	uint64_t outside;      /* of its events, those that no use counts: they are not in the sample */
+	uint64_t found, stale; /* pointers that it overwrites: to objects that live; to what was one, or long put */
+	uint64_t strange;      /* and to what never was an object */
 	uint8_t op;
 	uint8_t aux;
 	uint16_t flags;
+	uint32_t of;    /* index + 1 of the point that this one was made from (maybe.c); 0: it was told */
 	uint32_t ender; /* name of who ends the part of the freed block, inlined there or called before; 0: nobody */
 	bool unarmed;
 	bool strays; /* it stored a pointer to what nobody had been given by then */

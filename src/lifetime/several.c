@@ -7,6 +7,22 @@
 #include "lifetime/answer.h"
 #include "lifetime/slot.h"
 
+/* the function that took the reference returned the object */
+static bool hands_up(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
+{
+	const struct lt_event *mine = &inc->ledger[ev];
+	const struct lt_src *src = lt_src(lt, lt_event_src(lt, mine));
+
+	for (uint32_t i = ev + 1; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (lt_point_hands(lt_event_point(lt, e)) && lt_point_is(lt_event_point(lt, e), src) &&
+		    lt_inside(lt, mine, e))
+			return true;
+	}
+	return false;
+}
+
 /* event number ev is a get of a run that took more than it gave back */
 static bool is_one_of_several(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
 {
@@ -40,11 +56,11 @@ static bool is_one_of_several(const struct rt_lifetime *lt, const struct lt_inc 
 	}
 	/*
 	 * What it gave back may be what it was handed, where two gets in one line want to be explained; else it keeps
-	 * what it stores.
+	 * what it stores, and gave away what it returned.
 	 */
 	if (!twice || lt_twice_in_line(lt, inc, (uint16_t)ev))
 		return twice && puts < gets + handed;
-	return puts + stored < gets;
+	return puts + stored + hands_up(lt, inc, ev) < gets;
 }
 
 static struct rt_key key_of(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)

@@ -36,6 +36,13 @@ static inline uint32_t stat_of(struct lt_learnt *learnt, uint32_t site)
 	return known->site == site && known->stat ? known->stat : find_stat(learnt, site);
 }
 
+const struct lt_stat *lt_learnt_stat(const struct lt_learnt *learnt, uint32_t site)
+{
+	const uint64_t *index = rt_map_get(&learnt->stat_of, rt_key_make(site, 0));
+
+	return index ? &learnt->stats.data[*index] : NULL;
+}
+
 /* where references of s are counted that this site closes; false: out of memory */
 static __attribute__((noinline)) bool find_pair(struct lt_learnt *learnt, struct lt_stat *s, uint32_t mate)
 {

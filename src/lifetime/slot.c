@@ -219,6 +219,12 @@ static bool is_in_run(const struct rt_lifetime *lt, const struct lt_event *store
 /* whose pointer the slot held when event number i emptied it */
 enum held { UNKNOWN, OWN /* that of a reference */, BORROWED };
 
+/* A reference came into the slot of e: one that was taken, or one that was in another slot. */
+static bool brings(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return lt_event_takes(e) || lt_slot_fills(lt, e);
+}
+
 static enum held held_in(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i, unsigned moves);
 
 /* The run that stored the pointer by event number `stored` took it out of another slot, and the reference with it. */
@@ -246,7 +252,7 @@ static enum held held_in(const struct rt_lifetime *lt, const struct lt_inc *inc,
 
 		if (e->slot != slot)
 			continue;
-		if ((e->flags & LT_EV_KEPT) && lt_event_takes(e))
+		if ((e->flags & LT_EV_KEPT) && brings(lt, e))
 			return OWN;
 		/* what was there before the memory was used again is of no interest */
 		if (stored != LT_NO_EVENT && lt_slot_empties(lt, e))
@@ -286,10 +292,10 @@ static bool took_for(const struct lt_inc *inc, const struct lt_event *store)
 
 /*
  * The run that empties the slot puts the same pointer into another one, before or after, itself or by what it calls,
- * and takes no reference for that: what it pushes onto a list, or moves, is not lost. Returns that slot; 0: it does
- * not.
+ * and takes no reference for that: what it pushes onto a list, or moves, is not lost. Returns the event that does so;
+ * LT_NO_EVENT: it does not.
  */
-static uint64_t moved_to(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+static uint32_t moved_by(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
 	const uint32_t to = near_to(inc, i);
@@ -298,9 +304,9 @@ static uint64_t moved_to(const struct rt_lifetime *lt, const struct lt_inc *inc,
 		const struct lt_event *e = &inc->ledger[k];
 
 		if (e->slot != w->slot && lt_slot_fills(lt, e) && is_in_run(lt, e, w) && !took_for(inc, e))
-			return e->slot;
+			return k;
 	}
-	return 0;
+	return LT_NO_EVENT;
 }
 
 /*
@@ -322,8 +328,8 @@ static bool put_aside(const struct rt_lifetime *lt, const struct lt_inc *inc, ui
 	return false;
 }
 
-/* References that were taken for the slot before event number i, and are not paid for yet; *ret_taken: of how many. */
-static int kept_in(const struct lt_inc *inc, uint64_t slot, uint32_t i, int *ret_taken)
+/* References that came into the slot before event number i, and have not left it yet; *ret_taken: of how many. */
+static int kept_in(const struct rt_lifetime *lt, const struct lt_inc *inc, uint64_t slot, uint32_t i, int *ret_taken)
 {
 	int paid = 0;
 
@@ -333,7 +339,7 @@ static int kept_in(const struct lt_inc *inc, uint64_t slot, uint32_t i, int *ret
 
 		if (!(e->flags & LT_EV_KEPT) || e->slot != slot)
 			continue;
-		if (lt_event_takes(e))
+		if (brings(lt, e))
 			++*ret_taken;
 		else
 			paid++;
@@ -341,25 +347,25 @@ static int kept_in(const struct lt_inc *inc, uint64_t slot, uint32_t i, int *ret
 	return *ret_taken - paid;
 }
 
-static bool is_kept(const struct lt_inc *inc, uint64_t slot, uint32_t i)
+static bool is_kept(const struct rt_lifetime *lt, const struct lt_inc *inc, uint64_t slot, uint32_t i)
 {
 	int taken;
 
-	return kept_in(inc, slot, i, &taken) > 0;
+	return kept_in(lt, inc, slot, i, &taken) > 0;
 }
 
 /* what was taken for the slot was put before event number i: the pointer that is still in it is an old one */
-static bool is_paid(const struct lt_inc *inc, uint64_t slot, uint32_t i)
+static bool is_paid(const struct rt_lifetime *lt, const struct lt_inc *inc, uint64_t slot, uint32_t i)
 {
 	int taken;
 
-	return kept_in(inc, slot, i, &taken) <= 0 && taken;
+	return kept_in(lt, inc, slot, i, &taken) <= 0 && taken;
 }
 
 bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
-	const bool empties = lt_slot_empties(lt, w) && !moved_to(lt, inc, i) && !put_aside(lt, inc, i);
+	const bool empties = lt_slot_empties(lt, w) && moved_by(lt, inc, i) == LT_NO_EVENT && !put_aside(lt, inc, i);
 	enum held held = empties ? held_in(lt, inc, i, MOVES) : BORROWED;
 
 	for (uint32_t k = 0; held != BORROWED && k < inc->nr; k++) {
@@ -371,7 +377,7 @@ bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 		if (pays_for(lt, inc, put, w))
 			return false;
 	}
-	return held != BORROWED && !(held == OWN && is_paid(inc, w->slot, i));
+	return held != BORROWED && !(held == OWN && is_paid(lt, inc, w->slot, i));
 }
 
 /* x = make(); add(list, x): the run that got the object by the return of what took it gave it to what stores it */
@@ -528,7 +534,7 @@ static bool pays_its_own(const struct rt_lifetime *lt, const struct lt_inc *inc,
 	for (uint32_t i = near_from(k); put->act && put->act != w->act && i < to; i++) {
 		const struct lt_event *e = &inc->ledger[i];
 
-		if (e->act == put->act && e->slot != w->slot && lt_slot_empties(lt, e) && is_kept(inc, e->slot, i))
+		if (e->act == put->act && e->slot != w->slot && lt_slot_empties(lt, e) && is_kept(lt, inc, e->slot, i))
 			return true;
 	}
 	return false;
@@ -582,7 +588,7 @@ static uint64_t taken_for(const struct rt_lifetime *lt, const struct lt_inc *inc
 
 		if (stored && e->delta)
 			return lt_event_takes(e) && (e->flags & LT_EV_KEPT) && e->tid == w->tid &&
-					       is_kept(inc, e->slot, i) && stays_until(lt, inc, e->slot, k, i)
+					       is_kept(lt, inc, e->slot, i) && stays_until(lt, inc, e->slot, k, i)
 				       ? e->slot
 				       : 0;
 		if (e->slot == w->slot && lt_slot_empties(lt, e))
@@ -658,6 +664,44 @@ void lt_slots_born(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ti
 	}
 }
 
+/*
+ * Event number i empties a slot that has a reference: where the pointer goes to another slot, the reference goes along,
+ * and nobody has to pay. false: it does not go on.
+ */
+static bool move_on(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t i)
+{
+	const uint32_t to = moved_by(lt, inc, i);
+
+	if (to == LT_NO_EVENT || (inc->ledger[to].flags & LT_EV_KEPT))
+		return false;
+	inc->ledger[i].flags |= LT_EV_KEPT;
+	inc->ledger[to].flags |= LT_EV_KEPT;
+	return true;
+}
+
+static void settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t i)
+{
+	struct lt_event *w = &inc->ledger[i], *e = NULL;
+	uint64_t slot = w->slot;
+	bool kept;
+
+	if (lt_slot_takes(w)) {
+		w->flags |= LT_EV_KEPT;
+	} else if (lt_slot_fills(lt, w) && !(w->flags & LT_EV_KEPT)) {
+		e = taker_for(lt, inc, i);
+	} else if (lt_slot_empties(lt, w)) {
+		kept = is_kept(lt, inc, slot, i);
+		if (kept && move_on(lt, inc, i))
+			return;
+		if (kept || (slot && (slot = taken_for(lt, inc, i))))
+			e = payer_of(lt, inc, i);
+	}
+	if (!e)
+		return;
+	e->slot = slot;
+	e->flags |= LT_EV_KEPT;
+}
+
 void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t end)
 {
 	uint32_t from = inc->settled;
@@ -666,32 +710,20 @@ void lt_slots_settle(const struct rt_lifetime *lt, struct lt_inc *inc, uint32_t 
 		return;
 	inc->slotted = end < inc->nr;
 	inc->settled = (uint16_t)end;
-	for (uint32_t i = from; i < end; i++) {
-		struct lt_event *w = &inc->ledger[i], *e = NULL;
-		uint64_t slot = w->slot;
-
-		if (lt_slot_takes(w))
-			w->flags |= LT_EV_KEPT;
-		else if (lt_slot_fills(lt, w))
-			e = taker_for(lt, inc, i);
-		else if (lt_slot_empties(lt, w) && (is_kept(inc, slot, i) || (slot && (slot = taken_for(lt, inc, i)))))
-			e = payer_of(lt, inc, i);
-		if (!e)
-			continue;
-		e->slot = slot;
-		e->flags |= LT_EV_KEPT;
-	}
+	for (uint32_t i = from; i < end; i++)
+		settle(lt, inc, i);
 }
 
 uint32_t lt_slot_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t ev)
 {
 	const struct lt_event *taken = &inc->ledger[ev];
-	uint64_t slot = taken->slot, to;
+	uint64_t slot = taken->slot;
 
 	if (!(taken->flags & LT_EV_KEPT))
 		return LT_NO_EVENT;
 	for (uint32_t i = ev + 1; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
+		uint32_t to;
 
 		if (e->slot != slot)
 			continue;
@@ -700,9 +732,9 @@ uint32_t lt_slot_lost(const struct rt_lifetime *lt, const struct lt_inc *inc, ui
 			return LT_NO_EVENT;
 		if (!lt_slot_empties(lt, e) || put_aside(lt, inc, i))
 			continue;
-		to = moved_to(lt, inc, i);
-		if (to)
-			slot = to;
+		to = moved_by(lt, inc, i);
+		if (to != LT_NO_EVENT)
+			slot = inc->ledger[to].slot;
 		else
 			return lt_slot_dropped(lt, inc, i) ? i : LT_NO_EVENT;
 	}

@@ -743,32 +743,39 @@ bool lt_use_inlined(const struct rt_lifetime *lt, const struct lt_use *use, uint
 	return false;
 }
 
-const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wire_event *e)
+bool lt_known_make(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t point, struct lt_known *ret)
 {
-	struct lt_known *k = lt_known_place(lt, e), now = { e->head.pid, e->stack, e->point };
-	const struct lt_point *point = lt_point(lt, e->point);
+	const struct lt_point *p = &lt->points.data[point];
+	uint32_t stack = lt_stack_find(lt, e->head.pid, e->stack);
 	const struct lt_use *use;
-	uint32_t stack;
 
-	if (!point)
-		return NULL;
-	stack = lt_stack_find(lt, e->head.pid, e->stack);
-	now.use = lt_use_find(lt, stack, (uint32_t)(point - lt->points.data), e->head.pid, e->head.time_ns);
-	if (now.use == UINT32_MAX)
-		return NULL;
+	*ret = (struct lt_known){ e->head.pid, e->stack, e->point };
+	ret->use = lt_use_find(lt, stack, point, e->head.pid, e->head.time_ns);
+	if (ret->use == UINT32_MAX)
+		return false;
 	/* what was not found may be told later */
 	if (e->stack && !stack) {
 		lt->inconsistent++;
-		now.wire_point = 0;
+		ret->wire_point = 0;
 	}
-	use = &lt->uses.data[now.use];
-	now.type = point->type;
-	now.machine = use->site ? use->machine : LT_GONE;
-	now.up = use->site ? use->up : LT_GONE;
+	use = &lt->uses.data[ret->use];
+	ret->type = p->type;
+	ret->machine = use->site ? use->machine : LT_GONE;
+	ret->up = use->site ? use->up : LT_GONE;
 	if (use->stack && !use->jumped)
-		now.plain = lt->stacks.data[use->stack - 1].plain;
-	now.slot = point->aux == RT_AUX_SLOT || point->aux == RT_AUX_BLOCK || point->aux == RT_AUX_STORED;
-	now.classed = point->aux == RT_AUX_CLASS;
+		ret->plain = lt->stacks.data[use->stack - 1].plain;
+	ret->slot = p->aux == RT_AUX_SLOT || p->aux == RT_AUX_BLOCK || p->aux == RT_AUX_STORED;
+	ret->classed = p->aux == RT_AUX_CLASS;
+	return true;
+}
+
+const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wire_event *e)
+{
+	struct lt_known *k = lt_known_place(lt, e), now;
+	const struct lt_point *point = lt_point(lt, e->point);
+
+	if (!point || !lt_known_make(lt, e, (uint32_t)(point - lt->points.data), &now))
+		return NULL;
 	*k = now;
 	return k;
 }

@@ -411,6 +411,13 @@ uint32_t lt_src_named(struct rt_lifetime *lt, const struct lt_point *p);
 uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
 /* what the event's numbers stand for, by asking the tables; NULL: no such point, or out of memory */
 const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wire_event *e);
+/* ... were it one of this point (index); false: out of memory */
+bool lt_known_make(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t point, struct lt_known *ret);
+/*
+ * maybe.c: the event is of a point that may count something else: what it means for the object that lives at its
+ * address, which may be of another type than the point's. false: none lives there
+ */
+bool lt_maybe(struct rt_lifetime *lt, const struct rt_wire_event *e, struct lt_known *known);
 /*
  * The functions of a use from its site on, innermost first, at most max, and where each has its place: in a machine
  * frame of the stack, or just inside of it, where it jumped to what it called last. Places grow outward.
@@ -576,6 +583,8 @@ bool lt_stem_twins(const char *a, const char *b);
 bool lt_stem_ends(const char *name, const char *type);
 /* the name says that a container keeps what it is given */
 bool lt_stem_keeps(const char *name);
+/* ... or one of those on the path of the site */
+bool lt_site_keeps(const struct rt_lifetime *lt, uint32_t site);
 
 /* owner.c: a dead object shows whose business its references were */
 void lt_owners_learn(struct rt_lifetime *lt, const struct lt_inc *inc);

@@ -117,6 +117,17 @@ bool lt_stem_keeps(const char *name)
 	return false;
 }
 
+bool lt_site_keeps(const struct rt_lifetime *lt, uint32_t site)
+{
+	const struct lt_site *s = lt_site(lt, site);
+
+	for (unsigned i = 0; i < s->nr; i++) {
+		if (lt_stem_keeps(lt_function_name(lt, site, i)))
+			return true;
+	}
+	return false;
+}
+
 /* the words of name that say what it works on, not that this ends, nor how; returns how many */
 static unsigned nouns(const char *name, struct rt_word *ret)
 {

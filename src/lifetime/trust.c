@@ -179,7 +179,7 @@ static void check_tallies(const struct rt_lifetime *lt, struct notes *n)
 /* hits that are accounted for */
 static uint64_t told(const struct lt_point *p)
 {
-	return p->events + lt_point_lost(p) + p->passed;
+	return p->events + p->elsewhere + lt_point_lost(p) + p->passed;
 }
 
 static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trust *ret)

@@ -48,10 +48,18 @@ static void running(struct lt_answer *a)
 /* an event is counted at its stack and point: what each point got follows */
 static void count_points(struct rt_lifetime *lt)
 {
-	for (size_t i = 0; i < lt->points.len; i++)
+	for (size_t i = 0; i < lt->points.len; i++) {
 		lt->points.data[i].events = lt->points.data[i].outside;
-	for (size_t i = 0; i < lt->uses.len; i++)
-		lt->points.data[lt->uses.data[i].point].events += lt->uses.data[i].events;
+		lt->points.data[i].elsewhere = 0;
+	}
+	for (size_t i = 0; i < lt->uses.len; i++) {
+		const struct lt_use *use = &lt->uses.data[i];
+		struct lt_point *p = &lt->points.data[use->point];
+
+		p->events += use->events;
+		if (p->of)
+			lt->points.data[p->of - 1].elsewhere += use->events;
+	}
 }
 
 /*
