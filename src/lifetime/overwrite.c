@@ -136,9 +136,13 @@ bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref)
 	const struct lt_inc *inc = ref->inc;
 	int64_t n = 0;
 
-	for (uint32_t i = 0; i < inc->nr; i++)
-		n += drops(a, inc, i) &&
-		     (takes(a, lt_event_function(a->lt, &inc->ledger[i]), inc->type) || lt_slot_owned(a->lt, inc, i));
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		/* what goes away with its block may have had a second pointer beside it all the time */
+		n += drops(a, inc, i) && (takes(a, lt_event_function(a->lt, e), inc->type) ||
+					  (!is_block(a, e) && lt_slot_owned(a->lt, inc, i)));
+	}
 	/* where other slots have all that is left, it is not what the emptied ones had */
 	return inc->known && n >= inc->balance && lt_slots_kept(a->lt, inc) < inc->balance;
 }
