@@ -171,6 +171,8 @@ bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid);
 bool lt_left_by_exec(const struct rt_lifetime *lt, uint32_t pid);
 /* it was ended by a fault of its own; at_once: by one that touched memory, not one that it noticed itself */
 bool lt_crashed(const struct rt_lifetime *lt, uint32_t pid, bool at_once);
+/* died.c: a function of the type, or where that is NULL the function, has a frame in the stack (index + 1) */
+bool lt_in_stack(const struct rt_lifetime *lt, uint32_t stack, uint32_t function, const struct lt_type *type);
 /* counter.c: why what was read as the counter of the type is none, NULL: it is one */
 const char *lt_counter_wrong(struct rt_lifetime *lt, uint32_t type, struct rt_arena *arena);
 /* the counts of this life, at least, are doubtful; after lt_counter_wrong() */
@@ -267,9 +269,10 @@ uint32_t lt_given_to(const struct lt_answer *a, const struct lt_ref *ref);
 void lt_received_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /*
  * What tells who it was: it puts or stores other objects; others in its place do; it emptied the slot of this one;
- * others put theirs who give such to the same function, which takes a reference of its own.
+ * others put theirs who give such to the same function, which takes a reference of its own; and just by the stacks,
+ * others who call it.
  */
-enum lt_by { LT_BY_ITSELF, LT_BY_KIN, LT_BY_SLOT, LT_BY_SHARERS };
+enum lt_by { LT_BY_ITSELF, LT_BY_KIN, LT_BY_SLOT, LT_BY_SHARERS, LT_BY_CALLERS };
 /* Who had the object last, and lost its reference. */
 struct lt_receiver {
 	uint32_t src; /* source id; 0: nobody is known */

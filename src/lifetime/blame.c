@@ -539,12 +539,16 @@ static bool received(const struct lt_answer *a, const struct lt_ref *ref, struct
 		[LT_BY_SHARERS] =
 			"it gave the object to what takes a reference of its own, and did not put the one that it had, "
 			"as others do",
+		[LT_BY_CALLERS] =
+			"it called what takes a reference of its own, and did not put the first one, as others do that "
+			"call it",
 	};
 	/* at least and at most */
 	static const double claims[][2] = { [LT_BY_ITSELF] = { 0.7, 0.85 },
 					    [LT_BY_KIN] = { 0.65, 0.75 },
 					    [LT_BY_SLOT] = { 0.65, 0.75 },
-					    [LT_BY_SHARERS] = { 0.75, 0.85 } };
+					    [LT_BY_SHARERS] = { 0.75, 0.85 },
+					    [LT_BY_CALLERS] = { 0.6, 0.7 } };
 	struct lt_receiver last = { 0 };
 
 	if (ref->inc->nobody)

@@ -90,8 +90,7 @@ static bool died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	return b.guilty;
 }
 
-/* a function of the type, or where that is NULL the function, has a frame in the stack */
-static bool in_stack(const struct rt_lifetime *lt, uint32_t stack, uint32_t function, const struct lt_type *type)
+bool lt_in_stack(const struct rt_lifetime *lt, uint32_t stack, uint32_t function, const struct lt_type *type)
 {
 	const struct lt_stack *s = &lt->stacks.data[stack - 1];
 
@@ -113,7 +112,7 @@ static bool in_stack(const struct rt_lifetime *lt, uint32_t stack, uint32_t func
 static bool stands_in(const struct rt_lifetime *lt, const struct lt_thread *t, uint32_t function,
 		      const struct lt_type *type)
 {
-	return in_stack(lt, t->stand, function, type);
+	return lt_in_stack(lt, t->stand, function, type);
 }
 
 static bool ends_process(const char *function)
@@ -182,7 +181,7 @@ static bool kept_to_itself(const struct lt_answer *a, const struct lt_inc *inc, 
 		const struct lt_event *e = &inc->ledger[i];
 		uint32_t stack = a->lt->uses.data[e->use].stack;
 
-		if (e->op == RT_OP_NEW ? !stack || !in_stack(a->lt, stack, function, NULL)
+		if (e->op == RT_OP_NEW ? !stack || !lt_in_stack(a->lt, stack, function, NULL)
 				       : e->delta && lt_event_function(a->lt, e) != function)
 			return false;
 		if (e->tid != put->tid)

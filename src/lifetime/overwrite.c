@@ -138,10 +138,12 @@ bool lt_overwritten_all(const struct lt_answer *a, const struct lt_ref *ref)
 
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
+		const uint32_t function = lt_event_function(a->lt, e);
 
-		/* what goes away with its block may have had a second pointer beside it all the time */
-		n += drops(a, inc, i) && (takes(a, lt_event_function(a->lt, e), inc->type) ||
-					  (!is_block(a, e) && lt_slot_owned(a->lt, inc, i)));
+		/* what goes away with its block is that one's business who puts what such blocks have */
+		n += drops(a, inc, i) && (takes(a, function, inc->type) ||
+					  ((!is_block(a, e) || lt_puts_itself(a->lt, function, inc->type)) &&
+					   lt_slot_owned(a->lt, inc, i)));
 	}
 	/* where other slots have all that is left, it is not what the emptied ones had */
 	return inc->known && n >= inc->balance && lt_slots_kept(a->lt, inc) < inc->balance;

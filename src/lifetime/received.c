@@ -21,9 +21,11 @@ static const double SHARE = 0.8, KIN = 3;
 /* how it was received */
 enum way { NOT, GIVEN, HANDED, TAKEN_OUT };
 
-/* what is counted: by which way who received it, and who gave it; and who gave it to what took a reference of its own
+/*
+ * What is counted: by which way who received it, and who gave it; who gave it to what took a reference of its own, and
+ * who called, so many functions further out, what took one.
  */
-enum { OF_RECEIVER = 0, OF_GIVER = 4, OF_SHARER = 8 };
+enum { OF_RECEIVER = 0, OF_GIVER = 4, OF_SHARER = 8, OF_CALLER = 12 };
 
 enum { EVENTS_MAX = 256 }; /* of an object that had more than one reference */
 
@@ -202,11 +204,101 @@ static void count_sharers(struct lt_answer *a, const struct lt_inc *inc)
 	}
 }
 
+/* who stands so many functions out when event number i takes a reference puts one later, in the run that stood there */
+static bool caller_puts(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i, unsigned level)
+{
+	const struct lt_event *taken = &inc->ledger[i];
+	unsigned out, in;
+
+	for (uint32_t k = i + 1; k < inc->nr && k <= i + LT_SLOT_EVENTS; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->delta < 0 && e->tid == taken->tid && lt_come_together(a->lt, taken, e, &out, &in) &&
+		    out == level && !in)
+			return true;
+	}
+	return false;
+}
+
+/* callers of what took the reference by event number i, by that function and how far out they stand */
+static struct rt_key caller_key(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i, unsigned level)
+{
+	return key_of(inc, OF_CALLER + level, lt_event_function(a->lt, &inc->ledger[i]));
+}
+
+/* event number i takes a reference, and the run that did so does not give it back itself: it is for somebody else */
+static bool takes_away(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *taken = &inc->ledger[i];
+
+	if (taken->op != RT_OP_GET || !taken->act || !lt_event_function(a->lt, taken))
+		return false;
+	for (uint32_t k = i + 1; k < inc->nr; k++) {
+		if (inc->ledger[k].delta < 0 && inc->ledger[k].act == taken->act)
+			return false;
+	}
+	return true;
+}
+
+static void count_callers(struct lt_answer *a, const struct lt_inc *inc)
+{
+	for (uint32_t i = 0; inc->nr <= EVENTS_MAX && i < inc->nr; i++) {
+		if (!takes_away(a, inc, i))
+			continue;
+		for (unsigned level = 1; level <= CALLERS; level++)
+			lt_count_one(caller_puts(a, inc, i, level) ? &a->received_acted : &a->received_idle,
+				     caller_key(a, inc, i, level));
+	}
+}
+
+/*
+ * Who had the object made still runs when event number i takes a reference, further out than so many functions: it is
+ * his, and whom he calls he just lends it. One that jumped there is gone.
+ */
+static bool is_lent(const struct lt_answer *a, const struct lt_ref *ref, uint32_t i, unsigned level)
+{
+	const struct lt_event *made = &ref->inc->ledger[0], *taken = &ref->inc->ledger[i];
+	uint32_t stack;
+	unsigned out, in;
+
+	if (!lt_come_together(a->lt, made, taken, &out, &in) || out >= lt_site(a->lt, ref->site)->nr || level >= in)
+		return false;
+	stack = a->lt->uses.data[taken->use].stack;
+	return stack && lt_in_stack(a->lt, stack, lt_src(a->lt, lt_src_around(a->lt, made, out))->function, NULL);
+}
+
+/*
+ * The first reference is left. Whoever has such an object and calls what takes a reference of its own puts his one
+ * afterwards, as healthy objects show; the last one who did so here has not. Returns his source id, 0: nobody.
+ */
+static uint32_t forgot_after(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	const struct lt_inc *inc = ref->inc;
+
+	if (ref->ev || inc->ledger[0].op != RT_OP_NEW || inc->folded || inc->nr > EVENTS_MAX)
+		return 0;
+	for (uint32_t i = inc->nr; i-- > 1;) {
+		if (!takes_away(a, inc, i))
+			continue;
+		for (unsigned level = 1; level <= CALLERS; level++) {
+			struct balance others = balance_of(a, caller_key(a, inc, i, level));
+
+			if (others.acted < KIN || !mostly_acts(others))
+				continue;
+			if (caller_puts(a, inc, i, level) || is_lent(a, ref, i, level))
+				return 0;
+			return lt_src_around(a->lt, &inc->ledger[i], level);
+		}
+	}
+	return 0;
+}
+
 void lt_received_healthy(struct lt_answer *a, const struct lt_inc *inc)
 {
 	struct trail trail;
 
 	count_sharers(a, inc);
+	count_callers(a, inc);
 	if (!follow(a, inc, &trail))
 		return;
 	for (uint32_t i = 0; i < inc->nr; i++) {
@@ -316,7 +408,7 @@ static bool sharers_act(const struct lt_answer *a, const struct trail *t, uint32
 	return lt_come_together(a->lt, given, &t->inc->ledger[0], &out, &in) && !out && in;
 }
 
-struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_ref *ref)
+static struct lt_receiver received_last(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
 	struct trail trail;
@@ -358,6 +450,15 @@ struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_r
 			return (struct lt_receiver){ source_of(a, inc, inner, 0), LT_BY_KIN };
 	}
 	return (struct lt_receiver){ 0 };
+}
+
+struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	struct lt_receiver last = received_last(a, ref);
+
+	if (!last.src && (last.src = forgot_after(a, ref)))
+		last.by = LT_BY_CALLERS;
+	return last;
 }
 
 bool lt_received_passed_on(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
