@@ -243,6 +243,7 @@ static bool add_evidence(const struct lt_answer *a, const struct lt_group *g, co
 		ok &= say(a, f,
 			  lt_printf(a->arena, "%llu references taken in %s, %llu closed", ULL(f->taken_count),
 				    name_of(&f->taken_by), ULL(f->taken_closed)));
+	f->lost = g->lost;
 	if (g->lost)
 		ok &= say(a, f,
 			  lt_printf(a->arena, "nothing points to %llu of the %llu object%s any more", ULL(g->lost),

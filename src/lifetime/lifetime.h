@@ -59,6 +59,7 @@ struct rt_finding {
 	enum rt_finding_kind kind;
 	const char *type, *klass; /* klass NULL */
 	uint64_t objects, of;     /* affected objects, of how many of the type */
+	uint64_t lost;            /* of the affected objects, those that nobody points to any more; after a census */
 	uint64_t references;      /* how many references too many */
 	uint64_t bytes;           /* 0 = unknown */
 	double confidence;        /* 0..1 */

@@ -129,11 +129,21 @@ static void summary(struct rt_text_report *report)
 	rt_sink_printf(report->sink, "%s\n", v->trust.sampling.partial ? "; of a sample: there may be more" : "");
 }
 
+/* objects that nobody points to, and whose loss is no more than a suspicion against anybody */
+static uint64_t lost_by_nobody(const struct rt_verdict *v)
+{
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < v->suspect_count; i++)
+		lost += v->suspects[i].lost;
+	return lost;
+}
+
 /* No finding, and something was seen. */
 static void clean_result(struct rt_text_report *report)
 {
 	const struct rt_verdict *v = report->verdict;
-	uint64_t objects = 0, live = 0, swept = 0;
+	uint64_t objects = 0, live = 0, swept = 0, lost = lost_by_nobody(v);
 	const char *names = "";
 	unsigned named = 0;
 
@@ -157,6 +167,11 @@ static void clean_result(struct rt_text_report *report)
 			       (unsigned long long)objects, rt_plural(objects), names);
 	else if (v->trust.complete && report->run->suppressed_count)
 		rt_sink_printf(report->sink, "no finding but what is suppressed: %llu object%s (%s), ",
+			       (unsigned long long)objects, rt_plural(objects), names);
+	else if (v->trust.complete && lost)
+		rt_sink_printf(report->sink,
+			       "no finding, but nobody points to %llu object%s that %s left (-v): %llu object%s (%s), ",
+			       (unsigned long long)lost, rt_plural(lost), lost == 1 ? "is" : "are",
 			       (unsigned long long)objects, rt_plural(objects), names);
 	else if (v->trust.complete)
 		rt_sink_printf(report->sink, "%sno leaks%s: %llu object%s (%s), ", rt_paint(report, RT_PAINT_GOOD),

@@ -168,6 +168,26 @@ TEST(clean_only_when_complete)
 	free(text);
 }
 
+TEST(clean_only_when_none_is_lost)
+{
+	struct rt_verdict v = clean_verdict();
+	struct rt_finding suspects[] = { case_leak[0], case_leak[0] };
+	char *text;
+
+	suspects[0].lost = 2;
+	v.suspects = suspects;
+	v.suspect_count = COUNT(suspects);
+	text = render(&v, &case_run, (struct rt_text_options){ 0 }, &namer);
+	assert_null(strstr(text, "no leaks"));
+	assert_non_null(strstr(text, "no finding, but nobody points to 2 objects that are left (-v): 100 objects"));
+	free(text);
+	/* who is pointed to may be a cache's */
+	suspects[0].lost = 0;
+	text = render(&v, &case_run, (struct rt_text_options){ 0 }, &namer);
+	assert_non_null(strstr(text, "no leaks: 100 objects"));
+	free(text);
+}
+
 TEST(quiet_and_clean_says_nothing)
 {
 	struct rt_verdict v = clean_verdict();
