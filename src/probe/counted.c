@@ -286,13 +286,16 @@ static bool change_of_line(struct rt_plan_build *b, const struct rt_insn *insn, 
 	return false;
 }
 
-/* One more or less than in register *ret_from, which insn puts into reg. 0: it is no such instruction */
-static int64_t one_by(const struct rt_insn *insn, uint8_t reg, uint32_t width, uint8_t *ret_from)
+/*
+ * A few more or less than in register *ret_from, which insn puts into reg; compilers make one addition of two. 0: it is
+ * no such instruction
+ */
+static int64_t few_by(const struct rt_insn *insn, uint8_t reg, uint32_t width, uint8_t *ret_from)
 {
 	int64_t by = insn->is_lea ? insn->mem.disp : insn->is_sub ? -insn->imm : insn->imm;
 	bool lea = insn->is_lea && insn->mem.index == RT_REG_NONE && insn->mem.base < RT_TRACK_REGS;
 
-	if (insn->dst_reg != reg || insn->width != width || (by != 1 && by != -1) ||
+	if (insn->dst_reg != reg || insn->width != width || by > RT_COUNTED_AT_ONCE || by < -RT_COUNTED_AT_ONCE ||
 	    !(lea || (!insn->has_mem && insn->has_imm && (insn->is_add || insn->is_sub))))
 		return 0;
 	*ret_from = lea ? insn->mem.base : reg;
@@ -318,8 +321,8 @@ static bool stores_register(const struct rt_insn *insn)
 
 /*
  * What was read is tested first (an immortal object's counter is left alone), and changed and stored behind branches:
- * the store of a register that the function has read there, or of one made of such, changed by one, and no more, in the
- * same line.
+ * the store of a register that the function has read there, or of one made of such, changed by a few, and no more, in
+ * the same line.
  */
 static bool change_of_tested(struct rt_plan_build *b, const struct rt_insn *insn, struct rt_change *ret)
 {
@@ -339,7 +342,7 @@ static bool change_of_tested(struct rt_plan_build *b, const struct rt_insn *insn
 		if (!rt_plan_decode(b, at, &one))
 			return false;
 		read |= reads_same(&one, insn);
-		by = delta ? 0 : one_by(&one, insn->src_reg, insn->mem.size, &reg);
+		by = delta ? 0 : few_by(&one, insn->src_reg, insn->mem.size, &reg);
 		if (by && read & 1u << reg) {
 			delta = by;
 			from = at;
@@ -385,7 +388,7 @@ static bool change_of_reloaded(struct rt_plan_build *b, const struct rt_insn *in
 	}
 	if (n < BEFORE || at.v != insn->addr.v)
 		return false;
-	by = one_by(&line[CHANGE], insn->src_reg, insn->mem.size, &reg);
+	by = few_by(&line[CHANGE], insn->src_reg, insn->mem.size, &reg);
 	*ret = (struct rt_change){
 		.offset = insn->mem.disp, .size = (uint8_t)insn->mem.size, .known = true, .delta = by
 	};

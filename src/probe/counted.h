@@ -8,7 +8,10 @@
 
 #include "probe/build.h"
 
-enum { RT_COUNTED_MAX = 64 }; /* sites of one instance */
+enum {
+	RT_COUNTED_MAX = 64,   /* sites of one instance */
+	RT_COUNTED_AT_ONCE = 8 /* references that one instruction takes or gives back, at most */
+};
 
 /* An instruction that adds the operation's delta to a counter: the object is at reg + offset when it is run. */
 struct rt_counted_site {

@@ -26,8 +26,7 @@ enum {
 	FAR_MAX = 256, /* of the maybes, those that nothing but the offset 0 speaks for */
 	FUNCTION_BYTES = 64 << 10,
 	SCOPES_MAX = 16,
-	AHEAD_INSNS = 6,
-	AT_ONCE_MOST = 8 /* references that one instruction takes or gives back */
+	AHEAD_INSNS = 6
 };
 
 struct open_type {
@@ -365,7 +364,7 @@ static struct rt_error *consider(struct open_search *s, const struct rt_insn *in
 		if (!(insn->mem.writes ? rt_counted_delta(s->b, insn, &m.delta) : counts_ahead(s, insn, &m.delta)) &&
 		    !(m.first = counts_first(t, type->start, insn)))
 			continue;
-		if (!m.delta || m.delta > AT_ONCE_MOST || m.delta < -AT_ONCE_MOST)
+		if (!m.delta || m.delta > RT_COUNTED_AT_ONCE || m.delta < -RT_COUNTED_AT_ONCE)
 			continue;
 		is = is_object(s, insn, t->structure, &m.given);
 		/*
