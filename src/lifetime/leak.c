@@ -485,24 +485,29 @@ static unsigned taken_twice(const struct lt_answer *a, struct lt_inc *inc, uint1
 /*
  * What is open is, by the matching, what others close, too, or what the object had before it was seen first: where runs
  * took two in one line as often as references are left, or just one is, the matching may have given away one of those.
+ * Returns how many there are in refs then.
  */
-static void prefer_twice(const struct lt_answer *a, struct lt_ref *refs, unsigned n)
+static unsigned prefer_twice(const struct lt_answer *a, struct lt_ref *refs, unsigned n)
 {
+	const struct lt_inc *inc = n ? refs[0].inc : NULL;
 	uint16_t first[LT_UNITS];
 	unsigned twice = n ? taken_twice(a, refs[0].inc, first) : 0;
-	bool known = true;
+	bool known = true, all = inc && inc->known && inc->balance == (int64_t)twice && twice <= n;
 
 	for (unsigned i = 0; i < n; i++)
 		known &= refs[i].ev != LT_NO_EVENT && lt_took_twice(a, &refs[i]);
-	if (known || !twice || (n > 1 && twice != n))
-		return;
+	if (known || !twice || (n > 1 && twice != n && !all))
+		return n;
+	/* of a life with gaps more seems to be open than is */
+	n = all ? twice : n;
 	for (unsigned i = 0; i < n; i++) {
 		refs[i].alternative = refs[i].site;
 		refs[i].ev = first[i];
-		refs[i].site = a->lt->uses.data[refs[i].inc->ledger[first[i]].use].site;
+		refs[i].site = a->lt->uses.data[inc->ledger[first[i]].use].site;
 		refs[i].doubt = 0.2;
 		refs[i].invariant = false;
 	}
+	return n;
 }
 
 /*
@@ -547,7 +552,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, const struct su
 	v->inc->untold = v->inc->folded && !v->solution && v->inc->census && lt_has_more(v->inc);
 	if (!n && !skip && v->inc->life == LT_LIVE && v->inc->nobody && lt_ended_well(a->lt, v->inc->pid))
 		accuse_anyone(a, v->inc);
-	prefer_twice(a, refs, n);
+	n = prefer_twice(a, refs, n);
 	if (v->inc->life == LT_LIVE && held_for_others(a, refs, n)) {
 		v->inc->child |= !(v->inc->census && v->inc->rooted);
 		skip = true;
