@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/words.h"
 #include "lifetime/answer.h"
 #include "lifetime/extra.h"
 
@@ -299,6 +300,30 @@ bool lt_died_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev
 }
 
 /*
+ * The put is inlined, and what its run calls in the thread's last stack ends things, by its name: that is what follows
+ * from the last put.
+ */
+static bool died_in_end(const struct lt_answer *a, const struct lt_thread *t, const struct lt_event *put)
+{
+	const struct rt_lifetime *lt = a->lt;
+	const struct lt_use *use = &lt->uses.data[put->use];
+	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
+	const struct lt_stack *last = t->stood ? &lt->stacks.data[t->stand - 1] : NULL;
+	const struct lt_machine *mine = s && use->machine < s->nr ? &lt->machines.data[s->first + use->machine] : NULL;
+
+	if (!last || !mine || !mine->cfa || !put->sp || !(lt_event_point(lt, put)->flags & RT_EV_INLINE))
+		return false;
+	for (uint32_t i = 1; i < last->nr; i++) {
+		const struct lt_machine *m = &lt->machines.data[last->first + i], *called = m - 1;
+
+		if (m->cfa && t->stand_sp + m->cfa == put->sp + mine->cfa && m->function == mine->function)
+			return called->srcs &&
+			       rt_words_end(lt_src_text(lt, lt->stack_srcs.data[called->src + called->srcs - 1u]));
+	}
+	return false;
+}
+
+/*
  * How far in the thread that the fatal signal hit still ran what ended the object, or ran what that had jumped to;
  * 0: it was another's, or is over.
  */
@@ -315,12 +340,68 @@ static uint64_t ended_by_struck(const struct lt_answer *a, const struct lt_inc *
 	else if (t && t->struck && t->stood && end->act && end->act == t->left)
 		depth = t->nr + 1u;
 	/* what it died in ends the object: it may have found that wrong, but used nothing that was gone */
-	if (depth && !lt_crashed(a->lt, inc->pid, true) && lt_died_in(a, inc, put))
+	if (depth && !lt_crashed(a->lt, inc->pid, true) && (lt_died_in(a, inc, put) || died_in_end(a, t, end)))
 		return 0;
 	if (!depth || lt_crashed(a->lt, inc->pid, true))
 		return depth;
 	/* an assertion may be about anything, and a limit of time is about nothing */
 	return lt_crashed(a->lt, inc->pid, false) && stands_in(a->lt, t, 0, lt_inc_type(a->lt, inc)) ? depth : 0;
+}
+
+/* All that was done to it is that it was put with no reference left: it was another one's end that this came behind. */
+static bool was_gone(const struct lt_inc *inc)
+{
+	const uint16_t put = last_put(inc);
+	unsigned operations = 0;
+
+	for (uint32_t i = 0; i < inc->nr; i++)
+		operations += inc->ledger[i].delta != 0;
+	return put != LT_NO_EVENT && !inc->has_new && operations == 1 && !inc->ledger[put].count;
+}
+
+/* the last one of the type that lived at the address before; NULL: none that is known of */
+static struct lt_inc *before(const struct lt_answer *a, const struct lt_inc *inc)
+{
+	struct lt_inc *other, *last = inc->before;
+	uint32_t at = 0;
+
+	while ((other = lt_row_newer(&a->lt->graves, &at))) {
+		if (other != inc && other->object == inc->object && other->pid == inc->pid &&
+		    other->type == inc->type && other->end_ns <= inc->birth_ns &&
+		    (!last || other->end_ns > last->end_ns))
+			last = other;
+	}
+	return last;
+}
+
+/*
+ * The program died in a put of what had no reference left, as its counter says; some run had put that one twice in a
+ * row, or for nothing, before it was gone.
+ */
+static bool died_behind(struct lt_answer *a, uint32_t type, struct lt_model *m)
+{
+	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.85 };
+	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
+	struct lt_inc *inc;
+	uint32_t at = 0;
+
+	while (!b.guilty && (inc = lt_row_newer(&a->lt->graves, &at))) {
+		if (inc->type != type || inc->klass != m->klass || inc->post || !was_gone(inc) ||
+		    !lt_crashed(a->lt, inc->pid, false) ||
+		    !rt_map_get(&a->standing, rt_key_make(inc->ledger[last_put(inc)].act, 0)))
+			continue;
+		ref.inc = before(a, inc);
+		ref.bad = ref.inc ? lt_extra_for_nothing(a, m, ref.inc) : LT_NO_EVENT;
+		b.guilty = ref.bad == LT_NO_EVENT ? 0 : lt_extra_doer(a, ref.inc, ref.bad);
+	}
+	if (!b.guilty)
+		return false;
+	b.why = "it put for nothing, and the program died in a later put, which found no reference left";
+	if (lt_damaged(a->lt, m->type))
+		b.confidence = 0.45;
+	lt_extra_taken(a, ref.inc, &ref);
+	lt_accuse(a, &ref, &b);
+	return true;
 }
 
 /*
@@ -370,7 +451,7 @@ static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	uint32_t at = 0;
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
-		uint64_t depth = inc->life == LT_DEAD && !inc->forced ? ended_by_struck(a, inc) : 0;
+		uint64_t depth = inc->life == LT_DEAD && !inc->forced && !was_gone(inc) ? ended_by_struck(a, inc) : 0;
 
 		if (!depth || depth < deepest || (depth == deepest && inc->end_ns < ref.inc->end_ns) ||
 		    (went_on(a->lt, inc, last_put(inc)) && !lt_back_at_once(a->lt, inc, last_put(inc))))
@@ -424,5 +505,6 @@ static bool died_again(struct lt_answer *a, uint32_t type, struct lt_model *m)
 
 bool lt_died(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
-	return died_again(a, type, m) || died_of(a, type, m) || died_within(a, type, m) || died_with(a, type, m);
+	return died_again(a, type, m) || died_behind(a, type, m) || died_of(a, type, m) || died_within(a, type, m) ||
+	       died_with(a, type, m);
 }

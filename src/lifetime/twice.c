@@ -172,13 +172,25 @@ static const struct lt_event *operation_behind(const struct lt_inc *inc, uint32_
 	return NULL;
 }
 
+/*
+ * What y was done by stands behind what x was done by, in one function. Where it stands before that, a loop came by
+ * again, and is at something else.
+ */
+static bool stands_behind(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
+{
+	const struct rt_frame *fx = &lt_src(lt, lt_event_src(lt, x))->frame,
+			      *fy = &lt_src(lt, lt_event_src(lt, y))->frame;
+
+	return fx->line && fy->line ? fy->line >= fx->line : fy->address > fx->address;
+}
+
 bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
 {
 	const struct lt_event *put = &inc->ledger[ev], *get = operation_before(inc, ev);
 
 	return get && put->op == RT_OP_PUT && put->delta < 0 && get->op == RT_OP_GET && get->delta == -put->delta &&
 	       get->tid == put->tid && lt_twice_in_run(lt, get, put) &&
-	       one_instance(lt, &lt->uses.data[get->use], &lt->uses.data[put->use], 1);
+	       one_instance(lt, &lt->uses.data[get->use], &lt->uses.data[put->use], 1) && stands_behind(lt, get, put);
 }
 
 bool lt_jumped_again(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
