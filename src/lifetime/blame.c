@@ -36,6 +36,7 @@
 #include <string.h>
 
 #include "lifetime/answer.h"
+#include "lifetime/stem.h"
 
 static const double TWINS = 3, OWN = 0.9, SHOWN = 0.65, SUSPECT = 0.45, TWICE = 0.65, LEFT_TO_POOL = 0.4,
 		    STANDING = 0.3;

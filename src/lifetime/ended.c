@@ -7,6 +7,7 @@
  */
 #include "base/words.h"
 #include "lifetime/answer.h"
+#include "lifetime/stem.h"
 
 static bool is_end(const struct lt_answer *a, const struct lt_event *e)
 {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "lifetime/assign.h"
+#include "lifetime/stem.h"
 
 static const double FAR = 1e6, SMOOTH = 2, TWICE = 3, LOST_SLOT = 2, AGAIN = 1, OTHER_RUN = 0.3;
 /* cells of a site that are no put sites */

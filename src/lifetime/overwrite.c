@@ -13,6 +13,7 @@
 #include "base/words.h"
 #include "lifetime/answer.h"
 #include "lifetime/slot.h"
+#include "lifetime/stem.h"
 
 static const double SHARE = 0.8, FEW = 2;
 /* for a source id: something puts such objects, but not for sure these */

@@ -5,6 +5,7 @@
  * became of others that were taken there, and from how many pointers there are.
  */
 #include "lifetime/answer.h"
+#include "lifetime/stem.h"
 
 bool lt_has_more(const struct lt_inc *inc)
 {
