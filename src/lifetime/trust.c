@@ -194,8 +194,11 @@ static void check_points(struct rt_lifetime *lt, struct notes *n, struct rt_trus
 			p->unarmed |= p->dropped != 0;
 			continue;
 		}
+		/* nothing was armed for it */
+		if (p->of)
+			continue;
 		ret->points++;
-		ret->points_hit += p->events != 0;
+		ret->points_hit += p->events + p->elsewhere != 0;
 		faults = lt_point_faults(p);
 		ret->lost += faults;
 		lt->types.data[p->type].damaged |= faults != 0;
