@@ -16,7 +16,7 @@
  *    gone); or objects of the type die, but none that passed here. A name that says
  *    "add", "cache", ... and a type of which no object ever dies make it a suspicion only.
  *  - A process that did not end well leaves everything behind: only twins whose
- *    activation is proven over count.
+ *    activation is proven over count, and what was seen to be lost before.
  *  - A process that was let go and goes on may have been at work on the youngest.
  *  - Events are missing for this object or type: a suspicion at most. Functions
  *    that are not probed do not matter where the counter was read at the end and agrees.

@@ -397,7 +397,7 @@ static bool died_behind(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	if (!b.guilty)
 		return false;
 	b.why = "it put for nothing, and the program died in a later put, which found no reference left";
-	if (lt_damaged(a->lt, m->type))
+	if (lt_life_vague(a->lt, ref.inc) || lt_damaged(a->lt, m->type))
 		b.confidence = 0.45;
 	lt_extra_taken(a, ref.inc, &ref);
 	lt_accuse(a, &ref, &b);

@@ -27,7 +27,10 @@ enum way { NOT, GIVEN, HANDED, TAKEN_OUT };
  */
 enum { OF_RECEIVER = 0, OF_GIVER = 4, OF_SHARER = 8, OF_CALLER = 12 };
 
-enum { EVENTS_MAX = 256 }; /* of an object that had more than one reference */
+enum {
+	EVENTS_MAX = 256, /* of an object that had more than one reference */
+	TAKEN_MAX = 16    /* references of one healthy object whose takers' callers are looked at */
+};
 
 /* The way of the first reference to an object. */
 struct trail {
@@ -242,9 +245,12 @@ static bool takes_away(const struct lt_answer *a, const struct lt_inc *inc, uint
 
 static void count_callers(struct lt_answer *a, const struct lt_inc *inc)
 {
-	for (uint32_t i = 0; inc->nr <= EVENTS_MAX && i < inc->nr; i++) {
+	unsigned taken = 0;
+
+	for (uint32_t i = 0; inc->nr <= EVENTS_MAX && i < inc->nr && taken < TAKEN_MAX; i++) {
 		if (!takes_away(a, inc, i))
 			continue;
+		taken++;
 		for (unsigned level = 1; level <= CALLERS; level++)
 			lt_count_one(caller_puts(a, inc, i, level) ? &a->received_acted : &a->received_idle,
 				     caller_key(a, inc, i, level));
