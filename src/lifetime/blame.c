@@ -51,12 +51,18 @@ static bool in_work(const struct rt_lifetime *lt, const struct lt_inc *inc)
 	return p && p->left_ns && !p->ended && inc->last_ns + FRESH_NS > p->left_ns;
 }
 
+/* nothing runs any more of that activation; 0: which one it is is not known */
+static bool is_over(const struct lt_answer *a, uint32_t act)
+{
+	return act && !rt_map_get(&a->running, rt_key_make(act, 0));
+}
+
 bool lt_activation_over(const struct lt_answer *a, const struct lt_ref *ref, bool *ret_proven)
 {
 	const struct lt_event *e = &ref->inc->ledger[ref->ev];
 	uint32_t act = lt_site(a->lt, ref->site)->nr > 1 ? e->up : e->act;
 
-	*ret_proven = act && !rt_map_get(&a->running, rt_key_make(act, 0));
+	*ret_proven = is_over(a, act);
 	/* the end of the process ends every function, though not always by its return */
 	return *ret_proven || lt_ended_well(a->lt, ref->inc->pid);
 }
@@ -475,9 +481,7 @@ static bool kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref, s
 /* The process died of a fault, and the run that did event number ev was over: it would not have put anything later. */
 static bool was_over(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)
 {
-	const uint32_t act = inc->ledger[ev].act;
-
-	return lt_crashed(a->lt, inc->pid, false) && act && !rt_map_get(&a->running, rt_key_make(act, 0));
+	return lt_crashed(a->lt, inc->pid, false) && is_over(a, inc->ledger[ev].act);
 }
 
 /* a store has lost the pointer that stood for the reference */

@@ -359,26 +359,11 @@ static bool was_gone(const struct lt_inc *inc)
 	return put != LT_NO_EVENT && !inc->has_new && operations == 1 && !inc->ledger[put].count;
 }
 
-/* the last one of the type that lived at the address before; NULL: none that is known of */
-static struct lt_inc *before(const struct lt_answer *a, const struct lt_inc *inc)
-{
-	struct lt_inc *other, *last = inc->before;
-	uint32_t at = 0;
-
-	while ((other = lt_row_newer(&a->lt->graves, &at))) {
-		if (other != inc && other->object == inc->object && other->pid == inc->pid &&
-		    other->type == inc->type && other->end_ns <= inc->birth_ns &&
-		    (!last || other->end_ns > last->end_ns))
-			last = other;
-	}
-	return last;
-}
-
 /*
  * The program died in a put of what had no reference left, as its counter says; some run had put that one twice in a
  * row, or for nothing, before it was gone.
  */
-static bool died_behind(struct lt_answer *a, uint32_t type, struct lt_model *m)
+static bool died_behind(struct lt_answer *a, uint32_t type, struct lt_model *m, struct lt_pasts *pasts)
 {
 	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT, .confidence = 0.85 };
 	struct lt_ref ref = { .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
@@ -390,7 +375,7 @@ static bool died_behind(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		    !lt_crashed(a->lt, inc->pid, false) ||
 		    !rt_map_get(&a->standing, rt_key_make(inc->ledger[last_put(inc)].act, 0)))
 			continue;
-		ref.inc = before(a, inc);
+		ref.inc = lt_past_of(a, inc, pasts);
 		ref.bad = ref.inc ? lt_extra_for_nothing(a, m, ref.inc) : LT_NO_EVENT;
 		b.guilty = ref.bad == LT_NO_EVENT ? 0 : lt_extra_doer(a, ref.inc, ref.bad);
 	}
@@ -503,8 +488,8 @@ static bool died_again(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	return true;
 }
 
-bool lt_died(struct lt_answer *a, uint32_t type, struct lt_model *m)
+bool lt_died(struct lt_answer *a, uint32_t type, struct lt_model *m, struct lt_pasts *pasts)
 {
-	return died_again(a, type, m) || died_behind(a, type, m) || died_of(a, type, m) || died_within(a, type, m) ||
-	       died_with(a, type, m);
+	return died_again(a, type, m) || died_behind(a, type, m, pasts) || died_of(a, type, m) ||
+	       died_within(a, type, m) || died_with(a, type, m);
 }

@@ -550,15 +550,8 @@ static bool put_by_helper(struct lt_answer *a, const struct lt_inc *inc, struct 
 	return true;
 }
 
-/* Lives of one type that look like any other but for what some run put there for nothing, the last one of each address.
- */
-struct pasts {
-	struct rt_map by_object; /* (object, pid) -> struct lt_inc * */
-	bool found;
-};
-
 /* They lie in the graveyard (lt_silent_fault()), and are not what lives there later has before it. */
-static void find_pasts(struct lt_answer *a, uint32_t type, struct pasts *ret)
+static void find_pasts(struct lt_answer *a, uint32_t type, struct lt_pasts *ret)
 {
 	struct lt_inc *inc;
 	uint32_t at = 0;
@@ -577,8 +570,7 @@ static void find_pasts(struct lt_answer *a, uint32_t type, struct pasts *ret)
 	}
 }
 
-/* the life at its address before this one */
-static struct lt_inc *past_of(struct lt_answer *a, const struct lt_inc *inc, struct pasts *pasts)
+struct lt_inc *lt_past_of(struct lt_answer *a, const struct lt_inc *inc, struct lt_pasts *pasts)
 {
 	const uint64_t *at;
 	struct lt_inc *past;
@@ -612,7 +604,7 @@ static bool may_mean_the_past(const struct lt_inc *inc, const struct lt_inc *pas
 }
 
 static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc, bool born_unseen,
-		  struct pasts *pasts)
+		  struct lt_pasts *pasts)
 {
 	struct lt_ref ref = { .inc = inc, .ev = LT_NO_EVENT, .bad = LT_NO_EVENT };
 	struct lt_blame b = { .kind = RT_EXTRA_PUT, .role = RT_ROLE_EXTRA_PUT };
@@ -623,7 +615,7 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	whole = read_life(a, m, inc, &l);
 	if (l.bad == LT_NO_EVENT)
 		return;
-	past = past_of(a, inc, pasts);
+	past = lt_past_of(a, inc, pasts);
 	if (put_by_helper(a, inc, &ref, &b) || (!whole && too_long(a, inc, l.bad, &ref, &b)))
 		own = true;
 	else if (!whole)
@@ -661,7 +653,7 @@ static uint64_t spoilt_since(const struct lt_answer *a, const struct lt_inc *inc
 void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 {
 	uint64_t unborn = m->type->op[RT_OP_NEW] ? unborn_since(a, type) : UINT64_MAX;
-	struct pasts pasts = { .found = false };
+	struct lt_pasts pasts = { .found = false };
 	struct lt_inc *inc;
 	uint32_t at = 0;
 
@@ -669,7 +661,7 @@ void lt_extras(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		if (inc->type == type && inc->klass == m->klass && inc->post)
 			judge(a, m, inc, unborn < spoilt_since(a, inc), &pasts);
 	}
-	rt_map_deinit(&pasts.by_object);
-	if (!lt_died(a, type, m))
+	if (!lt_died(a, type, m, &pasts))
 		lt_silent(a, type, m);
+	rt_map_deinit(&pasts.by_object);
 }

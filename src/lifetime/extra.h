@@ -29,5 +29,15 @@ bool lt_shown_by_counter(const struct lt_answer *a, const struct lt_ref *ref);
 bool lt_died_in(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev);
 /* accuses who put objects of the type wrongly, and nobody met them after their death (silent.c) */
 void lt_silent(struct lt_answer *a, uint32_t type, const struct lt_model *m);
-/* accuses who put what objects of the type a process died of, at most one; false: nobody */
-bool lt_died(struct lt_answer *a, uint32_t type, struct lt_model *m);
+/*
+ * Lives of one type that look like any other but for what some run put there for nothing, the last one of each address;
+ * looked for when first asked.
+ */
+struct lt_pasts {
+	struct rt_map by_object; /* (object, pid) -> struct lt_inc * */
+	bool found;
+};
+/* the life at its address before this one; NULL: none that is known of. pasts: of its type */
+struct lt_inc *lt_past_of(struct lt_answer *a, const struct lt_inc *inc, struct lt_pasts *pasts);
+/* accuses who put what objects of the type a process died of, at most one; false: nobody. pasts: of the type */
+bool lt_died(struct lt_answer *a, uint32_t type, struct lt_model *m, struct lt_pasts *pasts);

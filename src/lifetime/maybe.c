@@ -42,13 +42,11 @@ static uint32_t name_as(struct rt_lifetime *lt, const struct lt_point *p, uint32
 static uint32_t as_of_type(struct rt_lifetime *lt, uint32_t point, uint32_t type)
 {
 	struct lt_point other = lt->points.data[point];
-	const struct lt_point *p;
 	uint64_t *api;
 
-	for (size_t i = 0; i < lt->points.len; i++) {
-		p = &lt->points.data[i];
-		if (p->of == point + 1 && p->type == type)
-			return (uint32_t)i;
+	for (uint32_t i = other.made; i; i = lt->points.data[i - 1].made) {
+		if (lt->points.data[i - 1].type == type)
+			return i - 1;
 	}
 	other = (struct lt_point){ .id = other.id,
 				   .type = type,
@@ -59,11 +57,13 @@ static uint32_t as_of_type(struct rt_lifetime *lt, uint32_t point, uint32_t type
 				   .op = other.op,
 				   .aux = other.aux,
 				   .flags = other.flags,
-				   .of = point + 1 };
+				   .of = point + 1,
+				   .made = other.made };
 	api = other.name ? rt_map_put(&lt->types.data[type].api, rt_key_make(other.name, 0), NULL) : NULL;
 	if (!api || !rt_vec_push(&lt->points, other))
 		return UINT32_MAX;
 	*api |= LT_API;
+	lt->points.data[point].made = (uint32_t)lt->points.len;
 	return (uint32_t)lt->points.len - 1;
 }
 
