@@ -2,7 +2,7 @@
 /*
  * What the files of this module share: the tables that grow with the stream.
  *
- *   stack.c        frames, stacks and sites by number
+ *   stack.c        frames and stacks by number; site.c: sites
  *   thread.c       which activation of a function an event lies in
  *   type.c         types, points, processes
  *   order.c        puts records into the order of time
@@ -79,12 +79,19 @@ struct lt_src {
 struct lt_machine {
 	uint64_t pc;
 	uint32_t cfa; /* minus sp of the event, 0 = unknown */
-	/* lt_state.stack_srcs[src, src + srcs), innermost first; behind them as name_machine() puts it down */
+	/* lt_state.stack_srcs[src, src + srcs), innermost first; behind them stand LT_BEHIND_* */
 	uint32_t src, srcs;
 	uint32_t callee;   /* src id of the function that the call before pc goes to, 0 = not known */
 	uint32_t function; /* of the symbol that has the CFA (lt_src.function), 0 = not named */
 	bool is_site;
 };
+
+/*
+ * Where these words lie behind the source frames of a machine frame in stack_srcs: its callee; where that is a PLT
+ * stub, the stub's name, as of rt_lifetime.names; how many source frames the callee has where it leaves by one jump,
+ * and these.
+ */
+enum { LT_BEHIND_CALLEE, LT_BEHIND_STUB, LT_BEHIND_LEFT, LT_BEHIND_LEFT_AT };
 
 /* A stack of which each frame's CFA is known. */
 struct lt_plain {
@@ -402,11 +409,20 @@ bool lt_stack_record(struct rt_lifetime *lt, const struct rt_wire_stack *r);
 uint32_t lt_stack_find(struct rt_lifetime *lt, uint32_t pid, uint32_t wire_id); /* index + 1, 0 = unknown */
 /* all frames of the stack have names from here on; false: out of memory */
 bool lt_stack_named(struct rt_lifetime *lt, uint32_t stack, uint64_t time_ns);
-/* number of the function and line of f, and of the functions of a site; made when new. 0: out of memory */
+/* number of the function and line of f; made when new. 0: out of memory */
 uint32_t lt_src_make(struct rt_lifetime *lt, const struct rt_frame *f);
-uint32_t lt_site_make(struct rt_lifetime *lt, const struct lt_site *site);
 /* source id of the point's function, at no line, as far as frames tell of it; 0: out of memory */
 uint32_t lt_src_named(struct rt_lifetime *lt, const struct lt_point *p);
+const char *lt_src_text(const struct rt_lifetime *lt, uint32_t src); /* name of its function; "" unknown */
+/*
+ * source id of the function that the one which took the reference by e, or one that it was handed up to, has somebody
+ * call later with the object; 0: none is known
+ */
+uint32_t lt_callback(struct rt_lifetime *lt, const struct lt_event *e);
+
+/* site.c */
+/* number of the functions of a site; made when new. 0: out of memory */
+uint32_t lt_site_make(struct rt_lifetime *lt, const struct lt_site *site);
 /* the use of (stack, point), made when new; UINT32_MAX: out of memory */
 uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
 /* what the event's numbers stand for, by asking the tables; NULL: no such point, or out of memory */
@@ -429,11 +445,6 @@ unsigned lt_use_levels(const struct rt_lifetime *lt, const struct lt_use *use, u
 		       unsigned max);
 /* RT_HANDS_* of the function in this machine frame of the event's stack, for the call in which it stands */
 uint8_t lt_hands(const struct rt_lifetime *lt, const struct lt_event *e, uint32_t machine);
-/*
- * source id of the function that the one which took the reference by e, or one that it was handed up to, has somebody
- * call later with the object; 0: none is known
- */
-uint32_t lt_callback(struct rt_lifetime *lt, const struct lt_event *e);
 /* the innermost frame of the use is known to have called the function of its point, not what jumped there */
 bool lt_use_called(const struct rt_lifetime *lt, const struct lt_use *use);
 /* how many source frames of a use are inside of the function (a lt_src.function); UINT_MAX: it is not in the stack */
@@ -448,7 +459,6 @@ bool lt_use_within_call(const struct rt_lifetime *lt, const struct lt_use *use, 
 bool lt_use_inlined(const struct rt_lifetime *lt, const struct lt_use *use, uint32_t function);
 /* all source frames of a use, innermost first, functions without a frame of their own included; at most max */
 size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, struct rt_frame *ret, size_t max);
-const char *lt_src_text(const struct rt_lifetime *lt, uint32_t src); /* name of its function; "" unknown */
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level); /* "" unknown */
 
 /* thread.c */
@@ -482,10 +492,11 @@ struct lt_point *lt_point(struct rt_lifetime *lt, uint32_t id);
 struct lt_process *lt_process(struct rt_lifetime *lt, uint32_t pid); /* made when new; NULL: out of memory */
 uint32_t lt_domain_find(struct rt_lifetime *lt, uint32_t pid, uint32_t type);
 /*
- * 0, or LT_API for get, put and the like, LT_API_NEW for constructors, LT_API_FINDS for finders; LT_API_HANDS says that
- * the returns of a function show what it hands out: it is nobody's API for that.
+ * 0, or LT_API for get, put and the like, LT_API_NEW for constructors, LT_API_FINDS for finders, LT_API_GETS beside
+ * LT_API for gets; LT_API_HANDS says that the returns of a function show what it hands out: it is nobody's API for
+ * that.
  */
-enum { LT_API = 1, LT_API_NEW = 2, LT_API_FINDS = 4, LT_API_HANDS = 8 };
+enum { LT_API = 1, LT_API_NEW = 2, LT_API_FINDS = 4, LT_API_HANDS = 8, LT_API_GETS = 16 };
 unsigned lt_is_api(const struct rt_lifetime *lt, const struct lt_type *type, const struct lt_src *src);
 /* by its declaration the function hands one up: it returns a pointer to the type, or to what begins with it */
 bool lt_returns_object(const struct lt_type *type, const struct rt_frame *f);

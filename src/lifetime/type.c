@@ -64,7 +64,9 @@ static unsigned api_of(const struct rt_wire_point *r)
 		return LT_API_NEW;
 	if (r->head.op == RT_OP_MOVE && (r->flags & (RT_EV_AT_RETURN | RT_EV_HIDDEN)))
 		return r->flags & RT_EV_AT_RETURN ? LT_API_HANDS : 0;
-	return r->flags & RT_EV_HIDDEN ? LT_API_FINDS : LT_API;
+	if (r->flags & RT_EV_HIDDEN)
+		return LT_API_FINDS;
+	return r->head.op == RT_OP_GET ? LT_API | LT_API_GETS : LT_API;
 }
 
 /* frames call the function of this name (in names) something else, and so do points where it is inlined */
