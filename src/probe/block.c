@@ -6,7 +6,7 @@
 #include "dwarf/listing.h"
 
 enum {
-	LOOKS_MAX = 8192,
+	LOOKS_MAX = 65536,
 	STEPS_MAX = 4, /* from one pointer to the next */
 	SCOPES_MAX = 16
 };

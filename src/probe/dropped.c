@@ -23,11 +23,11 @@
 #include "probe/way.h"
 
 enum {
-	DROPS_MAX = 256,    /* of one type, in one module */
-	ANY_MAX = 32,       /* of these, places where anything may be held */
-	MEMBERS_MAX = 16,   /* of one struct */
-	THROUGH_MAX = 8192, /* calls by pointers that are looked at, in one module: most are of no free() */
-	ENTRIES = 8,        /* of a table */
+	DROPS_MAX = 1024,    /* of one type, in one module */
+	ANY_MAX = 32,        /* of these, places where anything may be held */
+	MEMBERS_MAX = 16,    /* of one struct */
+	THROUGH_MAX = 32768, /* calls by pointers that are looked at, in one module: most are of no free() */
+	ENTRIES = 8,         /* of a table */
 	CODE_INSNS = 4000,
 	CODE_BYTES = 64 << 10,
 	SCOPES_MAX = 16,
@@ -289,10 +289,12 @@ static bool store_at(struct drops *d, const struct rt_symbol *symbol, const stru
 	if (table)
 		return add_entry(d, &drop, (uint64_t)disp);
 	first = rt_blocks_at(&d->blocks, insn, mem->base);
+	/* of a union, several may lie there */
 	for (size_t i = first; rt_blocks_is_of(&d->blocks, first, i); i++)
 		if (d->blocks.members.data[i - 1].type && !d->blocks.members.data[i - 1].table &&
-		    d->blocks.members.data[i - 1].offset == (uint64_t)disp)
-			return add(d, &drop, &d->blocks.members.data[i - 1]);
+		    d->blocks.members.data[i - 1].offset == (uint64_t)disp &&
+		    !add(d, &drop, &d->blocks.members.data[i - 1]))
+			return false;
 	return true;
 }
 

@@ -19,8 +19,8 @@
 #include "probe/way.h"
 
 enum {
-	GIVEN_MAX = 128, /* of one type, in one module */
-	POINTED_MAX = 512,
+	GIVEN_MAX = 512, /* of one type, in one module */
+	POINTED_MAX = 1024,
 	ENDERS_MAX = 512, /* in one module */
 	ENDER_ARGS = 3,
 	WORDS = 10, /* of a name */

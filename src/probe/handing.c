@@ -13,11 +13,12 @@
 #include "probe/spec_type.h"
 
 enum {
-	HANDING_MAX = 256, /* of one type, in one module */
+	HANDING_MAX = 1024, /* of one type, in one module */
 	CODE_INSNS = 4000,
+	WRAPPER_INSNS = 8,
 	CALLS_MAX = 64,
-	KIN_MAX = 256, /* names of structures that begin with an object, in one module */
-	KIN_DEPTH = 8  /* and of those that begin with these, and so on */
+	KIN_MAX = 1024, /* names of structures that begin with an object, in one module */
+	KIN_DEPTH = 8   /* and of those that begin with these, and so on */
 };
 
 struct giver {
@@ -305,6 +306,45 @@ bool rt_takers_told_any(const struct rt_takers *t, const char *name)
 	return false;
 }
 
+/* the function that begins at `at` takes a reference first of all, by a call or by a jump to what does */
+static bool just_takes(const struct search *s, struct rt_elfaddr at, uint32_t type)
+{
+	if (rt_map_get(&s->t.at, rt_key_make(at.v, type + 1)))
+		return true;
+	for (unsigned n = 0; n < WRAPPER_INSNS; n++) {
+		struct rt_insn insn;
+
+		if (!rt_plan_decode(s->b, at, &insn) || insn.ret)
+			return false;
+		at.v += insn.length;
+		if ((insn.call || insn.jump) && insn.has_target &&
+		    rt_map_get(&s->t.at, rt_key_make(insn.target.v, type + 1)))
+			return true;
+		if (insn.call || (insn.jump && !insn.conditional))
+			return false;
+	}
+	return false;
+}
+
+/*
+ * insn finds the address of a function that takes such a reference: who returns such objects passes it to whom he has
+ * them from, "fetch(ctx, obj_ref, obj_put)", and by that they take it.
+ */
+static bool passes_taker(const struct search *s, const struct giver *h, const struct rt_insn *insn)
+{
+	const struct rt_symbol *symbol;
+	struct rt_elfaddr at = { 0 };
+
+	if (h->place != RT_PLACE_RET || !h->declared->returns.pointee || insn->dst_reg >= RT_TRACK_REGS)
+		return false;
+	if (insn->is_lea && insn->has_mem && insn->mem.base == RT_REG_RIP)
+		at.v = (uint64_t)insn->mem.disp;
+	else if (insn->is_mov && insn->has_imm && !insn->has_mem && insn->imm > 0)
+		at.v = (uint64_t)insn->imm;
+	symbol = at.v ? rt_symtab_code_at(s->b->module->symtab, at) : NULL;
+	return symbol && symbol->addr.v == at.v && just_takes(s, at, h->type);
+}
+
 static struct rt_error *look_inside(struct search *s, struct giver *h)
 {
 	struct rt_elfaddr at = h->symbol->addr, end = { at.v + h->symbol->size };
@@ -319,7 +359,7 @@ static struct rt_error *look_inside(struct search *s, struct giver *h)
 			break;
 		at.v += insn.length;
 		/* a callback may make the object that is left where the caller said */
-		h->takes |= insn.call && insn.indirect && h->place == RT_PLACE_OUT;
+		h->takes |= (insn.call && insn.indirect && h->place == RT_PLACE_OUT) || passes_taker(s, h, &insn);
 		if (!(insn.call || insn.jump) || !insn.has_target)
 			continue;
 		h->takes |= rt_map_get(&s->t.at, rt_key_make(insn.target.v, h->type + 1)) != NULL;

@@ -17,7 +17,7 @@ static bool ends_with(const char *name, const char *tail)
 
 bool rt_making_allocates(const char *name)
 {
-	return strcasestr(name, "alloc") || strncmp(name, "_Znw", 4) == 0;
+	return strcasestr(name, "alloc") || strcasestr(name, "memdup") || strncmp(name, "_Znw", 4) == 0;
 }
 
 static bool is_deallocator(const char *name)

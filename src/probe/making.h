@@ -18,7 +18,7 @@ struct rt_making {
 	uint32_t counter_size;
 };
 
-/* "malloc", "my_alloc", operator new */
+/* "malloc", "my_alloc", "g_memdup", operator new */
 bool rt_making_allocates(const char *name);
 
 /* function calls an allocator and stores a small constant as the counter of what it got, itself or in an init(). */

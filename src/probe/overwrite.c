@@ -17,8 +17,8 @@
 #include "probe/way.h"
 
 enum {
-	STORES_MAX = 256, /* of one type, in one module */
-	ANY_MAX = 128,    /* of what may be anything */
+	STORES_MAX = 1024, /* of one type, in one module */
+	ANY_MAX = 128,     /* of what may be anything */
 	CODE_INSNS = 4000,
 	SCOPES_MAX = 16
 };
