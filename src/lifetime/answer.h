@@ -279,6 +279,12 @@ struct lt_receiver {
 	enum lt_by by;
 };
 struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_ref *ref);
+/*
+ * The first reference is left. Whoever has such an object and calls what takes a reference of its own puts his one
+ * afterwards, as healthy objects show; the last one who did so here has not. His source id, or that of whom he called
+ * to end it; 0: nobody.
+ */
+uint32_t lt_received_forgot(const struct lt_answer *a, const struct lt_ref *ref);
 /* Who received the object between these two events just looks at such objects, as healthy ones show. */
 bool lt_received_to_look(const struct lt_answer *a, const struct lt_inc *inc, uint32_t from, uint32_t to);
 /* Event number i takes the object out of a slot, for others to put: healthy ones tell, or what the function returns. */
@@ -291,6 +297,11 @@ struct lt_ender {
 	bool does;    /* it does so with other objects */
 };
 struct lt_ender lt_ender_of(const struct lt_answer *a, const struct lt_ref *ref);
+/*
+ * Source id of the function that the run so many frames around event number i gave the object to afterwards, which by
+ * its name ends what it is given, and put nothing there; 0: none, or it leaves healthy objects alone.
+ */
+uint32_t lt_ender_called(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i, unsigned level);
 /*
  * Source id of the function that the run of event number `freed` gave the object to before, which by its name destroys
  * what it is given, and put nothing there; 0: there is none, or it leaves healthy objects alone.

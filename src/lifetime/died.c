@@ -423,6 +423,26 @@ static bool went_on(const struct rt_lifetime *lt, const struct lt_inc *inc, uint
 }
 
 /*
+ * The thread that ended inc has put, or used, another object since that was gone by then, in a run that still stands:
+ * the process died of that one.
+ */
+static bool met_dead(const struct lt_answer *a, const struct lt_inc *inc, uint16_t put)
+{
+	const struct lt_event *mine = &inc->ledger[put];
+	const struct lt_inc *other;
+	uint32_t at = 0;
+
+	while ((other = lt_row_newer(&a->lt->graves, &at))) {
+		const struct lt_event *e = other->post && other->nr ? &other->ledger[other->nr - 1] : NULL;
+
+		if (e && other != inc && other->pid == inc->pid && e->tid == mine->tid && (e->flags & LT_EV_POST) &&
+		    e->time_ns > mine->time_ns && e->act && rt_map_get(&a->standing, rt_key_make(e->act, 0)))
+			return true;
+	}
+	return false;
+}
+
+/*
  * The thread that the fatal signal hit was, as its last stack shows, in a call of the very run that had put the last
  * reference to an object: of several such runs the innermost one, of its objects the last one, went on with what was
  * gone. What others did meanwhile, or it did with other objects, does not matter.
@@ -439,6 +459,7 @@ static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
 		uint64_t depth = inc->life == LT_DEAD && !inc->forced && !was_gone(inc) ? ended_by_struck(a, inc) : 0;
 
 		if (!depth || depth < deepest || (depth == deepest && inc->end_ns < ref.inc->end_ns) ||
+		    met_dead(a, inc, last_put(inc)) ||
 		    (went_on(a->lt, inc, last_put(inc)) && !lt_back_at_once(a->lt, inc, last_put(inc))))
 			continue;
 		deepest = depth;
@@ -451,7 +472,7 @@ static bool died_within(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	b.why = "it put the last reference, and in a call that it made after that the program died";
 	if (lt_damaged(a->lt, m->type))
 		b.confidence = 0.45;
-	lt_extra_at_once(a, m, ref.inc, &ref, &b);
+	(void)lt_extra_at_once(a, m, ref.inc, &ref, &b);
 	lt_extra_taken(a, ref.inc, &ref);
 	if (b.guilty)
 		lt_accuse(a, &ref, &b);

@@ -85,6 +85,33 @@ struct lt_ender lt_ender_of(const struct lt_answer *a, const struct lt_ref *ref)
 	return (struct lt_ender){ 0 };
 }
 
+/* the very run that event number i enters puts the object, and not just what it calls */
+static bool puts_itself(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	unsigned out, in;
+
+	for (uint32_t k = i + 1; k < inc->nr && k <= i + LT_SLOT_EVENTS; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->delta < 0 && lt_come_together(a->lt, e, &inc->ledger[i], &out, &in) && out == 1 && !in)
+			return true;
+	}
+	return false;
+}
+
+uint32_t lt_ender_called(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i, unsigned level)
+{
+	for (uint32_t k = i + 1; k < inc->nr && k <= i + LT_SLOT_EVENTS; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+		unsigned out, in;
+
+		if (is_end(a, e) && lt_come_together(a->lt, &inc->ledger[i], e, &out, &in) && out == level && !in &&
+		    !puts_itself(a, inc, k) && lt_counted(&a->left_alone, lt_entry_key(a, inc, e)) <= 0)
+			return lt_entry_source(a, e);
+	}
+	return 0;
+}
+
 uint32_t lt_destroyer_before(const struct lt_answer *a, const struct lt_ref *ref, uint32_t freed)
 {
 	const struct lt_inc *inc = ref->inc;

@@ -426,23 +426,24 @@ static uint64_t unborn_since(const struct lt_answer *a, uint32_t type)
 	return since;
 }
 
-void lt_extra_at_once(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct lt_ref *ref,
+bool lt_extra_at_once(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct lt_ref *ref,
 		      struct lt_blame *b)
 {
 	uint32_t i = 0;
 
 	if (ref->bad != LT_NO_EVENT && lt_twice_in_line(a->lt, inc, ref->bad))
-		return;
+		return false;
 	while (i < inc->nr && ((inc->ledger[i].flags & LT_EV_POST) || !lt_back_at_once(a->lt, inc, (uint16_t)i) ||
 			       is_usual(a, m, inc, i)))
 		i++;
 	if (i == inc->nr || !lt_event_src(a->lt, &inc->ledger[i]))
-		return;
+		return false;
 	b->kind = RT_EXTRA_PUT;
 	b->role = RT_ROLE_EXTRA_PUT;
 	instead(a, inc, (uint16_t)i, ref, b);
 	b->confidence = fmin(b->confidence, 0.8);
 	b->why = "it gave back at once what it had taken, and a reference is missing later";
+	return true;
 }
 
 /*
@@ -616,8 +617,10 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	if (l.bad == LT_NO_EVENT)
 		return;
 	past = lt_past_of(a, inc, pasts);
-	if (put_by_helper(a, inc, &ref, &b) || (!whole && too_long(a, inc, l.bad, &ref, &b)))
+	if (put_by_helper(a, inc, &ref, &b))
 		own = true;
+	else if (!whole && too_long(a, inc, l.bad, &ref, &b))
+		own = lt_twice_in_row(a->lt, inc, ref.bad);
 	else if (!whole)
 		return;
 	else if (l.closes <= l.opens || !alone(a, m, inc, &l, &ref, &b))
@@ -627,8 +630,8 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 		ref.inc = inc = past;
 	if (!own && b.role == RT_ROLE_USE && used_the_past(a, m, past, &ref, &b))
 		ref.inc = inc = past;
-	if (!own)
-		lt_extra_at_once(a, m, inc, &ref, &b);
+	if (!own && lt_extra_at_once(a, m, inc, &ref, &b) && !whole)
+		b.confidence = 0.65;
 	if (!b.guilty)
 		return;
 	if (l.usual && (ref.bad == LT_NO_EVENT || !lt_twice_in_row(a->lt, inc, ref.bad)))

@@ -16,9 +16,9 @@ uint16_t lt_extra_for_nothing(const struct lt_answer *a, const struct lt_model *
 /*
  * A reference that is given back right where it was taken was taken for nothing: that put was meant for nobody, and the
  * one that is left over is the owner's, whose reference went with it. Not where healthy objects are treated so: a
- * cleanup stands in the line that takes what it is for.
+ * cleanup stands in the line that takes what it is for. false: there is none.
  */
-void lt_extra_at_once(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct lt_ref *ref,
+bool lt_extra_at_once(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, struct lt_ref *ref,
 		      struct lt_blame *b);
 /*
  * Operations on the object were not seen, but the counter says what became of it: what one run put twice in one line,

@@ -181,7 +181,16 @@ static uint32_t fold_pairs(const struct rt_lifetime *lt, struct lt_inc *inc)
 	return close_up(inc, gone);
 }
 
-/* where pointers went, in the middle: what that says of slots is settled, and no reference is less known for it */
+/* it says how far up the reference went that is still there */
+static bool tells_handing(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return e->op == RT_OP_MOVE && lt_point_hands(&lt->points.data[lt->uses.data[e->use].point]);
+}
+
+/*
+ * Where pointers went, in the middle: what that says of slots is settled, and no reference is less known for it, but
+ * for what was handed up.
+ */
 static uint32_t fold_silent(const struct rt_lifetime *lt, struct lt_inc *inc)
 {
 	uint32_t keep = ends_of(lt), behind = keep > LT_SLOT_EVENTS ? keep : LT_SLOT_EVENTS, last = inc->nr - behind;
@@ -189,7 +198,7 @@ static uint32_t fold_silent(const struct rt_lifetime *lt, struct lt_inc *inc)
 
 	lt_slots_settle(lt, inc, last);
 	for (uint32_t i = keep; i < last; i++)
-		gone[i] = lt_event_silent(lt, &inc->ledger[i]);
+		gone[i] = lt_event_silent(lt, &inc->ledger[i]) && !tells_handing(lt, &inc->ledger[i]);
 	return close_up(inc, gone);
 }
 

@@ -273,11 +273,7 @@ static bool is_lent(const struct lt_answer *a, const struct lt_ref *ref, uint32_
 	return stack && lt_in_stack(a->lt, stack, lt_src(a->lt, lt_src_around(a->lt, made, out))->function, NULL);
 }
 
-/*
- * The first reference is left. Whoever has such an object and calls what takes a reference of its own puts his one
- * afterwards, as healthy objects show; the last one who did so here has not. Returns his source id, 0: nobody.
- */
-static uint32_t forgot_after(const struct lt_answer *a, const struct lt_ref *ref)
+uint32_t lt_received_forgot(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
 
@@ -293,7 +289,8 @@ static uint32_t forgot_after(const struct lt_answer *a, const struct lt_ref *ref
 				continue;
 			if (caller_puts(a, inc, i, level) || is_lent(a, ref, i, level))
 				return 0;
-			return lt_src_around(a->lt, &inc->ledger[i], level);
+			/* what it called to end the object may have been to put it */
+			return lt_ender_called(a, inc, i, level) ?: lt_src_around(a->lt, &inc->ledger[i], level);
 		}
 	}
 	return 0;
@@ -462,7 +459,7 @@ struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_r
 {
 	struct lt_receiver last = received_last(a, ref);
 
-	if (!last.src && (last.src = forgot_after(a, ref)))
+	if (!last.src && (last.src = lt_received_forgot(a, ref)))
 		last.by = LT_BY_CALLERS;
 	return last;
 }

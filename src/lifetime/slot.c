@@ -67,11 +67,26 @@ bool lt_slot_empties(const struct rt_lifetime *lt, const struct lt_event *e)
 	       lt_event_function(lt, e);
 }
 
+/* what the run called has taken a reference, and the run got the object by its return */
+static bool was_handed_one(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t act)
+{
+	bool taken = false;
+
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (taken && e->act == act && e->op == RT_OP_MOVE && lt_point_hands(lt_event_point(lt, e)))
+			return true;
+		taken |= e->up == act && lt_event_takes(e);
+	}
+	return false;
+}
+
 /*
- * The run has a reference of its own: it took one; or the object was made where nobody saw it, and passed through this
- * run before the first reference was taken.
+ * The run has a reference of its own: it took one, or was handed one; or the object was made where nobody saw it, and
+ * passed through this run before the first reference was taken.
  */
-static bool has_own(const struct lt_inc *inc, uint32_t act)
+static bool has_own(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t act)
 {
 	bool taken = inc->has_new;
 
@@ -82,7 +97,7 @@ static bool has_own(const struct lt_inc *inc, uint32_t act)
 			return true;
 		taken |= lt_event_takes(e);
 	}
-	return false;
+	return act && was_handed_one(lt, inc, act);
 }
 
 /* other was done by what the run that `level` frames around the put stands for had called when it put */
@@ -155,7 +170,7 @@ static bool pays_for(const struct rt_lifetime *lt, const struct lt_inc *inc, con
 	if (put_beside(lt, e, w))
 		return true;
 	if (lt_come_together(lt, w, e, &out, &in) && (!out || (!in && out <= CALLERS)))
-		return out ? !has_own(inc, e->act) && !may_have_own(inc, lt_event_point(lt, w))
+		return out ? !has_own(lt, inc, e->act) && !may_have_own(inc, lt_event_point(lt, w))
 			   : !in || !gives_own(lt, inc, e, in);
 	/* what it frees itself it need not put */
 	return lt_inside(lt, w, e);
