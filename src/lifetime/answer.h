@@ -104,6 +104,7 @@ struct lt_answer {
 	unsigned lost_others;
 	struct lt_workers workers; /* of the type that is judged */
 	struct rt_map taken_apart; /* (function, type) -> who puts what its blocks hold, as lt_overwriter() reads it */
+	struct rt_map puts_made; /* (function that makes objects, one that puts them) -> healthy ones; lt_puts_made() */
 	/* (name of a function, type) -> references that it was given, and passed on to another such function; did not
 	 */
 	struct rt_map given_on, given_kept;
@@ -217,6 +218,8 @@ uint32_t lt_kept_by_maker(const struct lt_answer *a, const struct lt_ref *ref);
 /* overwrite.c: counts the pointers that were overwritten: to an object that was left, to a healthy one */
 void lt_overwrites_left(struct lt_answer *a, const struct lt_inc *inc);
 void lt_overwrites_healthy(struct lt_answer *a, const struct lt_inc *inc);
+/* the function puts objects that are made as this one was, by the function that made it */
+bool lt_puts_made(const struct lt_answer *a, const struct lt_inc *inc, uint32_t function);
 /* when all objects of the type that were left are counted: whose business the blocks are that held pointers to them */
 void lt_overwrites_settle(struct lt_answer *a, uint32_t type);
 /* Whose store or free() lost the pointer that stood for the reference, and put nothing. */

@@ -497,8 +497,8 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 	if (!held && lt_held_by_lost(ref->inc) && !loser.own)
 		return false;
 	/* who frees such blocks puts none of what they point to where others put it before, as all of them show */
-	if (loser.freed && ref->inc->nobody &&
-	    !lt_puts_itself(a->lt, lt_src(a->lt, loser.by)->function, ref->inc->type) && lt_received_forgot(a, ref))
+	if (loser.freed && ref->inc->nobody && !lt_puts_made(a, ref->inc, lt_src(a->lt, loser.by)->function) &&
+	    lt_received_forgot(a, ref))
 		return false;
 	/* what all objects say outweighs a pointer that may have stood for another reference, now and then */
 	if (!loser.by || (ref->invariant && !loser.own && !loser.always))

@@ -277,16 +277,38 @@ static bool use_after(const struct lt_answer *a, const struct lt_model *m, const
 	return false;
 }
 
-/* event number i gives back at once what was taken for it, and so it goes in healthy objects: it is for something */
+/* objects that ended well, and that somebody gave back to at once, at this site, what had been taken; at most `most` */
+static unsigned ended_well_with(const struct lt_answer *a, const struct lt_inc *inc, uint32_t site, unsigned most)
+{
+	const struct lt_inc *other;
+	uint32_t at = UINT32_MAX;
+	unsigned n = 0;
+
+	while (n < most && (other = lt_row_older(&a->lt->graves, &at))) {
+		bool has = false;
+
+		for (uint32_t i = 0; !has && other->type == inc->type && !other->post && i < other->nr; i++)
+			has = other->ledger[i].delta < 0 && a->lt->uses.data[other->ledger[i].use].site == site &&
+			      lt_back_at_once(a->lt, other, (uint16_t)i);
+		n += has;
+	}
+	return n;
+}
+
+/*
+ * Event number i gives back at once what was taken for it, and so it goes in healthy objects: it is for something.
+ * Where the program died, one object that does it again and again may just not have come to its bad end yet.
+ */
 static bool is_usual(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc, uint32_t i)
 {
-	static const double HEALTHY = 3;
+	enum { HEALTHY = 3 };
+	const uint32_t site = a->lt->uses.data[inc->ledger[i].use].site;
 	uint32_t get = i;
 
 	while (get-- > 0 && !inc->ledger[get].delta)
 		;
-	return get < i && lt_model_certain(m, a->lt->uses.data[inc->ledger[get].use].site,
-					   a->lt->uses.data[inc->ledger[i].use].site) >= HEALTHY;
+	return get < i && lt_model_certain(m, a->lt->uses.data[inc->ledger[get].use].site, site) >= HEALTHY &&
+	       (!lt_crashed(a->lt, inc->pid, false) || ended_well_with(a, inc, site, HEALTHY) >= HEALTHY);
 }
 
 uint16_t lt_extra_for_nothing(const struct lt_answer *a, const struct lt_model *m, const struct lt_inc *inc)

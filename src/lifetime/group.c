@@ -276,9 +276,11 @@ static struct lt_group *rather_than(struct lt_answer *a, const struct lt_group *
 
 	for (size_t k = 0; claims < SEEN && k < a->groups.len; k++) {
 		struct lt_group *o = &a->groups.data[k];
+		/* what was seen of the most is none */
+		const bool guess = claims < GUESS && (g->seen < g->members.len || g->seen <= o->members.len);
 
 		if (o != g && missing_put(o) && o->type == g->type && o->klass == g->klass &&
-		    (claims < fmax(GUESS, lt_group_claims(o)) || o->members.len > g->members.len) &&
+		    (guess || claims < lt_group_claims(o) || o->members.len > g->members.len) &&
 		    (!best || o->members.len > best->members.len) && may_be_all(a, o, g) && !may_be_all(a, g, o))
 			best = o;
 	}

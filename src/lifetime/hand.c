@@ -114,6 +114,8 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 	}
 	ev.delta = 0;
 	ev.count = INT32_MIN;
+	if (lt_point_ends(point))
+		lt_final_enter(lt, seen);
 	inc = object_of(lt, seen);
 	count_found(lt, inc, seen);
 	if (lt_point_stores(point) && !(point->flags & RT_EV_MAYBE) && !point->strays)
@@ -128,6 +130,10 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 	if ((is_entry(point) || lt_point_hands(point)) && inc->nr && inc->ledger[inc->nr - 1].use == ev.use &&
 	    inc->ledger[inc->nr - 1].sp == ev.sp)
 		return; /* once more, with nothing between */
+	if (lt_point_looks(point) && ev.slot && !lt_final_of(lt, inc, seen->e->head.pid, &ev)) {
+		lt->nomem = true;
+		return;
+	}
 	if (ev.slot && !lt_slot_note(lt, inc, &ev))
 		return;
 	inc->slotted |= ev.slot != 0;

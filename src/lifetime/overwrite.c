@@ -107,9 +107,25 @@ void lt_overwrites_left(struct lt_answer *a, const struct lt_inc *inc)
 	count(a, inc, &a->dropped_left, &a->freed_left);
 }
 
+/* of an object that was seen to be made: by that function and one that puts it */
+static struct rt_key key_of_made(const struct lt_answer *a, const struct lt_inc *inc, uint32_t function)
+{
+	return rt_key_make((uint64_t)lt_event_function(a->lt, &inc->ledger[0]) << 32 | function, inc->type);
+}
+
 void lt_overwrites_healthy(struct lt_answer *a, const struct lt_inc *inc)
 {
 	count(a, inc, &a->dropped_healthy, &a->freed_healthy);
+	for (uint32_t i = 1; i < inc->nr && inc->ledger[0].op == RT_OP_NEW; i++) {
+		if (inc->ledger[i].delta < 0)
+			lt_count_one(&a->puts_made, key_of_made(a, inc, lt_event_function(a->lt, &inc->ledger[i])));
+	}
+}
+
+bool lt_puts_made(const struct lt_answer *a, const struct lt_inc *inc, uint32_t function)
+{
+	return inc->nr && inc->ledger[0].op == RT_OP_NEW &&
+	       lt_counted(&a->puts_made, key_of_made(a, inc, function)) > 0;
 }
 
 /* objects from which the function took a pointer without a put, and that ended all the same */

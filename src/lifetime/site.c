@@ -387,6 +387,31 @@ uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uin
 	return (uint32_t)*index;
 }
 
+uint32_t lt_use_instead(struct rt_lifetime *lt, uint32_t use, uint32_t src)
+{
+	const struct lt_site site = { { src }, 1 };
+	struct lt_use instead = lt->uses.data[use];
+	bool made;
+	uint64_t *index =
+		rt_map_put(&lt->use_by_key, rt_key_make((uint64_t)src << 32 | instead.stack, instead.point), &made);
+
+	if (!index)
+		return UINT32_MAX;
+	if (!made)
+		return (uint32_t)*index;
+	instead.site = lt_site_make(lt, &site);
+	instead.function = lt_src(lt, src)->function;
+	instead.up = instead.machine;
+	instead.events = 0;
+	memset(instead.silent, 0, sizeof(instead.silent));
+	if (!instead.site || !rt_vec_push(&lt->uses, instead)) {
+		rt_map_remove(&lt->use_by_key, rt_key_make((uint64_t)src << 32 | instead.stack, instead.point), NULL);
+		return UINT32_MAX;
+	}
+	*index = lt->uses.len - 1;
+	return (uint32_t)*index;
+}
+
 size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, struct rt_frame *ret, size_t max)
 {
 	struct flat flat = { .nr = 0 };

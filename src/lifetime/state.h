@@ -58,6 +58,7 @@ enum {
 	LT_LEDGER_USUAL = 32,      /* events after which a life is folded otherwise, if that makes room */
 	LT_SHAPES = 4096,          /* distinct shapes of one type */
 	LT_UNITS = 24,             /* open references or puts of one shape that are matched */
+	LT_FINALS = 16,            /* objects that a thread was seen to end last; a power of two */
 	LT_SLOT_EVENTS = 64,       /* events around a store within which its get or put is looked for */
 	LT_SLOTS = 1 << 20,        /* slots of which it is known what was stored there last */
 	LT_WINDOW = 1 << 12,       /* records that wait for earlier ones */
@@ -266,6 +267,12 @@ struct lt_early {
 
 enum { LT_EARLY = 4 /* of a thread */ };
 
+/* An object was given to what ends it, by its name. */
+struct lt_final {
+	uint64_t object;
+	uint32_t use;
+};
+
 struct lt_thread {
 	uint32_t pid, tid, nr;  /* nr: frames, outermost first */
 	uint32_t stack, jumped; /* jumped: src id of the innermost frame, which is not in the stack; 0 = none */
@@ -292,6 +299,8 @@ struct lt_thread {
 	struct lt_turn turn;
 	struct lt_early early[LT_EARLY]; /* the last ones */
 	uint8_t early_next;
+	struct lt_final finals[LT_FINALS]; /* the last ones */
+	uint8_t final_next;
 	/* activations of the frames, outermost first, each less its index; room for as many behind them (thread.h) */
 	uint32_t act[2 * RT_STACK_MAX];
 	struct lt_frame frames[RT_STACK_MAX];
@@ -425,6 +434,8 @@ uint32_t lt_callback(struct rt_lifetime *lt, const struct lt_event *e);
 uint32_t lt_site_make(struct rt_lifetime *lt, const struct lt_site *site);
 /* the use of (stack, point), made when new; UINT32_MAX: out of memory */
 uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns);
+/* the same as that use, by the function of this source alone; UINT32_MAX: out of memory */
+uint32_t lt_use_instead(struct rt_lifetime *lt, uint32_t use, uint32_t src);
 /* what the event's numbers stand for, by asking the tables; NULL: no such point, or out of memory */
 const struct lt_known *lt_known_find(struct rt_lifetime *lt, const struct rt_wire_event *e);
 /* ... were it one of this point (index); false: out of memory */

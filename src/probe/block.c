@@ -88,6 +88,7 @@ void rt_blocks_deinit(struct rt_blocks *blocks)
 void rt_blocks_enter(struct rt_blocks *blocks)
 {
 	memset(blocks->origins, 0, sizeof(blocks->origins));
+	blocks->results = 0;
 	rt_vec_clear(&blocks->steps);
 }
 
@@ -250,6 +251,11 @@ bool rt_blocks_may_hold(const struct rt_blocks *blocks, uint8_t reg)
 	       rt_map_get(&blocks->offsets, rt_key_make((uint64_t)step->disp, 0));
 }
 
+bool rt_blocks_is_result(const struct rt_blocks *blocks, uint8_t reg)
+{
+	return reg < RT_TRACK_REGS && blocks->results >> reg & 1;
+}
+
 bool rt_blocks_is_of(const struct rt_blocks *blocks, size_t first, size_t i)
 {
 	const struct rt_block_member *m = blocks->members.data;
@@ -348,10 +354,22 @@ static struct rt_block_origin origin_of(struct rt_blocks *blocks, const struct r
 	return (struct rt_block_origin){ RT_BLOCK_UNKNOWN, RT_REG_NONE, 0, 0 };
 }
 
+static uint32_t results_behind(const struct rt_blocks *blocks, const struct rt_insn *insn)
+{
+	const bool copies = insn->is_mov && insn->width == 8 && !insn->has_imm && !insn->has_mem &&
+			    insn->dst_reg < RT_TRACK_REGS && rt_blocks_is_result(blocks, insn->src_reg);
+
+	if (insn->ret || (insn->jump && !insn->conditional))
+		return 0;
+	return (blocks->results & ~insn->writes) | (copies ? 1u << insn->dst_reg : 0) |
+	       (insn->call ? 1u << RT_REG_RAX : 0);
+}
+
 void rt_blocks_follow(struct rt_blocks *blocks, const struct rt_insn *insn)
 {
 	struct rt_block_origin now = origin_of(blocks, insn);
 
+	blocks->results = results_behind(blocks, insn);
 	if (insn->ret || (insn->jump && !insn->conditional))
 		memset(blocks->origins, 0, sizeof(blocks->origins));
 	for (unsigned r = 0; r < RT_TRACK_REGS; r++) {

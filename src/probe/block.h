@@ -63,6 +63,7 @@ struct rt_blocks {
 	unsigned looked;        /* by rt_blocks_look() */
 	RT_VEC(struct rt_block_step) steps; /* in the function */
 	struct rt_block_origin origins[RT_TRACK_REGS];
+	uint32_t results; /* registers that hold what a call returned, by their bits */
 	bool nomem;
 };
 
@@ -88,6 +89,8 @@ size_t rt_blocks_at(struct rt_blocks *blocks, const struct rt_insn *insn, uint8_
 int64_t rt_blocks_disp(const struct rt_blocks *blocks, const struct rt_mem_operand *mem);
 /* What reg holds was read from where a member with an object may lie. */
 bool rt_blocks_may_hold(const struct rt_blocks *blocks, uint8_t reg);
+/* What reg holds was returned by a call. */
+bool rt_blocks_is_result(const struct rt_blocks *blocks, uint8_t reg);
 /*
  * Where the pointer lies that insn calls, or jumps through: so many bytes (the second half of the key) into the struct
  * of this number (the first half), or, where that is 0, at this address. All zeroes: that is not known.

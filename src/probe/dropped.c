@@ -254,8 +254,11 @@ static uint8_t what_it_stores(const struct drops *d, const struct rt_insn *insn)
 		return RT_TRACK_REGS;
 	if (v->kind == RT_VALUE_CONST)
 		return is_nothing(v->n) ? RT_REG_NONE : RT_TRACK_REGS;
-	/* x->was = x->next; who counts nothing moves pointers about */
-	return d->counts || rt_blocks_may_hold(&d->blocks, insn->src_reg) ? insn->src_reg : RT_TRACK_REGS;
+	/* x->was = x->next: who counts nothing moves pointers about; or keeps what somebody got for him */
+	return d->counts || rt_blocks_may_hold(&d->blocks, insn->src_reg) ||
+			       rt_blocks_is_result(&d->blocks, insn->src_reg)
+		       ? insn->src_reg
+		       : RT_TRACK_REGS;
 }
 
 /* the operand may be a member, or an entry of an array of them, of what a register points to, and not of the frame */
@@ -370,6 +373,24 @@ static bool may_clear(const struct drops *d, struct rt_bytes code, size_t i)
 	       (indexed || rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)disp, 0)));
 }
 
+/* mov %rax, disp(reg), with a displacement at which a member lies: code[i] may begin one */
+static bool may_store_result(const struct drops *d, struct rt_bytes code, size_t i)
+{
+	enum { REX_W = 0x48, REX_MASK = 0xfe, MOV = 0x89 };
+	unsigned modrm = i + 3 <= code.size ? code.data[i + 2] : 0xff, mod = modrm >> 6;
+	size_t at = i + 3 + ((modrm & 7) == 4);
+	int32_t disp = 0;
+
+	if ((code.data[i] & REX_MASK) != REX_W || code.data[i + 1] != MOV || modrm >> 3 & 7 || mod == 3 ||
+	    at + (mod == 2 ? 4 : mod) > code.size)
+		return false;
+	if (mod == 1)
+		disp = (int8_t)code.data[at];
+	else if (mod == 2)
+		memcpy(&disp, code.data + at, sizeof(disp));
+	return disp >= 0 && rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)disp, 0));
+}
+
 /* call or jmp by a pointer in memory or a register: code[i] may begin one */
 static bool may_go_through(const struct drops *d, struct rt_bytes code, size_t i)
 {
@@ -395,7 +416,8 @@ static bool is_worth_it(struct drops *d, const struct rt_symbol *symbol)
 		int32_t to;
 		uint64_t next = symbol->addr.v + i + 1 + (is_short ? 1 : sizeof(to));
 
-		worth = worth || may_clear(d, code, i) || is_rep(code, i, STOS) || may_go_through(d, code, i);
+		worth = worth || may_clear(d, code, i) || may_store_result(d, code, i) || is_rep(code, i, STOS) ||
+			may_go_through(d, code, i);
 		if (!is_short && ((code.data[i] != CALL && code.data[i] != JUMP) || i + 1 + sizeof(to) > code.size))
 			continue;
 		if (is_short)

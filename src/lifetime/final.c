@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who took apart what held a pointer. Objects of class systems are freed by who freed all of them alike, far from any
+ * code that knows what is in them: the class's finalizer, which that called before, has put what the object held, or
+ * forgot to. A slot that goes with such a block is that one's, so the event has its function as its site.
+ *
+ * Which finalizer it was: of the last that this thread was seen to enter, those that were given what lies nearest to
+ * the slot; and of these, the last one that stands in the file of who stored the pointer there, or goes by the same
+ * name.
+ */
+#include <string.h>
+
+#include "lifetime/life.h"
+
+enum { REACH = 4096 /* bytes between an object and a slot of its own, on either side */ };
+
+static struct lt_thread *thread_of(const struct rt_lifetime *lt, uint32_t pid, uint32_t tid)
+{
+	const uint64_t *at = rt_map_get(&lt->thread_by_id, rt_key_make(pid, tid));
+
+	return at ? (struct lt_thread *)(uintptr_t)*at : NULL;
+}
+
+void lt_final_enter(const struct rt_lifetime *lt, const struct lt_seen *seen)
+{
+	struct lt_thread *t = thread_of(lt, seen->e->head.pid, seen->ev.tid);
+
+	if (t && seen->e->object)
+		t->finals[t->final_next++ % LT_FINALS] = (struct lt_final){ seen->e->object, seen->ev.use };
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
+/* "_auth_finalize" and "_auth_set_stream" are of one class */
+static bool same_class(const char *final, const char *stores)
+{
+	const char *last = strrchr(final, '_');
+	size_t n = last ? (size_t)(last - final) + 1 : 0;
+
+	return n > strspn(final, "_") + 1 && !strncmp(final, stores, n);
+}
+
+/* source id of the finalizer, as it belongs to who stored the pointer by src; 0: it does not */
+static uint32_t final_for(struct rt_lifetime *lt, const struct lt_final *f, const struct lt_src *stores)
+{
+	const uint32_t src = lt_src_named(lt, &lt->points.data[lt->uses.data[f->use].point]);
+	const struct rt_frame *final = &lt_src(lt, src)->frame;
+
+	if (!src || !final->function || !stores->frame.function || final->module_id != stores->frame.module_id)
+		return 0;
+	if (final->file && stores->frame.file && !strcmp(final->file, stores->frame.file))
+		return src;
+	return same_class(final->function, stores->frame.function) ? src : 0;
+}
+
+/* who stored the pointer in the slot last; NULL: nobody was seen to */
+static const struct lt_event *store_of(const struct rt_lifetime *lt, const struct lt_inc *inc, uint64_t slot)
+{
+	for (uint32_t i = inc->nr; i-- > 0;) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (e->slot == slot && lt_point_stores(&lt->points.data[lt->uses.data[e->use].point]))
+			return e;
+	}
+	return NULL;
+}
+
+bool lt_final_of(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t pid, struct lt_event *freed)
+{
+	const struct lt_thread *t = thread_of(lt, pid, freed->tid);
+	const struct lt_event *stored = t ? store_of(lt, inc, freed->slot) : NULL;
+	const struct lt_src *by = stored ? lt_src(lt, lt_event_src(lt, stored)) : NULL;
+	uint64_t nearest = REACH;
+	uint32_t src = 0, use;
+
+	if (!by || by->frame.module_id == lt_src(lt, lt_event_src(lt, freed))->frame.module_id)
+		return true;
+	for (unsigned i = 0; i < LT_FINALS; i++) {
+		if (t->finals[i].object && distance(t->finals[i].object, freed->slot) < nearest)
+			nearest = distance(t->finals[i].object, freed->slot);
+	}
+	for (unsigned i = 0; i < LT_FINALS && !src; i++) {
+		const struct lt_final *f = &t->finals[(t->final_next - 1u - i) % LT_FINALS];
+
+		if (f->object && distance(f->object, freed->slot) == nearest)
+			src = final_for(lt, f, by);
+	}
+	if (!src)
+		return true;
+	use = lt_use_instead(lt, freed->use, src);
+	if (use == UINT32_MAX)
+		return false;
+	freed->use = use;
+	/* it is over: what it put in its run was for what is freed now */
+	freed->act = freed->up = 0;
+	return true;
+}
