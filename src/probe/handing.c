@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/words.h"
 #include "probe/handing.h"
 #include "probe/kin.h"
 #include "probe/spec_type.h"
@@ -16,6 +17,7 @@ enum {
 	HANDING_MAX = 1024, /* of one type, in one module */
 	CODE_INSNS = 4000,
 	WRAPPER_INSNS = 8,
+	WORDS = 10, /* of a name */
 	CALLS_MAX = 64,
 	KIN_MAX = 1024, /* names of structures that begin with an object, in one module */
 	KIN_DEPTH = 8   /* and of those that begin with these, and so on */
@@ -99,13 +101,53 @@ static bool adopt(struct rt_map *type_of, const struct rt_head *kin, bool *ret_n
 	return made;
 }
 
+/* "g_object" and "_GObject": several words, and all the same */
+static bool is_spelled_as(const char *structure, const char *type)
+{
+	struct rt_word a[WORDS], b[WORDS];
+	unsigned n = rt_words(structure, a, WORDS), same = 0;
+
+	if (n < 2 || n == WORDS || rt_words(type, b, WORDS) != n)
+		return false;
+	while (same < n && rt_word_same(a[same], b[same]))
+		same++;
+	return same == n;
+}
+
+/*
+ * A family of functions that are all declared to take anything is known by their name alone. What others begin with,
+ * and is spelled like that, is what they take.
+ */
+static bool name_by_words(struct search *s, const struct rt_kin *k)
+{
+	const struct rt_plan *plan = s->b->plan;
+
+	for (size_t i = 0; i < k->all.len; i++) {
+		const char *head = k->all.data[i].head;
+		uint64_t *type;
+
+		if (rt_map_get(&s->t.type_of, rt_key_text(head)))
+			continue;
+		for (uint32_t t = 0; t < plan->types.len; t++) {
+			if (!is_spelled_as(head, plan->types.data[t].spec->name))
+				continue;
+			type = rt_map_put(&s->t.type_of, rt_key_text(head), NULL);
+			if (!type)
+				return false;
+			*type = t + 1;
+			break;
+		}
+	}
+	return true;
+}
+
 /* What begins with an object is one: "struct commit { struct object base; ..." goes by the type of object. */
 static struct rt_error *name_kin(struct search *s)
 {
 	struct rt_kin k;
 	struct rt_error *err = rt_kin_read(s->b->module->dwarf, &k);
 	unsigned kin = 0, before = UINT32_MAX;
-	bool nomem = false;
+	bool nomem = !err && !name_by_words(s, &k);
 
 	for (unsigned depth = 0; !err && depth < KIN_DEPTH && kin != before; depth++) {
 		before = kin;
