@@ -360,6 +360,77 @@ TEST(pointers_given_up)
 	}
 }
 
+/* the points that tell of a pointer which is stored at this offset in the function: of so many types */
+static unsigned stored_in(const struct planned *p, const char *function, int64_t offset)
+{
+	const struct rt_symbol *s = rt_symtab_find(p->symtab, function);
+	unsigned types = 0;
+
+	assert_non_null(s);
+	for (size_t i = 0; i < p->plan->points.len; i++) {
+		const struct rt_point *point = &p->plan->points.data[i];
+
+		if (point->stored && point->reg_offset == offset && point->address.v >= s->addr.v &&
+		    point->address.v < s->addr.v + s->size)
+			types |= 1u << point->type;
+	}
+	return (unsigned)__builtin_popcount(types);
+}
+
+/* What a call returned is kept where a member says so, whoever counts; what is copied is new memory, with old pointers.
+ */
+TEST(what_was_returned_and_what_was_copied)
+{
+	static const char text[] =
+		"#include <stdlib.h>\n#include <string.h>\n#define API __attribute__((noinline, noipa))\n"
+		"struct obj { int refs; };\nstruct card { int refs; };\nstruct box { long k; struct obj *o; };\n"
+		"struct both { long k; union { struct obj *o; struct card *c; } u; };\nstruct obj *global;\n"
+		"API struct obj *obj_new(void) { struct obj *o = malloc(sizeof(*o)); o->refs = 1; return o; }\n"
+		"API void obj_get(struct obj *o) { o->refs++; }\nAPI void obj_put(struct obj *o) { if (--o->refs == 0) "
+		"free(o); }\n"
+		"API struct card *card_new(void) { struct card *c = malloc(sizeof(*c)); c->refs = 1; return c; }\n"
+		"API void card_get(struct card *c) { c->refs++; }\nAPI void card_put(struct card *c) { if (--c->refs "
+		"== "
+		"0) free(c); }\n"
+		"API void *lookup(int k) { return k ? global : NULL; }\n"
+		"API void *g_memdup(const void *p, size_t n) { return memcpy(malloc(n), p, n); }\n"
+		"API void keep_result(struct box *b) { b->o = lookup(3); }\n"
+		"API void keep_later(struct box *b) { struct obj *o; b->o = NULL; o = lookup(3); b->k = "
+		"(long)lookup(4); b->o = o; }\n"
+		"API void keep_either(struct both *b) { b->u.o = lookup(3); }\n"
+		"API void keep_number(struct box *b) { b->k = (long)lookup(3); }\n"
+		"API struct box *box_dup(struct box *b) { struct box *n = g_memdup(b, sizeof(*n)); n->k = b->k; n->o = "
+		"NULL; return n; }\n"
+		"API struct box *box_take(struct box *b) { struct box *n = lookup(5); n->k = b->k; n->o = NULL; return "
+		"n; "
+		"}\n"
+		"int main(void) { struct box b = { 0 }; struct both c = { 0 }; obj_get(obj_new()); "
+		"obj_put(obj_new());\n"
+		"  card_get(card_new()); card_put(card_new()); keep_result(&b); keep_later(&b); keep_either(&c);\n"
+		"  keep_number(&b); return box_dup(&b) == box_take(&b); }\n";
+	static const char obj[] = "type=obj new=obj_new:ret get=obj_get put=obj_put";
+
+	for (size_t b = 1; b < sizeof(builds) / sizeof(builds[0]); b++) {
+		struct workdir w;
+		struct planned p;
+
+		workdir_make(&w);
+		workdir_write(&w, "prog.c", text);
+		workdir_run(&w, "%s -o prog prog.c", builds[b]);
+		planned_open(&p, workdir_path(&w, "prog"));
+		assert_ok(rt_spec_parse(obj, strlen(obj), "-P", &p.spec));
+		planned_make(&p, "type=card new=card_new:ret get=card_get put=card_put", NULL);
+		assert_int_equal(stored_in(&p, "keep_result", 8), 1);
+		assert_int_equal(stored_in(&p, "keep_later", 8), 1);
+		assert_int_equal(stored_in(&p, "keep_either", 8), 2);
+		assert_int_equal(stored_in(&p, "keep_number", 0), 0);
+		assert_non_null(point_in(&p, "box_take", CLEARED));
+		assert_null(point_in(&p, "box_dup", CLEARED));
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
 /* Where no references are taken, the one goes along with the object: to operations of a table, too. */
 TEST(operations_of_a_table)
 {

@@ -84,6 +84,40 @@ TEST(who_takes_and_returns_is_looked_at)
 	}
 }
 
+/* Who is told how to take and put hands out what it took; and g_thing_ref(void *) is about struct _GThing. */
+TEST(takers_that_are_passed_and_structs_by_their_spelling)
+{
+	static const char text[] =
+		"#include <stdlib.h>\n#define API __attribute__((noinline, noipa))\n"
+		"struct _GThing { int refs; long n; };\nstruct part { struct _GThing base; long k; };\n"
+		"API void *g_thing_new(void) { struct _GThing *t = malloc(sizeof(struct part)); t->refs = 1; return t; "
+		"}\n"
+		"API void *g_thing_ref(void *p) { struct _GThing *t = p; t->refs++; return t; }\n"
+		"API void g_thing_unref(void *p) { struct _GThing *t = p; if (--t->refs == 0) free(t); }\n"
+		"static int up(void *p) { return g_thing_ref(p) != NULL; }\nstatic void *table[2];\n"
+		"API void *generic(int (*ref)(void *), int k) { ref(table[k]); return table[k]; }\n"
+		"API struct part *fetch(int k) { return generic(up, k); }\n"
+		"API struct part *first(int k) { return table[k]; }\n"
+		"API struct part *other(int k) { return generic((int (*)(void *))atoi, k); }\n"
+		"int main(void) { table[0] = g_thing_new(); g_thing_unref(fetch(0)); return first(0) == other(0); }\n";
+
+	for (size_t b = 1; b < sizeof(builds) / sizeof(builds[0]); b++) {
+		struct workdir w;
+		struct planned p;
+
+		workdir_make(&w);
+		workdir_write(&w, "prog.c", text);
+		workdir_run(&w, "%s -o prog prog.c", builds[b]);
+		planned_open(&p, workdir_path(&w, "prog"));
+		planned_make(&p, "type=g_thing new=g_thing_new:ret get=g_thing_ref put=g_thing_unref", NULL);
+		assert_non_null(handing_point(&p, "fetch"));
+		assert_null(handing_point(&p, "first"));
+		assert_null(handing_point(&p, "other"));
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
 TEST(what_cannot_be_looked_at_is_not_missed)
 {
 	static const struct rt_plan_options no_returns = { .avoid_nop5 = true };
