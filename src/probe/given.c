@@ -2,7 +2,9 @@
 /*
  * Functions that may keep an object that they are given: by debug information they take a T *, and by their code they
  * store it somewhere, or pass it on to one that does. They get a point at their entry, where nothing is counted: who
- * had the object last, and neither kept nor put it, has lost the reference that came with it. So do functions that the
+ * had the object last, and neither kept nor put it, has lost the reference that came with it. What keeps anything it is
+ * given (a container's push) counts as such a one, by its code, or where that lies in another module by its name. So do
+ * functions that the
  * module's data points to (operations in a table), whatever they do with it: others of the same table may keep it. But
  * for types of which references are taken: these are mostly lent.
  *
@@ -23,15 +25,19 @@ enum {
 	POINTED_MAX = 1024,
 	ENDERS_MAX = 512, /* in one module */
 	ENDER_ARGS = 3,
+	PASSES_MAX = 1 << 17,
 	WORDS = 10, /* of a name */
 	CODE_INSNS = 4000
 };
+
+/* of a keeper: it is declared to be given anything */
+static const uint32_t ANYTHING = UINT32_MAX;
 
 /* A function and the parameter by which it gets the object. */
 struct keeper {
 	const struct rt_survey_function *declared;
 	const struct rt_symbol *symbol;
-	uint32_t type; /* index */
+	uint32_t type; /* index, or ANYTHING */
 	uint8_t arg;
 	bool keeps;
 	bool pointed;              /* data points to it */
@@ -42,6 +48,7 @@ struct keeper {
 struct pass {
 	uint64_t to;
 	uint8_t arg;
+	bool keeps; /* it is known by its name to keep it */
 };
 
 struct given_search {
@@ -76,7 +83,7 @@ static bool note_passes(struct given_search *s, struct keeper *k, const struct r
 	for (uint8_t arg = 1; arg <= RT_SPEC_ARG_MAX; arg++) {
 		if (!is_object(&s->way.now.objects, (uint8_t)rt_reg_argument(arg)))
 			continue;
-		if (!rt_vec_push(&s->passes, ((struct pass){ rt_plan_callee(s->t->b, insn->target).v, arg })))
+		if (!rt_vec_push(&s->passes, ((struct pass){ rt_plan_callee(s->t->b, insn->target).v, arg, false })))
 			return false;
 		k->passes++;
 	}
@@ -138,7 +145,8 @@ static struct rt_error *add_keeper(struct given_search *s, const struct rt_surve
 			    .symbol = symbol,
 			    .type = type,
 			    .arg = arg,
-			    .pointed = is_handle(s, type) && rt_pointed_has(&s->pointed, symbol->addr) };
+			    .pointed = type != ANYTHING && is_handle(s, type) &&
+				       rt_pointed_has(&s->pointed, symbol->addr) };
 	uint64_t *index = rt_map_put(&s->index, rt_key_make(symbol->addr.v, arg), NULL);
 
 	if (!index)
@@ -173,6 +181,36 @@ static struct rt_error *find_keepers(struct given_search *s)
 	return NULL;
 }
 
+/* a function of another module that is called through the stub keeps what it is given, by its name */
+static bool keeps_by_name(const struct rt_symbol *stub)
+{
+	static const char *const words[] = { "push", "append", "prepend", "insert", "enqueue", "add" };
+
+	return stub->plt && rt_words_have(stub->name, words, sizeof(words) / sizeof(words[0]));
+}
+
+/* Those that are passed an object are looked at as well, where they are declared to be given anything. */
+static struct rt_error *find_containers(struct given_search *s)
+{
+	const struct rt_plan_build *b = s->t->b;
+
+	/* those that are found pass on what they are given */
+	for (size_t i = 0; i < s->passes.len && i < PASSES_MAX; i++) {
+		const struct pass pass = s->passes.data[i];
+		const struct rt_symbol *symbol = rt_symtab_at(b->module->symtab, (struct rt_elfaddr){ pass.to });
+		const struct rt_survey_function *d;
+
+		if (!symbol || symbol->addr.v != pass.to || rt_map_get(&s->index, rt_key_make(pass.to, pass.arg)))
+			continue;
+		d = symbol->plt ? NULL : rt_survey_at(&b->survey, symbol->addr);
+		if (d && pass.arg <= d->param_count && rt_param_is_anything(rt_survey_param(&b->survey, d, pass.arg)) &&
+		    rt_takers_in_registers(&s->t->b->survey, d, pass.arg))
+			RT_TRY(add_keeper(s, d, symbol, ANYTHING, pass.arg));
+		s->passes.data[i].keeps = keeps_by_name(symbol);
+	}
+	return NULL;
+}
+
 /* who passes it on to one that keeps it, keeps it as well */
 static void spread(struct given_search *s)
 {
@@ -185,9 +223,11 @@ static void spread(struct given_search *s)
 
 			for (size_t p = 0; p < k->passes && !k->keeps; p++) {
 				const struct pass *pass = &s->passes.data[k->first_pass + p];
-				const uint64_t *to = rt_map_get(&s->index, rt_key_make(pass->to, pass->arg));
+				const uint64_t *at = rt_map_get(&s->index, rt_key_make(pass->to, pass->arg));
+				const struct keeper *to = at ? &s->keepers.data[*at] : NULL;
 
-				k->keeps = to && s->keepers.data[*to].keeps && s->keepers.data[*to].type == k->type;
+				k->keeps = pass->keeps ||
+					   (to && to->keeps && (to->type == k->type || to->type == ANYTHING));
 				more |= k->keeps;
 			}
 		}
@@ -221,12 +261,16 @@ static struct rt_error *arm(struct given_search *s)
 	for (size_t i = 0; i < s->keepers.len; i++) {
 		const struct keeper *k = &s->keepers.data[i];
 
+		if (k->type == ANYTHING)
+			continue;
 		kept[k->type] += k->keeps;
 		pointed[k->type] += k->pointed;
 	}
 	for (size_t i = 0; i < s->keepers.len; i++) {
 		const struct keeper *k = &s->keepers.data[i];
 
+		if (k->type == ANYTHING)
+			continue;
 		if ((k->keeps && kept[k->type] <= GIVEN_MAX) || (k->pointed && pointed[k->type] <= POINTED_MAX))
 			RT_TRY(arm_one(s, k));
 	}
@@ -354,6 +398,8 @@ struct rt_error *rt_plan_given(const struct rt_takers *t)
 
 	if (!err)
 		err = find_keepers(&s);
+	if (!err)
+		err = find_containers(&s);
 	if (!err) {
 		spread(&s);
 		err = arm(&s);
