@@ -23,7 +23,7 @@
 enum {
 	GIVEN_MAX = 512, /* of one type, in one module */
 	POINTED_MAX = 1024,
-	ENDERS_MAX = 512, /* in one module */
+	ENDERS_MAX = 2048, /* in one module */
 	ENDER_ARGS = 3,
 	PASSES_MAX = 1 << 17,
 	WORDS = 10, /* of a name */
