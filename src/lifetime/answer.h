@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lifetime/model.h"
+#include "lifetime/site.h"
 
 /* One reference that was left open at the end, or one event that should not be. */
 struct lt_ref {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lifetime/life.h"
+#include "lifetime/site.h"
 
 enum { REACH = 4096 /* bytes between an object and a slot of its own, on either side */ };
 

@@ -8,6 +8,7 @@
  * thread, and a concave cost of distance, so that last taken is first closed.
  */
 #include "lifetime/model.h"
+#include "lifetime/site.h"
 
 #include <math.h>
 #include <stdlib.h>

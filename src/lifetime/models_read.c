@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "lifetime/models.h"
+#include "lifetime/site.h"
 #include "lifetime/state.h"
 
 enum { WORDS = LT_UNITS + 2, LINES_MAX = 1 << 22 };

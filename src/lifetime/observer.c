@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Tells an observer what becomes of each life, as the analysis counts it; and the frames of a place. */
+#include "lifetime/site.h"
 #include "lifetime/state.h"
 
 void rt_lifetime_observe(struct rt_lifetime *lt, struct rt_life_observer *observer)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "lifetime/site.h"
 #include "lifetime/state.h"
 
 enum { LOOK_AHEAD = 3 };

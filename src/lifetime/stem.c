@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/words.h"
+#include "lifetime/site.h"
 #include "lifetime/stem.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
