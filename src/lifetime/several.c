@@ -68,10 +68,15 @@ static struct rt_key key_of(const struct lt_answer *a, const struct lt_inc *inc,
 	return rt_key_make(lt_event_function(a->lt, &inc->ledger[ev]), inc->type);
 }
 
-/* the function that had a helper take two in one line; 0: none had */
+/*
+ * The function that had a helper take two in one line; 0: none had. What the helper keeps in a slot it took for that:
+ * "a = make(), b = make()" has each keep one.
+ */
 static uint32_t taker_by_helper(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)
 {
-	return inc->ledger[ev].op == RT_OP_GET ? lt_twice_by_helper(a->lt, inc, (uint16_t)ev) : 0;
+	const struct lt_event *e = &inc->ledger[ev];
+
+	return e->op == RT_OP_GET && !(e->flags & LT_EV_KEPT) ? lt_twice_by_helper(a->lt, inc, (uint16_t)ev) : 0;
 }
 
 static struct rt_key key_by_helper(const struct lt_answer *a, const struct lt_inc *inc, uint32_t src)
