@@ -277,19 +277,23 @@ static bool use_after(const struct lt_answer *a, const struct lt_model *m, const
 	return false;
 }
 
-/* objects that ended well, and that somebody gave back to at once, at this site, what had been taken; at most `most` */
+/*
+ * Objects that ended well, and that somebody gave back to at once, at this site, what had been taken; at most `most`,
+ * of the last that ended.
+ */
 static unsigned ended_well_with(const struct lt_answer *a, const struct lt_inc *inc, uint32_t site, unsigned most)
 {
+	enum { LOOKS = 1 << 14 };
 	const struct lt_inc *other;
 	uint32_t at = UINT32_MAX;
 	unsigned n = 0;
 
-	while (n < most && (other = lt_row_older(&a->lt->graves, &at))) {
+	for (unsigned i = 0; i < LOOKS && n < most && (other = lt_row_older(&a->lt->graves, &at)); i++) {
 		bool has = false;
 
-		for (uint32_t i = 0; !has && other->type == inc->type && !other->post && i < other->nr; i++)
-			has = other->ledger[i].delta < 0 && a->lt->uses.data[other->ledger[i].use].site == site &&
-			      lt_back_at_once(a->lt, other, (uint16_t)i);
+		for (uint32_t k = 0; !has && other->type == inc->type && !other->post && k < other->nr; k++)
+			has = other->ledger[k].delta < 0 && a->lt->uses.data[other->ledger[k].use].site == site &&
+			      lt_back_at_once(a->lt, other, (uint16_t)k);
 		n += has;
 	}
 	return n;

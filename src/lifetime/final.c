@@ -44,17 +44,29 @@ static bool same_class(const char *final, const char *stores)
 	return n > strspn(final, "_") + 1 && !strncmp(final, stores, n);
 }
 
-/* source id of the finalizer, as it belongs to who stored the pointer by src; 0: it does not */
-static uint32_t final_for(struct rt_lifetime *lt, const struct lt_final *f, const struct lt_src *stores)
+/* source id of the finalizer; in which file it stands may show in a frame that is seen later. 0: out of memory */
+static uint32_t source_of(struct rt_lifetime *lt, const struct lt_final *f)
 {
-	const uint32_t src = lt_src_named(lt, &lt->points.data[lt->uses.data[f->use].point]);
-	const struct rt_frame *final = &lt_src(lt, src)->frame;
+	struct lt_point *p = &lt->points.data[lt->uses.data[f->use].point];
 
-	if (!src || !final->function || !stores->frame.function || final->module_id != stores->frame.module_id)
+	if (!p->final || (!lt_src(lt, p->final)->frame.file && lt->srcs.len >= 2u * p->sources)) {
+		p->sources = (uint32_t)lt->srcs.len;
+		p->final = lt_src_named(lt, p);
+	}
+	return p->final;
+}
+
+/* the same, where it belongs to who stored the pointer, by that one's source id; 0: it does not */
+static uint32_t final_for(struct rt_lifetime *lt, const struct lt_final *f, uint32_t by)
+{
+	const uint32_t src = source_of(lt, f); /* sources may lie elsewhere from here on */
+	const struct rt_frame *final = &lt_src(lt, src)->frame, *stores = &lt_src(lt, by)->frame;
+
+	if (!src || !final->function || !stores->function || final->module_id != stores->module_id)
 		return 0;
-	if (final->file && stores->frame.file && !strcmp(final->file, stores->frame.file))
+	if (final->file && stores->file && !strcmp(final->file, stores->file))
 		return src;
-	return same_class(final->function, stores->frame.function) ? src : 0;
+	return same_class(final->function, stores->function) ? src : 0;
 }
 
 /* who stored the pointer in the slot last; NULL: nobody was seen to */
@@ -73,11 +85,11 @@ bool lt_final_of(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t pid,
 {
 	const struct lt_thread *t = thread_of(lt, pid, freed->tid);
 	const struct lt_event *stored = t ? store_of(lt, inc, freed->slot) : NULL;
-	const struct lt_src *by = stored ? lt_src(lt, lt_event_src(lt, stored)) : NULL;
+	const uint32_t by = stored ? lt_event_src(lt, stored) : 0;
 	uint64_t nearest = REACH;
 	uint32_t src = 0, use;
 
-	if (!by || by->frame.module_id == lt_src(lt, lt_event_src(lt, freed))->frame.module_id)
+	if (!by || lt_src(lt, by)->frame.module_id == lt_src(lt, lt_event_src(lt, freed))->frame.module_id)
 		return true;
 	for (unsigned i = 0; i < LT_FINALS; i++) {
 		if (t->finals[i].object && distance(t->finals[i].object, freed->slot) < nearest)

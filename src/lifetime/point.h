@@ -19,10 +19,12 @@ struct lt_point {
 	uint8_t op;
 	uint8_t aux;
 	uint16_t flags;
-	uint32_t of;    /* index + 1 of the point that this one was made from (maybe.c); 0: it was told */
-	uint32_t made;  /* index + 1 of the last one that was made from this one, or, in one of these, of the one before
-			 */
-	uint32_t ender; /* name of who ends the part of the freed block, inlined there or called before; 0: nobody */
+	uint32_t of;   /* index + 1 of the point that this one was made from (maybe.c); 0: it was told */
+	uint32_t made; /* index + 1 of the last one that was made from this one, or, in one of these, of the one before
+			*/
+	uint32_t final,
+		sources; /* final.c: source id of the function, as it was known of so many sources; 0: not yet */
+	uint32_t ender;  /* name of who ends the part of the freed block, inlined there or called before; 0: nobody */
 	bool unarmed;
 	bool strays; /* it stored a pointer to what nobody had been given by then */
 };

@@ -4,9 +4,8 @@
  * store it somewhere, or pass it on to one that does. They get a point at their entry, where nothing is counted: who
  * had the object last, and neither kept nor put it, has lost the reference that came with it. What keeps anything it is
  * given (a container's push) counts as such a one, by its code, or where that lies in another module by its name. So do
- * functions that the
- * module's data points to (operations in a table), whatever they do with it: others of the same table may keep it. But
- * for types of which references are taken: these are mostly lent.
+ * functions that the module's data points to (operations in a table), whatever they do with it: others of the same
+ * table may keep it. But for types of which references are taken: these are mostly lent.
  *
  * The same for functions that by their name destroy something, whatever they are declared to be given: destructors that
  * a container calls with a void *, those of a derived type. What lives at the address, the analysis knows. Those that

@@ -6,6 +6,7 @@
  * What they hand out is looked at when they return. Nothing is counted there, so what cannot be looked at is not
  * missed, and of a type that half of the program returns nothing is.
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "base/words.h"
@@ -101,11 +102,28 @@ static bool adopt(struct rt_map *type_of, const struct rt_head *kin, bool *ret_n
 	return made;
 }
 
+/* the same letters and digits, one behind the other, whatever is in between: most names differ in the first */
+static bool same_letters(const char *a, const char *b)
+{
+	for (;;) {
+		while (*a && !isalnum((unsigned char)*a))
+			a++;
+		while (*b && !isalnum((unsigned char)*b))
+			b++;
+		if (tolower((unsigned char)*a) != tolower((unsigned char)*b))
+			return false;
+		if (!*a)
+			return true;
+		a++;
+		b++;
+	}
+}
+
 /* "g_object" and "_GObject": several words, and all the same */
 static bool is_spelled_as(const char *structure, const char *type)
 {
 	struct rt_word a[WORDS], b[WORDS];
-	unsigned n = rt_words(structure, a, WORDS), same = 0;
+	unsigned n = same_letters(structure, type) ? rt_words(structure, a, WORDS) : 0, same = 0;
 
 	if (n < 2 || n == WORDS || rt_words(type, b, WORDS) != n)
 		return false;
