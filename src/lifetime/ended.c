@@ -86,7 +86,7 @@ struct lt_ender lt_ender_of(const struct lt_answer *a, const struct lt_ref *ref)
 }
 
 /* the very run that event number i enters puts the object, and not just what it calls */
-static bool puts_itself(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+static bool run_puts(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
 	unsigned out, in;
 
@@ -106,7 +106,7 @@ uint32_t lt_ender_called(const struct lt_answer *a, const struct lt_inc *inc, ui
 		unsigned out, in;
 
 		if (is_end(a, e) && lt_come_together(a->lt, &inc->ledger[i], e, &out, &in) && out == level && !in &&
-		    !puts_itself(a, inc, k) && lt_counted(&a->left_alone, lt_entry_key(a, inc, e)) <= 0)
+		    !run_puts(a, inc, k) && lt_counted(&a->left_alone, lt_entry_key(a, inc, e)) <= 0)
 			return lt_entry_source(a, e);
 	}
 	return 0;

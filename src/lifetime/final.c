@@ -15,16 +15,9 @@
 
 enum { REACH = 4096 /* bytes between an object and a slot of its own, on either side */ };
 
-static struct lt_thread *thread_of(const struct rt_lifetime *lt, uint32_t pid, uint32_t tid)
+void lt_final_enter(struct rt_lifetime *lt, const struct lt_seen *seen)
 {
-	const uint64_t *at = rt_map_get(&lt->thread_by_id, rt_key_make(pid, tid));
-
-	return at ? (struct lt_thread *)(uintptr_t)*at : NULL;
-}
-
-void lt_final_enter(const struct rt_lifetime *lt, const struct lt_seen *seen)
-{
-	struct lt_thread *t = thread_of(lt, seen->e->head.pid, seen->ev.tid);
+	struct lt_thread *t = lt_thread(lt, seen->e->head.pid, seen->ev.tid);
 
 	if (t && seen->e->object)
 		t->finals[t->final_next++ % LT_FINALS] = (struct lt_final){ seen->e->object, seen->ev.use };
@@ -83,7 +76,7 @@ static const struct lt_event *store_of(const struct rt_lifetime *lt, const struc
 
 bool lt_final_of(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t pid, struct lt_event *freed)
 {
-	const struct lt_thread *t = thread_of(lt, pid, freed->tid);
+	const struct lt_thread *t = lt_thread(lt, pid, freed->tid);
 	const struct lt_event *stored = t ? store_of(lt, inc, freed->slot) : NULL;
 	const uint32_t by = stored ? lt_event_src(lt, stored) : 0;
 	uint64_t nearest = REACH;

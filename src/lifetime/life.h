@@ -19,7 +19,7 @@ void lt_life_operation(struct rt_lifetime *lt, struct lt_seen *seen);
 /* hand.c: a function handed the object out, or a store overwrites a pointer to it */
 void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen);
 /* final.c: the object is given to a function that by its name ends it */
-void lt_final_enter(const struct rt_lifetime *lt, const struct lt_seen *seen);
+void lt_final_enter(struct rt_lifetime *lt, const struct lt_seen *seen);
 /*
  * freed tells that a slot with a pointer to inc goes with its block: its use becomes that of who took the block's
  * object apart before, where that is another one than who frees. false: out of memory.

@@ -366,51 +366,51 @@ static bool use_fill(struct rt_lifetime *lt, struct lt_use *use, uint64_t time_n
 	return use->site != 0;
 }
 
-uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns)
+/* the use of this key; *ret_made: it is new, and nothing is in it. UINT32_MAX: out of memory */
+static uint32_t use_of(struct rt_lifetime *lt, struct rt_key key, bool *ret_made)
 {
-	bool made;
-	uint64_t *index = rt_map_put(&lt->use_by_key, rt_key_make(stack, point), &made);
-	struct lt_use *use;
+	uint64_t *index = rt_map_put(&lt->use_by_key, key, ret_made);
 
 	if (!index)
 		return UINT32_MAX;
-	if (!made)
+	if (!*ret_made)
 		return (uint32_t)*index;
-	use = rt_vec_add(&lt->uses);
-	if (!use) {
-		rt_map_remove(&lt->use_by_key, rt_key_make(stack, point), NULL);
+	if (!rt_vec_add(&lt->uses)) {
+		rt_map_remove(&lt->use_by_key, key, NULL);
 		return UINT32_MAX;
 	}
 	*index = lt->uses.len - 1;
-	*use = (struct lt_use){ .stack = stack, .point = point };
-	if (stack && !use_fill(lt, use, time_ns))
-		return UINT32_MAX;
 	return (uint32_t)*index;
+}
+
+uint32_t lt_use_find(struct rt_lifetime *lt, uint32_t stack, uint32_t point, uint32_t pid, uint64_t time_ns)
+{
+	bool made;
+	const uint32_t id = use_of(lt, rt_key_make(stack, point), &made);
+
+	if (id == UINT32_MAX || !made)
+		return id;
+	lt->uses.data[id] = (struct lt_use){ .stack = stack, .point = point };
+	return stack && !use_fill(lt, &lt->uses.data[id], time_ns) ? UINT32_MAX : id;
 }
 
 uint32_t lt_use_instead(struct rt_lifetime *lt, uint32_t use, uint32_t src)
 {
+	const struct lt_use was = lt->uses.data[use];
 	const struct lt_site site = { { src }, 1 };
-	struct lt_use instead = lt->uses.data[use];
 	bool made;
-	uint64_t *index =
-		rt_map_put(&lt->use_by_key, rt_key_make((uint64_t)src << 32 | instead.stack, instead.point), &made);
+	const uint32_t id = use_of(lt, rt_key_make((uint64_t)src << 32 | was.stack, was.point), &made);
 
-	if (!index)
-		return UINT32_MAX;
-	if (!made)
-		return (uint32_t)*index;
-	instead.site = lt_site_make(lt, &site);
-	instead.function = lt_src(lt, src)->function;
-	instead.up = instead.machine;
-	instead.events = 0;
-	memset(instead.silent, 0, sizeof(instead.silent));
-	if (!instead.site || !rt_vec_push(&lt->uses, instead)) {
-		rt_map_remove(&lt->use_by_key, rt_key_make((uint64_t)src << 32 | instead.stack, instead.point), NULL);
-		return UINT32_MAX;
-	}
-	*index = lt->uses.len - 1;
-	return (uint32_t)*index;
+	if (id == UINT32_MAX || !made)
+		return id;
+	lt->uses.data[id] = (struct lt_use){ .stack = was.stack,
+					     .point = was.point,
+					     .site = lt_site_make(lt, &site),
+					     .function = lt_src(lt, src)->function,
+					     .jumped = was.jumped,
+					     .machine = was.machine,
+					     .up = was.machine };
+	return lt->uses.data[id].site ? id : UINT32_MAX;
 }
 
 size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, struct rt_frame *ret, size_t max)

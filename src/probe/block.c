@@ -359,8 +359,6 @@ static uint32_t results_behind(const struct rt_blocks *blocks, const struct rt_i
 	const bool copies = insn->is_mov && insn->width == 8 && !insn->has_imm && !insn->has_mem &&
 			    insn->dst_reg < RT_TRACK_REGS && rt_blocks_is_result(blocks, insn->src_reg);
 
-	if (insn->ret || (insn->jump && !insn->conditional))
-		return 0;
 	return (blocks->results & ~insn->writes) | (copies ? 1u << insn->dst_reg : 0) |
 	       (insn->call ? 1u << RT_REG_RAX : 0);
 }
@@ -370,8 +368,10 @@ void rt_blocks_follow(struct rt_blocks *blocks, const struct rt_insn *insn)
 	struct rt_block_origin now = origin_of(blocks, insn);
 
 	blocks->results = results_behind(blocks, insn);
-	if (insn->ret || (insn->jump && !insn->conditional))
+	if (insn->ret || (insn->jump && !insn->conditional)) {
 		memset(blocks->origins, 0, sizeof(blocks->origins));
+		blocks->results = 0;
+	}
 	for (unsigned r = 0; r < RT_TRACK_REGS; r++) {
 		struct rt_block_origin *o = &blocks->origins[r];
 

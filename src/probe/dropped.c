@@ -351,44 +351,57 @@ static struct rt_error *look_through(struct drops *d, const struct rt_symbol *sy
 	return NULL;
 }
 
+/*
+ * The operand in memory of an instruction at code[i], whose opcode has one byte behind a prefix: its displacement.
+ * Returns the index behind it; 0: it is none, or the field of the other register is not 0.
+ */
+static size_t operand_at(struct rt_bytes code, size_t i, int32_t *ret_disp)
+{
+	unsigned modrm = i + 3 <= code.size ? code.data[i + 2] : 0xff, mod = modrm >> 6;
+	size_t at = i + 3 + ((modrm & 7) == 4), bytes = mod == 1 ? 1 : mod == 2 ? 4 : 0;
+
+	*ret_disp = 0;
+	if (modrm >> 3 & 7 || mod == 3 || at + bytes > code.size)
+		return 0;
+	if (bytes == 1)
+		*ret_disp = (int8_t)code.data[at];
+	else
+		memcpy(ret_disp, code.data + at, bytes);
+	return at + bytes;
+}
+
+static bool is_member(const struct drops *d, int32_t disp)
+{
+	return disp >= 0 && rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)disp, 0));
+}
+
 /* movq $0, disp(reg), or another small number, with a displacement at which a member lies: code[i] may begin one */
 static bool may_clear(const struct drops *d, struct rt_bytes code, size_t i)
 {
-	enum { REX_W = 0x48, REX_MASK = 0xf8, MOV_IMM = 0xc7 };
-	unsigned modrm = i + 3 <= code.size ? code.data[i + 2] : 0xff, mod = modrm >> 6;
-	size_t at = i + 3 + ((modrm & 7) == 4), bytes = mod == 1 ? 1 : mod == 2 ? 4 : 0;
-	bool indexed = (modrm & 7) == 4 && i + 3 < code.size && (code.data[i + 3] >> 3 & 7) != 4;
-	int32_t disp = 0, imm;
+	enum { REX_W = 0x48, REX_MASK = 0xf8, MOV_IMM = 0xc7, SIB = 4 };
+	int32_t disp, imm;
+	bool indexed;
+	size_t at;
 
-	if ((code.data[i] & REX_MASK) != REX_W || code.data[i + 1] != MOV_IMM || modrm >> 3 & 7 || mod == 3 ||
-	    at + bytes + sizeof(imm) > code.size)
+	if ((code.data[i] & REX_MASK) != REX_W || code.data[i + 1] != MOV_IMM)
 		return false;
-	if (bytes == 1)
-		disp = (int8_t)code.data[at];
-	else
-		memcpy(&disp, code.data + at, bytes);
-	memcpy(&imm, code.data + at + bytes, sizeof(imm));
+	at = operand_at(code, i, &disp);
+	if (!at || at + sizeof(imm) > code.size)
+		return false;
+	memcpy(&imm, code.data + at, sizeof(imm));
+	indexed = (code.data[i + 2] & 7) == SIB && (code.data[i + 3] >> 3 & 7) != 4;
 	/* by an index, it may be any */
-	return is_nothing(imm) && disp >= 0 &&
-	       (indexed || rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)disp, 0)));
+	return is_nothing(imm) && disp >= 0 && (indexed || is_member(d, disp));
 }
 
 /* mov %rax, disp(reg), with a displacement at which a member lies: code[i] may begin one */
 static bool may_store_result(const struct drops *d, struct rt_bytes code, size_t i)
 {
 	enum { REX_W = 0x48, REX_MASK = 0xfe, MOV = 0x89 };
-	unsigned modrm = i + 3 <= code.size ? code.data[i + 2] : 0xff, mod = modrm >> 6;
-	size_t at = i + 3 + ((modrm & 7) == 4);
-	int32_t disp = 0;
+	int32_t disp;
 
-	if ((code.data[i] & REX_MASK) != REX_W || code.data[i + 1] != MOV || modrm >> 3 & 7 || mod == 3 ||
-	    at + (mod == 2 ? 4 : mod) > code.size)
-		return false;
-	if (mod == 1)
-		disp = (int8_t)code.data[at];
-	else if (mod == 2)
-		memcpy(&disp, code.data + at, sizeof(disp));
-	return disp >= 0 && rt_map_get(&d->blocks.offsets, rt_key_make((uint64_t)disp, 0));
+	return (code.data[i] & REX_MASK) == REX_W && code.data[i + 1] == MOV && operand_at(code, i, &disp) &&
+	       is_member(d, disp);
 }
 
 /* call or jmp by a pointer in memory or a register: code[i] may begin one */
