@@ -430,6 +430,7 @@ static struct rt_error *line_loss(struct rt_text *t)
 		[RT_LOSS_RETURNS] = "returns",   [RT_LOSS_UNARMED] = "unarmed",   [RT_LOSS_CUT] = "cut",
 		[RT_LOSS_UNTRACED] = "untraced", [RT_LOSS_BALANCE] = "balance",   [RT_LOSS_REFUSED] = "refused",
 		[RT_LOSS_DOUBT] = "doubt",       [RT_LOSS_PASSED] = "passed",     [RT_LOSS_RIGHTS] = "rights",
+		[RT_LOSS_LIMIT] = "limit",
 	};
 	uint64_t value = 0;
 	uint32_t cause = 1;

@@ -78,6 +78,7 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_intern_deinit(&lt->builds);
 	rt_vec_deinit(&lt->build_modules);
 	rt_vec_deinit(&lt->losses);
+	rt_vec_deinit(&lt->limits);
 	rt_vec_deinit(&lt->holders);
 	rt_vec_deinit(&lt->inside);
 	rt_map_deinit(&lt->domain_by_key);
@@ -152,6 +153,11 @@ static bool take_loss(struct rt_lifetime *lt, const struct rt_wire_loss *r)
 	}
 	if (r->cause == RT_LOSS_STACKMAP)
 		return true; /* nothing is missing */
+	if (r->cause == RT_LOSS_LIMIT) {
+		const char *text = rt_arena_strndup(&lt->arena, r->text, strlen(r->text));
+
+		return text && rt_vec_push(&lt->limits, text);
+	}
 	if (r->cause == RT_LOSS_PASSED) {
 		lt_sample_passed(lt, point, r->value);
 		return true;

@@ -157,6 +157,8 @@ struct rt_trust {
 	size_t unarmed_count;
 	const char **notes; /* sentences: what is missing and why */
 	size_t note_count;
+	const char **limits; /* sentences: what was too much to be looked at; no count needs it */
+	size_t limit_count;
 	const char *unwind;          /* "unwind tables", "frame pointers", "given": static text */
 	uint64_t incomplete_objects; /* incarnations with unseen operations */
 	struct rt_sampling sampling;

@@ -366,6 +366,7 @@ struct rt_lifetime {
 	struct rt_intern builds;        /* build-ids */
 	RT_VEC(uint32_t) build_modules; /* by id - 1: number of the module that has it */
 	RT_VEC(struct rt_wire_loss *) losses;
+	RT_VEC(const char *) limits; /* texts of those that are RT_LOSS_LIMIT */
 	RT_VEC(struct lt_holder) holders;
 	RT_VEC(struct lt_domain) domains;
 	RT_VEC(struct lt_thread *) inside;          /* of a get or put, in the census that comes */

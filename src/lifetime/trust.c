@@ -395,8 +395,10 @@ bool lt_trust(struct rt_lifetime *lt, struct rt_trust *ret)
 	ret->complete = !n.notes.len && !n.unarmed.len && lt->events;
 	ret->note_count = n.notes.len;
 	ret->unarmed_count = n.unarmed.len;
+	ret->limit_count = lt->limits.len;
 	ok = !n.nomem && copy_list(&lt->answer, n.notes.data, n.notes.len, &ret->notes) &&
-	     copy_list(&lt->answer, n.unarmed.data, n.unarmed.len, &ret->unarmed);
+	     copy_list(&lt->answer, n.unarmed.data, n.unarmed.len, &ret->unarmed) &&
+	     copy_list(&lt->answer, lt->limits.data, lt->limits.len, &ret->limits);
 	rt_vec_deinit(&n.notes);
 	rt_vec_deinit(&n.unarmed);
 	return ok;

@@ -94,10 +94,12 @@ void rt_blocks_enter(struct rt_blocks *blocks)
 
 bool rt_blocks_look(struct rt_blocks *blocks)
 {
-	if (blocks->looked == LOOKS_MAX)
-		return false;
-	blocks->looked++;
-	return true;
+	return ++blocks->looked <= LOOKS_MAX;
+}
+
+struct rt_error *rt_blocks_told(const struct rt_blocks *blocks)
+{
+	return rt_plan_limit(blocks->b, UINT32_MAX, "what variables hold in registers", blocks->looked, LOOKS_MAX);
 }
 
 struct variable {

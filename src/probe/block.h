@@ -60,7 +60,7 @@ struct rt_blocks {
 	struct rt_map pointers; /* struct and offset, or 0 and an address -> number of the struct that it points to */
 	struct rt_map offsets;  /* of members that hold one of the types */
 	struct rt_map tables;   /* offsets of members that point to tables of these */
-	unsigned looked;        /* by rt_blocks_look() */
+	unsigned looked;        /* by rt_blocks_look(), or in vain */
 	RT_VEC(struct rt_block_step) steps; /* in the function */
 	struct rt_block_origin origins[RT_TRACK_REGS];
 	uint32_t results; /* registers that hold what a call returned, by their bits */
@@ -80,6 +80,8 @@ void rt_blocks_enter(struct rt_blocks *blocks);
 void rt_blocks_follow(struct rt_blocks *blocks, const struct rt_insn *insn);
 /* Takes one of the looks that a module is worth, before rt_blocks_at(); false: none is left. */
 bool rt_blocks_look(struct rt_blocks *blocks);
+/* After all code: that there were too few of these becomes one of the plan's limits. */
+RT_CHECK struct rt_error *rt_blocks_told(const struct rt_blocks *blocks);
 /* Index + 1 of the first member of the struct that reg points to at insn; 0: it is not known, or has none. */
 size_t rt_blocks_at(struct rt_blocks *blocks, const struct rt_insn *insn, uint8_t reg);
 /*

@@ -75,6 +75,13 @@ RT_CHECK struct rt_error *rt_plan_refuse(struct rt_plan_build *b, uint32_t type,
 					 enum rt_code code, const char *format, ...)
 	__attribute__((format(printf, 6, 7)));
 
+/*
+ * Notes that such places of the type, an index of plan->types or behind the last for those of any, are too many to be
+ * probed, if they are more than most. For what no count needs: what counts is refused.
+ */
+RT_CHECK struct rt_error *rt_plan_limit(struct rt_plan_build *b, uint32_t type, const char *what, unsigned have,
+					unsigned most);
+
 /* resolve.c: fills b->targets. */
 RT_CHECK struct rt_error *rt_plan_resolve(struct rt_plan_build *b);
 /* made.c: what the object's place of a declared function points to; NULL: not known */

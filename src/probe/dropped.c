@@ -119,9 +119,8 @@ static const uint64_t *frees_by(struct drops *d, const struct rt_insn *insn)
 {
 	if (!insn->indirect || !d->frees_pointed_to.len)
 		return goes_to(&d->frees, insn);
-	if (d->through == THROUGH_MAX)
+	if (++d->through > THROUGH_MAX)
 		return NULL;
-	d->through++;
 	return rt_map_get(&d->frees_pointed_to, rt_blocks_through(&d->blocks, insn));
 }
 
@@ -573,7 +572,12 @@ static struct rt_error *add_points(struct drops *d)
 		if (count[2 * drop->type + (drop->anything != NULL)] <= (drop->anything ? ANY_MAX : DROPS_MAX))
 			RT_TRY(add_point(d, drop));
 	}
-	return NULL;
+	for (uint32_t type = 0; type < types; type++) {
+		RT_TRY(rt_plan_limit(d->b, type, "slots that are given up", count[2 * type], DROPS_MAX));
+		RT_TRY(rt_plan_limit(d->b, type, "slots of anything that are given up", count[2 * type + 1], ANY_MAX));
+	}
+	RT_TRY(rt_plan_limit(d->b, UINT32_MAX, "calls that may free a block", d->through, THROUGH_MAX));
+	return rt_blocks_told(&d->blocks);
 }
 
 /* adds the stubs of a function of the C library, or of what checks the length as well */

@@ -273,6 +273,10 @@ static struct rt_error *arm(struct given_search *s)
 		if ((k->keeps && kept[k->type] <= GIVEN_MAX) || (k->pointed && pointed[k->type] <= POINTED_MAX))
 			RT_TRY(arm_one(s, k));
 	}
+	for (uint32_t type = 0; type < types; type++) {
+		RT_TRY(rt_plan_limit(s->t->b, type, "functions that keep objects", kept[type], GIVEN_MAX));
+		RT_TRY(rt_plan_limit(s->t->b, type, "functions that are given objects", pointed[type], POINTED_MAX));
+	}
 	return NULL;
 }
 
@@ -369,9 +373,9 @@ static bool ends_another(struct rt_survey *survey, const struct rt_survey_functi
 static struct rt_error *find_enders(struct given_search *s)
 {
 	struct rt_plan_build *b = s->t->b;
-	unsigned left = ENDERS_MAX;
+	unsigned enders = 0;
 
-	for (size_t i = 0; i < b->survey.functions.len && left; i++) {
+	for (size_t i = 0; i < b->survey.functions.len; i++) {
 		const struct rt_survey_function *d = &b->survey.functions.data[i];
 		const struct rt_symbol *symbol = rt_survey_code(&b->survey, d);
 		enum rt_clone clone = RT_CLONE_PART;
@@ -381,13 +385,14 @@ static struct rt_error *find_enders(struct given_search *s)
 		(void)rt_clone_base(symbol->name, &clone);
 		if (clone != RT_CLONE_FULL || rt_takers_told_any(s->t, d->name))
 			continue;
-		left--;
+		if (++enders > ENDERS_MAX)
+			continue;
 		for (unsigned arg = 1; arg <= ENDER_ARGS; arg++) {
 			if (may_be_object(&b->survey, d, arg) && !ends_another(&b->survey, d, arg))
 				RT_TRY(add_ender(s, d, symbol, (uint8_t)arg));
 		}
 	}
-	return NULL;
+	return rt_plan_limit(b, UINT32_MAX, "functions that end something", enders, ENDERS_MAX);
 }
 
 struct rt_error *rt_plan_given(const struct rt_takers *t)

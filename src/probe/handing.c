@@ -20,8 +20,7 @@ enum {
 	WRAPPER_INSNS = 8,
 	WORDS = 10, /* of a name */
 	CALLS_MAX = 64,
-	KIN_MAX = 1024, /* names of structures that begin with an object, in one module */
-	KIN_DEPTH = 8   /* and of those that begin with these, and so on */
+	KIN_DEPTH = 8 /* and of those that begin with these, and so on */
 };
 
 struct giver {
@@ -169,7 +168,7 @@ static struct rt_error *name_kin(struct search *s)
 
 	for (unsigned depth = 0; !err && depth < KIN_DEPTH && kin != before; depth++) {
 		before = kin;
-		for (size_t i = 0; i < k.all.len && kin < KIN_MAX; i++)
+		for (size_t i = 0; i < k.all.len; i++)
 			kin += adopt(&s->t.type_of, &k.all.data[i], &nomem);
 	}
 	if (!err && nomem)
@@ -535,6 +534,8 @@ static struct rt_error *arm(struct search *s)
 		if (h->takes && count[h->type] <= HANDING_MAX)
 			RT_TRY(rt_plan_point(b, &target));
 	}
+	for (uint32_t type = 0; type < b->plan->types.len; type++)
+		RT_TRY(rt_plan_limit(b, type, "functions that hand objects out", count[type], HANDING_MAX));
 	return NULL;
 }
 

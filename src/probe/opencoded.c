@@ -439,6 +439,12 @@ static struct rt_error *add_maybes(struct open_search *s)
 		if (m->far ? t->far <= FAR_MAX : t->maybes <= MAYBES_MAX)
 			RT_TRY(add(s, m, true));
 	}
+	for (size_t i = 0; i < s->types.len; i++) {
+		const struct open_type *t = &s->types.data[i];
+
+		RT_TRY(rt_plan_limit(s->b, t->index, "code that may count", t->maybes, MAYBES_MAX));
+		RT_TRY(rt_plan_limit(s->b, t->index, "code that may count, far from the type", t->far, FAR_MAX));
+	}
 	return NULL;
 }
 

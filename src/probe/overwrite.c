@@ -27,6 +27,7 @@ struct store {
 	uint32_t type; /* index */
 	const char *function;
 	struct rt_elfaddr start; /* of the function */
+	struct rt_elfaddr taken; /* the call before it that handed an object out; 0: none */
 	struct rt_insn insn;
 	bool fresh;  /* into memory that was just allocated */
 	bool any;    /* it may store anything: type is the first one */
@@ -38,7 +39,8 @@ struct store {
 struct stores {
 	const struct rt_takers *takers;
 	RT_VEC(struct store) all;
-	bool *called; /* by the function that is looked at: takers of each type */
+	bool *called;            /* by the function that is looked at: takers of each type */
+	struct rt_elfaddr taken; /* the last call in it that handed an object out; 0: none */
 	struct rt_way way;
 };
 
@@ -51,7 +53,16 @@ struct look {
 	bool any;       /* it is declared as a mere pointer */
 };
 
-static bool is_slot(const struct rt_track *objects, const struct rt_insn *insn)
+/* The slot is one of the object itself: nobody has it for that. Of several that calls return one may be in another. */
+static bool is_own(const struct rt_track *objects, const struct look *look, const struct rt_insn *insn)
+{
+	const struct rt_mem_operand *mem = &insn->mem;
+
+	return mem->base == insn->src_reg ||
+	       (look->object != RT_REG_NONE && objects->regs[mem->base].kind == RT_VALUE_OBJECT);
+}
+
+static bool is_slot(const struct rt_track *objects, const struct look *look, const struct rt_insn *insn)
 {
 	const struct rt_mem_operand *mem = &insn->mem;
 	const struct rt_value *v;
@@ -65,7 +76,8 @@ static bool is_slot(const struct rt_track *objects, const struct rt_insn *insn)
 	/* a variable of the program */
 	if (mem->base == RT_REG_RIP)
 		return mem->index == RT_REG_NONE;
-	return mem->base < RT_TRACK_REGS && objects->regs[mem->base].kind != RT_VALUE_FRAME;
+	return mem->base < RT_TRACK_REGS && objects->regs[mem->base].kind != RT_VALUE_FRAME &&
+	       !is_own(objects, look, insn);
 }
 
 /* what insn reads is a pointer to an object: in a register, or in the frame */
@@ -133,6 +145,8 @@ static bool pass(struct stores *s, const struct look *look, const struct rt_insn
 		left = objects->regs[rt_reg_argument((unsigned)*out)];
 	if (!rt_way_pass(&s->way, insn))
 		return false;
+	if (out)
+		s->taken = insn->addr;
 	if (out && !*out)
 		rt_track_learn(objects, RT_REG_RAX, false, 0);
 	sp = objects->regs[RT_REG_RSP];
@@ -147,11 +161,13 @@ static struct rt_error *look_through(struct stores *s, const struct look *look)
 	struct rt_way *way = &s->way;
 	bool in_vectors = false;
 
+	s->taken.v = 0;
 	rt_way_begin(way, b->module->symtab, look->symbol, look->object);
 	for (unsigned n = 0; n < CODE_INSNS && rt_way_goes_on(way); n++) {
 		struct store store = { .type = look->type,
 				       .function = look->declared->name,
 				       .start = look->symbol->addr,
+				       .taken = s->taken,
 				       .any = look->any };
 		struct rt_insn *insn = &store.insn;
 
@@ -160,7 +176,7 @@ static struct rt_error *look_through(struct stores *s, const struct look *look)
 		note_taken(s, look);
 		store.fresh = insn->has_mem && insn->mem.base < RT_TRACK_REGS &&
 			      way->now.fresh.regs[insn->mem.base].kind == RT_VALUE_OBJECT;
-		if (rt_way_reaches(way) && is_slot(&way->now.objects, insn) && !rt_vec_push(&s->all, store))
+		if (rt_way_reaches(way) && is_slot(&way->now.objects, look, insn) && !rt_vec_push(&s->all, store))
 			return rt_error_nomem();
 		in_vectors =
 			!insn->call && (in_vectors || (insn->vector_writes && reads_object(&way->now.objects, insn)));
@@ -242,17 +258,31 @@ static bool knows(const struct rt_takers *t, const char *function, uint32_t type
 	return false;
 }
 
+/* This scope around a store is one around the call that handed the object out as well. */
+static bool took_itself(const struct rt_scope *scope, const struct rt_scope *taken, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (taken[i].function && scope->function && !strcmp(taken[i].function, scope->function))
+			return true;
+	}
+	return false;
+}
+
 /*
  * The point goes by the name of the inlined helper that stores a mere pointer: it is its caller who knows what that
- * stands for. Where there is none, by the place: not by the function's own name, which would make its caller the site.
+ * stands for. No helper is who took what it stores. Where there is none, by the place: not by the function's own name,
+ * which would make its caller the site.
  */
 static char *name_of(const struct rt_takers *t, const struct store *store)
 {
 	struct rt_scope scopes[SCOPES_MAX];
+	struct rt_scope taken[SCOPES_MAX];
 	size_t n = rt_dwarf_scopes(t->b->module->dwarf, store->insn.addr, scopes, SCOPES_MAX), skip = 0;
+	size_t takers = store->taken.v ? rt_dwarf_scopes(t->b->module->dwarf, store->taken, taken, SCOPES_MAX) : 0;
 	char *name = NULL;
 
-	while (!store->other && skip + 1 < n && scopes[skip].inlined && !knows(t, scopes[skip].function, store->type))
+	while (!store->other && skip + 1 < n && scopes[skip].inlined && !knows(t, scopes[skip].function, store->type) &&
+	       !took_itself(&scopes[skip], taken, takers))
 		skip++;
 	if (skip && scopes[skip - 1].function)
 		return strdup(scopes[skip - 1].function);
@@ -298,7 +328,9 @@ static struct rt_error *add_stores(struct stores *s)
 		if (store->any ? any <= ANY_MAX : count[store->type] <= STORES_MAX)
 			RT_TRY(add_store(s->takers, store));
 	}
-	return NULL;
+	for (uint32_t type = 0; type < types; type++)
+		RT_TRY(rt_plan_limit(s->takers->b, type, "stores into slots", count[type], STORES_MAX));
+	return rt_plan_limit(s->takers->b, UINT32_MAX, "stores of anything into slots", any, ANY_MAX);
 }
 
 /* The module's variables that hold objects: address -> index of the type + 1. */

@@ -75,6 +75,9 @@ void rt_plan_destroy(struct rt_plan *plan)
 	for (size_t i = 0; i < plan->doubts.len; i++)
 		free(plan->doubts.data[i]);
 	rt_vec_deinit(&plan->doubts);
+	for (size_t i = 0; i < plan->limits.len; i++)
+		free(plan->limits.data[i]);
+	rt_vec_deinit(&plan->limits);
 	rt_vec_deinit(&plan->types);
 	rt_vec_deinit(&plan->points);
 	rt_vec_deinit(&plan->refused);
@@ -144,6 +147,23 @@ struct rt_error *rt_plan_refuse(struct rt_plan_build *b, uint32_t type, uint32_t
 	}
 	b->plan->types.data[type].seen[function] |= RT_SEEN_REFUSED;
 	return NULL;
+}
+
+struct rt_error *rt_plan_limit(struct rt_plan_build *b, uint32_t type, const char *what, unsigned have, unsigned most)
+{
+	const char *slash = strrchr(b->module->name, '/');
+	char *text;
+
+	if (have <= most)
+		return NULL;
+	if (asprintf(&text, "%s: %s%s%s: %u places, more than %u", slash ? slash + 1 : b->module->name,
+		     type < b->plan->types.len ? b->plan->types.data[type].spec->name : "",
+		     type < b->plan->types.len ? ": " : "", what, have, most) < 0)
+		return rt_error_nomem();
+	if (rt_vec_push(&b->plan->limits, text))
+		return NULL;
+	free(text);
+	return rt_error_nomem();
 }
 
 struct rt_error *rt_plan_add(struct rt_plan_build *b, uint32_t type, uint32_t function, const struct rt_point *point,

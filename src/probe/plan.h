@@ -122,6 +122,7 @@ struct rt_plan {
 	RT_VEC(struct rt_point) points; /* points.data[id - 1] */
 	RT_VEC(struct rt_refused) refused;
 	RT_VEC(char *) doubts; /* sentences about what was allowed and may be wrong; owned */
+	RT_VEC(char *) limits; /* sentences about what is so much that it is not looked at; counts do not need it; owned */
 };
 
 /* What the planner may look at of one module. */

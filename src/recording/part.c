@@ -205,7 +205,7 @@ static struct rt_error *keep_task(struct rt_part_writer *w, const struct rt_wire
 static bool lasts(const struct rt_wire_loss *loss)
 {
 	return loss->cause == RT_LOSS_UNARMED || loss->cause == RT_LOSS_REFUSED || loss->cause == RT_LOSS_UNTRACED ||
-	       loss->cause == RT_LOSS_DOUBT;
+	       loss->cause == RT_LOSS_DOUBT || loss->cause == RT_LOSS_LIMIT;
 }
 
 struct rt_error *rt_part_writer_record(struct rt_part_writer *w, const struct rt_wire_head *record,

@@ -296,7 +296,7 @@ static struct rt_error *loss(struct rt_events *w, const struct rt_wire_loss *r, 
 {
 	static const char *const causes[RT_LOSS_NR] = { "",        "ring",   "stackmap", "fault",   "returns",
 							"unarmed", "cut",    "untraced", "balance", "refused",
-							"doubt",   "passed", "rights" };
+							"doubt",   "passed", "rights",   "limit" };
 
 	if (r->head.kind == RT_WIRE_HITS) {
 		rt_sink_printf(sink, "hits :%u %" PRIu64, r->point, r->value);

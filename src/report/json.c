@@ -321,6 +321,7 @@ static void trust_object(struct rt_json *json, const struct rt_trust *trust)
 	rt_json_string(json, "unwind", trust->unwind);
 	rt_json_u64(json, "incomplete_objects", trust->incomplete_objects);
 	strings(json, "notes", trust->notes, trust->note_count);
+	strings(json, "limits", trust->limits, trust->limit_count);
 	sampling(json, &trust->sampling);
 	rt_json_end_object(json);
 }

@@ -320,6 +320,8 @@ static void trust(struct rt_text_report *report)
 		governed(report, &t->sampling);
 	notes(report, "not armed: ", t->unarmed, t->unarmed_count);
 	notes(report, "note: ", t->notes, t->note_count);
+	if (report->options.verbose)
+		notes(report, "not looked at: ", t->limits, t->limit_count);
 	notes(report, "names: ", report->run->unnamed, report->run->unnamed_count);
 	if (report->run->unnamed_count)
 		rt_sink_puts(report->sink, "  fix: " RT_NAMES_FIX "\n");

@@ -191,7 +191,7 @@ struct rt_batch {
 	struct rt_spec *spec;
 	struct rt_plan *plan;
 	uint32_t type_base; /* added to the plan's type ids */
-	size_t refused_seen, doubts_seen;
+	size_t refused_seen, doubts_seen, limits_seen;
 	struct rt_map names;     /* hash of an exact function name -> 1 */
 	RT_VEC(uint64_t) digest; /* of the TYPE record that is out, per type; 0 = none */
 };

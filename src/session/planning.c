@@ -164,6 +164,8 @@ static struct rt_error *take_refused(struct rt_session *s, struct rt_batch *b)
 	}
 	for (; b->doubts_seen < b->plan->doubts.len; b->doubts_seen++)
 		RT_TRY(rt_emit_loss(s, RT_LOSS_DOUBT, 0, 0, "%s", b->plan->doubts.data[b->doubts_seen]));
+	for (; b->limits_seen < b->plan->limits.len; b->limits_seen++)
+		RT_TRY(rt_emit_loss(s, RT_LOSS_LIMIT, 0, 0, "%s", b->plan->limits.data[b->limits_seen]));
 	return NULL;
 }
 

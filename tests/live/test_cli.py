@@ -235,6 +235,17 @@ class Files(live.LiveTest):
             self.assertEqual(live.call('report', option, '-i', path).status, status)
         self.assertEqual(live.call('report', path).stdout, live.call('report', '-i', path).stdout)
 
+    def test_limits_take_nothing_from_the_answer(self):
+        path = live.SOURCE / 'tests/fuzz/corpus/events/double-put.events'
+        limited, findings = live.temp_path('limited.events'), live.temp_path('l.json')
+        limited.write_text(path.read_text().replace('hits\n', 'hits\nloss limit lib.so: obj: stores: 9 places, more than 8\n'))
+        self.assertNotIn('not looked at', live.call('report', '-i', limited).stdout)
+        run = live.call('report', '-v', '-i', limited, f'--json={findings}')
+        self.assertRegex(run.stdout, r'(?m)^trust: complete')
+        self.assertRegex(run.stdout, r'(?m)^  not looked at: lib\.so: obj: stores: 9 places, more than 8$')
+        trust = json.loads(findings.read_text())['trust']
+        self.assertEqual((trust['complete'], trust['limits']), (True, ['lib.so: obj: stores: 9 places, more than 8']))
+
     def test_color(self):
         path = live.SOURCE / 'tests/fuzz/corpus/events/double-put.events'
         for args, env, colored in (([], {}, False), (['--color=always'], {}, True), ([], {'CLICOLOR_FORCE': '1'}, True),
