@@ -227,6 +227,7 @@ void lt_overwrites_settle(struct lt_answer *a, uint32_t type);
 struct lt_loser {
 	uint32_t by;     /* source id; 0: none is known */
 	uint32_t around; /* not 0: that one freed the block, and `by` is what it calls to put what such blocks hold */
+	bool cleared;    /* it called what cleared the slot */
 	bool freed;      /* it freed the block that held the pointer */
 	bool thin;       /* it was seen to do so to this object only: the memory may have been used again */
 	bool own;        /* the slot was that of just this reference */
@@ -293,6 +294,11 @@ uint32_t lt_received_forgot(const struct lt_answer *a, const struct lt_ref *ref)
 bool lt_received_to_look(const struct lt_answer *a, const struct lt_inc *inc, uint32_t from, uint32_t to);
 /* Event number i takes the object out of a slot, for others to put: healthy ones tell, or what the function returns. */
 bool lt_received_passed_on(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i);
+/*
+ * The object had been handed to somebody since it was stored last, by who hands such to others that put or store them:
+ * its one reference went with it, and the pointer that event number i finds in a slot was just left there.
+ */
+bool lt_received_before(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i);
 /* ended.c: counts what functions that end things do with a healthy object */
 void lt_ends_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /* Who was to end it. */

@@ -53,15 +53,37 @@ static bool put_for(const struct lt_inc *inc, const struct lt_event *ev)
 		(ev->up && (ev->up == end->act || ev->up == end->up)));
 }
 
+/* how many functions out from the one that stores over the pointer the run stands that had put the object just before
+ */
+enum { PUT_BY_ITSELF = 0, PUT_BY_CALLER = 1, PUT_BY_OTHERS = 2 };
+
+static unsigned put_by(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
+{
+	for (uint32_t i = inc ? inc->nr : 0; i-- > 0 && i + LOOK_BACK >= inc->nr;) {
+		const struct lt_event *put = &inc->ledger[i];
+		unsigned own, out;
+
+		if (put->tid != ev->tid || put->delta > 0)
+			break;
+		if (put->delta)
+			return lt_come_together(lt, put, ev, &own, &out) && !own && out < PUT_BY_OTHERS ? out
+													: PUT_BY_OTHERS;
+	}
+	return PUT_BY_OTHERS;
+}
+
 static void count_found(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_seen *seen)
 {
 	struct lt_point *point = &lt->points.data[lt->uses.data[seen->ev.use].point];
+	unsigned by;
 
 	if (!lt_point_overwrites(point) || (seen->e->flags & RT_EV_MAYBE) || !seen->e->object)
 		return;
 	point->found += inc && inc->life == LT_LIVE;
-	point->stale += inc && inc->life == LT_DEAD && !put_for(inc, &seen->ev);
+	by = put_by(lt, inc, &seen->ev);
+	point->stale += inc && inc->life == LT_DEAD && by == PUT_BY_OTHERS && !put_for(inc, &seen->ev);
 	point->strange += !inc;
+	point->cleared += (by == PUT_BY_CALLER) - (by == PUT_BY_ITSELF);
 }
 
 /* a function is given the object */

@@ -16,6 +16,7 @@
 #include "lifetime/stem.h"
 
 static const double SHARE = 0.8, FEW = 2;
+enum { CALLERS = 3 /* that put what they had cleared then */ };
 /* for a source id: something puts such objects, but not for sure these */
 static const uint64_t FURTHER_IN = UINT64_MAX;
 /* beside one: it ends the very same, by its name */
@@ -433,7 +434,7 @@ static struct lt_loser own_slot(const struct lt_answer *a, const struct lt_ref *
 	int64_t blocks;
 
 	/* who lost more pointers to it than are left, or some that were borrowed, had borrowed this one, too */
-	if (!function || left < least || lends(a, inc, i) || frees_others(a, inc, i))
+	if (!function || left < least || lends(a, inc, i) || frees_others(a, inc, i) || lt_received_before(a, inc, i))
 		return (struct lt_loser){ 0 };
 	dropped_by(a, inc, function, &blocks);
 	if (inc->known && blocks > inc->balance)
@@ -501,7 +502,8 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 
 		/* who frees a block of somebody's has lost that one's */
 		if (!drops(a, inc, i) || lt_point_looks(lt_event_point(a->lt, &inc->ledger[i])) ||
-		    elsewhere(a, ref, i) || (lt_has_one(inc) && lt_received_passed_on(a, inc, i)))
+		    elsewhere(a, ref, i) || lt_received_before(a, inc, i) ||
+		    (lt_has_one(inc) && lt_received_passed_on(a, inc, i)))
 			continue;
 		function = lt_event_function(a->lt, &inc->ledger[i]);
 		left = lt_counted(&a->dropped_left, rt_key_make(function, inc->type));
@@ -559,13 +561,30 @@ static bool put_another(const struct lt_answer *a, const struct lt_inc *inc, con
 	return false;
 }
 
+/*
+ * Source id of who called the function that event number i tells to have cleared a slot, where callers put what was in
+ * it, and it never did itself; 0: it is not so.
+ */
+static uint32_t cleared_for(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *w = &inc->ledger[i];
+
+	return lt_event_point(a->lt, w)->cleared >= CALLERS ? lt_src_around(a->lt, w, 1) : 0;
+}
+
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	struct lt_loser loser = loser_of(a, ref);
 	const uint64_t *within =
 		rt_map_get(&a->taken_apart, rt_key_make(lt_src(a->lt, loser.by)->function, ref->inc->type));
 	uint32_t destroyer = loser.freed ? lt_destroyer_before(a, ref, loser.at) : 0;
+	uint32_t caller = loser.by && !loser.freed ? cleared_for(a, ref->inc, loser.at) : 0;
 
+	if (caller) {
+		loser.by = caller;
+		loser.cleared = true;
+		return loser;
+	}
 	if (!destroyer && loser.freed)
 		destroyer = part_ender(a, ref->inc, loser.at);
 	if (destroyer) {

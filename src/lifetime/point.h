@@ -16,6 +16,7 @@ struct lt_point {
 	uint64_t outside;      /* of its events, those that no use counts: they are not in the sample */
 	uint64_t found, stale; /* pointers that it overwrites: to objects that live; to what was one, or long put */
 	uint64_t strange;      /* and to what never was an object */
+	int64_t cleared;       /* and to what the function's caller had just put; less those that it had put itself */
 	uint8_t op;
 	uint8_t aux;
 	uint16_t flags;

@@ -464,6 +464,15 @@ struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_r
 	return last;
 }
 
+bool lt_received_before(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	for (uint32_t k = i; lt_has_one(inc) && k-- > 0 && !lt_slot_fills(a->lt, &inc->ledger[k]);) {
+		if (way_of(a, &inc->ledger[k]) == HANDED && kin_acts(a, inc, k))
+			return true;
+	}
+	return false;
+}
+
 bool lt_received_passed_on(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
 	struct balance b;
