@@ -275,9 +275,9 @@ void lt_received_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /*
  * What tells who it was: it puts or stores other objects; others in its place do; it emptied the slot of this one;
  * others put theirs who give such to the same function, which takes a reference of its own; and just by the stacks,
- * others who call it.
+ * others who call it, or who call what puts another one.
  */
-enum lt_by { LT_BY_ITSELF, LT_BY_KIN, LT_BY_SLOT, LT_BY_SHARERS, LT_BY_CALLERS };
+enum lt_by { LT_BY_ITSELF, LT_BY_KIN, LT_BY_SLOT, LT_BY_SHARERS, LT_BY_CALLERS, LT_BY_PUTTERS };
 /* Who had the object last, and lost its reference. */
 struct lt_receiver {
 	uint32_t src; /* source id; 0: nobody is known */

@@ -553,13 +553,14 @@ static bool received(const struct lt_answer *a, const struct lt_ref *ref, struct
 		[LT_BY_CALLERS] =
 			"it called what takes a reference of its own, and did not put the first one, as others do that "
 			"call it",
+		[LT_BY_PUTTERS] = "it called what puts a reference, and did not put the one that it has itself, as "
+				  "others do that call it",
 	};
 	/* at least and at most */
-	static const double claims[][2] = { [LT_BY_ITSELF] = { 0.7, 0.85 },
-					    [LT_BY_KIN] = { 0.65, 0.75 },
-					    [LT_BY_SLOT] = { 0.65, 0.75 },
-					    [LT_BY_SHARERS] = { 0.75, 0.85 },
-					    [LT_BY_CALLERS] = { 0.6, 0.7 } };
+	static const double claims[][2] = {
+		[LT_BY_ITSELF] = { 0.7, 0.85 },   [LT_BY_KIN] = { 0.65, 0.75 },   [LT_BY_SLOT] = { 0.65, 0.75 },
+		[LT_BY_SHARERS] = { 0.75, 0.85 }, [LT_BY_CALLERS] = { 0.6, 0.7 }, [LT_BY_PUTTERS] = { 0.6, 0.7 }
+	};
 	struct lt_receiver last = { 0 };
 
 	if (ref->inc->nobody)

@@ -15,7 +15,7 @@
 #include "lifetime/answer.h"
 #include "lifetime/slot.h"
 
-enum { CALLERS = 3 };
+enum { CALLERS = 3, FURTHER = 2 };
 static const double SHARE = 0.8, KIN = 3;
 
 /* how it was received */
@@ -25,7 +25,7 @@ enum way { NOT, GIVEN, HANDED, TAKEN_OUT };
  * What is counted: by which way who received it, and who gave it; who gave it to what took a reference of its own, and
  * who called, so many functions further out, what took one.
  */
-enum { OF_RECEIVER = 0, OF_GIVER = 4, OF_SHARER = 8, OF_CALLER = 12 };
+enum { OF_RECEIVER = 0, OF_GIVER = 4, OF_SHARER = 8, OF_CALLER = 12, OF_PUTTER = 16 };
 
 enum {
 	EVENTS_MAX = 256, /* of an object that had more than one reference */
@@ -207,8 +207,12 @@ static void count_sharers(struct lt_answer *a, const struct lt_inc *inc)
 	}
 }
 
-/* who stands so many functions out when event number i takes a reference puts one later, in the run that stood there */
-static bool caller_puts(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i, unsigned level)
+/*
+ * Who stands so many functions out at event number i puts a reference later, in the run that stood there: itself, or a
+ * function up to so many further in.
+ */
+static bool caller_puts(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i, unsigned level,
+			unsigned further)
 {
 	const struct lt_event *taken = &inc->ledger[i];
 	unsigned out, in;
@@ -217,16 +221,26 @@ static bool caller_puts(const struct lt_answer *a, const struct lt_inc *inc, uin
 		const struct lt_event *e = &inc->ledger[k];
 
 		if (e->delta < 0 && e->tid == taken->tid && lt_come_together(a->lt, taken, e, &out, &in) &&
-		    out == level && !in)
+		    out == level && in <= further)
 			return true;
 	}
 	return false;
 }
 
-/* callers of what took the reference by event number i, by that function and how far out they stand */
+/* callers of what took a reference by event number i, or put one, by that function and how far out they stand */
 static struct rt_key caller_key(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i, unsigned level)
 {
-	return key_of(inc, OF_CALLER + level, lt_event_function(a->lt, &inc->ledger[i]));
+	const struct lt_event *e = &inc->ledger[i];
+
+	return key_of(inc, (e->delta < 0 ? OF_PUTTER : OF_CALLER) + level, lt_event_function(a->lt, e));
+}
+
+/* event number i puts a reference in a function that somebody called */
+static bool puts_for(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *e = &inc->ledger[i];
+
+	return e->op == RT_OP_PUT && e->delta < 0 && e->act && lt_event_function(a->lt, e);
 }
 
 /* event number i takes a reference, and the run that did so does not give it back itself: it is for somebody else */
@@ -248,11 +262,11 @@ static void count_callers(struct lt_answer *a, const struct lt_inc *inc)
 	unsigned taken = 0;
 
 	for (uint32_t i = 0; inc->nr <= EVENTS_MAX && i < inc->nr && taken < TAKEN_MAX; i++) {
-		if (!takes_away(a, inc, i))
+		if (!takes_away(a, inc, i) && !puts_for(a, inc, i))
 			continue;
 		taken++;
 		for (unsigned level = 1; level <= CALLERS; level++)
-			lt_count_one(caller_puts(a, inc, i, level) ? &a->received_acted : &a->received_idle,
+			lt_count_one(caller_puts(a, inc, i, level, 0) ? &a->received_acted : &a->received_idle,
 				     caller_key(a, inc, i, level));
 	}
 }
@@ -273,13 +287,35 @@ static bool is_lent(const struct lt_answer *a, const struct lt_ref *ref, uint32_
 	return stack && lt_in_stack(a->lt, stack, lt_src(a->lt, lt_src_around(a->lt, made, out))->function, NULL);
 }
 
-uint32_t lt_received_forgot(const struct lt_answer *a, const struct lt_ref *ref)
+/* all of its life is known, and looked at */
+static bool is_short(const struct lt_inc *inc)
+{
+	return !inc->folded && inc->nr <= EVENTS_MAX;
+}
+
+/*
+ * Who called what put a reference, and did not put the one that he has himself, as all others do who call it: "done(o);
+ * obj_put(o);"
+ */
+static uint32_t forgot_after_put(const struct lt_answer *a, const struct lt_inc *inc)
+{
+	for (uint32_t i = inc->nr; i-- > 1;) {
+		for (unsigned level = 1; puts_for(a, inc, i) && level <= CALLERS; level++) {
+			struct balance others = balance_of(a, caller_key(a, inc, i, level));
+
+			if (others.acted >= KIN && mostly_acts(others) && !caller_puts(a, inc, i, level, FURTHER))
+				return lt_src_around(a->lt, &inc->ledger[i], level);
+		}
+	}
+	return 0;
+}
+
+/* ... what took a reference, and did not put the first one: the last time that all others do */
+static uint32_t forgot_after_get(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	const struct lt_inc *inc = ref->inc;
 
-	if (ref->ev || inc->ledger[0].op != RT_OP_NEW || inc->folded || inc->nr > EVENTS_MAX)
-		return 0;
-	for (uint32_t i = inc->nr; i-- > 1;) {
+	for (uint32_t i = inc->nr; !ref->ev && inc->ledger[0].op == RT_OP_NEW && i-- > 1;) {
 		if (!takes_away(a, inc, i))
 			continue;
 		for (unsigned level = 1; level <= CALLERS; level++) {
@@ -287,13 +323,18 @@ uint32_t lt_received_forgot(const struct lt_answer *a, const struct lt_ref *ref)
 
 			if (others.acted < KIN || !mostly_acts(others))
 				continue;
-			if (caller_puts(a, inc, i, level) || is_lent(a, ref, i, level))
+			if (caller_puts(a, inc, i, level, FURTHER) || is_lent(a, ref, i, level))
 				return 0;
 			/* what it called to end the object may have been to put it */
 			return lt_ender_called(a, inc, i, level) ?: lt_src_around(a->lt, &inc->ledger[i], level);
 		}
 	}
 	return 0;
+}
+
+uint32_t lt_received_forgot(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	return is_short(ref->inc) ? forgot_after_get(a, ref) ?: forgot_after_put(a, ref->inc) : 0;
 }
 
 void lt_received_healthy(struct lt_answer *a, const struct lt_inc *inc)
@@ -459,8 +500,10 @@ struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_r
 {
 	struct lt_receiver last = received_last(a, ref);
 
-	if (!last.src && (last.src = lt_received_forgot(a, ref)))
+	if (!last.src && is_short(ref->inc) && (last.src = forgot_after_get(a, ref)))
 		last.by = LT_BY_CALLERS;
+	if (!last.src && is_short(ref->inc) && (last.src = forgot_after_put(a, ref->inc)))
+		last.by = LT_BY_PUTTERS;
 	return last;
 }
 

@@ -5,7 +5,8 @@
 static const char program[] =
 	"#include <stdlib.h>\n#include <string.h>\n#define API __attribute__((noinline, noipa))\n"
 	"#define INLINE static inline __attribute__((always_inline))\n"
-	"struct obj { int refs; long n; };\nstruct box { int k; struct obj *o; struct box *next; void *any; };\n"
+	"struct obj { int refs; long n; struct obj *own; };\nstruct box { int k; struct obj *o; struct box *next; void "
+	"*any; };\n"
 	"struct obj *current;\n"
 	"API struct obj *obj_new(void) { struct obj *o = malloc(sizeof(*o)); o->refs = 1; return o; }\n"
 	"API struct obj *obj_get(struct obj *o) { o->refs++; return o; }\n"
@@ -60,12 +61,17 @@ static const char program[] =
 	"return b; }\n"
 	"API void link(struct box *b, struct box *n) { b->next = n; }\n"
 	"API void number(struct obj *o, long n) { o->n = n; }\n"
+	"API void point_to_itself(struct obj *o) { o->own = o; }\n"
+	/* inlined, and no helper: it takes itself what it stores, whatever it is given */
+	"INLINE int refill(struct box *b, int k) { if (b->k == k) return 0; b->o = obj_new(); return 1; }\n"
+	"API int refill_twice(struct box *b, int k) { return refill(b, k) + 1; }\n"
 	"int main(int c, char **v) { struct obj *o = obj_new(); struct box *b = fresh(o); set(b, o); set_late(b, c, "
 	"o); fill(b);\n"
 	"  struct node *list = NULL; push_any(b, c, o); push_pair(&list, o);\n"
 	"  keep(o); by_helper(b, o); link(b, b); set_or_add(b, c, o); in_all(b, o); copy(b, c); from_out(b, c); "
 	"number(o, "
-	"local(o)); close_current(); use(o); choose(o, c); forget_number(); open_by(b, c); close_opened(); obj_put(o); "
+	"local(o)); point_to_itself(o); refill_twice(b, c); close_current(); use(o); choose(o, c); forget_number(); "
+	"open_by(b, c); close_opened(); obj_put(o); "
 	"return 0; }\n";
 
 static const char *const builds[] = { "gcc -O0 -g -Dnoipa=noclone", "gcc -O2 -g", "gcc -O2 -g -no-pie",
@@ -116,9 +122,9 @@ static void check_any(const struct planned *p, const char *build)
 
 TEST(stores_into_slots)
 {
-	static const char *const yes[] = { "set",        "set_late", "fill", "keep",    "by_helper",
-					   "set_or_add", "in_all",   "copy", "from_out" };
-	static const char *const no[] = { "local", "link", "number", "obj_get", "obj_new" };
+	static const char *const yes[] = { "set",        "set_late", "fill", "keep",     "by_helper",
+					   "set_or_add", "in_all",   "copy", "from_out", "refill_twice" };
+	static const char *const no[] = { "local", "link", "number", "obj_get", "obj_new", "point_to_itself" };
 
 	for (size_t b = 0; b < sizeof(builds) / sizeof(builds[0]); b++) {
 		struct workdir w;
