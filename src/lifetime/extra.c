@@ -17,6 +17,7 @@
 
 #include "lifetime/answer.h"
 #include "lifetime/extra.h"
+#include "lifetime/slot.h"
 
 static const double IN_ROW = 0.95;
 
@@ -611,15 +612,12 @@ struct lt_inc *lt_past_of(struct lt_answer *a, const struct lt_inc *inc, struct 
 	return past && past != inc && past->last_ns <= inc->birth_ns ? past : NULL;
 }
 
-/*
- * The put that is one too many came after the end, of a run that had nothing to do with the object before: where there
- * was another one at the address, its pointer may be one to that, which somebody put before it was time.
- */
-static bool may_mean_the_past(const struct lt_inc *inc, const struct lt_inc *past, const struct lt_ref *ref)
+/* event number k came after the end, of a run that had nothing to do with the object before */
+static bool by_a_stranger(const struct lt_inc *inc, uint16_t k)
 {
-	const struct lt_event *bad = ref->bad == LT_NO_EVENT ? NULL : &inc->ledger[ref->bad];
+	const struct lt_event *bad = k == LT_NO_EVENT ? NULL : &inc->ledger[k];
 
-	if (!past || !bad || !(bad->flags & LT_EV_POST))
+	if (!bad || !(bad->flags & LT_EV_POST))
 		return false;
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *e = &inc->ledger[i];
@@ -628,6 +626,22 @@ static bool may_mean_the_past(const struct lt_inc *inc, const struct lt_inc *pas
 			return false;
 	}
 	return true;
+}
+
+/*
+ * A stranger was the first to do something after the end, and what lies at the address was handed out by then; the
+ * object had been stored nowhere that this could come from. So it is another one, that was made there unseen.
+ */
+static bool is_another(const struct lt_answer *a, const struct lt_inc *inc)
+{
+	uint16_t post = 0;
+
+	while (post < inc->nr && !(inc->ledger[post].flags & LT_EV_POST)) {
+		if (lt_slot_fills(a->lt, &inc->ledger[post]))
+			return false;
+		post++;
+	}
+	return post < inc->nr && inc->handed_dead && by_a_stranger(inc, post);
 }
 
 static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *inc, bool born_unseen,
@@ -662,13 +676,14 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 		return;
 	if (l.usual && (ref.bad == LT_NO_EVENT || !lt_twice_in_row(a->lt, inc, ref.bad)))
 		b.confidence = fmin(b.confidence, 0.75);
-	if (may_mean_the_past(inc, past, &ref)) {
+	/* the pointer may be one to the past, which somebody put before it was time */
+	if (past && by_a_stranger(inc, ref.bad)) {
 		b.confidence = fmin(b.confidence, 0.65);
 		b.why = b.why ?: "the address had other objects before: it may have meant one of these";
 	}
 	lt_extra_taken(a, inc, &ref);
 	ref.shown = lt_shown_by_counter(a, &ref);
-	if (is_doubtful(a, m, &ref, born_unseen))
+	if (is_doubtful(a, m, &ref, born_unseen) || is_another(a, inc))
 		b.confidence = fmin(b.confidence, ref.shown ? 0.65 : 0.45);
 	lt_accuse(a, &ref, &b);
 }

@@ -143,6 +143,8 @@ void lt_life_pointer(struct rt_lifetime *lt, const struct lt_seen *seen)
 	if (lt_point_stores(point) && !(point->flags & RT_EV_MAYBE) && !point->strays)
 		point->strays = !was_given(lt, inc, &ev);
 	if (!inc || inc->life != LT_LIVE) {
+		if (inc && lt_point_hands(point))
+			inc->handed_dead = true;
 		if (ev.slot && lt_point_stores(point))
 			lt_slot_early(lt, seen->e->head.pid, seen->e->object, &ev);
 		return;

@@ -118,14 +118,15 @@ struct lt_inc {
 	uint16_t settled; /* so many events, from the first on, whose slots were looked at for good */
 	/* census */
 	bool rooted, child;
-	bool backwards : 1; /* pointers that its own parts have to it are among those in lost objects, and all */
-	bool untold : 1;    /* lost, by whom is not known: it had more references than can be told apart */
-	bool returned : 1;  /* the allocator had its memory back: it was freed, and nobody told */
-	uint8_t rank;       /* RT_RANK_OF() its last event */
-	int16_t astray;     /* what the last step that no race explains was off; 0: by nothing, or too much */
-	uint32_t held[5];   /* pointers per enum rt_holder */
-	uint32_t epoch;     /* of the process' census that the above tell of */
-	int64_t final;      /* the counter at the end */
+	bool backwards : 1;   /* pointers that its own parts have to it are among those in lost objects, and all */
+	bool untold : 1;      /* lost, by whom is not known: it had more references than can be told apart */
+	bool handed_dead : 1; /* a function handed its address out after its end */
+	bool returned : 1;    /* the allocator had its memory back: it was freed, and nobody told */
+	uint8_t rank;         /* RT_RANK_OF() its last event */
+	int16_t astray;       /* what the last step that no race explains was off; 0: by nothing, or too much */
+	uint32_t held[5];     /* pointers per enum rt_holder */
+	uint32_t epoch;       /* of the process' census that the above tell of */
+	int64_t final;        /* the counter at the end */
 };
 
 /* Lives in the order in which they came; who leaves, leaves a hole: his neighbours lie far apart in memory. */

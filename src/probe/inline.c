@@ -418,7 +418,11 @@ static struct rt_error *add_instances(struct rt_plan_build *b, uint32_t type, ui
 		in.place = RT_PLACE_ARG;
 	RT_TRY(rt_dwarf_inlined(b->module->dwarf, name, in.back ? in.back : f->arg ? f->arg : 1, &list, &count));
 	if (count && !in.back && rt_needs_return(f)) {
+		const size_t all = count;
+
 		RT_TRY(rt_plan_inner(b, type, function, list, count, &count));
+		if (count < all)
+			b->plan->types.data[type].seen[function] |= RT_SEEN_INNER;
 		if (!count)
 			return NULL;
 		return rt_plan_refuse(b, type, function, name, RT_E_UNARMED,

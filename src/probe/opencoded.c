@@ -17,8 +17,11 @@
 #include "dwarf/listing.h"
 #include "probe/counted.h"
 #include "probe/handing.h"
+#include "probe/kin.h"
 #include "probe/pointee.h"
 #include "probe/reach.h"
+#include "probe/source_name.h"
+#include "probe/spec_type.h"
 
 enum {
 	POINTS_MAX = 4096, /* of one type, in one module */
@@ -59,6 +62,7 @@ struct open_search {
 	struct rt_plan_build *b;
 	struct inner inner[RT_TRACK_REGS]; /* of the function that is looked at */
 	struct rt_pointees pointees;
+	struct rt_kin kin;
 	RT_VEC(struct open_type) types;
 	RT_VEC(struct open_maybe) maybes;
 };
@@ -101,6 +105,7 @@ struct variable {
 	const struct rt_insn *insn;
 	const char *structure;
 	bool found;   /* it is the object */
+	bool kin;     /* it is what begins with the structure */
 	bool other;   /* it points to something else */
 	bool near;    /* another one leads to such an object */
 	bool here;    /* in this very scope */
@@ -126,6 +131,16 @@ static bool may_be_counter(struct variable *v, const char *type)
 	       rt_dwarf_struct_size(v->s->b->module->dwarf, name) == v->insn->mem.size;
 }
 
+/* the type is a pointer to what begins with the structure */
+static bool is_kin(const struct open_search *s, const char *type, const char *structure)
+{
+	for (size_t i = 0; i < s->kin.all.len; i++) {
+		if (rt_points_to(type, s->kin.all.data[i].structure) == 1)
+			return rt_kin_begins(&s->kin, s->kin.all.data[i].structure, structure);
+	}
+	return false;
+}
+
 static void see_variable(const char *name, void *arg)
 {
 	struct variable *v = arg;
@@ -143,9 +158,13 @@ static void see_variable(const char *name, void *arg)
 		      !rt_points_to(d.type, v->structure);
 	if (d.where.offset)
 		return;
-	if (rt_points_to(d.type, v->structure) != 1)
-		v->other |= d.where.reg == v->insn->mem.base && strncmp(d.type ? d.type : "void", "void", 4) != 0;
-	else
+	if (rt_points_to(d.type, v->structure) != 1) {
+		const bool other =
+			d.where.reg == v->insn->mem.base && strncmp(d.type ? d.type : "void", "void", 4) != 0;
+
+		v->other |= other;
+		v->kin |= other && is_kin(v->s, d.type, v->structure);
+	} else
 		v->found =
 			d.where.reg == v->insn->mem.base || are_copies(v->s, v->insn, d.where.reg, v->insn->mem.base);
 }
@@ -156,7 +175,13 @@ static void see_variable(const char *name, void *arg)
  * own, that are given the counter).
  * *ret_given: how many scopes from the innermost on are such functions.
  */
-enum object { IS_OTHER, IS_UNKNOWN, IS_NEAR /* unknown, but such objects are about */, IS_OBJECT };
+enum object {
+	IS_OTHER,
+	IS_UNKNOWN,
+	IS_NEAR, /* unknown, but such objects are about */
+	IS_KIN,  /* what begins with the object */
+	IS_OBJECT
+};
 
 static enum object is_object(struct open_search *s, const struct rt_insn *insn, const char *structure,
 			     unsigned *ret_given)
@@ -180,6 +205,8 @@ static enum object is_object(struct open_search *s, const struct rt_insn *insn, 
 		read = rt_pointee_read(&s->pointees, insn->addr, insn->mem.base, structure);
 	if (v.found || read == RT_POINTEE_OBJECT)
 		return IS_OBJECT;
+	if (v.kin)
+		return IS_KIN;
 	return v.other || read == RT_POINTEE_OTHER ? IS_OTHER : v.near ? IS_NEAR : IS_UNKNOWN;
 }
 
@@ -194,18 +221,44 @@ static bool is_rest(struct open_search *s, struct rt_elfaddr at)
 	return symbol && strstr(symbol->name, ".part.");
 }
 
-/* it is done by a function of the spec that works on such objects, or inlined from one; others hold them, and count */
-static bool is_told(struct open_search *s, const char *structure, struct rt_elfaddr at)
+/*
+ * The function of the spec of this name, whose result is seen nowhere: what it counts where it is inlined is all that
+ * tells of it; NULL: it is none.
+ */
+static const struct rt_spec_function *unseen(const struct rt_plan_type *type, const char *name)
+{
+	for (size_t i = 0; i < type->spec->functions.len; i++) {
+		const struct rt_spec_function *f = &type->spec->functions.data[i];
+
+		if (rt_needs_return(f) && rt_spec_means(f->name, name, rt_spec_is_told(type->spec)) &&
+		    (type->seen[i] & (RT_SEEN_REFUSED | RT_SEEN_INNER)) == RT_SEEN_REFUSED)
+			return f;
+	}
+	return NULL;
+}
+
+/*
+ * It is done by a function of the spec that works on such objects, or inlined from one; others hold them, and count.
+ * *ret_makes: it is not, but by one that makes them, inlined, of which nothing else is seen.
+ */
+static bool is_told(struct open_search *s, const char *structure, struct rt_elfaddr at, bool *ret_makes)
 {
 	struct rt_scope scopes[SCOPES_MAX];
 	size_t n = rt_dwarf_scopes(s->b->module->dwarf, at, scopes, SCOPES_MAX);
 	const struct rt_takers takers = { .b = s->b };
 
+	*ret_makes = false;
 	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; scopes[i].function && k < s->types.len; k++)
-			if (!strcmp(s->types.data[k].structure, structure) &&
-			    rt_takers_told(&takers, s->types.data[k].index, scopes[i].function))
+		for (size_t k = 0; scopes[i].function && k < s->types.len; k++) {
+			const struct rt_plan_type *type = &s->b->plan->types.data[s->types.data[k].index];
+			const struct rt_spec_function *f = scopes[i].inlined ? unseen(type, scopes[i].function) : NULL;
+
+			if (strcmp(s->types.data[k].structure, structure) != 0)
+				continue;
+			*ret_makes |= f && f->op == RT_OP_NEW;
+			if (!f && rt_takers_told(&takers, s->types.data[k].index, scopes[i].function))
 				return true;
+		}
 	}
 	return !n;
 }
@@ -350,6 +403,8 @@ static bool counts_first(const struct open_type *t, int32_t start, const struct 
 
 static struct rt_error *consider(struct open_search *s, const struct rt_insn *insn, bool inner)
 {
+	struct open_maybe kin;
+	bool begins = false, makes;
 	enum object is;
 
 	for (size_t i = 0; i < s->types.len; i++) {
@@ -372,15 +427,22 @@ static struct rt_error *consider(struct open_search *s, const struct rt_insn *in
 		 * And constants are stored in flags as well.
 		 */
 		if (is == IS_OTHER ||
-		    (is != IS_OBJECT && ((m.delta != 1 && m.delta != -1) || (insn->is_mov && insn->has_imm))) ||
-		    (is_told(s, t->structure, insn->addr) && !(is == IS_OBJECT && is_rest(s, insn->addr))))
+		    (is < IS_KIN && ((m.delta != 1 && m.delta != -1) || (insn->is_mov && insn->has_imm))) ||
+		    (is_told(s, t->structure, insn->addr, &makes) && !(is == IS_OBJECT && is_rest(s, insn->addr))))
 			continue;
+		m.first |= makes && m.delta == rt_op_delta(RT_OP_NEW, type->start);
 		if (is == IS_OBJECT)
 			return add(s, &m, false);
+		if (is == IS_KIN) {
+			kin = begins ? kin : m;
+			begins = true;
+			continue;
+		}
 		m.far = is == IS_UNKNOWN && !type->counter_offset;
 		RT_TRY(remember(s, &m));
 	}
-	return NULL;
+	/* where no other one is just that */
+	return begins ? add(s, &kin, false) : NULL;
 }
 
 /* what insn says of the registers that point into others */
@@ -500,6 +562,8 @@ struct rt_error *rt_plan_open_coded(struct rt_plan_build *b)
 
 	if (!err && s.types.len)
 		err = rt_pointees_init(&s.pointees);
+	if (!err && s.types.len)
+		err = rt_kin_read(b->module->dwarf, &s.kin);
 	for (size_t i = 0; i < b->survey.symbols.len && s.types.len && !err; i++) {
 		const struct rt_symbol *symbol = b->survey.symbols.data[i].symbol;
 
@@ -510,6 +574,7 @@ struct rt_error *rt_plan_open_coded(struct rt_plan_build *b)
 		err = add_maybes(&s);
 	if (!err)
 		err = refuse(&s);
+	rt_kin_deinit(&s.kin);
 	rt_pointees_deinit(&s.pointees);
 	rt_vec_deinit(&s.maybes);
 	rt_vec_deinit(&s.types);

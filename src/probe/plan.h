@@ -85,7 +85,7 @@ struct rt_refused {
 };
 
 /* What became of a function of the spec, over all modules so far. */
-enum { RT_SEEN_POINT = 1 << 0, RT_SEEN_REFUSED = 1 << 1 };
+enum { RT_SEEN_POINT = 1 << 0, RT_SEEN_REFUSED = 1 << 1, RT_SEEN_INNER = 1 << 2 /* by what inlined ones call */ };
 
 struct rt_plan_type {
 	uint32_t id; /* 1.. = index in plan->types + 1 */
@@ -122,7 +122,8 @@ struct rt_plan {
 	RT_VEC(struct rt_point) points; /* points.data[id - 1] */
 	RT_VEC(struct rt_refused) refused;
 	RT_VEC(char *) doubts; /* sentences about what was allowed and may be wrong; owned */
-	RT_VEC(char *) limits; /* sentences about what is so much that it is not looked at; counts do not need it; owned */
+	RT_VEC(char *)
+	limits; /* sentences about what is so much that it is not looked at; counts do not need it; owned */
 };
 
 /* What the planner may look at of one module. */

@@ -551,4 +551,45 @@ TEST(counting_of_interpreters)
 	workdir_remove(&w);
 }
 
+/*
+ * A constructor that is told, and inlined wherever it is called: its result is seen nowhere, and the count that it
+ * takes is what makes the object. It is counted through what begins with the structure.
+ */
+TEST(constructors_that_are_seen_by_their_count)
+{
+	static const char source[] =
+		"#include <stdlib.h>\n"
+		"#define INLINE static inline __attribute__((always_inline))\n"
+		"struct node { int id; int refs; };\nstruct big { struct node base; long more[4]; };\n"
+		"struct other { int id; int refs; };\n"
+		"extern void note(void *);\n"
+		"INLINE int big_make(struct big **out, int id) { struct big *b = calloc(1, sizeof(*b)); if (!b) return "
+		"-1; "
+		"note(b); b->base.refs++; *out = b; return 0; }\n"
+		"void node_put(struct node *n) { if (!--n->refs) free(n); }\n"
+		"int by_id(struct big **ret, int id) { return id ? big_make(ret, id) : 1; }\n"
+		"void hold(struct big *b) { note(b); b->base.refs++; note(b); }\n"
+		"void hold_other(struct other *o) { note(o); o->refs++; note(o); }\n";
+	static const char *const builds[] = { "gcc -O2 -g", "gcc -O1 -g", "clang-14 -O2 -g" };
+
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		struct workdir w;
+		struct planned p;
+
+		print_message("%s\n", builds[i]);
+		workdir_make(&w);
+		workdir_write(&w, "k.c", source);
+		workdir_run(&w, "%s -shared -fPIC -o k.so k.c", builds[i]);
+		planned_open(&p, workdir_path(&w, "k.so"));
+		planned_make(&p, "type=node new=big_make:out*1 put=node_put counter=node.refs", NULL);
+		assert_int_equal(points_in(&p, "by_id", RT_OP_NEW), 1);
+		assert_int_equal(points_in(&p, "by_id", RT_OP_GET), 0);
+		assert_int_equal(points_in(&p, "hold", RT_OP_GET), 1);
+		assert_int_equal(points_in(&p, "hold", RT_OP_NEW), 0);
+		assert_int_equal(points_in(&p, "hold_other", RT_OP_GET), 0);
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
 TEST_MAIN();
