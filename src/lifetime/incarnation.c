@@ -400,16 +400,6 @@ static bool ends_within_last_put(const struct rt_lifetime *lt, const struct lt_i
 	return i > 0 && inc->ledger[i - 1].op == RT_OP_PUT && lt_nested(lt, ev, &inc->ledger[i - 1]);
 }
 
-/* the run that put the last reference does so again right there */
-static bool put_again(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
-{
-	uint32_t i = inc->nr;
-
-	while (i > 0 && !inc->ledger[i - 1].delta)
-		i--;
-	return i > 0 && lt_again(lt, &inc->ledger[i - 1], ev);
-}
-
 /*
  * Nobody tells of births of the type, and this may be what is done first to another object at the address: counts are
  * where they begin, or it ends before anybody has counted.
@@ -419,7 +409,7 @@ static bool is_born_unseen(const struct rt_lifetime *lt, const struct lt_inc *in
 	const struct lt_type *type = lt_inc_type(lt, inc);
 	enum rt_op op = seen->ev.op;
 
-	if (type->makers || inc->has_new || put_again(lt, inc, &seen->ev))
+	if (type->makers || inc->has_new || lt_put_again(lt, inc, &seen->ev))
 		return false;
 	if (op == RT_OP_FREE)
 		return inc->freed;
@@ -469,7 +459,8 @@ static void life_after_death(struct rt_lifetime *lt, struct lt_inc *inc, struct 
 		return;
 	}
 	/* memory that is in use again, or an object whose constructor is not seen */
-	if (sane || inc->life == LT_LOST || (!inc->has_new && count == INT32_MIN && seen->ev.op != RT_OP_USE)) {
+	if ((sane && !lt_put_unwritten(lt, inc, &seen->ev)) || inc->life == LT_LOST ||
+	    (!inc->has_new && count == INT32_MIN && seen->ev.op != RT_OP_USE)) {
 		/* a find that made what it hands out: its reference is the only one */
 		bool made = (seen->e->flags & RT_EV_HIDDEN) && count != INT32_MIN && count == seen->ev.delta;
 		bool had_new = inc->has_new && !made;

@@ -583,8 +583,13 @@ bool lt_put_by_jump(const struct rt_lifetime *lt, const struct lt_event *taken, 
  */
 bool lt_twice_in_run(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y);
 bool lt_twice_in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
-/* y does what x has done, in the same run of a function and in its line or the next */
-bool lt_again(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y);
+/* the run that put the last reference does so again by ev, in its line or the next */
+bool lt_put_again(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);
+/*
+ * The put that ended the object comes once more in its line, by ev, and reads the count that it had read: what ends
+ * such objects frees them, and does not write the count before.
+ */
+bool lt_put_unwritten(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev);
 /* as lt_twice_in_row(), in just one line */
 bool lt_twice_in_line(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
 /*

@@ -326,7 +326,27 @@ uint16_t lt_first_of_two(const struct rt_lifetime *lt, const struct lt_inc *inc,
 	return before && again(lt, before, mine, 0) ? (uint16_t)(before - inc->ledger) : ev;
 }
 
-bool lt_again(const struct rt_lifetime *lt, const struct lt_event *x, const struct lt_event *y)
+/* the last operation of a dead object; NULL: it had none */
+static const struct lt_event *last_operation(const struct lt_inc *inc)
 {
-	return again(lt, x, y, 1);
+	uint32_t i = inc->nr;
+
+	while (i > 0 && !inc->ledger[i - 1].delta)
+		i--;
+	return i > 0 ? &inc->ledger[i - 1] : NULL;
+}
+
+bool lt_put_again(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
+{
+	const struct lt_event *last = last_operation(inc);
+
+	return last && again(lt, last, ev, 1);
+}
+
+bool lt_put_unwritten(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
+{
+	const struct lt_event *last = last_operation(inc);
+
+	return last && inc->has_new && ev->op == RT_OP_PUT && last->op == RT_OP_PUT && ev->count != INT32_MIN &&
+	       ev->count == last->count && again(lt, last, ev, 0);
 }
