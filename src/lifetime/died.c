@@ -3,6 +3,7 @@
  * What a process died of. The fatal signal hit somebody who met what was gone; who had taken it from him is found in
  * lives that look balanced: by what was done last, or twice, and by whose run was not over.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/words.h"
@@ -224,6 +225,7 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	struct lt_inc *inc;
 	uint32_t at = 0;
 	unsigned n = 0;
+	bool in_line;
 
 	while ((inc = lt_row_newer(&a->lt->graves, &at))) {
 		bool over = false, kept;
@@ -256,10 +258,15 @@ static bool died_of(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	ref.shown = lt_shown_by_counter(a, &ref);
 	if (lt_life_vague(a->lt, ref.inc) || lt_damaged(a->lt, m->type))
 		b.confidence = ref.shown ? 0.65 : 0.45;
-	/* an assertion may be about anything, and two lines in a row may well be about two references */
-	if (long_since(a->lt, ref.inc, ref.bad) ||
-	    (!lt_crashed(a->lt, ref.inc->pid, true) && !lt_back_at_once(a->lt, ref.inc, ref.bad) &&
-	     !lt_twice_in_line(a->lt, ref.inc, ref.bad) && !lt_twice_by_helper(a->lt, ref.inc, ref.bad)))
+	/*
+	 * An assertion may be about anything, and two lines in a row may well be about two references. What is done
+	 * twice in one line is odd, however long ago that was.
+	 */
+	in_line = lt_twice_in_line(a->lt, ref.inc, ref.bad) || lt_twice_by_helper(a->lt, ref.inc, ref.bad);
+	if (in_line && long_since(a->lt, ref.inc, ref.bad))
+		b.confidence = fmin(b.confidence, 0.6);
+	else if (long_since(a->lt, ref.inc, ref.bad) ||
+		 (!in_line && !lt_crashed(a->lt, ref.inc->pid, true) && !lt_back_at_once(a->lt, ref.inc, ref.bad)))
 		b.confidence = 0.45;
 	lt_extra_taken(a, ref.inc, &ref);
 	if (b.guilty)
