@@ -173,8 +173,6 @@ bool lt_ended_well(const struct rt_lifetime *lt, uint32_t pid);
 bool lt_left_by_exec(const struct rt_lifetime *lt, uint32_t pid);
 /* it was ended by a fault of its own; at_once: by one that touched memory, not one that it noticed itself */
 bool lt_crashed(const struct rt_lifetime *lt, uint32_t pid, bool at_once);
-/* died.c: a function of the type, or where that is NULL the function, has a frame in the stack (index + 1) */
-bool lt_in_stack(const struct rt_lifetime *lt, uint32_t stack, uint32_t function, const struct lt_type *type);
 /* counter.c: why what was read as the counter of the type is none, NULL: it is one */
 const char *lt_counter_wrong(struct rt_lifetime *lt, uint32_t type, struct rt_arena *arena);
 /* the counts of this life, at least, are doubtful; after lt_counter_wrong() */

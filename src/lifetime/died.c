@@ -92,23 +92,6 @@ static bool died_with(struct lt_answer *a, uint32_t type, struct lt_model *m)
 	return b.guilty;
 }
 
-bool lt_in_stack(const struct rt_lifetime *lt, uint32_t stack, uint32_t function, const struct lt_type *type)
-{
-	const struct lt_stack *s = &lt->stacks.data[stack - 1];
-
-	for (uint32_t i = 0; i < s->nr; i++) {
-		const struct lt_machine *m = &lt->machines.data[s->first + i];
-
-		for (uint32_t k = 0; k < m->srcs; k++) {
-			const struct lt_src *src = lt_src(lt, lt->stack_srcs.data[m->src + k]);
-
-			if (type ? lt_is_api(lt, type, src) != 0 : src->function == function)
-				return true;
-		}
-	}
-	return false;
-}
-
 /* The same of the last stack of the thread: where a function was inlined, its run may be over while its frame stands.
  */
 static bool stands_in(const struct rt_lifetime *lt, const struct lt_thread *t, uint32_t function,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who took apart what held a pointer. Objects of class systems are freed by who freed all of them alike, far from any
- * code that knows what is in them: the class's finalizer, which that called before, has put what the object held, or
- * forgot to. A slot that goes with such a block is that one's, so the event has its function as its site.
+ * Who took apart what held a pointer. Objects of class systems are freed by who freed all of them alike, in another
+ * library or file than any code that knows what is in them: the class's finalizer, which that called before, has put
+ * what the object held, or forgot to. A slot that goes with such a block is that one's, so the event has its function
+ * as its site.
  *
  * Which finalizer it was: of the last that this thread was seen to enter, those that were given what lies nearest to
  * the slot; and of these, the last one that stands in the file of who stored the pointer there, or goes by the same
@@ -74,6 +75,32 @@ static const struct lt_event *store_of(const struct rt_lifetime *lt, const struc
 	return NULL;
 }
 
+/*
+ * What frees the block stands in another library, or file, than who stored the pointer in it: it knows nothing of what
+ * is in there.
+ */
+static bool frees_alike(const struct rt_lifetime *lt, const struct lt_event *freed, uint32_t by)
+{
+	const struct rt_frame *stores = &lt_src(lt, by)->frame;
+	const uint32_t stack = lt->uses.data[freed->use].stack;
+	const struct lt_stack *s = stack ? &lt->stacks.data[stack - 1] : NULL;
+	const struct lt_machine *m = s && s->nr ? &lt->machines.data[s->first] : NULL;
+	const struct rt_frame *frees = m && m->srcs ? &lt_src(lt, lt->stack_srcs.data[m->src])->frame : NULL;
+
+	if (!frees)
+		return false;
+	return frees->module_id != stores->module_id ||
+	       (frees->file && stores->file && strcmp(frees->file, stores->file) != 0);
+}
+
+/* the finalizer still runs: it frees the block itself, or has it freed */
+static bool still_runs(const struct rt_lifetime *lt, const struct lt_event *freed, uint32_t src)
+{
+	const uint32_t stack = lt->uses.data[freed->use].stack;
+
+	return stack && lt_in_stack(lt, stack, lt_src(lt, src)->function, NULL);
+}
+
 bool lt_final_of(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t pid, struct lt_event *freed)
 {
 	const struct lt_thread *t = lt_thread(lt, pid, freed->tid);
@@ -82,7 +109,7 @@ bool lt_final_of(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t pid,
 	uint64_t nearest = REACH;
 	uint32_t src = 0, use;
 
-	if (!by || lt_src(lt, by)->frame.module_id == lt_src(lt, lt_event_src(lt, freed))->frame.module_id)
+	if (!by || !frees_alike(lt, freed, by))
 		return true;
 	for (unsigned i = 0; i < LT_FINALS; i++) {
 		if (t->finals[i].object && distance(t->finals[i].object, freed->slot) < nearest)
@@ -94,7 +121,7 @@ bool lt_final_of(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t pid,
 		if (f->object && distance(f->object, freed->slot) == nearest)
 			src = final_for(lt, f, by);
 	}
-	if (!src)
+	if (!src || still_runs(lt, freed, src))
 		return true;
 	use = lt_use_instead(lt, freed->use, src);
 	if (use == UINT32_MAX)

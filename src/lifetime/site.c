@@ -564,3 +564,20 @@ const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsign
 
 	return level < s->nr ? lt_src_text(lt, s->src[level]) : "";
 }
+
+bool lt_in_stack(const struct rt_lifetime *lt, uint32_t stack, uint32_t function, const struct lt_type *type)
+{
+	const struct lt_stack *s = &lt->stacks.data[stack - 1];
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+
+		for (uint32_t k = 0; k < m->srcs; k++) {
+			const struct lt_src *src = lt_src(lt, lt->stack_srcs.data[m->src + k]);
+
+			if (type ? lt_is_api(lt, type, src) != 0 : src->function == function)
+				return true;
+		}
+	}
+	return false;
+}

@@ -36,3 +36,5 @@ bool lt_use_inlined(const struct rt_lifetime *lt, const struct lt_use *use, uint
 /* all source frames of a use, innermost first, functions without a frame of their own included; at most max */
 size_t lt_use_frames(const struct rt_lifetime *lt, const struct lt_use *use, struct rt_frame *ret, size_t max);
 const char *lt_function_name(const struct rt_lifetime *lt, uint32_t site, unsigned level); /* "" unknown */
+/* a function of the type, or where that is NULL the function, has a frame in the stack (index + 1) */
+bool lt_in_stack(const struct rt_lifetime *lt, uint32_t stack, uint32_t function, const struct lt_type *type);
