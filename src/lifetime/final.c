@@ -76,19 +76,38 @@ static const struct lt_event *store_of(const struct rt_lifetime *lt, const struc
 }
 
 /*
- * What frees the block stands in another library, or file, than who stored the pointer in it: it knows nothing of what
- * is in there.
+ * Who frees the block: whose site it is, or the put of its type that this called, which is no site. What is further in
+ * is how blocks are freed there.
  */
-static bool frees_alike(const struct rt_lifetime *lt, const struct lt_event *freed, uint32_t by)
+static const struct rt_frame *freer_of(const struct rt_lifetime *lt, const struct lt_inc *inc,
+				       const struct lt_event *freed)
 {
-	const struct rt_frame *stores = &lt_src(lt, by)->frame;
-	const uint32_t stack = lt->uses.data[freed->use].stack;
+	const uint32_t stack = lt->uses.data[freed->use].stack, site = lt_event_src(lt, freed);
 	const struct lt_stack *s = stack ? &lt->stacks.data[stack - 1] : NULL;
-	const struct lt_machine *m = s && s->nr ? &lt->machines.data[s->first] : NULL;
-	const struct rt_frame *frees = m && m->srcs ? &lt_src(lt, lt->stack_srcs.data[m->src])->frame : NULL;
+	uint32_t src = site;
 
-	if (!frees)
-		return false;
+	for (uint32_t i = 0; s && i < s->nr; i++) {
+		const struct lt_machine *m = &lt->machines.data[s->first + i];
+
+		for (uint32_t k = 0; k < m->srcs; k++) {
+			const uint32_t at = lt->stack_srcs.data[m->src + k];
+
+			if (at == site)
+				return &lt_src(lt, src)->frame;
+			if (lt_is_api(lt, lt_inc_type(lt, inc), lt_src(lt, at)))
+				src = at;
+		}
+	}
+	return &lt_src(lt, site)->frame;
+}
+
+/* that one stands in another library, or file, than who stored the pointer in it: it knows nothing of what is in there
+ */
+static bool frees_alike(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *freed,
+			uint32_t by)
+{
+	const struct rt_frame *stores = &lt_src(lt, by)->frame, *frees = freer_of(lt, inc, freed);
+
 	return frees->module_id != stores->module_id ||
 	       (frees->file && stores->file && strcmp(frees->file, stores->file) != 0);
 }
@@ -109,7 +128,7 @@ bool lt_final_of(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t pid,
 	uint64_t nearest = REACH;
 	uint32_t src = 0, use;
 
-	if (!by || !frees_alike(lt, freed, by))
+	if (!by || !frees_alike(lt, inc, freed, by))
 		return true;
 	for (unsigned i = 0; i < LT_FINALS; i++) {
 		if (t->finals[i].object && distance(t->finals[i].object, freed->slot) < nearest)
