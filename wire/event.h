@@ -295,7 +295,8 @@ enum rt_loss {
 	RT_LOSS_DOUBT = 10,   /* a definition that may hit wrong places, as the user allowed; text says why */
 	RT_LOSS_PASSED = 11,  /* nothing is missing: hits at objects that are not in the sample */
 	RT_LOSS_RIGHTS = 12,  /* a process ran without the rights of its file; text says which */
-	RT_LOSS_LIMIT = 13,   /* nothing is missing of what counts: places were too many to be looked at; text says which */
+	RT_LOSS_LIMIT =
+		13, /* nothing is missing of what counts: places were too many to be looked at; text says which */
 	RT_LOSS_NR
 };
 
