@@ -29,7 +29,7 @@ enum { OF_RECEIVER = 0, OF_GIVER = 4, OF_SHARER = 8, OF_CALLER = 12, OF_PUTTER =
 
 enum {
 	EVENTS_MAX = 256, /* of an object that had more than one reference */
-	TAKEN_MAX = 16    /* references of one healthy object whose takers' callers are looked at */
+	TAKEN_MAX = 32    /* references of one healthy object, taken or put, of which the callers are looked at */
 };
 
 /* The way of the first reference to an object. */
