@@ -421,18 +421,6 @@ static void rather(struct lt_blame *b, uint32_t src, double confidence)
 	b->guilty = src;
 }
 
-/* runs of other functions had to do with the object after the one that took the reference */
-static bool went_on(const struct lt_ref *ref)
-{
-	const struct lt_event *taken = &ref->inc->ledger[ref->ev];
-
-	for (uint32_t i = ref->ev + 1u; i < ref->inc->nr; i++) {
-		if (ref->inc->ledger[i].act && ref->inc->ledger[i].act != taken->act)
-			return true;
-	}
-	return false;
-}
-
 /* references of this site are handed to another function that closes them */
 static void handed_over(const struct lt_answer *a, const struct lt_model *m, const struct lt_ref *ref,
 			struct lt_blame *b)
@@ -454,8 +442,7 @@ static void handed_over(const struct lt_answer *a, const struct lt_model *m, con
 	} else {
 		b->alternative = lt_site(a->lt, p)->src[0];
 		b->alternative_confidence = 0.35;
-		/* which of those that it went on to has lost it, nobody knows */
-		b->confidence = fmin(b->confidence, went_on(ref) ? SUSPECT : 0.6);
+		b->confidence = fmin(b->confidence, 0.6);
 		b->why = "healthy references taken here are put by the function named as alternative";
 	}
 }
