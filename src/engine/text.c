@@ -425,20 +425,13 @@ static struct rt_error *each_point(struct rt_text *t, struct word name, enum rt_
 /* loss CAUSE [N] [point=NAME] [TEXT...]; cut [TEXT...] */
 static struct rt_error *line_loss(struct rt_text *t)
 {
-	static const char *const causes[RT_LOSS_NR] = {
-		[RT_LOSS_RING] = "ring",         [RT_LOSS_STACKMAP] = "stackmap", [RT_LOSS_FAULT] = "fault",
-		[RT_LOSS_RETURNS] = "returns",   [RT_LOSS_UNARMED] = "unarmed",   [RT_LOSS_CUT] = "cut",
-		[RT_LOSS_UNTRACED] = "untraced", [RT_LOSS_BALANCE] = "balance",   [RT_LOSS_REFUSED] = "refused",
-		[RT_LOSS_DOUBT] = "doubt",       [RT_LOSS_PASSED] = "passed",     [RT_LOSS_RIGHTS] = "rights",
-		[RT_LOSS_LIMIT] = "limit",
-	};
 	uint64_t value = 0;
 	uint32_t cause = 1;
 	unsigned text = 2;
 
 	if (t->nr < 2)
 		return bad(t, t->words[0].s, "expected: loss CAUSE [N] [point=FUNCTION] [TEXT]");
-	while (cause < RT_LOSS_NR && !is(t->words[1], causes[cause]))
+	while (cause < RT_LOSS_NR && !is(t->words[1], rt_loss_name(cause)))
 		cause++;
 	if (cause == RT_LOSS_NR)
 		return bad(t, t->words[1].s, "unknown cause");

@@ -219,6 +219,19 @@ const char *rt_op_name(enum rt_op op)
 	return (unsigned)op < RT_OP_NR && op_names[op] ? op_names[op] : "?";
 }
 
+const char *rt_loss_name(unsigned cause)
+{
+	static const char *const names[RT_LOSS_NR] = {
+		[RT_LOSS_RING] = "ring",         [RT_LOSS_STACKMAP] = "stackmap", [RT_LOSS_FAULT] = "fault",
+		[RT_LOSS_RETURNS] = "returns",   [RT_LOSS_UNARMED] = "unarmed",   [RT_LOSS_CUT] = "cut",
+		[RT_LOSS_UNTRACED] = "untraced", [RT_LOSS_BALANCE] = "balance",   [RT_LOSS_REFUSED] = "refused",
+		[RT_LOSS_DOUBT] = "doubt",       [RT_LOSS_PASSED] = "passed",     [RT_LOSS_RIGHTS] = "rights",
+		[RT_LOSS_LIMIT] = "limit",
+	};
+
+	return cause < RT_LOSS_NR ? names[cause] : NULL;
+}
+
 enum rt_op rt_op_parse(const char *name, size_t len)
 {
 	for (unsigned i = 1; i < RT_OP_NR; i++) {

@@ -70,3 +70,5 @@ const char *rt_point_ender(const struct rt_wire_point *r);
 const char *rt_op_name(enum rt_op op);
 /* The op of this name, or RT_OP_NONE. */
 enum rt_op rt_op_parse(const char *name, size_t len);
+/* "ring" for RT_LOSS_RING, ... ; NULL for what is no cause. Static string. */
+const char *rt_loss_name(unsigned cause);

@@ -93,6 +93,14 @@ static bool mostly_acts(struct balance b)
 	return b.acted >= SHARE * (b.acted + b.idle);
 }
 
+/* what others do in somebody's place tells what he should have done */
+static bool others_act(const struct lt_answer *a, struct rt_key key)
+{
+	const struct balance others = balance_of(a, key);
+
+	return others.acted >= KIN && mostly_acts(others);
+}
+
 static bool is_beside(const struct trail *t, uint32_t i)
 {
 	return i < EVENTS_MAX && t->beside[i / 64] >> i % 64 & 1;
@@ -301,9 +309,7 @@ static uint32_t forgot_after_put(const struct lt_answer *a, const struct lt_inc 
 {
 	for (uint32_t i = inc->nr; i-- > 1;) {
 		for (unsigned level = 1; puts_for(a, inc, i) && level <= CALLERS; level++) {
-			struct balance others = balance_of(a, caller_key(a, inc, i, level));
-
-			if (others.acted >= KIN && mostly_acts(others) && !caller_puts(a, inc, i, level, FURTHER))
+			if (others_act(a, caller_key(a, inc, i, level)) && !caller_puts(a, inc, i, level, FURTHER))
 				return lt_src_around(a->lt, &inc->ledger[i], level);
 		}
 	}
@@ -319,9 +325,7 @@ static uint32_t forgot_after_get(const struct lt_answer *a, const struct lt_ref 
 		if (!takes_away(a, inc, i))
 			continue;
 		for (unsigned level = 1; level <= CALLERS; level++) {
-			struct balance others = balance_of(a, caller_key(a, inc, i, level));
-
-			if (others.acted < KIN || !mostly_acts(others))
+			if (!others_act(a, caller_key(a, inc, i, level)))
 				continue;
 			if (caller_puts(a, inc, i, level, FURTHER) || is_lent(a, ref, i, level))
 				return 0;
@@ -332,9 +336,21 @@ static uint32_t forgot_after_get(const struct lt_answer *a, const struct lt_ref 
 	return 0;
 }
 
+static struct lt_receiver forgot(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	struct lt_receiver it = { 0, LT_BY_CALLERS };
+
+	if (!is_short(ref->inc))
+		return it;
+	it.src = forgot_after_get(a, ref);
+	if (!it.src && (it.src = forgot_after_put(a, ref->inc)))
+		it.by = LT_BY_PUTTERS;
+	return it;
+}
+
 uint32_t lt_received_forgot(const struct lt_answer *a, const struct lt_ref *ref)
 {
-	return is_short(ref->inc) ? forgot_after_get(a, ref) ?: forgot_after_put(a, ref->inc) : 0;
+	return forgot(a, ref).src;
 }
 
 void lt_received_healthy(struct lt_answer *a, const struct lt_inc *inc)
@@ -381,9 +397,7 @@ static unsigned acts_at(const struct lt_answer *a, const struct lt_inc *inc, uin
  */
 static bool kin_acts(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
-	struct balance kin = balance_of(a, giver_key(a, inc, &inc->ledger[i]));
-
-	return kin.acted >= KIN && mostly_acts(kin);
+	return others_act(a, giver_key(a, inc, &inc->ledger[i]));
 }
 
 static bool is_unknown(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
@@ -435,13 +449,9 @@ static uint32_t source_of(const struct lt_answer *a, const struct lt_inc *inc, u
 static bool sharers_act(const struct lt_answer *a, const struct trail *t, uint32_t i)
 {
 	const struct lt_event *given = &t->inc->ledger[i];
-	struct balance others;
 	unsigned out, in;
 
-	if (!is_shared(a, t->inc, i))
-		return false;
-	others = balance_of(a, sharer_key(a, t->inc, given));
-	if (others.acted < KIN || !mostly_acts(others))
+	if (!is_shared(a, t->inc, i) || !others_act(a, sharer_key(a, t->inc, given)))
 		return false;
 	for (uint32_t k = i; k-- > 0;) {
 		const struct lt_event *e = &t->inc->ledger[k];
@@ -500,11 +510,7 @@ struct lt_receiver lt_received_last(const struct lt_answer *a, const struct lt_r
 {
 	struct lt_receiver last = received_last(a, ref);
 
-	if (!last.src && is_short(ref->inc) && (last.src = forgot_after_get(a, ref)))
-		last.by = LT_BY_CALLERS;
-	if (!last.src && is_short(ref->inc) && (last.src = forgot_after_put(a, ref->inc)))
-		last.by = LT_BY_PUTTERS;
-	return last;
+	return last.src ? last : forgot(a, ref);
 }
 
 bool lt_received_before(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)

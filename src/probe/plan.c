@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "probe/build.h"
 
 const char *rt_probe_cost_name(enum rt_probe_cost cost)
@@ -151,12 +152,11 @@ struct rt_error *rt_plan_refuse(struct rt_plan_build *b, uint32_t type, uint32_t
 
 struct rt_error *rt_plan_limit(struct rt_plan_build *b, uint32_t type, const char *what, unsigned have, unsigned most)
 {
-	const char *slash = strrchr(b->module->name, '/');
 	char *text;
 
 	if (have <= most)
 		return NULL;
-	if (asprintf(&text, "%s: %s%s%s: %u places, more than %u", slash ? slash + 1 : b->module->name,
+	if (asprintf(&text, "%s: %s%s%s: %u places, more than %u", rt_basename(b->module->name),
 		     type < b->plan->types.len ? b->plan->types.data[type].spec->name : "",
 		     type < b->plan->types.len ? ": " : "", what, have, most) < 0)
 		return rt_error_nomem();

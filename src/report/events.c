@@ -294,16 +294,14 @@ static struct rt_error *stand(struct rt_events *w, const struct rt_wire_stand *r
 
 static struct rt_error *loss(struct rt_events *w, const struct rt_wire_loss *r, struct rt_sink *sink)
 {
-	static const char *const causes[RT_LOSS_NR] = { "",        "ring",   "stackmap", "fault",   "returns",
-							"unarmed", "cut",    "untraced", "balance", "refused",
-							"doubt",   "passed", "rights",   "limit" };
+	const char *cause = rt_loss_name(r->cause);
 
 	if (r->head.kind == RT_WIRE_HITS) {
 		rt_sink_printf(sink, "hits :%u %" PRIu64, r->point, r->value);
 	} else {
-		if (r->cause >= RT_LOSS_NR || !*causes[r->cause])
+		if (!cause)
 			return NULL;
-		rt_sink_printf(sink, "loss %s %" PRIu64, causes[r->cause], r->value);
+		rt_sink_printf(sink, "loss %s %" PRIu64, cause, r->value);
 		if (*r->text)
 			rt_sink_printf(sink, " %s", sentence(w, r->text));
 		if (r->point && rt_map_get(&w->points, rt_key_make(r->point, 0)))
