@@ -57,6 +57,25 @@ static bool put_for(const struct lt_inc *inc, const struct lt_event *ev)
  */
 enum { PUT_BY_ITSELF = 0, PUT_BY_CALLER = 1, PUT_BY_OTHERS = 2 };
 
+/*
+ * The run that did event number i, or what it had called, had taken a reference to the object before, and not for this
+ * slot: what it puts is that one.
+ */
+static bool had_its_own(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i, uint64_t slot)
+{
+	const struct lt_event *put = &inc->ledger[i];
+	unsigned taker, own;
+
+	while (i-- > 0) {
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (lt_event_takes(e) && !((e->flags & LT_EV_KEPT) && e->slot == slot) &&
+		    lt_come_together(lt, e, put, &taker, &own) && !own)
+			return true;
+	}
+	return false;
+}
+
 static unsigned put_by(const struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
 {
 	for (uint32_t i = inc ? inc->nr : 0; i-- > 0 && i + LOOK_BACK >= inc->nr;) {
@@ -65,9 +84,12 @@ static unsigned put_by(const struct rt_lifetime *lt, const struct lt_inc *inc, c
 
 		if (put->tid != ev->tid || put->delta > 0)
 			break;
-		if (put->delta)
-			return lt_come_together(lt, put, ev, &own, &out) && !own && out < PUT_BY_OTHERS ? out
-													: PUT_BY_OTHERS;
+		if (!put->delta)
+			continue;
+		if (!lt_come_together(lt, put, ev, &own, &out) || own || out > PUT_BY_CALLER ||
+		    (out == PUT_BY_CALLER && had_its_own(lt, inc, i, ev->slot)))
+			return PUT_BY_OTHERS;
+		return out;
 	}
 	return PUT_BY_OTHERS;
 }
