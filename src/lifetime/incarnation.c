@@ -530,6 +530,7 @@ static bool began_elsewhere(const struct rt_lifetime *lt, const struct lt_inc *i
 static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
 	const struct lt_event *ev = &seen->ev;
+	struct lt_event born;
 	int64_t moved = 0;
 
 	if (inc->has_new) {
@@ -555,7 +556,9 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		return false;
 	for (uint32_t i = 0; i < inc->nr; i++)
 		moved += inc->ledger[i].delta;
-	if (!lt_ledger_insert_front(lt, inc, ev))
+	born = *ev;
+	born.delta = 0; /* what new gives is the start of the life */
+	if (!lt_ledger_insert_front(lt, inc, &born))
 		return false;
 	if (inc->unborn && inc->incomplete && !inc->gap) {
 		inc->incomplete = false;
@@ -572,9 +575,9 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		inc->known = true;
 		inc->assumed = lt_inc_type(lt, inc)->start < 0;
 	}
-	lt_observe_step(lt, inc, ev);
+	lt_observe_step(lt, inc, &born);
 	if (inc->watched)
-		lt_watch_birth(lt, inc, ev);
+		lt_watch_birth(lt, inc, &born);
 	return true;
 }
 
