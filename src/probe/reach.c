@@ -5,6 +5,7 @@
 
 #include "insn/noreturn.h"
 #include "probe/counted.h"
+#include "probe/table.h"
 
 enum { WAYS_MAX = 4096 /* that are still to be followed */ };
 
@@ -102,6 +103,54 @@ static bool begin(struct walk *w, struct rt_elfaddr by, struct rt_elfaddr at, ui
 	return true;
 }
 
+struct leading {
+	struct walk *w;
+	bool room;
+};
+
+/* the function may have a cold part elsewhere */
+static bool lead(struct rt_elfaddr target, void *arg)
+{
+	struct leading *l = arg;
+
+	if (!rt_image_is_code(l->w->b->module->image, target))
+		return false;
+	l->room &= add(l->w, target);
+	return true;
+}
+
+/* no branch leads into (since, to]: what is in registers there was put into them since then */
+static bool is_straight(struct walk *w, struct rt_elfaddr since, struct rt_elfaddr to)
+{
+	struct rt_insn insn;
+
+	for (struct rt_elfaddr at = w->start; at.v < w->end.v; at.v += insn.length) {
+		if (!rt_plan_decode(w->b, at, &insn) ||
+		    (insn.jump && insn.has_target && insn.target.v > since.v && insn.target.v <= to.v))
+			return false;
+	}
+	return true;
+}
+
+/* the jump leads where its table says; false: not known */
+static bool follow_table(struct walk *w, struct rt_elfaddr jump)
+{
+	struct leading l = { .w = w, .room = true };
+	struct rt_tables tables = { 0 };
+	struct rt_table table;
+	struct rt_insn insn;
+	bool known = false;
+
+	for (struct rt_elfaddr at = w->start; at.v <= jump.v; at.v += insn.length) {
+		if (!rt_plan_decode(w->b, at, &insn))
+			return false;
+		known = rt_tables_pass(&tables, rt_image_at(w->b->module->image, at, insn.length), &insn, &table);
+	}
+	if (!known || !is_straight(w, table.since, jump))
+		return false;
+	return rt_table_read(w->b->module->image, &table, lead, &l) == table.entries && l.room;
+}
+
 static bool never_returns(const struct walk *w, const struct rt_insn *insn)
 {
 	const struct rt_plan_module *m = w->b->module;
@@ -130,7 +179,7 @@ static enum found follow(struct walk *w, struct rt_elfaddr by, struct rt_elfaddr
 		if (insn.ret || (insn.call && never_returns(w, &insn)))
 			continue;
 		if (insn.jump)
-			known &= insn.has_target && add(w, insn.target);
+			known &= insn.has_target ? add(w, insn.target) : follow_table(w, now);
 		if (!(insn.jump && !insn.conditional))
 			known &= add(w, (struct rt_elfaddr){ now.v + insn.length });
 	}

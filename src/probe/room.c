@@ -5,10 +5,10 @@
 
 #include "insn/move.h"
 #include "probe/build.h"
+#include "probe/table.h"
 
 enum {
 	FUNCTION_BYTES = 256 << 10, /* larger functions are not decoded as a whole */
-	TABLE_MAX = 4096,           /* entries of a jump table */
 	WINDOW_BEFORE = 24,         /* how long before the instruction room for it may begin */
 };
 
@@ -37,36 +37,36 @@ static void add_label(const struct rt_site_request *r, uint64_t target, struct r
 		labels->bits[offset / 64] |= UINT64_C(1) << (offset % 64);
 }
 
-static bool is_in(uint64_t target, struct rt_elfaddr start, struct rt_elfaddr end)
+static bool is_in(struct rt_elfaddr target, struct rt_elfaddr start, struct rt_elfaddr end)
 {
-	return target >= start.v && target < end.v;
+	return target.v >= start.v && target.v < end.v;
 }
 
-/*
- * What may be a jump table: each entry leads into the function, as a distance from the table (PIC, 4 bytes) or an
- * address (8). Where it ends nobody says: at the first entry that leads elsewhere.
- */
+struct reading {
+	const struct rt_site_request *r;
+	struct rt_labels *labels;
+};
+
+/* all entries lead into the function */
+static bool note_entry(struct rt_elfaddr target, void *arg)
+{
+	const struct reading *reading = arg;
+	const struct rt_site_request *r = reading->r;
+
+	if (!is_in(target, r->start, r->end) && !is_in(target, r->cold_start, r->cold_end))
+		return false;
+	add_label(r, target.v, reading->labels);
+	return true;
+}
+
+/* what may be a jump table */
 static void read_table(const struct rt_site_request *r, struct rt_elfaddr table, uint8_t width,
 		       struct rt_labels *labels)
 {
-	bool found = false;
+	const struct rt_table t = { .address = table, .width = width };
+	struct reading reading = { .r = r, .labels = labels };
 
-	for (unsigned i = 0; i < TABLE_MAX; i++) {
-		struct rt_elfaddr at = { table.v + i * width };
-		struct rt_bytes entry = rt_image_at(r->image, at, width);
-		uint64_t target = 0;
-
-		if (entry.size < width)
-			break;
-		memcpy(&target, entry.data, width);
-		if (width == 4)
-			target = table.v + (uint64_t)(int64_t)(int32_t)target;
-		if (!is_in(target, r->start, r->end) && !is_in(target, r->cold_start, r->cold_end))
-			break;
-		add_label(r, target, labels);
-		found = true;
-	}
-	labels->tables += found;
+	labels->tables += rt_table_read(r->image, &t, note_entry, &reading) != 0;
 }
 
 static void note_table(const struct rt_site_request *r, const struct rt_insn *insn, uint32_t added,

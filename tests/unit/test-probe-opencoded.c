@@ -552,6 +552,56 @@ TEST(counting_of_interpreters)
 }
 
 /*
+ * The pointer into the object is made in one case of a switch, or before that, and nothing else leads to where it is
+ * counted through it: the table of the switch says so. Where another case makes it point elsewhere, it is not known.
+ */
+TEST(where_a_switch_leads)
+{
+	static const char source[] =
+		"struct node { int id; unsigned refs; };\n"
+		"extern void note(void *), *more(int);\n"
+		"#define HIDE(r) __asm__(\"\" : \"+r\"(r))\n"
+		"#define CASES case 1: note(n); break; case 2: note(more(3)); break; case 3: note(more(9)); break; "
+		"case 4: more(1); break; case 5: more(8); note(n); break;\n"
+		"void node_put(struct node *n) { if (!--n->refs) note(n); }\n"
+		"void within(struct node *n, int op) { unsigned *r; switch (op) { CASES\n"
+		"  case 6: note(n); r = &n->refs; HIDE(r); note(n); (*r)++; note(r); n->id = 3; break; case 7: "
+		"more(7); } "
+		"note(n); "
+		"}\n"
+		"void before(struct node *n, int op) { unsigned *r; note(n); r = &n->refs; HIDE(r); switch (op) { "
+		"CASES\n"
+		"  case 6: note(r); (*r)++; n->id = 3; break; case 7: more(7); } note(n); }\n"
+		"void either(struct node *n, int op, unsigned *o) { unsigned *r; note(n); r = &n->refs; HIDE(r); "
+		"switch (op) { "
+		"CASES\n"
+		"  case 7: r = o; HIDE(r); more(7); /* fallthrough */\n"
+		"  case 6: note(r); (*r)++; n->id = 3; } note(n); }\n";
+	static const char *const builds[] = {
+		"gcc -O2 -g -shared -fPIC", "clang-14 -O2 -g -shared -fPIC",
+		"gcc -O2 -g -no-pie -fno-pic -nostdlib -Wl,--unresolved-symbols=ignore-all -Wl,-e,node_put"
+	};
+
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		struct workdir w;
+		struct planned p;
+
+		print_message("%s\n", builds[i]);
+		workdir_make(&w);
+		workdir_write(&w, "s.c", source);
+		workdir_run(&w, "%s -o s.so s.c", builds[i]);
+		workdir_run(&w, "objdump -d s.so | grep -q 'jmp *[*]'");
+		planned_open(&p, workdir_path(&w, "s.so"));
+		planned_make(&p, "type=node put=node_put counter=node.refs", NULL);
+		assert_int_equal(points_in(&p, "within", RT_OP_GET), 1);
+		assert_int_equal(points_in(&p, "before", RT_OP_GET), 1);
+		assert_int_equal(points_in(&p, "either", RT_OP_GET), 0);
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
+/*
  * A constructor that is told, and inlined wherever it is called: its result is seen nowhere, and the count that it
  * takes is what makes the object. It is counted through what begins with the structure.
  */
