@@ -9,6 +9,9 @@ NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*
 NOT_A_FUNCTION = {'if', 'for', 'while', 'switch', 'return', 'sizeof', 'do', 'else'}
 PLAIN = re.compile(r'[\w\s.>*&()\[\]-]*$')
 CALLED = re.compile(r'\w\s*\(')
+# what a function's head begins with, up to its name
+HEAD = re.compile(r'\s*(?:(?:static|extern|inline|const|unsigned|signed|void|int|char|short|long|bool|struct\s+\w+)[\s*]+)+'
+                  r'(?:\w+[\s*]+)*\w+\s*\(')
 
 
 def masked(text):
@@ -119,8 +122,8 @@ class Source:
             if match.group(1) not in NOT_A_FUNCTION and not match.group(1).startswith('__attribute'):
                 end = closing(head, match.end() - 1)
                 rest = head[end + 1:] if end is not None else '?'
-                # a macro before it: DEFINE_STACK_OF(X) static void collect(...)
-                if match.group(1).isupper() and re.search(r'\w\s*\(', rest):
+                # a macro before it: DEFINE_STACK_OF(X) static void collect(...), local_CHOICE_END(X) static int cb(...)
+                if HEAD.match(rest) or (match.group(1).isupper() and re.search(r'\w\s*\(', rest)):
                     continue
                 if re.fullmatch(r'[\w\s(),*]*', rest) and not re.match(r'\s*\w*[a-z]\w*\s*\(', rest):
                     return match.group(1)
