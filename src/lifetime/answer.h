@@ -105,6 +105,8 @@ struct lt_answer {
 	unsigned lost_others;
 	struct lt_workers workers; /* of the type that is judged */
 	struct rt_map taken_apart; /* (function, type) -> who puts what its blocks hold, as lt_overwriter() reads it */
+	struct rt_map
+		put_behind; /* (function, type) -> pointers that it cleared, to what its caller put right behind that */
 	struct rt_map puts_made; /* (function that makes objects, one that puts them) -> healthy ones; lt_puts_made() */
 	/* (name of a function, type) -> references that it was given, and passed on to another such function; did not
 	 */

@@ -517,8 +517,7 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 	b->seen = true;
 	b->why = loser.around ? "it ends the parts of what held the pointer to the object, which was freed then, and "
 				"did not put this one"
-		 : loser.cleared ? "it called what cleared the pointer to the object, as others do when they have put "
-				   "it, and put nothing"
+		 : loser.cleared ? "it called what cleared the pointer to the object, and did not put it, as others do"
 		 : loser.freed   ? "it freed what held the pointer to the object, and put nothing"
 				 : "it overwrote the pointer to the object, and put nothing";
 	return true;

@@ -16,7 +16,7 @@
 #include "lifetime/stem.h"
 
 static const double SHARE = 0.8, FEW = 2;
-enum { CALLERS = 3 /* that put what they had cleared then */ };
+enum { CALLERS = 3 /* that put what they had cleared then */, BEHIND = 2 /* pointers to what was put behind that */ };
 /* for a source id: something puts such objects, but not for sure these */
 static const uint64_t FURTHER_IN = UINT64_MAX;
 /* beside one: it ends the very same, by its name */
@@ -114,9 +114,36 @@ static struct rt_key key_of_made(const struct lt_answer *a, const struct lt_inc 
 	return rt_key_make((uint64_t)lt_event_function(a->lt, &inc->ledger[0]) << 32 | function, inc->type);
 }
 
+/* a function stores something else where the pointer was */
+static bool empties(const struct lt_answer *a, const struct lt_event *e)
+{
+	return e->op == RT_OP_MOVE && e->slot && lt_point_overwrites(lt_event_point(a->lt, e)) && !is_block(a, e);
+}
+
+/* what is done to the object next behind event number i is that the caller of its function puts it: "unlink(o); put(o)"
+ */
+static bool put_behind(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *w = &inc->ledger[i];
+	unsigned own, in;
+
+	for (uint32_t k = i + 1; k < inc->nr; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->delta)
+			return e->delta < 0 && e->tid == w->tid && lt_come_together(a->lt, e, w, &own, &in) && !own &&
+			       in == 1;
+	}
+	return false;
+}
+
 void lt_overwrites_healthy(struct lt_answer *a, const struct lt_inc *inc)
 {
 	count(a, inc, &a->dropped_healthy, &a->freed_healthy);
+	for (uint32_t i = 0; i < inc->nr; i++) {
+		if (empties(a, &inc->ledger[i]) && put_behind(a, inc, i))
+			lt_count_one(&a->put_behind, rt_key_make(lt_event_function(a->lt, &inc->ledger[i]), inc->type));
+	}
 	for (uint32_t i = 1; i < inc->nr && inc->ledger[0].op == RT_OP_NEW; i++) {
 		if (inc->ledger[i].delta < 0)
 			lt_count_one(&a->puts_made, key_of_made(a, inc, lt_event_function(a->lt, &inc->ledger[i])));
@@ -563,13 +590,19 @@ static bool put_another(const struct lt_answer *a, const struct lt_inc *inc, con
 
 /*
  * Source id of who called the function that event number i tells to have cleared a slot, where callers put what was in
- * it, and it never did itself; 0: it is not so.
+ * it, before that or behind it, and it never did itself; 0: it is not so.
  */
 static uint32_t cleared_for(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
+	const struct rt_key key = rt_key_make(lt_event_function(a->lt, w), inc->type);
+	const double behind = lt_counted(&a->put_behind, key);
 
-	return lt_event_point(a->lt, w)->cleared >= CALLERS ? lt_src_around(a->lt, w, 1) : 0;
+	if (lt_event_point(a->lt, w)->cleared < CALLERS &&
+	    (behind < BEHIND || behind < SHARE * (behind + lt_counted(&a->dropped_healthy, key)) ||
+	     lt_puts_itself(a->lt, lt_event_function(a->lt, w), inc->type)))
+		return 0;
+	return lt_src_around(a->lt, w, 1);
 }
 
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref)

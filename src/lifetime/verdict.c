@@ -323,6 +323,7 @@ static void answer_deinit(struct lt_answer *a)
 	rt_map_deinit(&a->several_healthy);
 	rt_map_deinit(&a->taken_apart);
 	rt_map_deinit(&a->puts_made);
+	rt_map_deinit(&a->put_behind);
 	rt_map_deinit(&a->ended);
 	rt_map_deinit(&a->left_alone);
 	rt_map_deinit(&a->received_acted);
