@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "dwarf/listing.h"
+#include "probe/count_word.h"
 #include "probe/counted.h"
 #include "probe/handing.h"
 #include "probe/kin.h"
@@ -263,18 +264,68 @@ static bool is_told(struct open_search *s, const char *structure, struct rt_elfa
 	return !n;
 }
 
+/* What the parameters of a function are. */
+struct given {
+	struct open_search *s;
+	struct rt_instance in;
+	struct rt_elfaddr at;
+	const char *structure;
+	unsigned objects, others; /* pointers to the structure, to others */
+};
+
+static void see_parameter(const char *name, void *arg)
+{
+	struct given *g = arg;
+	struct rt_dwarf *dwarf = g->s->b->module->dwarf;
+
+	if (rt_points_to(rt_dwarf_declared(dwarf, &g->in, g->at, name), g->structure) == 1)
+		g->objects++;
+	else
+		g->others += rt_dwarf_declared_structure(dwarf, &g->in, g->at, name);
+}
+
+/*
+ * The innermost function around it that is inlined there, is given nothing but the object, and counts for who calls it,
+ * as its name says; from this scope on. NULL: none.
+ */
+static const char *counts_for_caller(struct open_search *s, const char *structure, struct rt_elfaddr at, bool get,
+				     unsigned from)
+{
+	struct given g = { .s = s, .at = at, .structure = structure };
+	bool more = rt_dwarf_instance_at(s->b->module->dwarf, at, &g.in);
+	struct rt_instance inner;
+
+	for (unsigned depth = 0; more && g.in.inlined && depth < SCOPES_MAX; depth++) {
+		g.objects = g.others = 0;
+		if (depth >= from)
+			rt_dwarf_names(s->b->module->dwarf, &g.in, at, false, see_parameter, &g);
+		if (g.objects == 1 && !g.others && g.in.function && rt_count_word(g.in.function, get))
+			return g.in.function;
+		/* the object is its own business from here on */
+		if (g.objects)
+			return NULL;
+		inner = g.in;
+		more = rt_dwarf_instance_outer(s->b->module->dwarf, &inner, &g.in);
+	}
+	return NULL;
+}
+
 /*
  * No function has this name: the one around it is where the reference is taken or given back. But for a split one's,
- * and those that are just given the counter: who calls these takes it.
+ * and those that are just given the counter, or just the object: who calls these takes it.
  */
-static void name_of(struct open_search *s, const struct open_type *t, struct rt_elfaddr at, unsigned given, char *ret,
-		    size_t size)
+static void name_of(struct open_search *s, const struct open_type *t, struct rt_elfaddr at, const struct open_maybe *m,
+		    char *ret, size_t size)
 {
 	struct rt_scope scopes[SCOPES_MAX];
+	const unsigned given = m->given;
 	size_t n = given || is_rest(s, at) ? rt_dwarf_scopes(s->b->module->dwarf, at, scopes, SCOPES_MAX) : 0;
+	const char *helper = m->first ? NULL : counts_for_caller(s, t->structure, at, m->delta > 0, given);
 	const struct rt_takers takers = { .b = s->b };
 
-	if (given && given < n && scopes[given - 1].inlined && scopes[given - 1].function)
+	if (helper)
+		snprintf(ret, size, "%s", helper);
+	else if (given && given < n && scopes[given - 1].inlined && scopes[given - 1].function)
 		snprintf(ret, size, "%s", scopes[given - 1].function);
 	else if (n && scopes[n - 1].function && rt_takers_told(&takers, t->index, scopes[n - 1].function))
 		snprintf(ret, size, "%s", scopes[n - 1].function);
@@ -339,7 +390,7 @@ static struct rt_error *add(struct open_search *s, const struct open_maybe *m, b
 	if (!mine)
 		return NULL;
 	t->points++;
-	name_of(s, t, insn->addr, m->given, name, sizeof(name));
+	name_of(s, t, insn->addr, m, name, sizeof(name));
 	return rt_plan_add(s->b, t->index, (uint32_t)type->spec->functions.len, &p, name);
 }
 

@@ -7,50 +7,14 @@
  * Names are only asked for a word that says as much: who takes a reference for a purpose of his own does
  * the same to the counter, and is whom reports should name.
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "base/words.h"
+#include "probe/count_word.h"
 #include "probe/making.h"
 #include "probe/scan_build.h"
 
-enum { FIELD_FUNCTIONS_MAX = 24 /* of one type */, WORD_MAX = 24 };
-
-static const char *const gets[] = { "ref",   "reference", "incref",  "addref",    "upref",    "get",
-				    "hold",  "keep",      "acquire", "retain",    "grab",     "lock",
-				    "dup",   "take",      "inc",     "increment", "pin",      "claim",
-				    "share", "copy",      "use",     "up",        "increase", NULL };
-static const char *const puts_[] = { "unref",   "deref",    "unreference", "decref",  "delref", "put",    "drop",
-				     "release", "rele",     "free",        "destroy", "unlock", "dec",    "decrement",
-				     "unpin",   "close",    "delete",      "del",     "unuse",  "unhold", "discard",
-				     "dispose", "decrease", "forget",      "end",     NULL };
-/* where not all is proven, as with inlined copies, only these */
-static const char *const sure_gets[] = { "ref", "reference", "incref", "addref", "hold", "retain", NULL };
-static const char *const sure_puts[] = { "unref",   "deref", "unreference", "decref", "delref",
-					 "release", "put",   "drop",        NULL };
-
-/* one of the words is a part of the name: between underscores, or in CamelCase */
-static bool has_word(const char *name, const char *const *words)
-{
-	while (*name) {
-		char word[WORD_MAX];
-		size_t n = 0;
-
-		while (*name == '_')
-			name++;
-		while (*name && *name != '_' &&
-		       !(n && isupper((unsigned char)*name) && islower((unsigned char)name[-1]))) {
-			if (n < sizeof(word) - 1)
-				word[n++] = (char)tolower((unsigned char)*name);
-			name++;
-		}
-		word[n] = '\0';
-		for (size_t i = 0; words[i]; i++)
-			if (!strcmp(word, words[i]))
-				return true;
-	}
-	return false;
-}
+enum { FIELD_FUNCTIONS_MAX = 24 /* of one type */ };
 
 struct field_function {
 	const struct rt_survey_function *declared;
@@ -124,17 +88,17 @@ static void add_function(struct rt_scan *s, struct field_type *t, const struct r
 		const struct rt_symbol *symbol = rt_survey_code(&s->survey, d);
 		int delta = symbol ? moves(s, t, symbol, f.arg) : 0;
 
-		if (!delta || !has_word(d->name, delta > 0 ? gets : puts_))
+		if (!delta || !rt_count_word(d->name, delta > 0))
 			return;
 		/* one that is given more and returns something takes it for a purpose of its own, or not always */
 		if (delta > 0 && d->param_count > 1 && d->returns.type &&
-		    !(has_word(d->name, sure_gets) && returns_plain(d, t->structure, true)))
+		    !(rt_count_word_sure(d->name, true) && returns_plain(d, t->structure, true)))
 			return;
 		f.symbol = symbol;
 		f.get = delta > 0;
 	} else if (d->has_inlined) {
-		f.get = has_word(d->name, sure_gets);
-		if (f.get == has_word(d->name, sure_puts) || !returns_plain(d, t->structure, f.get) ||
+		f.get = rt_count_word_sure(d->name, true);
+		if (f.get == rt_count_word_sure(d->name, false) || !returns_plain(d, t->structure, f.get) ||
 		    !rt_scan_counts_inlined(s, d->name, f.arg, &t->counter, f.get ? 1 : -1))
 			return;
 	} else {

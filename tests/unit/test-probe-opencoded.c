@@ -551,6 +551,52 @@ TEST(counting_of_interpreters)
 	workdir_remove(&w);
 }
 
+static unsigned points_named(struct planned *p, const char *name)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < p->plan->points.len; i++)
+		n += !strcmp(p->plan->points.data[i].name, name);
+	return n;
+}
+
+/*
+ * What is inlined, is given nothing but the object, and says by its name that it counts, counts for who calls it. What
+ * is given something that it may take it for, or has another purpose, is who takes the reference.
+ */
+TEST(helpers_that_count_for_their_callers)
+{
+	static const char source[] =
+		"#define INLINE static inline __attribute__((always_inline))\n"
+		"struct node { int id; unsigned refs; };\nstruct tree { struct node *root; };\n"
+		"extern void note(void *);\n"
+		"INLINE unsigned add(unsigned *count) { return __atomic_add_fetch(count, 1, 5); }\n"
+		"INLINE struct node *node_keep(const char *why, struct node *n) { note((void *)why); add(&n->refs); "
+		"return n; }\n"
+		"INLINE void tree_take(struct tree *t, struct node *n) { t->root = n; add(&n->refs); }\n"
+		"INLINE void observe(struct node *n) { note(n); add(&n->refs); }\n"
+		"void node_put(struct node *n) { if (!__atomic_sub_fetch(&n->refs, 1, 5)) note(n); }\n"
+		"void one(struct node *n) { note(n); note(node_keep(\"one\", n)); }\n"
+		"void two(struct node *n, struct tree *t) { note(t); note(node_keep(\"two\", n)); tree_take(t, n); }\n"
+		"void three(struct node *n) { note(n); observe(n); note(n); }\n";
+	struct workdir w;
+	struct planned p;
+
+	workdir_make(&w);
+	workdir_write(&w, "h.c", source);
+	workdir_run(&w, "gcc -O2 -g -shared -fPIC -o h.so h.c");
+	planned_open(&p, workdir_path(&w, "h.so"));
+	planned_make(&p, "type=node put=node_put counter=node.refs", NULL);
+	assert_int_equal(points_in(&p, "one", RT_OP_GET), 1);
+	assert_int_equal(points_in(&p, "two", RT_OP_GET), 2);
+	assert_int_equal(points_in(&p, "three", RT_OP_GET), 1);
+	assert_int_equal(points_named(&p, "node_keep"), 2);
+	/* those are just given the counter: who calls them takes it */
+	assert_int_equal(points_named(&p, "add"), 2);
+	planned_close(&p);
+	workdir_remove(&w);
+}
+
 /*
  * The pointer into the object is made in one case of a switch, or before that, and nothing else leads to where it is
  * counted through it: the table of the switch says so. Where another case makes it point elsewhere, it is not known.
