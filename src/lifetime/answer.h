@@ -157,6 +157,9 @@ uint32_t lt_owner_beyond(const struct lt_answer *a, const struct lt_ref *ref, un
  */
 bool lt_come_together(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b, unsigned *ret_a,
 		      unsigned *ret_b);
+/* the function so many levels out from the site of e jumped to what did the later one: nothing is left of its run there
+ */
+bool lt_left_by(const struct rt_lifetime *lt, const struct lt_event *e, unsigned level, const struct lt_event *last);
 /* a and b were done by what one call led to: of the innermost run in which both were, even where that jumped on. */
 bool lt_in_one_call(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b);
 /* source id of the function so many out from the site of e; 0: there is none */

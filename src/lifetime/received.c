@@ -228,8 +228,10 @@ static bool caller_puts(const struct lt_answer *a, const struct lt_inc *inc, uin
 	for (uint32_t k = i + 1; k < inc->nr && k <= i + LT_SLOT_EVENTS; k++) {
 		const struct lt_event *e = &inc->ledger[k];
 
-		if (e->delta < 0 && e->tid == taken->tid && lt_come_together(a->lt, taken, e, &out, &in) &&
-		    out == level && in <= further)
+		if (e->delta >= 0 || e->tid != taken->tid)
+			continue;
+		if ((lt_come_together(a->lt, taken, e, &out, &in) && out == level && in <= further) ||
+		    lt_left_by(a->lt, taken, level, e))
 			return true;
 	}
 	return false;
