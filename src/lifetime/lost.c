@@ -143,13 +143,16 @@ static const struct lt_type *whole_of(const struct rt_lifetime *lt, const struct
 	return whole;
 }
 
-/* made by the constructor of another one's type, or by its helpers, and that one of the circle points to it */
+/*
+ * Made by the constructor of another one's type, or by its helpers, and that one points to it: it is of the circle,
+ * since nothing lost points into that from outside, be it a fault itself or lost with others.
+ */
 static bool is_part(const struct graph *g, const struct rt_lifetime *lt, uint32_t node)
 {
 	const struct lt_type *whole = whole_of(lt, g->nodes.data[node]);
 
 	for (uint32_t i = g->first_in[node]; whole && i < g->first_in[node + 1]; i++) {
-		if (g->mark[g->in[i]] == FAULT && lt_inc_type(lt, g->nodes.data[g->in[i]]) == whole)
+		if (lt_inc_type(lt, g->nodes.data[g->in[i]]) == whole)
 			return true;
 	}
 	return false;
