@@ -135,6 +135,7 @@ struct lt_answer {
 
 /* reason of objects whose birth was not seen in a process that was seen from its start */
 #define LT_UNBORN "creation not seen"
+#define LT_CHILD "held through leaked objects"
 /* reason of those that are lost, and whose reference is left nobody can tell */
 #define LT_UNTOLD "lost, by whom is not known"
 /* and of those that somebody points to, but not for all references that are left */

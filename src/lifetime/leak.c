@@ -315,7 +315,7 @@ const char *lt_alive_reason(const struct rt_lifetime *lt, const struct lt_inc *i
 	if (lt_kept_by_library(lt, inc))
 		return "the C library's own";
 	if (inc->child)
-		return "held through leaked objects";
+		return LT_CHILD;
 	if (inc->census && inc->rooted && inc->untold)
 		return LT_CROWDED;
 	if (inc->census && inc->rooted)

@@ -312,6 +312,26 @@ static void check_places(struct lt_answer *a, struct notes *n)
 	}
 }
 
+/* What only lost objects point to is not their fault, but somebody's. */
+static void check_children(struct lt_answer *a, struct notes *n)
+{
+	uint64_t objects = 0;
+
+	for (size_t i = 0; i < a->groups.len; i++) {
+		if (a->groups.data[i].kind == RT_LEAK && a->groups.data[i].members.len)
+			return;
+	}
+	for (size_t i = 0; i < a->alive.len; i++)
+		objects += strcmp(a->alive.data[i].reason, LT_CHILD) ? 0 : a->alive.data[i].objects;
+	if (objects)
+		note(n,
+		     lt_printf(n->arena,
+			       "%llu object%s %s lost, as nothing but such objects points to %s, and whose fault that "
+			       "is is not known",
+			       (unsigned long long)objects, objects == 1 ? "" : "s", objects == 1 ? "is" : "are",
+			       objects == 1 ? "it" : "them"));
+}
+
 bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
 {
 	struct notes n = { .arena = a->arena };
@@ -320,6 +340,7 @@ bool lt_trust_alive(struct lt_answer *a, struct rt_trust *trust)
 	for (size_t i = 0; i < trust->note_count; i++)
 		note(&n, trust->notes[i]);
 	check_places(a, &n);
+	check_children(a, &n);
 	for (size_t i = 0; i < a->alive.len; i++) {
 		const struct lt_alive *alive = &a->alive.data[i];
 
