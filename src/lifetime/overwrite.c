@@ -514,6 +514,25 @@ static bool elsewhere(const struct lt_answer *a, const struct lt_ref *ref, uint3
 	return (taken->flags & LT_EV_KEPT) && w->slot && taken->slot != w->slot && !lt_slot_owned(a->lt, ref->inc, i);
 }
 
+/*
+ * The pointer that event number i took out of its slot was stored there before the reference was taken, by a run that
+ * had nothing to do with that: it stood for another one.
+ */
+static bool was_there_before(const struct lt_answer *a, const struct lt_ref *ref, uint32_t i)
+{
+	const struct lt_inc *inc = ref->inc;
+	const struct lt_event *taken = &inc->ledger[ref->ev];
+	unsigned out, in;
+
+	for (uint32_t k = i; inc->ledger[i].slot && k-- > 0;) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->slot == inc->ledger[i].slot && lt_slot_fills(a->lt, e))
+			return k < ref->ev && e->act != taken->act && !lt_come_together(a->lt, e, taken, &out, &in);
+	}
+	return false;
+}
+
 /* Whose store or free() it was, by the event of it. */
 static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *ref)
 {
@@ -529,7 +548,7 @@ static struct lt_loser loser_of(const struct lt_answer *a, const struct lt_ref *
 
 		/* who frees a block of somebody's has lost that one's */
 		if (!drops(a, inc, i) || lt_point_looks(lt_event_point(a->lt, &inc->ledger[i])) ||
-		    elsewhere(a, ref, i) || lt_received_before(a, inc, i) ||
+		    elsewhere(a, ref, i) || was_there_before(a, ref, i) || lt_received_before(a, inc, i) ||
 		    (lt_has_one(inc) && lt_received_passed_on(a, inc, i)))
 			continue;
 		function = lt_event_function(a->lt, &inc->ledger[i]);
