@@ -363,10 +363,13 @@ static uint32_t parted_within(const struct lt_answer *a, uint32_t function)
 	return site ? lt_site(lt, site)->src[0] : 0;
 }
 
-/* x_del() calls x_fini(), which takes x apart, and frees it then: what x held was the latter's to put. 0: it is not so
+/*
+ * x_del() calls x_fini(), which takes x apart, and frees it then: what x held was the latter's to put. What just resets
+ * it leaves it whole. 0: it is not so
  */
 static uint32_t twin_within(const struct rt_lifetime *lt, uint32_t function)
 {
+	static const char *const resets[] = { "reset" };
 	uint32_t src[LT_LEVELS];
 	uint16_t place[LT_LEVELS];
 
@@ -375,8 +378,10 @@ static uint32_t twin_within(const struct rt_lifetime *lt, uint32_t function)
 		unsigned n = use->events ? lt_use_levels(lt, use, src, place, LT_LEVELS) : 0;
 
 		for (unsigned k = 1; k < n; k++) {
-			if (lt_src(lt, src[k])->function == function &&
-			    lt_stem_twins(lt_src_text(lt, src[k - 1]), lt_src_text(lt, src[k])))
+			const char *inner = lt_src_text(lt, src[k - 1]);
+
+			if (lt_src(lt, src[k])->function == function && !rt_words_have(inner, resets, 1) &&
+			    lt_stem_twins(inner, lt_src_text(lt, src[k])))
 				return src[k - 1];
 		}
 	}
