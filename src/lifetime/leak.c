@@ -456,24 +456,36 @@ static bool piles_up(struct lt_answer *a, const struct lt_ref *refs, unsigned n,
 }
 
 /*
- * The gets that some run did twice in one line, which nobody does in healthy objects; each two are one too many. Puts
- * down the first of each two in ret, the last ones first, LT_UNITS at most. Returns how many there are.
+ * The first of two gets, of which event number i is the second, that some run did twice in one line, or (helped) a
+ * helper that it called twice there; LT_NO_EVENT: it is none. The second one may have been done by a jump, and look
+ * like the caller's; and both may be one addition of 2.
  */
-static unsigned taken_twice(const struct lt_answer *a, struct lt_inc *inc, uint16_t ret[LT_UNITS])
+static uint16_t first_of_twice(const struct lt_answer *a, struct lt_inc *inc, uint16_t i, bool helped)
+{
+	const struct lt_ref ref = { .inc = inc, .ev = i };
+	uint16_t first;
+
+	if (inc->ledger[i].op != RT_OP_GET)
+		return LT_NO_EVENT;
+	if (lt_twice_in_line(a->lt, inc, i) && lt_took_twice(a, &ref)) {
+		first = lt_first_of_two(a->lt, inc, i);
+		return first == i && !lt_event_several(&inc->ledger[i]) ? LT_NO_EVENT : first;
+	}
+	return helped && lt_took_twice_by_helper(a, &ref) ? lt_first_by_helper(a->lt, inc, i) : LT_NO_EVENT;
+}
+
+/*
+ * The gets of which each two are one too many, since nobody takes two like that in healthy objects. Puts down the first
+ * of each two in ret, the last ones first, LT_UNITS at most. Returns how many there are.
+ */
+static unsigned taken_twice(const struct lt_answer *a, struct lt_inc *inc, bool helped, uint16_t ret[LT_UNITS])
 {
 	unsigned n = 0;
 
 	for (uint32_t i = inc->nr; i-- > 0;) {
-		const struct lt_ref ref = { .inc = inc, .ev = (uint16_t)i };
-		uint16_t first;
+		uint16_t first = first_of_twice(a, inc, (uint16_t)i, helped);
 
-		if (inc->ledger[i].op != RT_OP_GET || !lt_twice_in_line(a->lt, inc, (uint16_t)i) ||
-		    !lt_took_twice(a, &ref))
-			continue;
-		/* the second one may have been done by a jump, and look like the caller's; both may be one addition of
-		 * 2 */
-		first = lt_first_of_two(a->lt, inc, (uint16_t)i);
-		if (first == i && !lt_event_several(&inc->ledger[i]))
+		if (first == LT_NO_EVENT)
 			continue;
 		if (n < LT_UNITS)
 			ret[n] = first;
@@ -491,11 +503,12 @@ static unsigned prefer_twice(const struct lt_answer *a, struct lt_ref *refs, uns
 {
 	const struct lt_inc *inc = n ? refs[0].inc : NULL;
 	uint16_t first[LT_UNITS];
-	unsigned twice = n ? taken_twice(a, refs[0].inc, first) : 0;
+	unsigned twice = n ? taken_twice(a, refs[0].inc, true, first) : 0;
 	bool known = true, all = inc && inc->known && inc->balance == (int64_t)twice && twice <= n;
 
 	for (unsigned i = 0; i < n; i++)
-		known &= refs[i].ev != LT_NO_EVENT && lt_took_twice(a, &refs[i]);
+		known &= refs[i].ev != LT_NO_EVENT &&
+			 (lt_took_twice(a, &refs[i]) || lt_took_twice_by_helper(a, &refs[i]));
 	if (known || !twice || (n > 1 && twice != n && !all))
 		return n;
 	/* of a life with gaps more seems to be open than is */
@@ -518,7 +531,7 @@ static unsigned prefer_twice(const struct lt_answer *a, struct lt_ref *refs, uns
 static void accuse_anyone(struct lt_answer *a, struct lt_inc *inc)
 {
 	uint16_t twice[LT_UNITS];
-	bool any = taken_twice(a, inc, twice) > 0;
+	bool any = taken_twice(a, inc, false, twice) > 0;
 	struct lt_ref ref = { .inc = inc, .ev = any ? twice[0] : LT_NO_EVENT, .bad = LT_NO_EVENT };
 	struct lt_blame b = { .kind = RT_LEAK, .role = RT_ROLE_EXTRA_GET, .confidence = TWICE, .lost = true };
 

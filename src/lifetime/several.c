@@ -68,15 +68,37 @@ static struct rt_key key_of(const struct lt_answer *a, const struct lt_inc *inc,
 	return rt_key_make(lt_event_function(a->lt, &inc->ledger[ev]), inc->type);
 }
 
+/* the other one of the two that a helper took in one line, of which event number ev is one; LT_NO_EVENT: there is none
+ */
+static uint16_t other_by_helper(const struct lt_answer *a, const struct lt_inc *inc, uint16_t ev)
+{
+	uint16_t first = lt_first_by_helper(a->lt, inc, ev);
+
+	for (uint16_t k = ev + 1; first == LT_NO_EVENT && k < inc->nr; k++) {
+		if (inc->ledger[k].delta)
+			return lt_first_by_helper(a->lt, inc, k) == ev ? k : LT_NO_EVENT;
+	}
+	return first;
+}
+
 /*
  * The function that had a helper take two in one line; 0: none had. What the helper keeps in a slot it took for that:
- * "a = make(), b = make()" has each keep one.
+ * "a = make(), b = make()" has each keep one; but one slot keeps just one.
  */
 static uint32_t taker_by_helper(const struct lt_answer *a, const struct lt_inc *inc, uint32_t ev)
 {
 	const struct lt_event *e = &inc->ledger[ev];
+	uint16_t other;
 
-	return e->op == RT_OP_GET && !(e->flags & LT_EV_KEPT) ? lt_twice_by_helper(a->lt, inc, (uint16_t)ev) : 0;
+	if (e->op != RT_OP_GET)
+		return 0;
+	if (e->flags & LT_EV_KEPT) {
+		other = other_by_helper(a, inc, (uint16_t)ev);
+		if (other == LT_NO_EVENT || !(inc->ledger[other].flags & LT_EV_KEPT) ||
+		    inc->ledger[other].slot != e->slot)
+			return 0;
+	}
+	return lt_twice_by_helper(a->lt, inc, (uint16_t)ev);
 }
 
 static struct rt_key key_by_helper(const struct lt_answer *a, const struct lt_inc *inc, uint32_t src)

@@ -597,6 +597,8 @@ bool lt_twice_in_line(const struct rt_lifetime *lt, const struct lt_inc *inc, ui
  * that left the function: its source (lt_src), 0: not so
  */
 uint32_t lt_twice_by_helper(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
+/* the number of the first of those two, of which ev is the second; LT_NO_EVENT: it is not */
+uint16_t lt_first_by_helper(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
 /* the number of the operation before ev that does the same in one line with it, or ev */
 uint16_t lt_first_of_two(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev);
 /* what a run did in one go with event number ev, right before or behind it: the same, as the last thing, by a jump */

@@ -300,6 +300,14 @@ uint32_t lt_twice_by_helper(const struct rt_lifetime *lt, const struct lt_inc *i
 	return at ? lt->stack_srcs.data[at->src] : 0;
 }
 
+uint16_t lt_first_by_helper(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev)
+{
+	const struct lt_event *mine = &inc->ledger[ev], *before = operation_before(inc, ev);
+
+	return before && alike(before, mine) && parted(lt, before, mine) ? (uint16_t)(before - inc->ledger)
+									 : LT_NO_EVENT;
+}
+
 static bool in_row(const struct rt_lifetime *lt, const struct lt_inc *inc, uint16_t ev, int lines)
 {
 	const struct lt_event *mine = &inc->ledger[ev];
