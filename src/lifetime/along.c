@@ -188,6 +188,17 @@ static void accuse(struct lt_answer *a, const struct lt_ref *ref, uint32_t src)
 	a->nomem |= !rt_vec_push(&a->along, ((struct lt_along){ ref->site, ref->inc->type, src, 1, ref }));
 }
 
+/*
+ * It gave that back while such an object was put, or taken: what ends these gives back what they hold, and was never
+ * run for the one that is left.
+ */
+static bool ends_such(const struct lt_answer *a, const struct giver *g, const struct lt_ref *ref)
+{
+	const uint32_t stack = a->lt->uses.data[g->put->use].stack;
+
+	return stack && lt_in_stack(a->lt, stack, 0, lt_inc_type(a->lt, ref->inc));
+}
+
 void lt_along_settle(struct lt_answer *a)
 {
 	struct around around = { 0 };
@@ -198,7 +209,7 @@ void lt_along_settle(struct lt_answer *a)
 		for (size_t i = 0; i < a->along_refs.len && !a->nomem; i++) {
 			find_givers(a, &around, &a->along_refs.data[i], &givers);
 			for (unsigned k = 0; k < givers.nr; k++) {
-				if (givers.of[k].src)
+				if (givers.of[k].src && !ends_such(a, &givers.of[k], &a->along_refs.data[i]))
 					accuse(a, &a->along_refs.data[i], givers.of[k].src);
 			}
 		}
