@@ -494,6 +494,17 @@ static struct lt_event *next_taken(const struct lt_inc *inc, uint32_t i)
 	return &inc->ledger[k];
 }
 
+/* the run that takes the reference has stored the pointer itself since event number i: it is for that slot */
+static bool stored_itself(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i,
+			  const struct lt_event *taken)
+{
+	for (const struct lt_event *e = &inc->ledger[i + 1]; e < taken; e++) {
+		if (e->act && e->act == taken->act && lt_slot_fills(lt, e))
+			return true;
+	}
+	return false;
+}
+
 /*
  * insert(table, p); p_get(p): who called what stores the pointer takes a reference right behind it, and stands nearer
  * to the store than who took one before, if anybody did. Or x->p = p; p_keep(p): a helper takes it for who stores it.
@@ -506,7 +517,8 @@ static struct lt_event *nearer_behind(const struct rt_lifetime *lt, const struct
 	struct lt_event *next = next_taken(inc, i);
 	unsigned out, in, further;
 
-	if (!next || !lt_come_together(lt, store, next, &out, &in) || (out && in) || out + in > CALLERS)
+	if (!next || !lt_come_together(lt, store, next, &out, &in) || (out && in) || out + in > CALLERS ||
+	    (in && stored_itself(lt, inc, i, next)))
 		return NULL;
 	if (!before)
 		return out ? NULL : next;
@@ -611,72 +623,6 @@ static uint64_t taken_for(const struct rt_lifetime *lt, const struct lt_inc *inc
 		stored |= e->slot == w->slot && lt_slot_fills(lt, e);
 	}
 	return 0;
-}
-
-bool lt_slot_note(struct rt_lifetime *lt, const struct lt_inc *inc, const struct lt_event *ev)
-{
-	const struct lt_stored_in now = { ev->slot, lt_domain(lt, inc->pid, inc->type), (uint32_t)inc->serial };
-	struct lt_stored_in *was = lt_stored_get(&lt->stored, lt, ev->slot, inc->pid);
-	bool stores = lt_point_stores(lt_event_point(lt, ev)) || lt_slot_takes(ev), own;
-
-	if (!now.domain) {
-		lt->nomem = true;
-		return false;
-	}
-	if (stores && was) {
-		*was = now;
-		return true;
-	}
-	if (stores && lt->stored.nr < LT_SLOTS) {
-		bool added = lt_stored_add(&lt->stored, lt, now);
-
-		lt->nomem |= !added;
-		return added;
-	}
-	/* what a block that was freed had is of interest only where it is known to have been stored there */
-	own = was ? was->domain == now.domain && was->serial == now.serial : !lt_point_looks(lt_event_point(lt, ev));
-	if (was)
-		lt_stored_remove(&lt->stored, lt, was);
-	return stores || own;
-}
-
-void lt_slot_early(struct rt_lifetime *lt, uint32_t pid, uint64_t object, const struct lt_event *store)
-{
-	struct lt_thread *t = lt_thread(lt, pid, store->tid);
-
-	if (t)
-		t->early[t->early_next++ % LT_EARLY] = (struct lt_early){ object, *store };
-}
-
-void lt_slots_begin(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_event *taken)
-{
-	const struct lt_thread *t = lt_thread(lt, inc->pid, taken->tid);
-
-	for (unsigned i = 0; t && taken->act && i < LT_EARLY; i++) {
-		const struct lt_early *early = &t->early[(t->early_next + i) % LT_EARLY];
-
-		if (early->object != inc->object || early->store.act != taken->act)
-			continue;
-		inc->slotted |= lt_slot_note(lt, inc, &early->store) && lt_ledger_add_silent(lt, inc, &early->store);
-	}
-}
-
-void lt_slots_born(struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t tid)
-{
-	const struct lt_thread *t = lt_thread(lt, inc->pid, tid);
-
-	for (unsigned i = 0; t && i < LT_EARLY; i++) {
-		struct lt_stored_in in = { t->early[i].store.slot, 0, 0 }, *was; /* of no life: serials begin with 1 */
-
-		if (t->early[i].object != inc->object)
-			continue;
-		in.domain = lt_domain(lt, inc->pid, inc->type);
-		was = in.domain ? lt_stored_get(&lt->stored, lt, in.slot, inc->pid) : NULL;
-		if (was)
-			*was = in;
-		else if (in.domain && lt->stored.nr < LT_SLOTS)
-			lt->nomem |= !lt_stored_add(&lt->stored, lt, in);
-	}
 }
 
 /*

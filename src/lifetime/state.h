@@ -19,7 +19,7 @@
  *   shape.c        dead objects by their pattern; model.c: which site closes which
  *   models_*.c     what was learnt of them, to and from other runs
  *   hand.c         who was handed a reference
- *   slot.c         which slot keeps which reference; stored.c: what was stored there last
+ *   slot.c         which slot keeps which reference; noted.c, stored.c: what was stored there last
  *   several.c      runs that take several references to one object
  *   overwrite.c    whose store lost the last pointer
  *   given.c        who was given the object last
