@@ -232,6 +232,7 @@ struct lt_loser {
 	uint32_t by;     /* source id; 0: none is known */
 	uint32_t around; /* not 0: that one freed the block, and `by` is what it calls to put what such blocks hold */
 	bool cleared;    /* it called what cleared the slot */
+	bool ends;       /* ... and ends by its name what the slot is in, which what it called does not */
 	bool freed;      /* it freed the block that held the pointer */
 	bool thin;       /* it was seen to do so to this object only: the memory may have been used again */
 	bool own;        /* the slot was that of just this reference */

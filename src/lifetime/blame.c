@@ -517,6 +517,7 @@ static bool overwritten(const struct lt_answer *a, const struct lt_ref *ref, str
 	b->seen = true;
 	b->why = loser.around ? "it ends the parts of what held the pointer to the object, which was freed then, and "
 				"did not put this one"
+		 : loser.ends ? "it ends what held the pointer to the object, called what cleared that, and put nothing"
 		 : loser.cleared ? "it called what cleared the pointer to the object, and did not put it, as others do"
 		 : loser.freed   ? "it freed what held the pointer to the object, and put nothing"
 				 : "it overwrote the pointer to the object, and put nothing";

@@ -629,6 +629,23 @@ static uint32_t cleared_for(const struct lt_answer *a, const struct lt_inc *inc,
 	return lt_src_around(a->lt, w, 1);
 }
 
+/*
+ * Source id of who called the function that event number i tells to have cleared a slot, where by its name the caller
+ * ends things and the function does not: "x_unref(x)" calls "x_defaults(x)" at its end. 0: it is not so, or the
+ * function puts such objects itself.
+ */
+static uint32_t cleared_at_the_end(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *w = &inc->ledger[i];
+	const uint32_t by = lt_event_src(a->lt, w), caller = lt_src_around(a->lt, w, 1);
+
+	if (!caller || rt_words_end(lt_src_text(a->lt, by)) || !rt_words_destroy(lt_src_text(a->lt, caller)) ||
+	    takes(a, lt_event_function(a->lt, w), inc->type) ||
+	    lt_puts_itself(a->lt, lt_event_function(a->lt, w), inc->type))
+		return 0;
+	return caller;
+}
+
 struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *ref)
 {
 	struct lt_loser loser = loser_of(a, ref);
@@ -637,6 +654,10 @@ struct lt_loser lt_overwriter(const struct lt_answer *a, const struct lt_ref *re
 	uint32_t destroyer = loser.freed ? lt_destroyer_before(a, ref, loser.at) : 0;
 	uint32_t caller = loser.by && !loser.freed ? cleared_for(a, ref->inc, loser.at) : 0;
 
+	if (!caller && loser.by && !loser.freed) {
+		caller = cleared_at_the_end(a, ref->inc, loser.at);
+		loser.ends = caller;
+	}
 	if (caller) {
 		loser.by = caller;
 		loser.cleared = true;
