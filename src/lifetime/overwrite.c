@@ -237,6 +237,30 @@ static int64_t dropped_by(const struct lt_answer *a, const struct lt_inc *inc, u
 }
 
 /*
+ * Before event number i one run stored the pointer into the slot where another one had left it, and no reference was
+ * taken for that: it stands for none.
+ */
+static bool stored_over_itself(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *last = NULL;
+
+	for (uint32_t k = 0; inc->ledger[i].slot && k < i; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->slot != inc->ledger[i].slot)
+			continue;
+		if (lt_slot_empties(a->lt, e) || e->delta)
+			last = NULL;
+		if (!lt_slot_fills(a->lt, e))
+			continue;
+		if (last && e->act && last->act && e->act != last->act)
+			return true;
+		last = e;
+	}
+	return false;
+}
+
+/*
  * Another run of the function that did event number i, or the same place of its code for another slot, empties one that
  * is known to stand for no reference.
  */
@@ -245,6 +269,8 @@ static bool lends(const struct lt_answer *a, const struct lt_inc *inc, uint32_t 
 	const struct lt_event *w = &inc->ledger[i];
 	uint32_t function = lt_event_function(a->lt, w);
 
+	if (stored_over_itself(a, inc, i))
+		return true;
 	for (uint32_t k = 0; k < inc->nr; k++) {
 		const struct lt_event *e = &inc->ledger[k];
 
