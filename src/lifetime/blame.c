@@ -36,6 +36,7 @@
 #include <string.h>
 
 #include "lifetime/answer.h"
+#include "lifetime/slot.h"
 #include "lifetime/stem.h"
 
 static const double TWINS = 3, OWN = 0.9, SHOWN = 0.65, SUSPECT = 0.45, TWICE = 0.65, LEFT_TO_POOL = 0.4,
@@ -174,6 +175,28 @@ static bool taken_to_work(const struct lt_answer *a, const struct lt_ref *ref)
 	return others >= LT_WORKERS - 1 && (!w->keepers || (w->keepers == 1 && w->keeper[0] == mine));
 }
 
+/* wherever the pointer was stored since the reference was taken, another reference was taken for that */
+static bool stored_for_others(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	const struct lt_inc *inc = ref->inc;
+	bool any = false;
+
+	for (uint32_t i = ref->ev + 1u; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+		uint32_t k = 0;
+
+		if (!lt_slot_fills(a->lt, e))
+			continue;
+		while (k < inc->nr && (k == ref->ev || inc->ledger[k].slot != e->slot ||
+				       !(inc->ledger[k].flags & LT_EV_KEPT) || !lt_event_takes(&inc->ledger[k])))
+			k++;
+		if (k == inc->nr)
+			return false;
+		any = true;
+	}
+	return any && !(inc->ledger[ref->ev].flags & LT_EV_KEPT);
+}
+
 /*
  * Nobody was ever seen to close such a reference, and the function that took it may not be the one that kept it: its
  * result is a pointer to something else, which holds the reference, or is the object under the name of what is derived
@@ -189,7 +212,8 @@ static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_mod
 
 	if (f->function && !strcmp(f->function, "main"))
 		return few && !lt_puts_itself(a->lt, lt_src(a->lt, b->guilty)->function, ref->inc->type);
-	if (b->guilty != site->src[site->nr - 1] || !lt_returns_stranger(a->lt, f) || taken_to_work(a, ref))
+	if (b->guilty != site->src[site->nr - 1] || !lt_returns_stranger(a->lt, f) || taken_to_work(a, ref) ||
+	    stored_for_others(a, ref))
 		return false;
 	return few || !lt_starts_with(a->lt, &a->lt->uses.data[ref->inc->ledger[ref->ev].use],
 				      lt_src(a->lt, b->guilty)->function);
