@@ -530,7 +530,6 @@ static bool began_elsewhere(const struct rt_lifetime *lt, const struct lt_inc *i
 static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
 	const struct lt_event *ev = &seen->ev;
-	struct lt_event born;
 	int64_t moved = 0;
 
 	if (inc->has_new) {
@@ -556,9 +555,7 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		return false;
 	for (uint32_t i = 0; i < inc->nr; i++)
 		moved += inc->ledger[i].delta;
-	born = *ev;
-	born.delta = 0; /* what new gives is the start of the life */
-	if (!lt_ledger_insert_front(lt, inc, &born))
+	if (!lt_ledger_insert_front(lt, inc, ev))
 		return false;
 	if (inc->unborn && inc->incomplete && !inc->gap) {
 		inc->incomplete = false;
@@ -575,9 +572,9 @@ static bool life_adopt(struct rt_lifetime *lt, struct lt_inc *inc, const struct 
 		inc->known = true;
 		inc->assumed = lt_inc_type(lt, inc)->start < 0;
 	}
-	lt_observe_step(lt, inc, &born);
+	lt_observe_step(lt, inc, ev);
 	if (inc->watched)
-		lt_watch_birth(lt, inc, &born);
+		lt_watch_birth(lt, inc, ev);
 	return true;
 }
 
@@ -604,6 +601,7 @@ static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen 
 	struct lt_type *type = &lt->types.data[seen->type];
 	int32_t count = seen->ev.count;
 
+	seen->ev.delta = 0; /* what new gives is the start of the life */
 	lt->late_birth |= inc && born_late(inc, &seen->ev);
 	if (inc && inc->life == LT_LIVE && life_adopt(lt, inc, seen))
 		return;
@@ -617,7 +615,6 @@ static void life_new(struct rt_lifetime *lt, struct lt_inc *inc, struct lt_seen 
 	inc = lt_life_begin(lt, seen, true);
 	if (!inc)
 		return;
-	seen->ev.delta = 0; /* what new gives is the start of the type */
 	if (seen->raw != INT32_MIN && (seen->e->flags & RT_EV_AT_RETURN)) {
 		lt_counter_birth(lt, inc, seen);
 		inc->due = seen->raw;

@@ -114,12 +114,6 @@ static struct rt_key key_of_made(const struct lt_answer *a, const struct lt_inc 
 	return rt_key_make((uint64_t)lt_event_function(a->lt, &inc->ledger[0]) << 32 | function, inc->type);
 }
 
-/* a function stores something else where the pointer was */
-static bool empties(const struct lt_answer *a, const struct lt_event *e)
-{
-	return e->op == RT_OP_MOVE && e->slot && lt_point_overwrites(lt_event_point(a->lt, e)) && !is_block(a, e);
-}
-
 /* what is done to the object next behind event number i is that the caller of its function puts it: "unlink(o); put(o)"
  */
 static bool put_behind(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
@@ -141,8 +135,10 @@ void lt_overwrites_healthy(struct lt_answer *a, const struct lt_inc *inc)
 {
 	count(a, inc, &a->dropped_healthy, &a->freed_healthy);
 	for (uint32_t i = 0; i < inc->nr; i++) {
-		if (empties(a, &inc->ledger[i]) && put_behind(a, inc, i))
-			lt_count_one(&a->put_behind, rt_key_make(lt_event_function(a->lt, &inc->ledger[i]), inc->type));
+		const struct lt_event *e = &inc->ledger[i];
+
+		if (lt_slot_empties(a->lt, e) && !is_block(a, e) && put_behind(a, inc, i))
+			lt_count_one(&a->put_behind, rt_key_make(lt_event_function(a->lt, e), inc->type));
 	}
 	for (uint32_t i = 1; i < inc->nr && inc->ledger[0].op == RT_OP_NEW; i++) {
 		if (inc->ledger[i].delta < 0)

@@ -130,22 +130,17 @@ bool lt_come_together(const struct rt_lifetime *lt, const struct lt_event *a, co
 
 bool lt_left_by(const struct rt_lifetime *lt, const struct lt_event *e, unsigned level, const struct lt_event *last)
 {
-	const struct lt_stack *s = stack_of(lt, e), *then = stack_of(lt, last);
-	const struct lt_machine *m;
 	struct levels l;
 	uint32_t machine;
 
 	read_levels(lt, e, &l);
-	if (level >= l.nr || !s || !then || !then->nr || e->tid != last->tid || !e->sp || !last->sp)
+	if (level >= l.nr)
 		return false;
 	machine = l.place[level] / 2;
-	if (l.place[level] != LT_PLACE(machine) || machine + 1 >= s->nr)
-		return false;
 	/* what is inlined into the frame does not leave it */
-	if (level + 1 < l.nr && l.place[level + 1] == l.place[level])
+	if (l.place[level] != LT_PLACE(machine) || (level + 1 < l.nr && l.place[level + 1] == l.place[level]))
 		return false;
-	m = &lt->machines.data[s->first + machine];
-	return m->cfa && e->sp + m->cfa == last->sp && m[1].pc == lt->machines.data[then->first].pc;
+	return lt_frame_left(lt, e, machine, last);
 }
 
 bool lt_in_one_call(const struct rt_lifetime *lt, const struct lt_event *a, const struct lt_event *b)

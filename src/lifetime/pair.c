@@ -112,14 +112,20 @@ static void close_opener(struct pairing *p, unsigned o, unsigned closer)
 	p->units->left -= 2;
 }
 
-/* where the frame of the site's function stands, 0 = unknown */
-static uint64_t frame_of(const struct rt_lifetime *lt, const struct lt_event *e)
+/* where that frame of the stack of the event stands, 0 = unknown */
+static uint64_t frame_at(const struct rt_lifetime *lt, const struct lt_event *e, uint32_t machine)
 {
 	const struct lt_use *use = &lt->uses.data[e->use];
 	const struct lt_stack *s = use->stack ? &lt->stacks.data[use->stack - 1] : NULL;
-	uint32_t cfa = s && use->machine < s->nr ? lt->machines.data[s->first + use->machine].cfa : 0;
+	uint32_t cfa = s && machine < s->nr ? lt->machines.data[s->first + machine].cfa : 0;
 
 	return cfa && e->sp ? e->sp + cfa : 0;
+}
+
+/* the same of the site's function */
+static uint64_t frame_of(const struct rt_lifetime *lt, const struct lt_event *e)
+{
+	return frame_at(lt, e, lt->uses.data[e->use].machine);
 }
 
 /*
@@ -127,7 +133,8 @@ static uint64_t frame_of(const struct rt_lifetime *lt, const struct lt_event *e)
  * function jumped to it, at its end. What it calls lies below its frame, and what its caller calls next comes from
  * another place.
  */
-static bool jumped_from(const struct rt_lifetime *lt, const struct lt_event *eo, const struct lt_event *ec)
+static bool jumped_from(const struct rt_lifetime *lt, const struct lt_event *eo, uint32_t machine,
+			const struct lt_event *ec)
 {
 	const struct lt_use *uo = &lt->uses.data[eo->use], *uc = &lt->uses.data[ec->use];
 	const struct lt_stack *so, *sc;
@@ -136,14 +143,20 @@ static bool jumped_from(const struct rt_lifetime *lt, const struct lt_event *eo,
 		return false;
 	so = &lt->stacks.data[uo->stack - 1];
 	sc = &lt->stacks.data[uc->stack - 1];
-	return sc->nr && uo->machine + 1u < so->nr &&
-	       lt->machines.data[so->first + uo->machine + 1].pc == lt->machines.data[sc->first].pc;
+	return sc->nr && machine + 1u < so->nr &&
+	       lt->machines.data[so->first + machine + 1].pc == lt->machines.data[sc->first].pc;
+}
+
+bool lt_frame_left(const struct rt_lifetime *lt, const struct lt_event *e, uint32_t machine,
+		   const struct lt_event *last)
+{
+	return last->sp && frame_at(lt, e, machine) == last->sp && jumped_from(lt, e, machine, last);
 }
 
 bool lt_put_by_jump(const struct rt_lifetime *lt, const struct lt_event *taken, const struct lt_event *put)
 {
-	return put->delta < 0 && put->sp && put->act != taken->act && frame_of(lt, taken) == put->sp &&
-	       jumped_from(lt, taken, put);
+	return put->delta < 0 && put->act != taken->act &&
+	       lt_frame_left(lt, taken, lt->uses.data[taken->use].machine, put);
 }
 
 /*
@@ -240,7 +253,9 @@ static void close_jumped(struct pairing *p)
 		for (unsigned o = p->before[c]; o-- > 0;) {
 			if (frame[o] != ec->sp)
 				continue;
-			if (jumped_from(p->lt, event_of(p->inc, &p->units->u[p->units->opener[o]]), ec)) {
+			const struct lt_event *eo = event_of(p->inc, &p->units->u[p->units->opener[o]]);
+
+			if (jumped_from(p->lt, eo, p->lt->uses.data[eo->use].machine, ec)) {
 				close_opener(p, o, p->closer[c]);
 				frame[o] = 0;
 				break;

@@ -575,6 +575,10 @@ bool lt_silent_fault(struct rt_lifetime *lt, const struct lt_inc *inc);
 /* pair.c: what can be paired for sure; and where more is left than can be matched, what is likely, too */
 void lt_pair_certain(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret);
 void lt_pair(const struct rt_lifetime *lt, const struct lt_inc *inc, struct lt_units *ret);
+/* That frame of the stack of the event is left: what did the later one stands in its place, called from where it was.
+ */
+bool lt_frame_left(const struct rt_lifetime *lt, const struct lt_event *e, uint32_t machine,
+		   const struct lt_event *last);
 /* The run that took the reference did the put as the last thing, by jumping to it: the put looks like its caller's. */
 bool lt_put_by_jump(const struct rt_lifetime *lt, const struct lt_event *taken, const struct lt_event *put);
 /*

@@ -8,6 +8,7 @@
 #include "probe/plan.h"
 #include "probe/site.h"
 #include "probe/survey.h"
+#include "probe/table.h"
 
 /* A function of the spec that was found in the module. */
 struct rt_target {
@@ -39,7 +40,9 @@ struct rt_plan_build {
 		*decoded; /* RT_DECODED by address: what rt_plan_decode() gave last; NULL: it does not remember */
 	RT_VEC(struct rt_target) targets;
 	RT_VEC(struct rt_late) late;
-	struct rt_map taken; /* (address, op or op and register) -> type id: what already is a point */
+	struct rt_map taken;  /* (address, op or op and register) -> type id: what already is a point */
+	struct rt_map jumped; /* jump by a register -> 1 + its place in tables, 0: it is not known where it leads */
+	RT_VEC(struct rt_table) tables;
 	struct rt_arena arena;
 };
 

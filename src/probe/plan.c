@@ -231,6 +231,8 @@ static void build_deinit(struct rt_plan_build *b)
 	rt_vec_deinit(&b->targets);
 	rt_vec_deinit(&b->late);
 	rt_map_deinit(&b->taken);
+	rt_map_deinit(&b->jumped);
+	rt_vec_deinit(&b->tables);
 	rt_arena_deinit(&b->arena);
 }
 

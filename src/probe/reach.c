@@ -132,22 +132,36 @@ static bool is_straight(struct walk *w, struct rt_elfaddr since, struct rt_elfad
 	return true;
 }
 
-/* the jump leads where its table says; false: not known */
-static bool follow_table(struct walk *w, struct rt_elfaddr jump)
+/* the table that the jump goes through; false: not known */
+static bool table_of(struct walk *w, struct rt_elfaddr jump, struct rt_table *ret)
 {
-	struct leading l = { .w = w, .room = true };
 	struct rt_tables tables = { 0 };
-	struct rt_table table;
 	struct rt_insn insn;
 	bool known = false;
 
 	for (struct rt_elfaddr at = w->start; at.v <= jump.v; at.v += insn.length) {
 		if (!rt_plan_decode(w->b, at, &insn))
 			return false;
-		known = rt_tables_pass(&tables, rt_image_at(w->b->module->image, at, insn.length), &insn, &table);
+		known = rt_tables_pass(&tables, rt_image_at(w->b->module->image, at, insn.length), &insn, ret);
 	}
-	if (!known || !is_straight(w, table.since, jump))
+	return known && is_straight(w, ret->since, jump);
+}
+
+/* The jump leads where its table says; false: not known. A function is asked about many times, its tables read once. */
+static bool follow_table(struct walk *w, struct rt_elfaddr jump)
+{
+	struct leading l = { .w = w, .room = true };
+	struct rt_table table = { 0 };
+	bool first;
+	uint64_t *place = rt_map_put(&w->b->jumped, rt_key_make(jump.v, 0), &first);
+
+	if (!place)
 		return false;
+	if (first && table_of(w, jump, &table) && rt_vec_push(&w->b->tables, table))
+		*place = w->b->tables.len;
+	if (!*place)
+		return false;
+	table = w->b->tables.data[*place - 1];
 	return rt_table_read(w->b->module->image, &table, lead, &l) == table.entries && l.room;
 }
 

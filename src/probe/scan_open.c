@@ -27,6 +27,8 @@ static void take_back(struct rt_scan *s, struct rt_plan_build *b)
 	rt_vec_deinit(&b->targets);
 	rt_vec_deinit(&b->late);
 	rt_map_deinit(&b->taken);
+	rt_map_deinit(&b->jumped);
+	rt_vec_deinit(&b->tables);
 	rt_arena_deinit(&b->arena);
 }
 
