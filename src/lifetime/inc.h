@@ -121,6 +121,7 @@ struct lt_inc {
 	bool backwards : 1;   /* pointers that its own parts have to it are among those in lost objects, and all */
 	bool untold : 1;      /* lost, by whom is not known: it had more references than can be told apart */
 	bool handed_dead : 1; /* a function handed its address out after its end */
+	bool rose : 1;        /* a get read 0 after its death, and it was not freed */
 	bool returned : 1;    /* the allocator had its memory back: it was freed, and nobody told */
 	uint8_t rank;         /* RT_RANK_OF() its last event */
 	int16_t astray;       /* what the last step that no race explains was off; 0: by nothing, or too much */

@@ -46,36 +46,44 @@ static bool is_point(const struct lt_src *src, const struct lt_point *point, con
 }
 
 /*
- * The function that was called at machine frame i and has no frame: it jumped to
- * the function of the next inner frame, or to the API. 0: none. Where the point is a
- * place inside of the innermost frame, that frame calls nothing: a call that stands
- * just before the place is over.
+ * The function is the one that runs in the frame within machine frame i, or the API: it has not gone. Where the point
+ * is a place inside of the innermost frame, that frame calls nothing: a call that stands just before the place is over.
  */
-static uint32_t jumper(const struct rt_lifetime *lt, const struct lt_stack *s, const struct lt_point *point, uint32_t i)
+static bool is_there(const struct rt_lifetime *lt, const struct lt_stack *s, const struct lt_point *point, uint32_t i,
+		     uint32_t src)
 {
 	const struct lt_machine *m = &lt->machines.data[s->first + i];
-	const struct lt_src *callee = lt_src(lt, m->callee), *runs;
+	const struct lt_src *callee = lt_src(lt, src), *runs;
 
-	if (!m->callee || (!i && (point->flags & RT_EV_INLINE)))
-		return 0;
 	if (!i)
-		return is_point(callee, point, rt_intern_text(&lt->names, point->name)) ? 0 : m->callee;
+		return (point->flags & RT_EV_INLINE) ||
+		       is_point(callee, point, rt_intern_text(&lt->names, point->name));
 	if (!m[-1].srcs)
-		return 0;
+		return true;
 	runs = lt_src(lt, lt->stack_srcs.data[m[-1].src + m[-1].srcs - 1]);
-	return !runs->name || runs->name == callee->name || runs->frame.entry == callee->frame.entry ? 0 : m->callee;
+	return !runs->name || runs->name == callee->name || runs->frame.entry == callee->frame.entry;
 }
 
-/* who was called at machine frame i and jumped on: as it stood there, with what is inlined, where that is known */
-static void add_jumper(const struct rt_lifetime *lt, const struct lt_machine *m, uint32_t jumped, uint32_t i,
-		       struct flat *ret)
+/*
+ * Who was called at machine frame i and has no frame, as it jumped on, to the function of the next inner frame or to
+ * the API: as it stood there, with what is inlined, where that is known. Where it jumped to yet another one, that one
+ * did so, too.
+ */
+static void add_jumpers(const struct rt_lifetime *lt, const struct lt_stack *s, const struct lt_point *point,
+			uint32_t i, struct flat *ret)
 {
+	const struct lt_machine *m = &lt->machines.data[s->first + i];
 	const uint32_t *behind = &lt->stack_srcs.data[m->src + m->srcs];
 
+	if (!m->callee || is_there(lt, s, point, i, m->callee))
+		return;
+	/* what frees anything says nothing of what it frees */
+	if (behind[LT_BEHIND_NEXT] && !lt_point_looks(point) && !is_there(lt, s, point, i, behind[LT_BEHIND_NEXT]))
+		flat_add(ret, behind[LT_BEHIND_NEXT], LT_PLACE_CALLED(i));
 	for (uint32_t j = 0; j < behind[LT_BEHIND_LEFT]; j++)
 		flat_add(ret, behind[LT_BEHIND_LEFT_AT + j], LT_PLACE_CALLED(i));
 	if (!behind[LT_BEHIND_LEFT])
-		flat_add(ret, jumped, LT_PLACE_CALLED(i));
+		flat_add(ret, m->callee, LT_PLACE_CALLED(i));
 }
 
 static void flatten(const struct rt_lifetime *lt, const struct lt_stack *s, const struct lt_point *point,
@@ -84,10 +92,8 @@ static void flatten(const struct rt_lifetime *lt, const struct lt_stack *s, cons
 	ret->nr = 0;
 	for (uint32_t i = 0; i < s->nr; i++) {
 		const struct lt_machine *m = &lt->machines.data[s->first + i];
-		uint32_t jumped = jumper(lt, s, point, i);
 
-		if (jumped)
-			add_jumper(lt, m, jumped, i, ret);
+		add_jumpers(lt, s, point, i, ret);
 		for (uint32_t j = 0; j < m->srcs; j++)
 			flat_add(ret, lt->stack_srcs.data[m->src + j], LT_PLACE(i));
 	}

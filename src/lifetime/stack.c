@@ -154,19 +154,20 @@ static uint32_t callee_src(struct rt_lifetime *lt, uint32_t pid, uint64_t time_n
 }
 
 /*
- * How many source frames there are at the place that the callee leaves by, if it does so by one jump; they are added to
- * stack_srcs behind their number. false: out of memory.
+ * The function to which the callee leaves, if it does so by one jump, and how many source frames there are at that
+ * place; these are added to stack_srcs behind their number. false: out of memory.
  */
 static bool name_left(struct rt_lifetime *lt, uint32_t src, uint32_t pid, uint64_t time_ns, uint64_t callee)
 {
 	const uint64_t at = src && lt->namer->leaves ? lt->namer->leaves(lt->namer, pid, time_ns, callee) : 0;
 	struct rt_frame frames[INLINE_MAX];
 	size_t n = at ? lt->namer->name(lt->namer, pid, time_ns, at, false, frames, INLINE_MAX) : 0;
-	uint32_t whole = n ? lt_src_make(lt, &frames[n - 1]) : 0;
+	uint32_t whole = n ? lt_src_make(lt, &frames[n - 1]) : 0, stub;
 
 	if (!whole || lt_src(lt, whole)->function != lt_src(lt, src)->function)
 		n = 0;
-	if (!rt_vec_push(&lt->stack_srcs, (uint32_t)n))
+	if (!rt_vec_push(&lt->stack_srcs, n ? callee_src(lt, pid, time_ns, frames[n - 1].callee, &stub) : 0) ||
+	    !rt_vec_push(&lt->stack_srcs, (uint32_t)n))
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		if (!rt_vec_push(&lt->stack_srcs, lt_src_make(lt, &frames[i])))

@@ -89,10 +89,10 @@ struct lt_machine {
 
 /*
  * Where these words lie behind the source frames of a machine frame in stack_srcs: its callee; where that is a PLT
- * stub, the stub's name, as of rt_lifetime.names; how many source frames the callee has where it leaves by one jump,
- * and these.
+ * stub, the stub's name, as of rt_lifetime.names; the function that the callee leaves to by its one jump; how many
+ * source frames it has there, and these.
  */
-enum { LT_BEHIND_CALLEE, LT_BEHIND_STUB, LT_BEHIND_LEFT, LT_BEHIND_LEFT_AT };
+enum { LT_BEHIND_CALLEE, LT_BEHIND_STUB, LT_BEHIND_NEXT, LT_BEHIND_LEFT, LT_BEHIND_LEFT_AT };
 
 /* A stack of which each frame's CFA is known. */
 struct lt_plain {
@@ -189,6 +189,7 @@ struct lt_counting {
 	uint64_t more_died, more_rest; /* born with N > 1: ended at 0; at N - 1 */
 	uint64_t zero_over;            /* born with 0, and put after the death */
 	uint64_t first_zero;           /* first seen in a get that read 0 */
+	uint64_t rose;                 /* taken up again when nothing was left */
 	bool off;                      /* taken as not read for now */
 	/* by the verdict: the count at birth is not proven for those born with more than 1; with 0 */
 	bool more_unproven, zero_unproven;
@@ -385,6 +386,7 @@ struct rt_lifetime {
 	RT_VEC(struct lt_ranges *) ranges;
 	struct rt_map slots;       /* (slot, pid and type) -> object that a swap left there */
 	struct lt_stored stored;   /* in which slot the pointer of which life was stored last */
+	struct lt_stray *strays;   /* stray.c; NULL: none yet */
 	const struct lt_inc *hint; /* of the event whose turn it is */
 	struct lt_row live, graves;
 	struct rt_slabs slabs; /* lives, packed or not */

@@ -188,8 +188,13 @@ bool lt_back_at_once(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 {
 	const struct lt_event *put = &inc->ledger[ev], *get = operation_before(inc, ev);
 
-	return get && put->op == RT_OP_PUT && put->delta < 0 && get->op == RT_OP_GET && get->delta == -put->delta &&
-	       get->tid == put->tid && lt_twice_in_run(lt, get, put) &&
+	if (!get || put->op != RT_OP_PUT || put->delta >= 0 || get->op != RT_OP_GET || get->delta != -put->delta ||
+	    get->tid != put->tid)
+		return false;
+	/* the last thing that it did */
+	if (lt_event_function(lt, get) == lt_event_function(lt, put) && lt_put_by_jump(lt, get, put))
+		return true;
+	return lt_twice_in_run(lt, get, put) &&
 	       one_instance(lt, &lt->uses.data[get->use], &lt->uses.data[put->use], 1) && stands_behind(lt, get, put);
 }
 

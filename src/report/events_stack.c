@@ -135,8 +135,9 @@ static struct rt_error *machine_text(struct rt_events *w, const struct rt_wire_e
 		const char *one = frame_text(w, &frames[i]);
 		struct facts facts = { 0 };
 
-		if (i + 1 == n && is_return) {
+		if (i + 1 == n)
 			RT_TRY(callee_text(w, e, frames[i].callee, sink, &facts.calls));
+		if (i + 1 == n && is_return) {
 			facts.hands = w->namer->hands ? w->namer->hands(w->namer, e->head.pid, e->head.time_ns, pc) : 0;
 			if (w->namer->callback)
 				RT_TRY(callee_text(

@@ -219,6 +219,22 @@ static uint64_t call_target(const struct rt_chain_module *module, uint64_t pc)
 	return pc + (uint64_t)(int64_t)distance;
 }
 
+/* where the jump at `at` leads: e9 and a signed distance of 4 bytes; 0: it is none */
+static uint64_t jump_target(const struct rt_chain_module *module, uint64_t at)
+{
+	enum { JUMP = 5 };
+	struct rt_bytes code;
+	int32_t distance;
+
+	if (module->image->machine != RT_MACHINE_X86_64)
+		return 0;
+	code = rt_image_at(module->image, (struct rt_elfaddr){ at }, JUMP);
+	if (code.size < JUMP || code.data[0] != 0xe9)
+		return 0;
+	memcpy(&distance, code.data + 1, sizeof(distance));
+	return at + JUMP + (uint64_t)(int64_t)distance;
+}
+
 /* offset: of the instruction to look up; the pc is behind it when that is a call. */
 static size_t name_place(struct rt_chain *chain, struct rt_chain_module *module, uint64_t offset, bool is_return,
 			 struct rt_frame *ret)
@@ -257,8 +273,9 @@ static const struct rt_chain_answer *answer(struct rt_chain *chain, struct rt_ch
 	made.first = chain->frames.len;
 	made.count = name_place(chain, module, offset, is_return, frames);
 	/* kept as an ELF address: processes have the module at different places */
-	if (is_return && module->image)
-		frames[made.count - 1].callee = call_target(module, frames[0].address);
+	if (module->image)
+		frames[made.count - 1].callee =
+			is_return ? call_target(module, frames[0].address) : jump_target(module, frames[0].address);
 	for (size_t i = 0; i < made.count; i++) {
 		if (!rt_vec_push(&chain->frames, frames[i]))
 			return NULL;
@@ -417,7 +434,7 @@ static uint64_t find_leaves(struct rt_chain *chain, struct rt_chain_module *modu
 	struct rt_elfaddr start, end, at = { 0 };
 
 	if (begins_at(chain, module, offset, &start, &end))
-		at = rt_chain_leaves(module->image, chain->decoder, start, end);
+		at = rt_chain_leaves(module->image, module->symtab, chain->decoder, start, end);
 	return at.v ? at.v - start.v + 1 : 0;
 }
 

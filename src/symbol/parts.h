@@ -121,8 +121,8 @@ bool rt_chain_goes_on(const struct rt_image *image, const struct rt_symtab *symt
  * leaves.c: the one jump by which the function [start, end) of x86-64 goes to another one and does not come back; 0:
  * none, several, or not known. decoder is for the image's machine.
  */
-struct rt_elfaddr rt_chain_leaves(const struct rt_image *image, struct rt_decoder *decoder, struct rt_elfaddr start,
-				  struct rt_elfaddr end);
+struct rt_elfaddr rt_chain_leaves(const struct rt_image *image, const struct rt_symtab *symtab,
+				  struct rt_decoder *decoder, struct rt_elfaddr start, struct rt_elfaddr end);
 /*
  * skips.c: the branches of the function [start, end) of x86-64 by which it can go from the instruction that `from`
  * tells of past all of these places, each with what it leads to then; by address, at most max. An address tells of the

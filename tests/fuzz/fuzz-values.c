@@ -47,7 +47,7 @@ static void ask_calls(const struct rt_image *image, const struct rt_symtab *symt
 static void ask_leaves(const struct rt_image *image, struct rt_decoder *decoder, const struct rt_symbol *f)
 {
 	const struct rt_elfaddr end = { f->addr.v + f->size };
-	const struct rt_elfaddr at = rt_chain_leaves(image, decoder, f->addr, end);
+	const struct rt_elfaddr at = rt_chain_leaves(image, NULL, decoder, f->addr, end);
 
 	if (at.v && (at.v < f->addr.v || at.v >= end.v))
 		abort();
