@@ -103,6 +103,52 @@ static bool begin(struct walk *w, struct rt_elfaddr by, struct rt_elfaddr at, ui
 	return true;
 }
 
+/* no branch leads into (since, to]: what is in registers there was put into them since then */
+static bool is_straight(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end,
+			struct rt_elfaddr since, struct rt_elfaddr to)
+{
+	struct rt_insn insn;
+
+	for (; start.v < end.v; start.v += insn.length) {
+		if (!rt_plan_decode(b, start, &insn) ||
+		    (insn.jump && insn.has_target && insn.target.v > since.v && insn.target.v <= to.v))
+			return false;
+	}
+	return true;
+}
+
+static bool find_table(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr jump,
+		       struct rt_table *ret)
+{
+	struct rt_tables tables = { 0 };
+	struct rt_insn insn;
+	bool known = false;
+
+	for (struct rt_elfaddr at = start; at.v <= jump.v; at.v += insn.length) {
+		if (!rt_plan_decode(b, at, &insn))
+			return false;
+		known = rt_tables_pass(&tables, rt_image_at(b->module->image, at, insn.length), &insn, ret);
+	}
+	return known && is_straight(b, start, end, ret->since, jump);
+}
+
+bool rt_reach_table(struct rt_plan_build *b, struct rt_elfaddr start, struct rt_elfaddr end, struct rt_elfaddr jump,
+		    struct rt_table *ret)
+{
+	struct rt_table table = { 0 };
+	bool first;
+	uint64_t *place = rt_map_put(&b->jumped, rt_key_make(jump.v, 0), &first);
+
+	if (!place)
+		return false;
+	if (first && find_table(b, start, end, jump, &table) && rt_vec_push(&b->tables, table))
+		*place = b->tables.len;
+	if (!*place)
+		return false;
+	*ret = b->tables.data[*place - 1];
+	return true;
+}
+
 struct leading {
 	struct walk *w;
 	bool room;
@@ -119,50 +165,14 @@ static bool lead(struct rt_elfaddr target, void *arg)
 	return true;
 }
 
-/* no branch leads into (since, to]: what is in registers there was put into them since then */
-static bool is_straight(struct walk *w, struct rt_elfaddr since, struct rt_elfaddr to)
-{
-	struct rt_insn insn;
-
-	for (struct rt_elfaddr at = w->start; at.v < w->end.v; at.v += insn.length) {
-		if (!rt_plan_decode(w->b, at, &insn) ||
-		    (insn.jump && insn.has_target && insn.target.v > since.v && insn.target.v <= to.v))
-			return false;
-	}
-	return true;
-}
-
-/* the table that the jump goes through; false: not known */
-static bool table_of(struct walk *w, struct rt_elfaddr jump, struct rt_table *ret)
-{
-	struct rt_tables tables = { 0 };
-	struct rt_insn insn;
-	bool known = false;
-
-	for (struct rt_elfaddr at = w->start; at.v <= jump.v; at.v += insn.length) {
-		if (!rt_plan_decode(w->b, at, &insn))
-			return false;
-		known = rt_tables_pass(&tables, rt_image_at(w->b->module->image, at, insn.length), &insn, ret);
-	}
-	return known && is_straight(w, ret->since, jump);
-}
-
-/* The jump leads where its table says; false: not known. A function is asked about many times, its tables read once. */
+/* the jump leads where its table says; false: not known */
 static bool follow_table(struct walk *w, struct rt_elfaddr jump)
 {
 	struct leading l = { .w = w, .room = true };
-	struct rt_table table = { 0 };
-	bool first;
-	uint64_t *place = rt_map_put(&w->b->jumped, rt_key_make(jump.v, 0), &first);
+	struct rt_table table;
 
-	if (!place)
-		return false;
-	if (first && table_of(w, jump, &table) && rt_vec_push(&w->b->tables, table))
-		*place = w->b->tables.len;
-	if (!*place)
-		return false;
-	table = w->b->tables.data[*place - 1];
-	return rt_table_read(w->b->module->image, &table, lead, &l) == table.entries && l.room;
+	return rt_reach_table(w->b, w->start, w->end, jump, &table) &&
+	       rt_table_read(w->b->module->image, &table, lead, &l) == table.entries && l.room;
 }
 
 static bool never_returns(const struct walk *w, const struct rt_insn *insn)

@@ -351,6 +351,57 @@ TEST(first_counts_make_objects)
 	workdir_remove(&w);
 }
 
+/*
+ * What is counted was read from an array, from where a register was kept, from a pointer to a pointer, or was just
+ * returned: no variable is where it is, and its type follows from what it was read from. Of what is read from a void *,
+ * nothing does.
+ */
+TEST(counting_what_no_variable_holds)
+{
+	static const char source[] =
+		"#include <stdlib.h>\n"
+		"struct node { int refs; struct node *up; struct node **kids; };\n"
+		"struct tree { int depth; struct node *nodes[4]; };\n"
+		"__attribute__((noinline)) struct node *node_new(void)\n"
+		"{ struct node *n = calloc(1, sizeof(*n)); n->refs = 1; return n; }\n"
+		"__attribute__((noinline)) void node_ref(struct node *n) { n->refs++; }\n"
+		"__attribute__((noinline)) void node_unref(struct node *n) { if (!--n->refs) free(n); }\n"
+		"__attribute__((noinline)) struct node *find(struct tree *t, int i) { __asm__ volatile(\"\" ::: "
+		"\"memory\"); return t->nodes[i]; }\n"
+		"__attribute__((noinline)) void all(struct node **v, int n) { for (int i = 0; i < n; i++) "
+		"v[i]->refs++; }\n"
+		"__attribute__((noinline)) void kids(struct tree *t, int i, int k) { t->nodes[i]->kids[k]->refs++; }\n"
+		"__attribute__((noinline)) void found(struct tree *t, int i) { find(t, i)->refs++; }\n"
+		"__attribute__((noinline)) void anything(void **v, int n) { for (int i = 0; i < n; i++) ++*(int "
+		"*)v[i]; }\n"
+		"int main(int argc, char **argv) { struct tree t = { 0 }; struct node *n = node_new(), *v[1] = { n };\n"
+		"  t.nodes[0] = n; n->kids = v; all(v, 1); kids(&t, 0, 0); found(&t, 0); anything((void **)v, 1); "
+		"node_ref(n);\n"
+		"  node_unref(n); return n->refs; }\n";
+	static const char *const builds[] = { "gcc -O2 -g", "gcc -O1 -g", "clang-14 -O2 -g" };
+
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		struct workdir w;
+		struct planned p;
+
+		print_message("%s\n", builds[i]);
+		workdir_make(&w);
+		workdir_write(&w, "n.c", source);
+		workdir_run(&w, "%s -o n n.c", builds[i]);
+		planned_open(&p, workdir_path(&w, "n"));
+		planned_make(&p, "type=node new=node_new get=node_ref put=node_unref", NULL);
+		assert_true(points_in(&p, "all", RT_OP_GET));
+		assert_true(points_in(&p, "kids", RT_OP_GET));
+		assert_true(points_in(&p, "found", RT_OP_GET));
+		assert_int_equal(maybes_in(&p, "all"), 0);
+		assert_int_equal(maybes_in(&p, "kids"), 0);
+		assert_int_equal(maybes_in(&p, "found"), 0);
+		assert_int_equal(maybes_in(&p, "anything"), points_in(&p, "anything", RT_OP_GET));
+		planned_close(&p);
+		workdir_remove(&w);
+	}
+}
+
 /* Without debug information nothing says what a register points to. */
 TEST(nothing_is_guessed)
 {
