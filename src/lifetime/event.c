@@ -107,6 +107,52 @@ static bool goes_on(const struct rt_lifetime *lt, const struct rt_wire_event *e,
 	return put && put->act == act && put->tid == e->head.tid;
 }
 
+/* what the event means, at a place and in an activation that are known */
+static struct lt_seen seen_of(const struct rt_lifetime *lt, const struct rt_wire_event *e,
+			      const struct lt_process *process, const struct lt_thread *thread,
+			      const struct lt_known *known)
+{
+	struct lt_seen seen = { .e = e,
+				.process = process,
+				.type = known->type,
+				.raw = count_of(e),
+				.sized = lt->points.data[lt->uses.data[known->use].point].aux == RT_AUX_SIZE };
+
+	seen.ev = (struct lt_event){
+		.time_ns = e->head.time_ns,
+		.slot = known->slot ? e->aux : 0,
+		.sp = e->sp,
+		.tid = e->head.tid,
+		.use = known->use,
+		.act = lt_thread_act(thread, known->machine),
+		.count = lt->types.data[known->type].counting.off ? INT32_MIN : seen.raw,
+		.delta = e->delta,
+		.op = e->head.op,
+		.flags = flags_of(e),
+	};
+	seen.ev.up = known->up == known->machine ? seen.ev.act : lt_thread_act(thread, known->up);
+	return seen;
+}
+
+static void happens(struct rt_lifetime *lt, struct lt_seen *seen, bool silent)
+{
+	const struct rt_wire_event *e = seen->e;
+	const struct lt_type *type = &lt->types.data[seen->type];
+
+	if ((type->flags & RT_TYPE_SAMPLED) && lt_sample_passes(lt, e)) {
+		seen->ev.delta = 0;
+	} else if (silent) {
+		lt_life_pointer(lt, seen);
+	} else if (e->head.op == RT_OP_SWAP) {
+		swap(lt, seen);
+	} else if (e->object && (type->flags & RT_TYPE_KERNEL)) {
+		lt_range_operation(lt, seen);
+	} else if (e->object) {
+		lt_stray_join(lt, seen);
+		lt_life_operation(lt, seen);
+	}
+}
+
 void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 {
 	struct lt_thread *thread = lt_thread(lt, e->head.pid, e->head.tid);
@@ -135,11 +181,14 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 	use->events++;
 	if (e->flags & (RT_EV_NO_OBJECT | RT_EV_COUNT_FAULT))
 		lt->points.data[use->point].unread++;
-	if (stray && e->head.op != RT_OP_PUT)
+	if (stray && e->head.op != RT_OP_PUT && !lt_stray_counts(e))
 		return;
 	lt_thread_see(lt, thread, use, &known->plain, e->sp);
-	if (stray && !goes_on(lt, e, known, lt_thread_act(thread, known->machine)))
+	if (stray && !goes_on(lt, e, known, lt_thread_act(thread, known->machine))) {
+		seen = seen_of(lt, e, process, thread, known);
+		lt_stray_keep(lt, &seen);
 		return;
+	}
 	type->op[e->head.op]++;
 	if ((e->flags & RT_EV_NO_OBJECT) && !silent) {
 		lt->blind++;
@@ -147,35 +196,9 @@ void lt_incarnation_event(struct rt_lifetime *lt, const struct rt_wire_event *e)
 		lt_thread_last(lt, thread, e, known->type, 0);
 		return;
 	}
-	seen.e = e;
-	seen.process = process;
-	seen.type = known->type;
-	seen.raw = count_of(e);
-	seen.sized = lt->points.data[use->point].aux == RT_AUX_SIZE;
-	seen.ev = (struct lt_event){
-		.time_ns = e->head.time_ns,
-		.slot = known->slot ? e->aux : 0,
-		.sp = e->sp,
-		.tid = e->head.tid,
-		.use = known->use,
-		.act = lt_thread_act(thread, known->machine),
-		.count = type->counting.off ? INT32_MIN : seen.raw,
-		.delta = e->delta,
-		.op = e->head.op,
-		.flags = flags_of(e),
-	};
-	seen.ev.up = known->up == known->machine ? seen.ev.act : lt_thread_act(thread, known->up);
+	seen = seen_of(lt, e, process, thread, known);
 	type->counter |= seen.raw != INT32_MIN;
-	if ((type->flags & RT_TYPE_SAMPLED) && lt_sample_passes(lt, e))
-		seen.ev.delta = 0;
-	else if (silent)
-		lt_life_pointer(lt, &seen);
-	else if (e->head.op == RT_OP_SWAP)
-		swap(lt, &seen);
-	else if (e->object && (type->flags & RT_TYPE_KERNEL))
-		lt_range_operation(lt, &seen);
-	else if (e->object)
-		lt_life_operation(lt, &seen);
+	happens(lt, &seen, silent);
 	if (known->classed && e->aux && !silent)
 		lt_class_seen(lt, e, known->type);
 	if (e->flags & RT_EV_OUTSIDE)

@@ -193,3 +193,14 @@ static inline bool lt_nest_may_be(const struct lt_inc *inc, uint32_t ago, uint8_
  * nothing was done, event.c knows the rest.
  */
 bool lt_plain_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
+
+/*
+ * stray.c: what may count something, and was done where none of the objects lived that are known. The event counts, as
+ * far as it tells; it is kept; and the object of seen was begun by what is kept of its address: that happens now,
+ * before it.
+ */
+bool lt_stray_counts(const struct rt_wire_event *e);
+void lt_stray_keep(struct rt_lifetime *lt, const struct lt_seen *seen);
+void lt_stray_join(struct rt_lifetime *lt, const struct lt_seen *seen);
+/* maybe.c: the event, as one of this type, which counts in the same place; false: it does not, or out of memory */
+bool lt_maybe_as(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type, struct lt_known *known);

@@ -85,6 +85,7 @@ void rt_lifetime_destroy(struct rt_lifetime *lt)
 	rt_map_deinit(&lt->class_by_name);
 	rt_map_deinit(&lt->class_by_word);
 	rt_map_deinit(&lt->type_by_id);
+	free(lt->strays);
 	rt_map_deinit(&lt->point_by_id);
 	rt_map_deinit(&lt->process_by_pid);
 	rt_map_deinit(&lt->thread_by_id);

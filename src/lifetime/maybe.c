@@ -67,16 +67,13 @@ static uint32_t as_of_type(struct rt_lifetime *lt, uint32_t point, uint32_t type
 	return (uint32_t)lt->points.len - 1;
 }
 
-bool lt_maybe(struct rt_lifetime *lt, const struct rt_wire_event *e, struct lt_known *known)
+bool lt_maybe_as(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type, struct lt_known *known)
 {
-	const struct lt_type *mine = &lt->types.data[known->type];
-	uint32_t point, type = 0;
+	uint32_t point;
 
-	if (lives(lt, e, known->type))
+	if (known->type == type)
 		return true;
-	while (type < lt->types.len && !(counts_alike(&lt->types.data[type], mine) && lives(lt, e, type)))
-		type++;
-	if (type == lt->types.len)
+	if (!counts_alike(&lt->types.data[type], &lt->types.data[known->type]))
 		return false;
 	point = as_of_type(lt, lt->uses.data[known->use].point, type);
 	if (point == UINT32_MAX || !lt_known_make(lt, e, point, known)) {
@@ -84,4 +81,16 @@ bool lt_maybe(struct rt_lifetime *lt, const struct rt_wire_event *e, struct lt_k
 		return false;
 	}
 	return true;
+}
+
+bool lt_maybe(struct rt_lifetime *lt, const struct rt_wire_event *e, struct lt_known *known)
+{
+	const struct lt_type *mine = &lt->types.data[known->type];
+	uint32_t type = 0;
+
+	if (lives(lt, e, known->type))
+		return true;
+	while (type < lt->types.len && !(counts_alike(&lt->types.data[type], mine) && lives(lt, e, type)))
+		type++;
+	return type < lt->types.len && lt_maybe_as(lt, e, type, known);
 }

@@ -386,7 +386,7 @@ struct rt_lifetime {
 	RT_VEC(struct lt_ranges *) ranges;
 	struct rt_map slots;       /* (slot, pid and type) -> object that a swap left there */
 	struct lt_stored stored;   /* in which slot the pointer of which life was stored last */
-	struct lt_stray *strays;   /* stray.c; NULL: none yet */
+	struct lt_strays *strays;  /* stray.c; NULL: none yet */
 	const struct lt_inc *hint; /* of the event whose turn it is */
 	struct lt_row live, graves;
 	struct rt_slabs slabs; /* lives, packed or not */
