@@ -183,6 +183,8 @@ bool lt_crashed(const struct rt_lifetime *lt, uint32_t pid, bool at_once);
 const char *lt_counter_wrong(struct rt_lifetime *lt, uint32_t type, struct rt_arena *arena);
 /* the counts of this life, at least, are doubtful; after lt_counter_wrong() */
 bool lt_counter_vague(const struct rt_lifetime *lt, const struct lt_inc *inc);
+/* many of the type's objects are taken up again when their count was 0: they may wait so for the next get */
+bool lt_counter_rests(const struct lt_type *type);
 /* what is known of the life leaves no room for more than a suspicion */
 static inline bool lt_life_vague(const struct rt_lifetime *lt, const struct lt_inc *inc)
 {
@@ -268,6 +270,8 @@ void lt_several_healthy(struct lt_answer *a, const struct lt_inc *inc);
 bool lt_took_twice(const struct lt_answer *a, const struct lt_ref *ref);
 /* ... who had a helper take two in one line, where healthy ones have that not (lt_src); 0: nobody had */
 uint32_t lt_took_twice_by_helper(const struct lt_answer *a, const struct lt_ref *ref);
+/* given.c: wherever the pointer was stored since the reference was taken, another reference was taken for that */
+bool lt_stored_for_others(const struct lt_answer *a, const struct lt_ref *ref);
 /* given.c: counts what functions do with a healthy object that they are given */
 void lt_given_healthy(struct lt_answer *a, const struct lt_inc *inc);
 /* source id of the function that was given the reference, passes on what it is given, and did not; 0: none is known */

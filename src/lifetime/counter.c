@@ -161,6 +161,10 @@ void lt_counter_end(struct rt_lifetime *lt, const struct lt_inc *inc)
 
 void lt_counter_after(struct rt_lifetime *lt, struct lt_inc *inc, const struct lt_seen *seen)
 {
+	if (seen->ev.delta > 0 && !seen->raw && !inc->freed && !inc->rose) {
+		counting_of(lt, inc)->rose++;
+		inc->rose = true;
+	}
 	if (seen->ev.delta >= 0 || inc->born != 0 || inc->over)
 		return;
 	counting_of(lt, inc)->zero_over++;
@@ -214,6 +218,13 @@ const char *lt_counter_wrong(struct rt_lifetime *lt, uint32_t index, struct rt_a
 	}
 	type->miscounted = why && most;
 	return why;
+}
+
+bool lt_counter_rests(const struct lt_type *type)
+{
+	enum { SURE = 4, PART = 4 };
+
+	return type->counting.rose >= SURE && type->counting.rose >= type->put_deaths / PART;
 }
 
 bool lt_counter_vague(const struct rt_lifetime *lt, const struct lt_inc *inc)

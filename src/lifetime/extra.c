@@ -685,6 +685,10 @@ static void judge(struct lt_answer *a, const struct lt_model *m, struct lt_inc *
 	ref.shown = lt_shown_by_counter(a, &ref);
 	if (is_doubtful(a, m, &ref, born_unseen) || is_another(a, inc))
 		b.confidence = fmin(b.confidence, ref.shown ? 0.65 : 0.45);
+	if (inc->rose && lt_counter_rests(lt_inc_type(a->lt, inc))) {
+		b.confidence = fmin(b.confidence, 0.45);
+		b.why = "many objects of the type are taken up again when their count was 0: that may be no end";
+	}
 	lt_accuse(a, &ref, &b);
 }
 

@@ -241,6 +241,13 @@ static void check_counters(struct rt_lifetime *lt, struct notes *n)
 				       "what was read as the counter of type %s is not its number of references: %s; "
 				       "tell where it is (-P 'type=%s counter=STRUCT.FIELD')",
 				       lt->types.data[i].name, why, lt->types.data[i].name));
+		if (lt_counter_rests(&lt->types.data[i]))
+			note(n, lt_printf(n->arena,
+					  "%llu objects of type %s were taken up again when their count was 0: what "
+					  "ends them "
+					  "is not known; name it (-P 'type=%s free=FN')",
+					  (unsigned long long)lt->types.data[i].counting.rose, lt->types.data[i].name,
+					  lt->types.data[i].name));
 	}
 }
 

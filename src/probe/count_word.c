@@ -6,14 +6,14 @@
 
 enum { WORD_MAX = 24 };
 
-static const char *const gets[] = { "ref",   "reference", "incref",  "addref",    "upref",    "get",
-				    "hold",  "keep",      "acquire", "retain",    "grab",     "lock",
-				    "dup",   "take",      "inc",     "increment", "pin",      "claim",
-				    "share", "copy",      "use",     "up",        "increase", NULL };
+static const char *const gets[] = { "ref",  "reference", "incref", "addref", "upref", "get",  "hold",
+				    "keep", "acquire",   "retain", "grab",   "lock",  "dup",  "take",
+				    "inc",  "increment", "pin",    "claim",  "share", "copy", "use",
+				    "up",   "increase",  "incr",   NULL };
 static const char *const puts_[] = { "unref",   "deref",    "unreference", "decref",  "delref", "put",    "drop",
 				     "release", "rele",     "free",        "destroy", "unlock", "dec",    "decrement",
 				     "unpin",   "close",    "delete",      "del",     "unuse",  "unhold", "discard",
-				     "dispose", "decrease", "forget",      "end",     NULL };
+				     "dispose", "decrease", "decr",        "forget",  "end",    NULL };
 /* where not all is proven, as with inlined copies, only these */
 static const char *const sure_gets[] = { "ref", "reference", "incref", "addref", "hold", "retain", NULL };
 static const char *const sure_puts[] = { "unref",   "deref", "unreference", "decref", "delref",
