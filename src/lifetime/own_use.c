@@ -7,7 +7,17 @@
  */
 #include "lifetime/answer.h"
 
-/* the run that did event e has given back, of the references that it took itself, all, and no others */
+/* Event o took a reference in a call of the run that did e, which handed it up to just that run. */
+static bool was_handed_to(const struct lt_answer *a, const struct lt_event *o, const struct lt_event *e)
+{
+	unsigned taker, own;
+
+	return lt_event_takes(o) && lt_come_together(a->lt, o, e, &taker, &own) && !own && taker &&
+	       taker < lt_site(a->lt, a->lt->uses.data[o->use].site)->nr;
+}
+
+/* the run that did event e has given back, of the references that it took itself, or was handed up, all, and no others
+ */
 static bool gave_its_own(const struct lt_answer *a, const struct lt_inc *inc, const struct lt_event *e)
 {
 	uint32_t function = lt_event_function(a->lt, e);
@@ -16,7 +26,8 @@ static bool gave_its_own(const struct lt_answer *a, const struct lt_inc *inc, co
 	for (uint32_t i = 0; i < inc->nr; i++) {
 		const struct lt_event *o = &inc->ledger[i];
 
-		if (o->act != e->act || (o->flags & LT_EV_POST) || lt_event_function(a->lt, o) != function)
+		if ((o->flags & LT_EV_POST) ||
+		    ((o->act != e->act || lt_event_function(a->lt, o) != function) && !was_handed_to(a, o, e)))
 			continue;
 		left += o->op == RT_OP_NEW ? 1 : o->delta;
 		taken += lt_event_takes(o);
