@@ -175,28 +175,6 @@ static bool taken_to_work(const struct lt_answer *a, const struct lt_ref *ref)
 	return others >= LT_WORKERS - 1 && (!w->keepers || (w->keepers == 1 && w->keeper[0] == mine));
 }
 
-/* wherever the pointer was stored since the reference was taken, another reference was taken for that */
-static bool stored_for_others(const struct lt_answer *a, const struct lt_ref *ref)
-{
-	const struct lt_inc *inc = ref->inc;
-	bool any = false;
-
-	for (uint32_t i = ref->ev + 1u; i < inc->nr; i++) {
-		const struct lt_event *e = &inc->ledger[i];
-		uint32_t k = 0;
-
-		if (!lt_slot_fills(a->lt, e))
-			continue;
-		while (k < inc->nr && (k == ref->ev || inc->ledger[k].slot != e->slot ||
-				       !(inc->ledger[k].flags & LT_EV_KEPT) || !lt_event_takes(&inc->ledger[k])))
-			k++;
-		if (k == inc->nr)
-			return false;
-		any = true;
-	}
-	return any && !(inc->ledger[ref->ev].flags & LT_EV_KEPT);
-}
-
 /*
  * Nobody was ever seen to close such a reference, and the function that took it may not be the one that kept it: its
  * result is a pointer to something else, which holds the reference, or is the object under the name of what is derived
@@ -213,7 +191,7 @@ static bool may_have_passed_it_on(const struct lt_answer *a, const struct lt_mod
 	if (f->function && !strcmp(f->function, "main"))
 		return few && !lt_puts_itself(a->lt, lt_src(a->lt, b->guilty)->function, ref->inc->type);
 	if (b->guilty != site->src[site->nr - 1] || !lt_returns_stranger(a->lt, f) || taken_to_work(a, ref) ||
-	    stored_for_others(a, ref))
+	    lt_stored_for_others(a, ref))
 		return false;
 	return few || !lt_starts_with(a->lt, &a->lt->uses.data[ref->inc->ledger[ref->ev].use],
 				      lt_src(a->lt, b->guilty)->function);
@@ -688,6 +666,16 @@ static bool shown_all_the_same(const struct lt_answer *a, const struct lt_ref *r
 }
 
 /*
+ * One reference is left, nobody points to it, and its memory is not free: no put came that would have ended it. Where
+ * most are left like that, it may be in use again for other things.
+ */
+static bool was_not_ended(const struct lt_type *type, const struct lt_inc *inc)
+{
+	return inc->census && inc->nobody && !inc->returned && inc->known && inc->balance == 1 &&
+	       type->died >= type->objects - type->died;
+}
+
+/*
  * What would have ended it may be what is not probed. Of what has one owner, and was found by itself, the ends are not
  * all known: where more of such objects ended unseen than were left, so may these have. And a program that mostly
  * leaves them to its end may do so on purpose; not where it was seen to lose the pointer.
@@ -700,7 +688,7 @@ static bool ends_elsewhere(const struct lt_model *m, const struct lt_ref *ref, b
 		return lt_end_unseen(m, ref->site) >=
 			       lt_model_left_open(m, ref->site) - lt_model_ends_unseen(m, ref->site) ||
 		       (!seen && type->died < type->objects - type->died);
-	return type->unarmed && !audited(ref->inc);
+	return type->unarmed && !audited(ref->inc) && !was_not_ended(type, ref->inc);
 }
 
 static void taken_by_helper(struct lt_blame *b, uint32_t by)
@@ -767,6 +755,8 @@ struct lt_blame lt_blame_leak(const struct lt_answer *a, const struct lt_model *
 	if (lt_life_vague(a->lt, ref->inc) || lt_damaged(a->lt, m->type) || ends_elsewhere(m, ref, b.seen)) {
 		b.confidence = fmin(b.confidence, shown_all_the_same(a, ref, twice) ? SHOWN : SUSPECT);
 		b.seen = false;
+	} else if (m->type->unarmed && !audited(ref->inc)) {
+		b.confidence = fmin(b.confidence, SHOWN); /* what takes references may be what is not probed */
 	}
 	return b;
 }

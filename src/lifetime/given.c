@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lifetime/answer.h"
+#include "lifetime/slot.h"
 
 static const double SHARE = 0.8;
 
@@ -135,4 +136,47 @@ uint32_t lt_given_to(const struct lt_answer *a, const struct lt_ref *ref)
 	const struct lt_event *g = short_of(a, ref);
 
 	return g ? lt_entry_source(a, g) : 0;
+}
+
+/* Event number i empties a slot that nobody was seen to store the pointer in, and its run has not put anything before.
+ */
+static bool was_stored_unseen(const struct lt_answer *a, const struct lt_inc *inc, uint32_t i)
+{
+	const struct lt_event *w = &inc->ledger[i], *last = NULL;
+
+	if (!w->slot || !lt_slot_empties(a->lt, w))
+		return false;
+	for (uint32_t k = 0; k < i; k++) {
+		if (inc->ledger[k].slot == w->slot)
+			return false;
+		last = inc->ledger[k].delta ? &inc->ledger[k] : last;
+	}
+	return !last || last->delta > 0 || last->act != w->act;
+}
+
+/*
+ * Wherever the pointer was stored since the reference was taken, another reference was taken for that. Where it is
+ * found in a slot that nobody was seen to store it in, not all of that was seen.
+ */
+bool lt_stored_for_others(const struct lt_answer *a, const struct lt_ref *ref)
+{
+	const struct lt_inc *inc = ref->inc;
+	bool any = false;
+
+	for (uint32_t i = ref->ev + 1u; i < inc->nr; i++) {
+		const struct lt_event *e = &inc->ledger[i];
+		uint32_t k = 0;
+
+		if (was_stored_unseen(a, inc, i))
+			return false;
+		if (!lt_slot_fills(a->lt, e))
+			continue;
+		while (k < inc->nr && (k == ref->ev || inc->ledger[k].slot != e->slot ||
+				       !(inc->ledger[k].flags & LT_EV_KEPT) || !lt_event_takes(&inc->ledger[k])))
+			k++;
+		if (k == inc->nr)
+			return false;
+		any = true;
+	}
+	return any && !(inc->ledger[ref->ev].flags & LT_EV_KEPT);
 }

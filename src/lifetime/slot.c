@@ -377,6 +377,27 @@ static bool is_paid(const struct rt_lifetime *lt, const struct lt_inc *inc, uint
 	return kept_in(lt, inc, slot, i, &taken) <= 0 && taken;
 }
 
+/*
+ * As many references as the counter said last are kept in other slots: what is overwritten in this one is an old
+ * pointer. What is freed takes some of those slots with it that nobody was seen to empty.
+ */
+static bool all_are_elsewhere(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
+{
+	int64_t left = 0, others = 0;
+
+	if (lt_event_point(lt, &inc->ledger[i])->aux == RT_AUX_BLOCK)
+		return false;
+	for (uint32_t k = 0; k < i; k++) {
+		const struct lt_event *e = &inc->ledger[k];
+
+		if (e->delta)
+			left = e->count == INT32_MIN ? 0 : (int64_t)e->count + e->delta;
+		if ((e->flags & LT_EV_KEPT) && e->slot != inc->ledger[i].slot)
+			others += brings(lt, e) ? 1 : -1;
+	}
+	return left > 0 && others >= left;
+}
+
 bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uint32_t i)
 {
 	const struct lt_event *w = &inc->ledger[i];
@@ -392,7 +413,7 @@ bool lt_slot_dropped(const struct rt_lifetime *lt, const struct lt_inc *inc, uin
 		if (pays_for(lt, inc, put, w))
 			return false;
 	}
-	return held != BORROWED && !(held == OWN && is_paid(lt, inc, w->slot, i));
+	return held != BORROWED && !(held == OWN && is_paid(lt, inc, w->slot, i)) && !all_are_elsewhere(lt, inc, i);
 }
 
 /* x = make(); add(list, x): the run that got the object by the return of what took it gave it to what stores it */
