@@ -38,8 +38,8 @@ struct rt_frame {
 	uint64_t symbol_entry; /* ELF address of symbol */
 	/*
 	 * Where the call before a return address goes, in the process that was
-	 * asked about; set in the last frame of an answer for a return address.
-	 * 0 = not a direct call, or unknown.
+	 * asked about, or the jump at another place; set in the last frame of an
+	 * answer. 0 = not a direct call or jump, or unknown.
 	 */
 	uint64_t callee;
 	uint8_t build_id_size;
@@ -105,8 +105,9 @@ struct rt_namer {
 	 */
 	uint64_t (*callback)(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t pc, bool *ret_given);
 	/*
-	 * Where the function that begins at this address jumps to another one for good, in the process; NULL, 0: it
-	 * does so nowhere, at several places, or that is not known.
+	 * Where the function that begins at this address jumps to another one for good, in the process, but for jumps
+	 * to what by its name only complains; NULL, 0: it does so nowhere, at several places, or that is not known.
+	 * The frame of that place has the other one as its callee.
 	 */
 	uint64_t (*leaves)(struct rt_namer *self, uint32_t pid, uint64_t time_ns, uint64_t callee);
 	/*

@@ -219,20 +219,23 @@ static uint64_t call_target(const struct rt_chain_module *module, uint64_t pc)
 	return pc + (uint64_t)(int64_t)distance;
 }
 
-/* where the jump at `at` leads: e9 and a signed distance of 4 bytes; 0: it is none */
+/* where the jump at `at` leads: e9 and a signed distance of 4 bytes, or eb and one of 1; 0: it is none */
 static uint64_t jump_target(const struct rt_chain_module *module, uint64_t at)
 {
-	enum { JUMP = 5 };
+	enum { NEAR = 5, SHORT = 2 };
 	struct rt_bytes code;
 	int32_t distance;
 
 	if (module->image->machine != RT_MACHINE_X86_64)
 		return 0;
-	code = rt_image_at(module->image, (struct rt_elfaddr){ at }, JUMP);
-	if (code.size < JUMP || code.data[0] != 0xe9)
+	code = rt_image_at(module->image, (struct rt_elfaddr){ at }, SHORT);
+	if (code.size >= SHORT && code.data[0] == 0xeb)
+		return at + SHORT + (uint64_t)(int64_t)(int8_t)code.data[1];
+	code = rt_image_at(module->image, (struct rt_elfaddr){ at }, NEAR);
+	if (code.size < NEAR || code.data[0] != 0xe9)
 		return 0;
 	memcpy(&distance, code.data + 1, sizeof(distance));
-	return at + JUMP + (uint64_t)(int64_t)distance;
+	return at + NEAR + (uint64_t)(int64_t)distance;
 }
 
 /* offset: of the instruction to look up; the pc is behind it when that is a call. */

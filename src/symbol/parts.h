@@ -119,7 +119,8 @@ bool rt_chain_goes_on(const struct rt_image *image, const struct rt_symtab *symt
 
 /*
  * leaves.c: the one jump by which the function [start, end) of x86-64 goes to another one and does not come back; 0:
- * none, several, or not known. decoder is for the image's machine.
+ * none, several, or not known. Jumps to what by its name only complains are none. decoder is for the image's machine;
+ * symtab may be NULL.
  */
 struct rt_elfaddr rt_chain_leaves(const struct rt_image *image, const struct rt_symtab *symtab,
 				  struct rt_decoder *decoder, struct rt_elfaddr start, struct rt_elfaddr end);

@@ -381,10 +381,13 @@ static const char leaving[] =
 	"INLINE int give_back(struct obj *o) { return put(o); }\n"
 	"FAR int done(struct obj *o) { other++; return give_back(o); }\n"
 	"FAR int either(struct obj *o, int k) { if (k > 3) return put(o); other += k; return note(o); }\n"
+	"FAR int check_fail_warning(const char *why) { return other += why[0]; }\n"
+	"FAR int checks(struct obj *o) { if (!o) return check_fail_warning(\"o\"); other++; return put(o); }\n"
 	"FAR int comes_back(struct obj *o) { return put(o) + other; }\n"
 	"FAR int by_pointer(struct obj *o, int (*f)(struct obj *)) { other++; return f(o); }\n"
 	"FAR int round(struct obj *o, int k) { int n = 0; while (k--) n += note(o); return n; }\n"
-	"int main(int argc, char **argv) { struct obj o = { 9 }; return done(&o) + either(&o, argc) + comes_back(&o) + "
+	"int main(int argc, char **argv) { struct obj o = { 9 }; return done(&o) + checks(&o) + either(&o, argc) + "
+	"comes_back(&o) + "
 	"by_pointer(&o, put) + round(&o, argc); }\n";
 
 /* the one place by which a function goes to another one for good, and what is inlined there */
@@ -408,6 +411,12 @@ TEST(where_a_function_leaves)
 		assert_string_equal(frames[0].function, "give_back");
 		assert_true(frames[0].inlined);
 		assert_string_equal(frames[1].function, "done");
+		assert_int_equal(frames[1].callee, BASE + address_of("nm p | sed -n 's/ T put$//p'"));
+		/* what only complains is no way out */
+		at = rig.namer->leaves(rig.namer, PID, 5, BASE + address_of("nm p | sed -n 's/ T checks$//p'"));
+		assert_true(at);
+		assert_int_equal(rig.namer->name(rig.namer, PID, 5, at, false, frames, 4), 1);
+		assert_int_equal(frames[0].callee, BASE + address_of("nm p | sed -n 's/ T put$//p'"));
 		for (size_t k = 0; k < sizeof(stay) / sizeof(stay[0]); k++) {
 			char command[64];
 
