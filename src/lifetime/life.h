@@ -202,5 +202,7 @@ bool lt_plain_event(struct rt_lifetime *lt, const struct rt_wire_event *e);
 bool lt_stray_counts(const struct rt_wire_event *e);
 void lt_stray_keep(struct rt_lifetime *lt, const struct lt_seen *seen);
 void lt_stray_join(struct rt_lifetime *lt, const struct lt_seen *seen);
+/* maybe.c: an object of this type (index) lives at the address of the event */
+bool lt_maybe_lives(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type);
 /* maybe.c: the event, as one of this type, which counts in the same place; false: it does not, or out of memory */
 bool lt_maybe_as(struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type, struct lt_known *known);

@@ -8,7 +8,7 @@
 
 #include "lifetime/life.h"
 
-static bool lives(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type)
+bool lt_maybe_lives(const struct rt_lifetime *lt, const struct rt_wire_event *e, uint32_t type)
 {
 	const struct lt_inc *inc = e->object ? lt_inc_find(lt, e->head.pid, type, e->object) : NULL;
 
@@ -88,9 +88,9 @@ bool lt_maybe(struct rt_lifetime *lt, const struct rt_wire_event *e, struct lt_k
 	const struct lt_type *mine = &lt->types.data[known->type];
 	uint32_t type = 0;
 
-	if (lives(lt, e, known->type))
+	if (lt_maybe_lives(lt, e, known->type))
 		return true;
-	while (type < lt->types.len && !(counts_alike(&lt->types.data[type], mine) && lives(lt, e, type)))
+	while (type < lt->types.len && !(counts_alike(&lt->types.data[type], mine) && lt_maybe_lives(lt, e, type)))
 		type++;
 	return type < lt->types.len && lt_maybe_as(lt, e, type, known);
 }

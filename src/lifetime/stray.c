@@ -105,20 +105,13 @@ static bool take(struct lt_strays *all, const struct rt_wire_event *e, struct st
 	return true;
 }
 
-static bool lives(const struct rt_lifetime *lt, const struct lt_seen *seen)
-{
-	const struct lt_inc *inc = lt_inc_find(lt, seen->e->head.pid, seen->type, seen->e->object);
-
-	return inc && inc->life == LT_LIVE;
-}
-
 void lt_stray_join(struct rt_lifetime *lt, const struct lt_seen *seen)
 {
 	struct stray chain;
 
 	if (seen->ev.op == RT_OP_MOVE || !take(lt->strays, seen->e, &chain))
 		return;
-	if (lives(lt, seen) || !lt_stray_counts(seen->e) || left_by(&chain) != seen->raw)
+	if (lt_maybe_lives(lt, seen->e, seen->type) || !lt_stray_counts(seen->e) || left_by(&chain) != seen->raw)
 		return;
 	for (uint32_t i = 0; i < chain.nr; i++) {
 		struct waiting *w = &chain.w[i];

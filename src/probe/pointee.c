@@ -27,12 +27,19 @@ bool rt_same_struct(const char *a, const char *b)
 	return n && n == m && !memcmp(a, b, n);
 }
 
-unsigned rt_points_to(const char *type, const char *structure)
+unsigned rt_pointee_stars(const char *type)
 {
-	unsigned stars = 0;
+	unsigned n = 0;
 
 	for (const char *s = type; s && (s = strchr(s, '*')); s++)
-		stars++;
+		n++;
+	return n;
+}
+
+unsigned rt_points_to(const char *type, const char *structure)
+{
+	unsigned stars = rt_pointee_stars(type);
+
 	return stars && rt_same_struct(type, structure) ? stars : 0;
 }
 

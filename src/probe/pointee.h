@@ -6,6 +6,9 @@
 #include "probe/build.h"
 #include "probe/writers.h"
 
+/* How many pointers the declaration of a type has, 0 for NULL. */
+unsigned rt_pointee_stars(const char *type);
+
 /* Through how many pointers a type ("const struct obj *") leads to the structure (tag or typedef); 0: it does not. */
 unsigned rt_points_to(const char *type, const char *structure);
 

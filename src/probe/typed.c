@@ -30,19 +30,10 @@ struct typing {
 
 static bool type_of(struct typing *t, struct rt_elfaddr at, uint8_t reg, struct rt_typed *ret);
 
-static unsigned stars(const char *type)
-{
-	unsigned n = 0;
-
-	for (const char *s = type; s && (s = strchr(s, '*')); s++)
-		n++;
-	return n;
-}
-
 /* void, and what is no pointer, says nothing */
 static bool declared(const char *type, struct rt_typed *ret)
 {
-	*ret = (struct rt_typed){ type, stars(type) };
+	*ret = (struct rt_typed){ type, rt_pointee_stars(type) };
 	return ret->pointers && strncmp(type, "void", 4) != 0 && strncmp(type, "const void", 10) != 0;
 }
 
